@@ -1,0 +1,106 @@
+use crate::{BitRate, ByteCount, Duration, NANOS_PER_SECOND};
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+
+/// Token-bucket credit in *nanobits*: one bit/s earned for one nanosecond.
+///
+/// Because a rate is a whole number of bit/s and time a whole number of
+/// nanoseconds, earning credit is exact and never drifts. Negative credit is debt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Credit(i128);
+
+impl Credit {
+    /// Neither credit nor debt.
+    pub const ZERO: Self = Self(0);
+
+    /// What it costs to send `size`.
+    #[must_use]
+    pub const fn for_bytes(size: ByteCount) -> Self {
+        Self(size.bytes() as i128 * 8 * NANOS_PER_SECOND as i128)
+    }
+
+    /// What `rate` earns in `duration`, exactly.
+    #[must_use]
+    pub const fn earned(rate: BitRate, duration: Duration) -> Self {
+        // Two 64-bit factors: their product needs 127 bits at most.
+        Self((rate.bits_per_second() as u128 * duration.nanos() as u128) as i128)
+    }
+
+    /// The credit in nanobits.
+    #[must_use]
+    pub const fn nanobits(self) -> i128 {
+        self.0
+    }
+
+    /// Whole bytes this credit pays for; zero when in debt.
+    #[must_use]
+    pub fn whole_bytes(self) -> ByteCount {
+        let bytes = self.0.max(0) / (8 * i128::from(NANOS_PER_SECOND));
+        ByteCount::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// How long `rate` needs to earn this much, rounded up to a nanosecond so that whoever
+    /// waits that long has enough. Zero where nothing is missing; `None` if it never will.
+    #[must_use]
+    pub fn time_to_earn(self, rate: BitRate) -> Option<Duration> {
+        if self.0 <= 0 {
+            return Some(Duration::ZERO);
+        }
+        if rate == BitRate::ZERO {
+            return None;
+        }
+        let missing = self.0.unsigned_abs();
+        // 64-bit division is several times faster, and nearly always enough.
+        let nanos = match u64::try_from(missing) {
+            Ok(missing) => missing.div_ceil(rate.bits_per_second()),
+            Err(_) => {
+                u64::try_from(missing.div_ceil(u128::from(rate.bits_per_second()))).ok()?
+            }
+        };
+        Some(Duration::from_nanos(nanos))
+    }
+
+    /// The smaller of two.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+
+    /// True where nothing is owed.
+    #[must_use]
+    pub const fn is_non_negative(self) -> bool {
+        self.0 >= 0
+    }
+}
+
+impl Add for Credit {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Credit {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Credit {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl SubAssign for Credit {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Neg for Credit {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}

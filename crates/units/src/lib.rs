@@ -1,0 +1,27 @@
+//! Exact integer quantities: rates, sizes, time and token-bucket credit.
+//!
+//! Everything here is an integer newtype with dimensional operators, so that a
+//! rate cannot be added to a size and nothing drifts: `bit/s × ns` is a whole
+//! number of *nanobits* ([`Credit`]), and only "how long until" rounds, upward.
+//!
+//! Human text goes in and out with units (`"17.5 Mbit/s"`, `"10 ms"`,
+//! `"1500 B"`); a bare number where a unit is needed is an error that says so.
+
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod credit;
+mod layer;
+mod rate;
+mod text;
+mod time;
+
+pub use bytes::ByteCount;
+pub use credit::Credit;
+pub use layer::{Accounting, FrameLengths, Layer};
+pub use rate::BitRate;
+pub use text::QuantityError;
+pub use time::{Duration, Instant};
+
+/// Nanoseconds in a second, as the divisor between bit/s × ns and bits.
+pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
