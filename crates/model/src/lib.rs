@@ -1,1 +1,41 @@
-//! model
+//! What a slicing configuration *is*: class maps, policies and their parameters, validated.
+//!
+//! A [`PolicySpec`] holds what a user wrote (percentages, things left to default);
+//! [`PolicySpec::resolve`] turns it into [`PolicyParams`] for a link of known rate, with
+//! every default filled in and every contradiction refused. The data plane takes only the latter.
+
+#![forbid(unsafe_code)]
+
+pub mod class_map;
+pub mod meter;
+pub mod policy;
+pub mod queue;
+mod resolve;
+
+pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
+pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
+pub use policy::{
+    ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, PriorityParams, PrioritySpec,
+    RateSpec, ShaperParams, ShaperSpec, CLASS_DEFAULT,
+};
+pub use queue::{QueueLimitParams, QueueLimitSpec, RedCurve, WredKey, WredParams, WredSpec};
+pub use resolve::PolicyError;
+
+use slicewise_units::{Accounting, BitRate};
+
+/// A rate that says what it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// bit/s.
+    pub rate: BitRate,
+    /// Which bytes of a frame are counted.
+    pub accounting: Accounting,
+}
+
+impl Rate {
+    /// A rate that counts whole frames without FCS: the default.
+    #[must_use]
+    pub const fn l2(rate: BitRate) -> Self {
+        Self { rate, accounting: Accounting::L2 }
+    }
+}

@@ -1,0 +1,76 @@
+use slicewise_model::Colour;
+use slicewise_units::FrameLengths;
+
+/// What the data plane holds of a frame: the caller's handle and what scheduling needs.
+///
+/// The bytes stay with the caller (a packet buffer, a simulated packet); `handle` comes back
+/// unchanged from [`Pipeline::poll_egress`](crate::Pipeline::poll_egress).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// The caller's name for the frame.
+    pub handle: u64,
+    /// Lengths, for accounting.
+    pub lengths: FrameLengths,
+    /// Code point to write into the frame at egress; differs from the one that came in where a
+    /// policer or class remarked it.
+    pub dscp: u8,
+    /// Colour from an upstream meter, or from this pipeline's.
+    pub colour: Colour,
+}
+
+/// What became of an offered frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It waits in a queue.
+    Queued,
+    /// It was dropped, and counted under this reason.
+    Dropped(DropReason),
+}
+
+/// Why a frame was dropped. Every offered frame is sent, queued, or counted under exactly one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DropReason {
+    /// A policer's action.
+    Policed,
+    /// The policer of a priority class, because the link was congested.
+    PriorityExceeded,
+    /// The queue was full: packets or bytes.
+    QueueFull,
+    /// Random early detection, between the thresholds.
+    RedEarly,
+    /// Random early detection, average at or above the maximum threshold.
+    RedForced,
+    /// The frame memory shared by all queues was full.
+    BufferFull,
+    /// Longer than any shaper on its way could ever pass, or of no length.
+    BadLength,
+}
+
+impl DropReason {
+    /// All reasons, in the order of their counters.
+    pub const ALL: [Self; 7] = [
+        Self::Policed,
+        Self::PriorityExceeded,
+        Self::QueueFull,
+        Self::RedEarly,
+        Self::RedForced,
+        Self::BufferFull,
+        Self::BadLength,
+    ];
+
+    /// The name used in records and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Policed => "policed",
+            Self::PriorityExceeded => "priority_exceeded",
+            Self::QueueFull => "queue_full",
+            Self::RedEarly => "red_early",
+            Self::RedForced => "red_forced",
+            Self::BufferFull => "buffer_full",
+            Self::BadLength => "bad_length",
+        }
+    }
+}

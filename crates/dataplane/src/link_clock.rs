@@ -1,0 +1,56 @@
+//! When a link is free again, without drift.
+
+use slicewise_units::{BitRate, ByteCount, Instant, NANOS_PER_SECOND};
+
+/// Serialization on a link: each frame occupies it for bits / rate, and the fraction of a
+/// nanosecond left over is carried to the next frame while the link stays busy. A billion
+/// 64-byte frames at 400 Gbit/s last 1.28 s, not 2 s.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkClock {
+    rate: BitRate,
+    free_at: Instant,
+    /// Work beyond `free_at` in nanobits, less than `rate`.
+    remainder: u64,
+}
+
+impl LinkClock {
+    /// An idle link. `rate` must not be zero.
+    #[must_use]
+    pub fn new(rate: BitRate) -> Self {
+        debug_assert!(rate > BitRate::ZERO, "a link needs a rate");
+        Self { rate, free_at: Instant::ZERO, remainder: 0 }
+    }
+
+    /// The first whole nanosecond at which the link is free.
+    #[inline]
+    #[must_use]
+    pub fn free_at(&self) -> Instant {
+        if self.remainder == 0 { self.free_at } else { self.free_at.saturating_add(slicewise_units::Duration::from_nanos(1)) }
+    }
+
+    /// Send `size` as soon as the link is free, not before `now`; returns when the last bit has
+    /// left, rounded up to a nanosecond.
+    #[inline]
+    pub fn send(&mut self, size: ByteCount, now: Instant) -> Instant {
+        if self.free_at < now {
+            self.free_at = now;
+            self.remainder = 0;
+        }
+        let work = u128::from(size.bytes()) * 8 * u128::from(NANOS_PER_SECOND)
+            + u128::from(self.remainder);
+        let rate = self.rate.bits_per_second().max(1);
+        let (nanos, remainder) = match u64::try_from(work) {
+            Ok(work) => (work / rate, work % rate),
+            Err(_) => {
+                let rate = u128::from(rate);
+                (
+                    u64::try_from(work / rate).unwrap_or(u64::MAX),
+                    u64::try_from(work % rate).unwrap_or(0),
+                )
+            }
+        };
+        self.free_at = self.free_at.saturating_add(slicewise_units::Duration::from_nanos(nanos));
+        self.remainder = remainder;
+        self.free_at()
+    }
+}

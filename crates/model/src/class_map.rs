@@ -1,0 +1,141 @@
+//! Class maps: which frames belong to a class.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+/// Whether a class map needs one of its conditions, or all of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MatchMode {
+    /// One matching condition is enough.
+    Any,
+    /// Every condition must match. A map without conditions matches nothing.
+    #[default]
+    All,
+}
+
+/// A named set of conditions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassMap {
+    /// The name a policy refers to.
+    pub name: String,
+    /// How conditions combine.
+    pub mode: MatchMode,
+    /// The conditions, in the order written.
+    pub conditions: Vec<Condition>,
+}
+
+/// One condition on a frame's headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// Every frame.
+    Everything,
+    /// VLAN id of the outermost tag.
+    OuterVlan(RangeInclusive<u16>),
+    /// VLAN id of the second tag.
+    InnerVlan(RangeInclusive<u16>),
+    /// Source address within a prefix.
+    Source(IpPrefix),
+    /// Destination address within a prefix.
+    Destination(IpPrefix),
+    /// IP protocol number.
+    Protocol(u8),
+    /// Source port of UDP, TCP or SCTP.
+    SourcePort(RangeInclusive<u16>),
+    /// Destination port of UDP, TCP or SCTP.
+    DestinationPort(RangeInclusive<u16>),
+    /// DSCP among a set: bit `n` stands for code point `n`.
+    Dscp(u64),
+    /// Permitted by an access list.
+    AccessList(AccessList),
+    /// The contrary of a condition.
+    Not(Box<Condition>),
+}
+
+impl Condition {
+    /// The condition on IP precedence: the three upper bits of the DSCP.
+    #[must_use]
+    pub fn precedence(precedence: u8) -> Self {
+        Self::Dscp(0xffu64 << (u32::from(precedence & 7) * 8))
+    }
+}
+
+/// A list of permit and deny entries: the first that matches decides; none denies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessList {
+    /// Name or number.
+    pub name: String,
+    /// Entries in order.
+    pub entries: Vec<AccessEntry>,
+}
+
+/// One entry of an access list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessEntry {
+    /// Permit, or deny.
+    pub permit: bool,
+    /// All must match.
+    pub conditions: Vec<Condition>,
+}
+
+/// An address prefix of either IP version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IpPrefix {
+    address: IpAddr,
+    length: u8,
+}
+
+impl IpPrefix {
+    /// The prefix of `length` bits around `address`; host bits are cleared. `None` where
+    /// `length` exceeds the address.
+    #[must_use]
+    pub fn new(address: IpAddr, length: u8) -> Option<Self> {
+        let address = match address {
+            IpAddr::V4(a) if length <= 32 => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+                IpAddr::V4((u32::from(a) & mask).into())
+            }
+            IpAddr::V6(a) if length <= 128 => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+                IpAddr::V6((u128::from(a) & mask).into())
+            }
+            _ => return None,
+        };
+        Some(Self { address, length })
+    }
+
+    /// The address, host bits zero.
+    #[must_use]
+    pub const fn address(self) -> IpAddr {
+        self.address
+    }
+
+    /// The number of bits that count.
+    #[must_use]
+    pub const fn length(self) -> u8 {
+        self.length
+    }
+}
+
+impl std::fmt::Display for IpPrefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+impl std::str::FromStr for IpPrefix {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let expected = || format!("`{s}` is not an address prefix: write for example `10.0.10.0/24` or `2001:db8::/32`");
+        let (address, length) = match s.split_once('/') {
+            Some((address, length)) => (address, Some(length)),
+            None => (s, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| expected())?;
+        let length = match length {
+            Some(text) => text.parse().map_err(|_| expected())?,
+            None if address.is_ipv4() => 32,
+            None => 128,
+        };
+        Self::new(address, length).ok_or_else(expected)
+    }
+}

@@ -1,0 +1,126 @@
+//! Meters and policers: what a user writes and what the data plane runs.
+
+use crate::Rate;
+use crate::policy::RateSpec;
+use slicewise_units::{Accounting, ByteCount};
+
+/// The colour a meter gives a packet, in order of preference.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Colour {
+    /// Within the committed rate.
+    #[default]
+    Green,
+    /// Beyond the committed rate, within what is tolerated.
+    Yellow,
+    /// Beyond everything.
+    Red,
+}
+
+/// Whether a meter respects the colour a packet comes with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ColourMode {
+    /// Every packet counts as green before metering.
+    #[default]
+    Blind,
+    /// A packet is never promoted to a better colour than it came with.
+    Aware,
+}
+
+/// Which marker algorithm, with validated parameters. Buckets start full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeterAlgorithm {
+    /// One bucket: green within (CIR, CBS), red beyond.
+    SingleRateTwoColour {
+        /// Committed information rate.
+        cir: Rate,
+        /// Committed burst size.
+        cbs: ByteCount,
+    },
+    /// RFC 2697: what overflows the committed bucket fills the excess bucket.
+    SingleRateThreeColour {
+        /// Committed information rate.
+        cir: Rate,
+        /// Committed burst size.
+        cbs: ByteCount,
+        /// Excess burst size.
+        ebs: ByteCount,
+    },
+    /// RFC 2698: green spends from both buckets; beyond PIR is red.
+    TwoRateThreeColour {
+        /// Committed information rate.
+        cir: Rate,
+        /// Committed burst size.
+        cbs: ByteCount,
+        /// Peak information rate, at least CIR.
+        pir: Rate,
+        /// Peak burst size.
+        pbs: ByteCount,
+    },
+    /// RFC 4115: green spends from the committed bucket only, yellow from the excess bucket,
+    /// which fills at EIR.
+    TwoRateThreeColourEfficient {
+        /// Committed information rate.
+        cir: Rate,
+        /// Committed burst size.
+        cbs: ByteCount,
+        /// Excess information rate, *beside* CIR.
+        eir: Rate,
+        /// Excess burst size.
+        ebs: ByteCount,
+    },
+}
+
+/// What a policer does with a packet of a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Let it pass unchanged.
+    Transmit,
+    /// Drop it.
+    Drop,
+    /// Set its DSCP, then let it pass.
+    SetDscp(u8),
+    /// Tag it with a device-internal QoS group, then let it pass.
+    SetQosGroup(u8),
+}
+
+/// A validated policer: a meter, and what each colour means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicerParams {
+    /// The meter.
+    pub algorithm: MeterAlgorithm,
+    /// Colour-blind or colour-aware.
+    pub mode: ColourMode,
+    /// Action on green.
+    pub conform: Action,
+    /// Action on yellow.
+    pub exceed: Action,
+    /// Action on red.
+    pub violate: Action,
+}
+
+/// A policer as written; what is `None` takes the default of [`crate::PolicySpec::resolve`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicerSpec {
+    /// Committed information rate.
+    pub cir: RateSpec,
+    /// Committed burst; default 250 ms at CIR, at least 1500 B (IOS: CIR/32 bytes).
+    pub cbs: Option<ByteCount>,
+    /// Excess burst of the single-rate three-colour marker (RFC 2697).
+    pub ebs: Option<ByteCount>,
+    /// Peak information rate: makes it a two-rate marker (RFC 2698).
+    pub pir: Option<RateSpec>,
+    /// Peak burst; default as `cbs`, at PIR.
+    pub pbs: Option<ByteCount>,
+    /// Excess information rate: makes it the marker of RFC 4115. Not together with `pir`.
+    pub eir: Option<RateSpec>,
+    /// What the rates count.
+    pub accounting: Accounting,
+    /// Colour-blind or colour-aware.
+    pub mode: ColourMode,
+    /// Action on green; default transmit.
+    pub conform: Option<Action>,
+    /// Action on yellow; default drop. With a two-colour meter: the action beyond the rate.
+    pub exceed: Option<Action>,
+    /// Action on red; default as `exceed`.
+    pub violate: Option<Action>,
+}

@@ -1,0 +1,69 @@
+//! Queues: how much they hold, and who is dropped early.
+
+use slicewise_units::{ByteCount, Duration};
+
+/// A queue limit as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueLimitSpec {
+    /// At most so many packets.
+    Packets(u32),
+    /// At most so many bytes (L2 without FCS).
+    Bytes(ByteCount),
+    /// At most the bytes that the class sends in this time at its own rate (its shaper, else
+    /// its guaranteed rate, else the link's).
+    Time(Duration),
+}
+
+/// A validated queue limit: a packet is admitted while both hold *after* it joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueLimitParams {
+    /// Most packets in the queue.
+    pub packets: u32,
+    /// Most bytes in the queue (L2 without FCS); `u64::MAX` where only packets count.
+    pub bytes: ByteCount,
+}
+
+/// One drop curve of (W)RED: probability 0 below `min_packets`, rising linearly to
+/// `1 / mark_denominator` at `max_packets`, 1 from there on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RedCurve {
+    /// Average queue from which packets are dropped, packets.
+    pub min_packets: u32,
+    /// Average queue from which every packet is dropped, packets.
+    pub max_packets: u32,
+    /// One packet of so many is dropped just below `max_packets`; at least 1.
+    pub mark_denominator: u32,
+}
+
+/// What chooses the curve of a packet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WredKey {
+    /// Its DSCP: 64 curves.
+    #[default]
+    Dscp,
+    /// Its IP precedence (DSCP >> 3): 8 curves.
+    Precedence,
+}
+
+/// WRED as written: curves set apart from the defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WredSpec {
+    /// What chooses the curve.
+    pub key: WredKey,
+    /// Curves set explicitly, by DSCP or precedence value.
+    pub curves: Vec<(u8, RedCurve)>,
+    /// Weight of the newest sample in the average is 2^-n; default 9 as in IOS.
+    pub exponential_weight: Option<u8>,
+}
+
+/// Validated WRED: a curve for each of the 64 code points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WredParams {
+    /// Curve by DSCP; always 64 entries.
+    pub curves: Vec<RedCurve>,
+    /// Weight of the newest sample is 2^-n, n from 1 to 16.
+    pub exponential_weight: u8,
+    /// How long a packet typically takes to leave: how fast the average decays while idle
+    /// (Floyd & Jacobson 1993, section 11).
+    pub typical_transmission: Duration,
+}

@@ -1,0 +1,246 @@
+//! What a report and the verdicts need to know of a study, beside its records.
+//!
+//! Written once into the results folder (`study.json`), so that verdicts and report can be made
+//! again from the folder alone.
+
+use serde::{Deserialize, Serialize};
+
+/// A study, as far as judging and drawing it needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyDescription {
+    /// Name: also the results folder's.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// A paragraph for people; may be empty.
+    pub description: String,
+    /// Where the published figures come from; may be empty.
+    pub source: String,
+    /// Digest of the study's text and of every file it names.
+    pub digest: String,
+    /// Version of the program that ran it.
+    pub program_version: String,
+    /// What was tested, one line: "Cisco ISR 4221 (model), licence 35 Mbit/s, ports 1 Gbit/s".
+    pub dut: String,
+    /// Assumptions of the device model that the published study does not state, for people.
+    pub assumptions: Vec<String>,
+    /// Repetitions of each policy × scenario.
+    pub repetitions: u32,
+    /// How long traffic is offered in a run, ns.
+    pub duration_ns: u64,
+    /// Slices in order.
+    pub slices: Vec<SliceDescription>,
+    /// Policies in order.
+    pub policies: Vec<PolicyDescription>,
+    /// Scenarios in order.
+    pub scenarios: Vec<ScenarioDescription>,
+    /// Margins and confidence of the verdicts.
+    pub margins: Margins,
+    /// Published figures to print ours beside.
+    pub published: Vec<PublishedFigure>,
+}
+
+/// What a slice was promised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SliceDescription {
+    /// Name.
+    pub name: String,
+    /// Its share: guaranteed to a guaranteed slice, its own fair part for a best-effort one;
+    /// bit/s of L2 frames without FCS.
+    pub share_bits_per_second: u64,
+    /// True for a slice whose isolation is judged; false for best effort.
+    pub guaranteed: bool,
+}
+
+/// A policy, and what limits it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyDescription {
+    /// Name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// The configuration as text (IOS, YAML), for the report.
+    pub configuration: String,
+    /// How many slices it holds on this device.
+    pub scalability: Scalability,
+    /// Verdicts as published, where they were.
+    pub published_verdict: Option<PublishedVerdict>,
+}
+
+/// The hard limit of a mechanism on a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scalability {
+    /// Most slices that can be told apart; `None` where no limit is known.
+    pub slices: Option<u64>,
+    /// What limits, in words: "2 priority levels (256 classes)".
+    pub limited_by: String,
+    /// Where the limit is stated.
+    pub source: String,
+}
+
+/// Verdicts in the publication's own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedVerdict {
+    /// Performance isolation: true where the publication says yes.
+    pub isolation: bool,
+    /// Resource reallocation: true where the publication says yes.
+    pub reallocation: bool,
+    /// Scalability, in the publication's words.
+    pub scalability: String,
+    /// A remark of the publication: "latency".
+    pub remark: String,
+}
+
+/// A scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioDescription {
+    /// Name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Nobody exceeds what was promised: the reference of isolation.
+    pub reference: bool,
+    /// The longest on/off cycle of its sources, ns; 0 where the load is constant.
+    pub cycle_ns: u64,
+}
+
+/// How much worsening is tolerated, and with what confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Margins {
+    /// Confidence of one-sided decisions and of two-sided intervals: 0.95.
+    pub confidence: f64,
+    /// Relative loss of throughput tolerated: 0.01.
+    pub throughput_relative: f64,
+    /// Absolute increase of the loss ratio tolerated: 0.001.
+    pub loss_absolute: f64,
+    /// Relative increase of mean and p99 one-way delay tolerated: 0.25.
+    pub delay_relative: f64,
+    /// Increase of delay that the method cannot resolve, and that is therefore always tolerated, ns.
+    pub delay_resolution_ns: u64,
+    /// Reallocated fraction from which reallocation holds: 0.95.
+    pub reallocation_holds: f64,
+    /// Reallocated fraction up to which it is broken: 0.05.
+    pub reallocation_broken: f64,
+}
+
+impl Default for Margins {
+    fn default() -> Self {
+        Self {
+            confidence: 0.95,
+            throughput_relative: 0.01,
+            loss_absolute: 0.001,
+            delay_relative: 0.25,
+            delay_resolution_ns: 0,
+            reallocation_holds: 0.95,
+            reallocation_broken: 0.05,
+        }
+    }
+}
+
+/// A quantity that a publication reports and we measure too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Received rate after the transient, bit/s.
+    Throughput,
+    /// Loss ratio after the transient.
+    LossRatio,
+    /// Mean one-way delay after the transient, ns.
+    DelayMean,
+    /// Mean one-way delay over the whole run, transient included, ns.
+    DelayMeanWhole,
+    /// Smallest one-way delay, ns.
+    DelayMin,
+    /// Median one-way delay after the transient, ns.
+    DelayP50,
+    /// 99th percentile of one-way delay after the transient, ns.
+    DelayP99,
+    /// Largest one-way delay after the transient, ns.
+    DelayMax,
+    /// Number of inter-arrival times of a run.
+    IatSamples,
+    /// Mean inter-arrival time as sent, ns.
+    IatMean,
+    /// Variance of the inter-arrival time as sent, ns².
+    IatVariance,
+    /// Kolmogorov–Smirnov statistic between the inter-arrival times of two repetitions, largest pair.
+    IatKolmogorovSmirnov,
+    /// End of the initial transient, ns.
+    TransientEnd,
+    /// Received rate of all slices together before the end of the transient, bit/s.
+    TransientThroughput,
+    /// Received rate of all slices together after the transient, bit/s.
+    AggregateThroughput,
+}
+
+/// A published figure, and which of ours it belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedFigure {
+    /// What the publication says, in a few words.
+    pub claim: String,
+    /// Where it says it.
+    pub source: String,
+    /// The quantity.
+    pub metric: Metric,
+    /// Policies it is said of; empty for all.
+    pub policies: Vec<String>,
+    /// Scenarios it is said of; empty for all.
+    pub scenarios: Vec<String>,
+    /// Slice it is said of; `None` for quantities of a whole run.
+    pub slice: Option<String>,
+    /// The figure is a relative change against another cell: ours / that − 1.
+    pub relative_to: Option<Cell>,
+    /// What was published: every number in the metric's unit.
+    pub expected: Expected,
+    /// A difference that is known, and its physical reason; empty where none is expected.
+    pub explanation: String,
+}
+
+/// A policy, a scenario, or both; what is `None` stays as in the figure's own cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Policy to compare with.
+    pub policy: Option<String>,
+    /// Scenario to compare with.
+    pub scenario: Option<String>,
+}
+
+/// What a publication states of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Expected {
+    /// About this value; `tolerance` is what "about" is taken to mean, relative to the value, or
+    /// absolute where the value is 0.
+    About {
+        /// The value.
+        value: f64,
+        /// How far off still agrees.
+        tolerance: f64,
+    },
+    /// Between two values.
+    Between {
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+    },
+    /// At least.
+    AtLeast {
+        /// The value.
+        value: f64,
+    },
+    /// At most.
+    AtMost {
+        /// The value.
+        value: f64,
+    },
+}

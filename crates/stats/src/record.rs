@@ -1,0 +1,182 @@
+//! Results as they are written down: the schema every back end produces and every report reads.
+//!
+//! Units are last in names. Times are nanoseconds, rates bit/s of L2 frames without FCS, sizes bytes.
+//! A record holds only what follows from (study, policy, scenario, repetition, seed): facts about
+//! the host stand apart from it, so that the same run gives the same bytes anywhere.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of this schema; a reader refuses what it does not know.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Which run a record is of: the run is a pure function of this and of the study.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunKey {
+    /// Policy name.
+    pub policy: String,
+    /// Scenario name.
+    pub scenario: String,
+    /// Repetition, from 0.
+    pub repetition: u32,
+    /// The seed this run drew everything random from.
+    pub seed: u64,
+}
+
+/// One run: what every slice sent and received.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecord {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Name of the study.
+    pub study: String,
+    /// Digest of the study's text, to refuse results of another version of it.
+    pub study_digest: String,
+    /// Which run.
+    pub key: RunKey,
+    /// How long traffic was offered, ns.
+    pub duration_ns: u64,
+    /// Width of a bin of the series, ns.
+    pub bin_ns: u64,
+    /// The warm-up found in this run.
+    pub transient: Transient,
+    /// One record a slice, in the order of the study.
+    pub slices: Vec<SliceRecord>,
+    /// All slices together.
+    pub aggregate: Figures,
+    /// Frames dropped by reason, over the whole run, by the device's own counters.
+    pub drops: Vec<DropCount>,
+}
+
+/// Frames dropped for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropCount {
+    /// The class that dropped.
+    pub class: String,
+    /// The reason, as the data plane names it.
+    pub reason: String,
+    /// Frames.
+    pub frames: u64,
+}
+
+/// The initial transient, as the truncation method found it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transient {
+    /// End of the transient, ns from the start of the run; 0 where there is none.
+    pub end_ns: u64,
+    /// False where no steady state was reached within the first half of the run (the method's own
+    /// rule): then `steady` figures cover the whole run.
+    pub steady_state_reached: bool,
+    /// Mean received rate of all slices before `end_ns`, bit/s; 0 without transient.
+    pub throughput_before_bits_per_second: f64,
+    /// The same from `end_ns` on.
+    pub throughput_after_bits_per_second: f64,
+}
+
+/// What one slice sent and received.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SliceRecord {
+    /// Slice name.
+    pub slice: String,
+    /// Over the whole run.
+    pub whole: Figures,
+    /// After the transient.
+    pub steady: Figures,
+    /// Cumulative distribution of one-way delay after the transient.
+    pub delay_cdf: Vec<CdfPoint>,
+    /// Inter-arrival times as sent by the slice's first source.
+    pub iat_sent: IatFigures,
+    /// Time series over the whole run.
+    pub series: Series,
+}
+
+/// Figures over a span of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    /// The span, ns.
+    pub span_ns: u64,
+    /// Frames sent in the span.
+    pub sent_frames: u64,
+    /// Bytes sent in the span.
+    pub sent_bytes: u64,
+    /// Frames received in the span, by receive time.
+    pub received_frames: u64,
+    /// Bytes received in the span, by receive time.
+    pub received_bytes: u64,
+    /// Frames sent in the span that never arrived.
+    pub lost_frames: u64,
+    /// Rate sent, bit/s.
+    pub offered_bits_per_second: f64,
+    /// Rate received, bit/s.
+    pub throughput_bits_per_second: f64,
+    /// Lost frames / sent frames; 0 where none were sent.
+    pub loss_ratio: f64,
+    /// One-way delay of frames sent in the span and received.
+    pub delay: DelayFigures,
+}
+
+/// One-way delay (RFC 7679).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayFigures {
+    /// Packets measured. All else is 0 where this is 0.
+    pub samples: u64,
+    /// Mean, ns.
+    pub mean_ns: f64,
+    /// Smallest, ns.
+    pub min_ns: u64,
+    /// Median, ns.
+    pub p50_ns: u64,
+    /// 99th percentile, ns.
+    pub p99_ns: u64,
+    /// 99.9th percentile, ns.
+    pub p999_ns: u64,
+    /// Largest, ns.
+    pub max_ns: u64,
+}
+
+/// A point of an empirical distribution function.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CdfPoint(
+    /// Value, ns.
+    pub u64,
+    /// Fraction of samples at or below it.
+    pub f64,
+);
+
+/// Inter-arrival times of one flow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IatFigures {
+    /// Number of intervals.
+    pub samples: u64,
+    /// Mean, ns.
+    pub mean_ns: f64,
+    /// Variance, ns².
+    pub variance_ns2: f64,
+    /// Distribution.
+    pub cdf: Vec<CdfPoint>,
+}
+
+/// One value a bin; all vectors have the same length.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    /// Bytes sent, by send time.
+    pub sent_bytes: Vec<u64>,
+    /// Bytes received, by receive time.
+    pub received_bytes: Vec<u64>,
+    /// Frames sent, by send time.
+    pub sent_frames: Vec<u32>,
+    /// Frames sent in this bin that never arrived.
+    pub lost_frames: Vec<u32>,
+    /// Mean one-way delay of packets sent in this bin and received, ns; 0 where there was none.
+    pub delay_mean_ns: Vec<u64>,
+    /// Largest one-way delay of those packets, ns.
+    pub delay_max_ns: Vec<u64>,
+}

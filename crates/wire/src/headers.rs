@@ -1,0 +1,44 @@
+//! The header fields a classifier can match on.
+
+/// Which IP version a frame carries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum IpVersion {
+    /// The frame is not IP.
+    #[default]
+    None,
+    /// IPv4 (RFC 791).
+    V4,
+    /// IPv6 (RFC 8200).
+    V6,
+}
+
+/// The fields of one frame's headers. Absent fields are zero; absence itself is told by
+/// `vlan_tags`, `ip_version` and `has_ports`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Headers {
+    /// Source address; IPv4 in the low 32 bits.
+    pub source: u128,
+    /// Destination address; IPv4 in the low 32 bits.
+    pub destination: u128,
+    /// Number of VLAN tags: 0, 1 (802.1Q) or 2 (802.1ad QinQ).
+    pub vlan_tags: u8,
+    /// IP version, or none.
+    pub ip_version: IpVersion,
+    /// IP protocol (IPv6: the first header that is not an extension).
+    pub protocol: u8,
+    /// Differentiated-services code point (RFC 2474), 0–63.
+    pub dscp: u8,
+    /// VLAN id of the outermost tag.
+    pub outer_vlan: u16,
+    /// VLAN id of the second tag.
+    pub inner_vlan: u16,
+    /// True where `source_port` and `destination_port` were present (UDP, TCP, SCTP; not in
+    /// later fragments).
+    pub has_ports: bool,
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Bytes before the IP header: 14, and 4 more for each VLAN tag.
+    pub l3_offset: u8,
+}
