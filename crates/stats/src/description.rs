@@ -19,6 +19,10 @@ pub struct StudyDescription {
     pub source: String,
     /// Digest of the study's text and of every file it names.
     pub digest: String,
+    /// Name of the study's file, without its folder: for the command that runs it again.
+    pub file_name: String,
+    /// The seed that the seeds of all runs are derived from.
+    pub seed: u64,
     /// Version of the program that ran it.
     pub program_version: String,
     /// What was tested, one line: "Cisco ISR 4221 (model), licence 35 Mbit/s, ports 1 Gbit/s".
