@@ -1,0 +1,218 @@
+//! What a validated study says of the network: integers in SI units, every default filled in.
+//!
+//! These are the types an executor reads. The path of a frame is
+//! host → link → device under test → link → host; both links are [`LinkParams`].
+
+use slicewise_model::{ClassMap, Rate};
+use slicewise_units::{BitRate, ByteCount, Duration};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// The links between the hosts and the device under test; both are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkParams {
+    /// Rate, and which bytes of a frame occupy it (L1 for Ethernet).
+    pub rate: Rate,
+    /// Propagation delay of each.
+    pub propagation: Duration,
+    /// Longest IP packet it carries, bytes.
+    pub mtu_bytes: u32,
+}
+
+/// Which device is modelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DutModel {
+    /// Cisco ISR 4221: ports of one rate, and a licence that limits what all of them forward.
+    Isr4221,
+    /// One egress port and nothing else.
+    Port,
+}
+
+/// The device under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DutParams {
+    /// Which device.
+    pub model: DutModel,
+    /// Rate of its egress port, and which bytes of a frame occupy it.
+    pub port_rate: Rate,
+    /// From the last bit in to the first moment a frame can go out.
+    pub processing_delay: Duration,
+    /// The licence; `None` for [`DutModel::Port`].
+    pub licence: Option<LicenceParams>,
+}
+
+impl DutParams {
+    /// The rate slices share: the licence where there is one, else the egress port.
+    #[must_use]
+    pub fn capacity(&self) -> Rate {
+        self.licence.map_or(self.port_rate, |licence| licence.rate)
+    }
+}
+
+/// A token bucket over everything a device forwards. It starts full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LicenceParams {
+    /// Rate at which credit is earned, and which bytes of a frame are charged.
+    pub rate: Rate,
+    /// Most credit that can be saved, in counted bytes.
+    pub credit: ByteCount,
+    /// Frames of priority classes leave at once and are charged into debt; otherwise they wait
+    /// for credit like any frame.
+    pub priority_borrows: bool,
+}
+
+/// The hosts that send and receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostParams {
+    /// Period of the timer on which an [`PatternParams::Iperf3`] source wakes.
+    pub timer: Duration,
+    /// How late the operating system may wake it: uniform between zero and this.
+    pub timer_slack: Duration,
+    /// Least time between two packets one source sends back to back: the cost of the system call.
+    pub send_cost: Duration,
+    /// Longest wait of the receiving interface before it raises an interrupt, which is when frames
+    /// get their time stamps; zero where each frame is stamped as it arrives.
+    pub interrupt_moderation: Duration,
+}
+
+/// A slice: who belongs to it and what it was promised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SliceParams {
+    /// Name.
+    pub name: String,
+    /// Which frames belong to it.
+    pub matches: ClassMap,
+    /// Its share: guaranteed where `guaranteed`, its fair part otherwise; L2 without FCS.
+    pub share: BitRate,
+    /// True where its isolation is judged; false for best effort.
+    pub guaranteed: bool,
+}
+
+/// A scenario: who sends what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioParams {
+    /// Name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Nobody exceeds what was promised: the reference of isolation.
+    pub reference: bool,
+    /// Sources, in order; at least one.
+    pub sources: Vec<SourceParams>,
+}
+
+/// A traffic source: one flow of equal packets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceParams {
+    /// Name, unique in its scenario.
+    pub name: String,
+    /// Index of its slice in the study.
+    pub slice: usize,
+    /// Header fields of its packets.
+    pub headers: SourceHeaders,
+    /// Bytes of payload behind the transport header.
+    pub payload_bytes: u32,
+    /// Bytes from the destination address to the end of the payload, tags included, without FCS.
+    pub l2_bytes: u32,
+    /// Mean rate while sending, of `counted_bytes` a packet. Packets are owed at exactly
+    /// `rate / (8 × counted_bytes)` a second.
+    pub rate: BitRate,
+    /// The bytes of each packet that `rate` counts (payload, or a layer).
+    pub counted_bytes: u32,
+    /// When packets leave.
+    pub pattern: PatternParams,
+    /// Sends for a while, is silent for a while; starts sending. `None`: sends all the time.
+    pub on_off: Option<OnOffParams>,
+    /// First moment of sending, from the start of the run.
+    pub start: Duration,
+    /// No packet leaves from here on; at most the study's duration.
+    pub stop: Duration,
+    /// A random part added to `start`, uniform between zero and this: drawn once a repetition, so
+    /// that two sources do not lock phase.
+    pub start_spread: Duration,
+}
+
+/// When a source's packets leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PatternParams {
+    /// At each tick of the host's timer, every packet that is owed, back to back.
+    Iperf3,
+    /// Evenly spaced.
+    Cbr,
+    /// Independent exponential gaps.
+    Poisson,
+    /// The gaps between the packets of a capture, whatever those contain; payload and headers are
+    /// the source's own. `rate` is zero.
+    Replay {
+        /// The capture file.
+        pcap: PathBuf,
+    },
+}
+
+/// A source that pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnOffParams {
+    /// How long it sends.
+    pub on: Duration,
+    /// How long it is silent.
+    pub off: Duration,
+}
+
+/// Header fields of a source's packets, as `slicewise_wire::Headers` has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceHeaders {
+    /// VLAN id of the outermost tag, where there is one.
+    pub vlan: Option<u16>,
+    /// VLAN id of the second tag; only where there is an outermost one.
+    pub inner_vlan: Option<u16>,
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address, of the same IP version.
+    pub destination: IpAddr,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Source port; 0 where the protocol has none.
+    pub source_port: u16,
+    /// Destination port; 0 where the protocol has none.
+    pub destination_port: u16,
+    /// Differentiated-services code point, 0 to 63.
+    pub dscp: u8,
+}
+
+impl SourceHeaders {
+    /// Bytes before the IP header: 14, and 4 more for each VLAN tag.
+    #[must_use]
+    pub fn l3_offset(&self) -> u8 {
+        14 + 4 * (u8::from(self.vlan.is_some()) + u8::from(self.inner_vlan.is_some()))
+    }
+
+    /// Bytes of the IP header (RFC 791, RFC 8200; no options or extensions).
+    #[must_use]
+    pub fn ip_bytes(&self) -> u32 {
+        if self.source.is_ipv4() { 20 } else { 40 }
+    }
+
+    /// Bytes of the transport header: 20 for TCP, 8 for UDP and ICMP, 12 for SCTP, else none.
+    #[must_use]
+    pub fn transport_bytes(&self) -> u32 {
+        match self.protocol {
+            6 => 20,
+            132 => 12,
+            1 | 17 | 58 => 8,
+            _ => 0,
+        }
+    }
+
+    /// Whether the protocol has ports.
+    #[must_use]
+    pub fn has_ports(&self) -> bool {
+        matches!(self.protocol, 6 | 17 | 132)
+    }
+}
+
+/// How what happened is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeasureParams {
+    /// Width of a bin of the time series.
+    pub bin: Duration,
+}

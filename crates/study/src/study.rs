@@ -1,0 +1,77 @@
+//! A validated study.
+
+use crate::params::{
+    DutParams, HostParams, LinkParams, MeasureParams, ScenarioParams, SliceParams,
+};
+use slicewise_model::{PolicyParams, PolicySpec};
+use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
+use slicewise_units::Duration;
+
+/// A study: every name resolved, every default filled in, every contradiction refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Name: also the results folder's.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// A paragraph for people; may be empty.
+    pub description: String,
+    /// Where the published figures come from; may be empty.
+    pub source: String,
+    /// Name of the file it came from, without its folder.
+    pub file_name: String,
+    /// What is assumed that the published study does not state, one text each.
+    pub assumptions: Vec<String>,
+    /// The links at both sides of the device.
+    pub link: LinkParams,
+    /// The device under test.
+    pub dut: DutParams,
+    /// The hosts.
+    pub hosts: HostParams,
+    /// Slices in order; at least one.
+    pub slices: Vec<SliceParams>,
+    /// Policies in order; at least one.
+    pub policies: Vec<StudyPolicy>,
+    /// Scenarios in order; at least one.
+    pub scenarios: Vec<ScenarioParams>,
+    /// Repetitions of each policy × scenario; at least one.
+    pub repetitions: u32,
+    /// How long traffic is offered in a run.
+    pub duration: Duration,
+    /// The seed all others are derived from.
+    pub seed: u64,
+    /// How it is measured.
+    pub measure: MeasureParams,
+    /// Margins of the verdicts.
+    pub margins: Margins,
+    /// Published figures.
+    pub published: Vec<PublishedFigure>,
+    pub(crate) digest: String,
+}
+
+/// A policy of a study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StudyPolicy {
+    /// Name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// The configuration as text, as it was written.
+    pub configuration: String,
+    /// The policy as written.
+    pub spec: PolicySpec,
+    /// The policy, validated for the study's device: what a data plane runs.
+    pub params: PolicyParams,
+    /// How many slices it holds on this device.
+    pub scalability: Scalability,
+    /// Verdicts as published, where they were.
+    pub published_verdict: Option<PublishedVerdict>,
+}
+
+impl Study {
+    /// SHA-256, in hexadecimal, over the study's text and every file it names.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+}
