@@ -57,10 +57,29 @@ impl PolicySpec {
     /// Where the guarantees do not fit in `link`, a guarantee exceeds its maximum, a rate or a
     /// weight is zero, settings contradict each other, or a class is named twice.
     pub fn resolve(&self, link: BitRate) -> Result<PolicyParams, PolicyError> {
-        self.resolve_at(link, 1)
+        self.resolve_at(link, link, 1)
     }
 
-    fn resolve_at(&self, link: BitRate, depth: usize) -> Result<PolicyParams, PolicyError> {
+    /// [`resolve`](Self::resolve) for a device that forwards less than its port could: percentages
+    /// and default queue limits refer to the `port`, as the device's software computes them, but
+    /// guarantees must fit in `admissible`, for instance a licensed rate.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve).
+    pub fn resolve_admissible(
+        &self,
+        port: BitRate,
+        admissible: BitRate,
+    ) -> Result<PolicyParams, PolicyError> {
+        self.resolve_at(port, admissible.min(port), 1)
+    }
+
+    fn resolve_at(
+        &self,
+        link: BitRate,
+        admissible: BitRate,
+        depth: usize,
+    ) -> Result<PolicyParams, PolicyError> {
         let fail = |class: &str, field, problem: String| {
             Err(PolicyError { policy: self.name.clone(), class: class.to_owned(), field, problem })
         };
@@ -83,11 +102,11 @@ impl PolicySpec {
             if spec.matches.is_none() && spec.name != CLASS_DEFAULT {
                 return fail(&spec.name, "match", "has no class map".into());
             }
-            let resolver = ClassResolver { policy: self, spec, link, depth };
+            let resolver = ClassResolver { policy: self, spec, link, admissible, depth };
             classes.push(resolver.class()?);
         }
         let params = PolicyParams { name: self.name.clone(), classes, discipline: self.discipline };
-        self.check_sums(&params, link)?;
+        self.check_sums(&params, admissible)?;
         Ok(params)
     }
 
@@ -122,6 +141,7 @@ struct ClassResolver<'a> {
     policy: &'a PolicySpec,
     spec: &'a ClassSpec,
     link: BitRate,
+    admissible: BitRate,
     depth: usize,
 }
 
@@ -172,7 +192,7 @@ impl ClassResolver<'_> {
             .as_deref()
             .map(|child| {
                 let rate = shape.map_or(self.link, |s| s.rate.rate);
-                child.resolve_at(rate, self.depth + 1).map(Box::new)
+                child.resolve_at(rate, rate.min(self.admissible), self.depth + 1).map(Box::new)
             })
             .transpose()?;
         Ok(ClassParams {
