@@ -15,7 +15,7 @@ mod resolve;
 pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
 pub use policy::{
-    ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, PriorityParams, PrioritySpec,
+    BurstSpec, ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, PriorityParams, PrioritySpec,
     RateSpec, ShaperParams, ShaperSpec, CLASS_DEFAULT,
 };
 pub use queue::{QueueLimitParams, QueueLimitSpec, RedCurve, WredKey, WredParams, WredSpec};

@@ -1,7 +1,7 @@
 //! Meters and policers: what a user writes and what the data plane runs.
 
 use crate::Rate;
-use crate::policy::RateSpec;
+use crate::policy::{BurstSpec, RateSpec};
 use slicewise_units::{Accounting, ByteCount};
 
 /// The colour a meter gives a packet, in order of preference.
@@ -104,13 +104,14 @@ pub struct PolicerSpec {
     /// Committed information rate.
     pub cir: RateSpec,
     /// Committed burst; default 250 ms at CIR, at least 1500 B (IOS: CIR/32 bytes).
-    pub cbs: Option<ByteCount>,
-    /// Excess burst of the single-rate three-colour marker (RFC 2697).
-    pub ebs: Option<ByteCount>,
+    pub cbs: Option<BurstSpec>,
+    /// Excess burst: makes it the single-rate three-colour marker (RFC 2697). Default: as large
+    /// as the committed burst where `violate` is set (as IOS), else none.
+    pub ebs: Option<BurstSpec>,
     /// Peak information rate: makes it a two-rate marker (RFC 2698).
     pub pir: Option<RateSpec>,
     /// Peak burst; default as `cbs`, at PIR.
-    pub pbs: Option<ByteCount>,
+    pub pbs: Option<BurstSpec>,
     /// Excess information rate: makes it the marker of RFC 4115. Not together with `pir`.
     pub eir: Option<RateSpec>,
     /// What the rates count.

@@ -4,7 +4,7 @@ use crate::{
     ClassMap, PolicerParams, PolicerSpec, QueueLimitParams, QueueLimitSpec, Rate, WredParams,
     WredSpec,
 };
-use slicewise_units::{Accounting, BitRate, ByteCount};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// The name of the class that takes what no other does; it always exists.
 pub const CLASS_DEFAULT: &str = "class-default";
@@ -16,6 +16,28 @@ pub enum RateSpec {
     Absolute(BitRate),
     /// In thousandths of a percent of the parent's rate (100 % is 100,000).
     PercentMilli(u32),
+}
+
+/// A burst as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BurstSpec {
+    /// So many bytes.
+    Size(ByteCount),
+    /// What the rate beside it passes in this time: the only form that a rate in percent can
+    /// have in IOS. At least 1500 B.
+    Time(Duration),
+}
+
+impl From<ByteCount> for BurstSpec {
+    fn from(size: ByteCount) -> Self {
+        Self::Size(size)
+    }
+}
+
+impl From<Duration> for BurstSpec {
+    fn from(time: Duration) -> Self {
+        Self::Time(time)
+    }
 }
 
 /// Token-bucket shaping as written.

@@ -3,7 +3,7 @@
 //! Defaults follow Cisco IOS XE, because that is what the studied policies left to default; each
 //! constant names where it comes from.
 
-use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, RateSpec};
+use crate::policy::{BurstSpec, ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, RateSpec};
 use crate::{
     Action, CLASS_DEFAULT, MeterAlgorithm, PolicerParams, PolicerSpec, PriorityParams,
     PrioritySpec, QueueLimitParams, QueueLimitSpec, Rate, RedCurve, ShaperParams, ShaperSpec,
@@ -313,11 +313,19 @@ impl ClassResolver<'_> {
         let rate = |r| {
             self.rate(r, "police").map(|rate| Rate { rate, accounting: spec.accounting })
         };
-        let default_burst =
-            |rate: Rate| rate.rate.bytes_in(POLICER_BURST).max(POLICER_BURST_MIN);
+        let burst_of = |burst: Option<BurstSpec>, rate: Rate| {
+            match burst.unwrap_or(BurstSpec::Time(POLICER_BURST)) {
+                BurstSpec::Size(size) => size,
+                BurstSpec::Time(time) => rate.rate.bytes_in(time).max(POLICER_BURST_MIN),
+            }
+        };
         let cir = rate(spec.cir)?;
-        let cbs = spec.cbs.unwrap_or_else(|| default_burst(cir));
-        let algorithm = match (spec.pir, spec.eir, spec.ebs) {
+        let cbs = burst_of(spec.cbs, cir);
+        // An action beyond the excess burst asks for one: as large as the committed burst (IOS).
+        let single_rate = spec.pir.is_none() && spec.eir.is_none();
+        let ebs = spec.ebs.map(|ebs| burst_of(Some(ebs), cir));
+        let ebs = ebs.or((single_rate && spec.violate.is_some()).then_some(cbs));
+        let algorithm = match (spec.pir, spec.eir, ebs) {
             (Some(_), Some(_), _) => {
                 return Err(self.error(
                     "police",
@@ -338,12 +346,12 @@ impl ClassResolver<'_> {
                         format!("peak rate {} is below the committed rate {}", pir.rate, cir.rate),
                     ));
                 }
-                let pbs = spec.pbs.unwrap_or_else(|| default_burst(pir));
+                let pbs = burst_of(spec.pbs, pir);
                 MeterAlgorithm::TwoRateThreeColour { cir, cbs, pir, pbs }
             }
-            (None, Some(eir), ebs) => {
+            (None, Some(eir), _) => {
                 let eir = rate(eir)?;
-                let ebs = ebs.unwrap_or_else(|| default_burst(eir));
+                let ebs = burst_of(spec.ebs, eir);
                 MeterAlgorithm::TwoRateThreeColourEfficient { cir, cbs, eir, ebs }
             }
             (None, None, Some(ebs)) => MeterAlgorithm::SingleRateThreeColour { cir, cbs, ebs },
