@@ -1,7 +1,7 @@
 //! The token bucket under every meter and shaper.
 
 use slicewise_model::Rate;
-use slicewise_units::{ByteCount, Credit, Duration, FrameLengths, Instant};
+use slicewise_units::{ByteCount, Credit, FrameLengths, Instant};
 
 /// A token bucket: earns credit at a rate up to a burst, starts full, never drifts.
 ///
@@ -26,24 +26,45 @@ impl TokenBucket {
     /// Earn what is due at `now`; returns the credit.
     #[inline]
     pub fn refill(&mut self, now: Instant) -> Credit {
-        let earned = Credit::earned(self.rate.rate, now.saturating_since(self.updated));
-        self.updated = self.updated.max(now);
-        self.credit = (self.credit + earned).min(self.burst);
+        let total = self.credit + self.earn(now);
+        self.credit = total.min(self.burst);
         self.credit
     }
 
-    /// Earn what is due at `now` beyond the burst: returns what did not fit.
+    /// Earn what is due at `now`; returns what did not fit into the burst.
+    #[inline]
     pub fn refill_with_overflow(&mut self, now: Instant) -> Credit {
-        let earned = Credit::earned(self.rate.rate, now.saturating_since(self.updated));
-        self.updated = self.updated.max(now);
-        let total = self.credit + earned;
+        let total = self.credit + self.earn(now);
         self.credit = total.min(self.burst);
         total - self.credit
     }
 
+    /// What was earned since the last call, not yet put in.
+    #[inline]
+    fn earn(&mut self, now: Instant) -> Credit {
+        let earned = Credit::earned(self.rate.rate, now.saturating_since(self.updated));
+        self.updated = self.updated.max(now);
+        earned
+    }
+
     /// Put credit in by hand, up to the burst.
+    #[inline]
     pub fn deposit(&mut self, credit: Credit) {
         self.credit = (self.credit + credit).min(self.burst);
+    }
+
+    /// Set the credit by hand, up to the burst.
+    pub fn set_credit(&mut self, credit: Credit) {
+        self.credit = credit.min(self.burst);
+    }
+
+    /// Go on with the credit or debt that `old` has at `now`, up to this bucket's own burst: a
+    /// change of rate or burst gives no fresh burst and forgives no debt.
+    pub fn resume_from(&mut self, old: &Self, now: Instant) {
+        let mut old = *old;
+        let credit = old.refill(now);
+        self.set_credit(credit);
+        self.updated = old.updated;
     }
 
     /// What a frame costs here.
@@ -71,13 +92,27 @@ impl TokenBucket {
         self.credit -= cost;
     }
 
+    /// Spend `cost` where the credit as of the last refill covers it; else spend nothing and
+    /// return false.
+    #[inline]
+    #[must_use]
+    pub fn try_spend(&mut self, cost: Credit) -> bool {
+        let covered = self.credit >= cost;
+        if covered {
+            self.credit -= cost;
+        }
+        covered
+    }
+
     /// When `cost` will be there, as of the last refill; `None` if never.
+    ///
+    /// The first whole nanosecond at which a refill gives at least `cost`.
     #[must_use]
     pub fn ready_at(&self, cost: Credit) -> Option<Instant> {
         if cost > self.burst {
             return None;
         }
-        let wait: Duration = (cost - self.credit).time_to_earn(self.rate.rate)?;
+        let wait = (cost - self.credit).time_to_earn(self.rate.rate)?;
         Some(self.updated.saturating_add(wait))
     }
 
@@ -86,4 +121,13 @@ impl TokenBucket {
     pub const fn rate(&self) -> Rate {
         self.rate
     }
+
+    /// Most credit it can hold.
+    #[must_use]
+    pub const fn burst(&self) -> Credit {
+        self.burst
+    }
 }
+
+#[cfg(test)]
+mod tests;

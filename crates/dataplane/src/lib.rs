@@ -1,1 +1,29 @@
-//! dataplane
+//! The data plane: classify, meter, queue and schedule, so that each slice gets what it was promised.
+//!
+//! It never reads a clock and never does I/O. Time comes in as an argument, frames as
+//! [`Frame`] descriptors with the caller's handle; the simulator and the live gateway drive the
+//! identical [`Pipeline`]. Nothing is allocated per packet.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod bucket;
+mod apply;
+mod build;
+mod classifier;
+mod counters;
+mod frame;
+mod link_clock;
+pub mod meter;
+mod pipeline;
+pub mod queue;
+pub mod scheduler;
+
+pub use apply::{ApplyError, Change};
+pub use bucket::TokenBucket;
+pub use build::{BuildError, PipelineParams};
+pub use classifier::Classifier;
+pub use counters::ClassCounters;
+pub use frame::{DropReason, Frame, Verdict};
+pub use link_clock::LinkClock;
+pub use pipeline::Pipeline;

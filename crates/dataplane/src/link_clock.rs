@@ -1,6 +1,6 @@
 //! When a link is free again, without drift.
 
-use slicewise_units::{BitRate, ByteCount, Instant, NANOS_PER_SECOND};
+use slicewise_units::{BitRate, ByteCount, Duration, Instant, NANOS_PER_SECOND};
 
 /// Serialization on a link: each frame occupies it for bits / rate, and the fraction of a
 /// nanosecond left over is carried to the next frame while the link stays busy. A billion
@@ -25,14 +25,22 @@ impl LinkClock {
     #[inline]
     #[must_use]
     pub fn free_at(&self) -> Instant {
-        if self.remainder == 0 { self.free_at } else { self.free_at.saturating_add(slicewise_units::Duration::from_nanos(1)) }
+        if self.remainder == 0 {
+            self.free_at
+        } else {
+            self.free_at.saturating_add(Duration::from_nanos(1))
+        }
     }
 
     /// Send `size` as soon as the link is free, not before `now`; returns when the last bit has
     /// left, rounded up to a nanosecond.
+    ///
+    /// Whoever sends the next frame at the moment returned loses nothing: it starts where the last
+    /// one truly ended, less than a nanosecond before. Only a link that was free earlier starts
+    /// at `now`.
     #[inline]
     pub fn send(&mut self, size: ByteCount, now: Instant) -> Instant {
-        if self.free_at < now {
+        if self.free_at() < now {
             self.free_at = now;
             self.remainder = 0;
         }
@@ -40,6 +48,7 @@ impl LinkClock {
             + u128::from(self.remainder);
         let rate = self.rate.bits_per_second().max(1);
         let (nanos, remainder) = match u64::try_from(work) {
+            // 64-bit division is several times faster, and nearly always enough.
             Ok(work) => (work / rate, work % rate),
             Err(_) => {
                 let rate = u128::from(rate);
@@ -49,8 +58,11 @@ impl LinkClock {
                 )
             }
         };
-        self.free_at = self.free_at.saturating_add(slicewise_units::Duration::from_nanos(nanos));
+        self.free_at = self.free_at.saturating_add(Duration::from_nanos(nanos));
         self.remainder = remainder;
         self.free_at()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! Changing a running pipeline: nothing queued is lost, reordered or reset.
+//!
+//! The new tree is built beside the old one, then takes over its state. A queue goes on in the
+//! new tree where the same frames reach it as before. Where class maps changed, frames of one
+//! flow may now go to another class; to keep their order, what waits in such a queue (or in the
+//! queue of a removed class) *drains*: it leaves before anything queued after the change.
+//! Work: O(classes + frames waiting).
+
+use crate::build::{self, BuildError, Built, ClassState};
+use crate::classifier::Classifier;
+use crate::pipeline::{Pipeline, buffer_frames};
+use crate::queue::QueueState;
+use crate::scheduler::deficit_round_robin::DeficitRoundRobin;
+use crate::scheduler::strict_priority::StrictPriority;
+use crate::scheduler::{Discipline, Leaf, NodeId};
+use slicewise_model::{PolicyParams, QueueLimitParams, ShaperParams};
+use slicewise_units::{ByteCount, Instant};
+use std::collections::BTreeMap;
+
+/// A change of configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Another policy. Classes are the same where their path (names from the outermost) is.
+    Policy(PolicyParams),
+    /// Another shaper over everything, or none.
+    PortShaper(Option<ShaperParams>),
+}
+
+/// Why a change was refused; the configuration before it stays in force.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// The new policy cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Too many earlier changes still have queues to empty.
+    #[error(
+        "{pending} earlier changes removed classes whose queues are not empty yet: try again \
+         when they are"
+    )]
+    StillDraining {
+        /// Changes whose queues still empty.
+        pending: usize,
+    },
+}
+
+/// Changes whose queues may be emptying at a time: each is one level of the tree.
+const MAX_DRAINING_CHANGES: usize = 32;
+
+/// A queue no frame joins any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drain {
+    node: NodeId,
+    /// Which change removed it: what an earlier change removed leaves first.
+    change: u32,
+}
+
+pub(crate) fn apply(
+    pipeline: &mut Pipeline,
+    change: &Change,
+    now: Instant,
+) -> Result<(), ApplyError> {
+    let mut params = pipeline.params.clone();
+    match change {
+        Change::Policy(policy) => params.policy = policy.clone(),
+        Change::PortShaper(shaper) => params.port_shaper = *shaper,
+    }
+    let mut built = build::build_policy(&params.policy, now)?;
+    let moves = match_queues(&pipeline.classes, &built.classes);
+    let drains = queues_to_drain(pipeline, &moves);
+    if drains.len() > MAX_DRAINING_CHANGES {
+        return Err(ApplyError::StillDraining { pending: drains.len() });
+    }
+
+    // From here on nothing can fail.
+    let waiting = u64::from(pipeline.tree.backlog());
+    pipeline.pool.grow_to(buffer_frames(built.capacity + waiting));
+    let mut root = built.policy_root;
+    let mut drain_moves = Vec::new();
+    let mut draining = Vec::new();
+    for (&change, nodes) in drains.iter().rev() {
+        root = add_drains(&mut built, root, nodes, &mut drain_moves);
+        let new = &drain_moves[drain_moves.len() - nodes.len()..];
+        draining.extend(new.iter().map(|&(_, node)| Drain { node, change }));
+    }
+    build::add_port_shaper(&mut built, root, params.port_shaper.as_ref(), now);
+    resume_credit(pipeline, &mut built, now);
+    let class_map = carry_classes(&mut pipeline.classes, &mut built.classes, now);
+    for (old, new) in moves.into_iter().chain(drain_moves) {
+        move_queue(pipeline, &mut built, old, new, &class_map);
+    }
+    pipeline.classifier = Classifier::new(&params.policy);
+    pipeline.classes = built.classes;
+    pipeline.policers = built.policers;
+    pipeline.tree = built.tree;
+    pipeline.credits = built.credits;
+    pipeline.draining = draining;
+    pipeline.params = params;
+    pipeline.next_poll = (pipeline.tree.backlog() > 0).then_some(now);
+    Ok(())
+}
+
+/// Old queue → new queue, where the same classes with the same members use it.
+fn match_queues(old: &[ClassState], new: &[ClassState]) -> BTreeMap<NodeId, NodeId> {
+    let signatures = |classes: &[ClassState]| {
+        let mut signatures: BTreeMap<NodeId, Vec<(String, String)>> = BTreeMap::new();
+        for class in classes.iter().filter(|class| !class.retired) {
+            let signature = (class.counters.class.clone(), class.membership.clone());
+            signatures.entry(class.queue).or_default().push(signature);
+        }
+        signatures
+    };
+    let new_by_signature: BTreeMap<_, NodeId> =
+        signatures(new).into_iter().map(|(node, signature)| (signature, node)).collect();
+    signatures(old)
+        .into_iter()
+        .filter_map(|(node, signature)| Some((node, *new_by_signature.get(&signature)?)))
+        .collect()
+}
+
+/// Old queues with frames that do not go on, by the change that removed them.
+fn queues_to_drain(
+    pipeline: &Pipeline,
+    moves: &BTreeMap<NodeId, NodeId>,
+) -> BTreeMap<u32, Vec<NodeId>> {
+    let this_change = pipeline.draining.iter().map(|d| d.change + 1).max().unwrap_or(0);
+    let mut change_of: BTreeMap<NodeId, u32> = pipeline
+        .classes
+        .iter()
+        .filter(|class| !class.retired && !moves.contains_key(&class.queue))
+        .map(|class| (class.queue, this_change))
+        .collect();
+    change_of.extend(pipeline.draining.iter().map(|drain| (drain.node, drain.change)));
+    let mut drains: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+    for (node, change) in change_of {
+        if pipeline.tree.leaf(node).is_some_and(|leaf| leaf.state.packets() > 0) {
+            drains.entry(change).or_default().push(node);
+        }
+    }
+    drains
+}
+
+/// Put queues for `old_nodes` before everything under `root`; returns the new root.
+fn add_drains(
+    built: &mut Built,
+    root: NodeId,
+    old_nodes: &[NodeId],
+    moves: &mut Vec<(NodeId, NodeId)>,
+) -> NodeId {
+    let limit = QueueLimitParams { packets: u32::MAX, bytes: ByteCount::new(u64::MAX) };
+    let mut leaves = Vec::with_capacity(old_nodes.len());
+    for &old in old_nodes {
+        let leaf = Leaf { state: QueueState::new(limit, None), priority: false };
+        let new = built.tree.add(Discipline::Queue(leaf), Vec::new());
+        moves.push((old, new));
+        leaves.push(new);
+    }
+    let ring = DeficitRoundRobin::new(&vec![1; leaves.len()]);
+    let drains = built.tree.add(Discipline::DeficitRoundRobin(ring), leaves);
+    built.tree.add(Discipline::StrictPriority(StrictPriority::new()), vec![drains, root])
+}
+
+/// Shapers, minimums and policers of classes that stay keep what they saved or owe.
+fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
+    for (path, &new) in &built.credits.shapers {
+        let Some(&old) = pipeline.credits.shapers.get(path) else { continue };
+        if let (Discipline::Shaper(new), Discipline::Shaper(old)) =
+            (built.tree.discipline_mut(new), pipeline.tree.discipline_mut(old))
+        {
+            new.resume_from(old, now);
+        }
+    }
+    for (path, &(new, to)) in &built.credits.minimums {
+        let Some(&(old, position)) = pipeline.credits.minimums.get(path) else { continue };
+        if let (Discipline::MinimumShare(new), Discipline::MinimumShare(old)) =
+            (built.tree.discipline_mut(new), pipeline.tree.discipline_mut(old))
+        {
+            new.resume_child(to, old, position, now);
+        }
+    }
+    for (path, policer) in &mut built.policers {
+        if let Some((_, old)) = pipeline.policers.iter().find(|(old, _)| old == path) {
+            policer.resume_from(old, now);
+        }
+    }
+}
+
+/// Classes keep their counters by path; a removed class stays at the end while its frames wait.
+/// Returns old class index → new.
+fn carry_classes(
+    old: &mut Vec<ClassState>,
+    new: &mut Vec<ClassState>,
+    now: Instant,
+) -> Vec<u32> {
+    let mut class_map = Vec::with_capacity(old.len());
+    for mut class in old.drain(..) {
+        let path = &class.counters.class;
+        let found = new.iter().position(|c| &c.counters.class == path);
+        let index = match found {
+            Some(index) => {
+                let successor = &mut new[index];
+                if let (Some(bucket), Some(old)) =
+                    (&mut successor.priority_police, &class.priority_police)
+                {
+                    bucket.resume_from(old, now);
+                }
+                successor.counters = class.counters;
+                index
+            }
+            None if class.counters.queued_frames > 0 => {
+                class.retired = true;
+                new.push(class);
+                new.len() - 1
+            }
+            // No frame refers to it.
+            None => usize::MAX,
+        };
+        class_map.push(u32::try_from(index).unwrap_or(u32::MAX));
+    }
+    class_map
+}
+
+fn move_queue(
+    pipeline: &mut Pipeline,
+    built: &mut Built,
+    old: NodeId,
+    new: NodeId,
+    class_map: &[u32],
+) {
+    let (Some(old), Some(leaf)) = (pipeline.tree.leaf_mut(old), built.tree.leaf_mut(new)) else {
+        return;
+    };
+    leaf.state.take_over(&mut old.state, &mut pipeline.pool, |class| {
+        class_map.get(class as usize).copied().unwrap_or(u32::MAX)
+    });
+    let frames = leaf.state.packets();
+    if frames > 0 {
+        built.tree.on_enqueued(new, frames);
+    }
+}

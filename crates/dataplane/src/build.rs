@@ -1,0 +1,291 @@
+//! From a validated policy to classifier, policers, queues and scheduler tree.
+
+use crate::counters::ClassCounters;
+use crate::meter::policer::PolicerState;
+use crate::queue::QueueState;
+use crate::scheduler::deficit_round_robin::DeficitRoundRobin;
+use crate::scheduler::minimum_share::{MinimumShare, Share};
+use crate::scheduler::shaper::Shaper;
+use crate::scheduler::strict_priority::{MAX_LEVELS, StrictPriority};
+use crate::scheduler::{Discipline, Leaf, NodeId, Tree};
+use crate::TokenBucket;
+use slicewise_model::{ClassParams, Discipline as Sharing, PolicyParams, ShaperParams};
+use slicewise_units::Instant;
+use std::collections::BTreeMap;
+
+/// Everything a pipeline is made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PipelineParams {
+    /// Classes and how they share.
+    pub policy: PolicyParams,
+    /// A shaper over everything: the port's own, or a device's licence.
+    pub port_shaper: Option<ShaperParams>,
+    /// Seed of random early detection.
+    pub seed: u64,
+}
+
+/// Why a pipeline cannot be made from valid parameters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// More priority levels in one policy than a strict-priority node holds.
+    #[error("policy `{policy}` has {levels} priority levels: at most {} are possible", MAX_LEVELS - 1)]
+    TooManyLevels {
+        /// The policy.
+        policy: String,
+        /// Levels asked for.
+        levels: usize,
+    },
+}
+
+/// A class without child, as the packet path sees it.
+#[derive(Debug)]
+pub(crate) struct ClassState {
+    pub(crate) counters: ClassCounters,
+    pub(crate) queue: NodeId,
+    /// What happens at ingress, outermost class first.
+    pub(crate) ingress: Vec<Ingress>,
+    /// The policer that acts only under congestion.
+    pub(crate) priority_police: Option<TokenBucket>,
+    /// Which frames reach this class, as text: equal text, equal membership.
+    pub(crate) membership: String,
+    /// A change removed this class: no frame reaches it any more, some still wait.
+    pub(crate) retired: bool,
+}
+
+/// One step at ingress.
+#[derive(Debug)]
+pub(crate) enum Ingress {
+    SetDscp(u8),
+    /// Index into the pipeline's policers: a policer of an outer class is shared by its inner ones.
+    Police(u32),
+}
+
+/// The parts of a pipeline.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) classes: Vec<ClassState>,
+    pub(crate) policers: Vec<(String, PolicerState)>,
+    pub(crate) tree: Tree,
+    /// The root of the policy, below the port's shaper.
+    pub(crate) policy_root: NodeId,
+    /// Nodes with credit to carry over on a change.
+    pub(crate) credits: CreditNodes,
+    /// Frames that all queue limits together admit.
+    pub(crate) capacity: u64,
+}
+
+/// Where token-bucket credit lives in a tree, by class path.
+#[derive(Debug, Default)]
+pub(crate) struct CreditNodes {
+    /// Shapers; the port's has the empty path.
+    pub(crate) shapers: BTreeMap<String, NodeId>,
+    /// Two-tier nodes, and the class's position among their children.
+    pub(crate) minimums: BTreeMap<String, (NodeId, u32)>,
+}
+
+/// Everything but the port's shaper, which [`add_port_shaper`] puts on top.
+pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built, BuildError> {
+    let mut builder = Builder {
+        built: Built {
+            classes: Vec::new(),
+            policers: Vec::new(),
+            tree: Tree::new(),
+            policy_root: NodeId(0),
+            credits: CreditNodes::default(),
+            capacity: 0,
+        },
+        now,
+    };
+    let mut context = Context::default();
+    builder.built.policy_root = builder.policy(policy, &mut context)?;
+    Ok(builder.built)
+}
+
+/// Finish a tree: the port's shaper over `root`.
+pub(crate) fn add_port_shaper(
+    built: &mut Built,
+    root: NodeId,
+    shaper: Option<&ShaperParams>,
+    now: Instant,
+) {
+    if let Some(shaper) = shaper {
+        let node = Discipline::Shaper(Shaper::new(shaper, now));
+        let id = built.tree.add(node, vec![root]);
+        built.credits.shapers.insert(String::new(), id);
+    }
+}
+
+/// What the classes around the one being built have decided.
+#[derive(Debug, Default, Clone)]
+struct Context {
+    path: String,
+    ingress: Vec<IngressPlan>,
+    membership: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum IngressPlan {
+    SetDscp(u8),
+    Police(u32),
+}
+
+struct Builder {
+    built: Built,
+    now: Instant,
+}
+
+impl Builder {
+    /// Build one policy; returns its root node.
+    fn policy(&mut self, policy: &PolicyParams, context: &mut Context) -> Result<NodeId, BuildError> {
+        let shared_queue = (policy.discipline == Sharing::Fifo).then(|| {
+            let limit = policy.classes.last();
+            self.queue_node(limit, false)
+        });
+        let mut levels: BTreeMap<u8, Vec<NodeId>> = BTreeMap::new();
+        let mut others: Vec<(NodeId, &ClassParams)> = Vec::new();
+        let mut membership = context.membership.clone();
+        for class in &policy.classes {
+            membership.push_str(&format!("|{}={:?}", class.name, class.matches));
+            let mut inner = Context {
+                path: join(&context.path, &class.name),
+                ingress: context.ingress.clone(),
+                membership: membership.clone(),
+            };
+            let node = self.class(class, shared_queue, &mut inner)?;
+            match class.priority {
+                Some(priority) => levels.entry(priority.level).or_default().push(node),
+                None => others.push((node, class)),
+            }
+        }
+        if let Some(queue) = shared_queue {
+            return Ok(queue);
+        }
+        let rest = self.sharing_node(policy, &others, context);
+        if levels.is_empty() {
+            return Ok(rest);
+        }
+        if levels.len() >= MAX_LEVELS {
+            let levels = levels.len();
+            return Err(BuildError::TooManyLevels { policy: policy.name.clone(), levels });
+        }
+        let mut children: Vec<NodeId> =
+            levels.into_values().map(|nodes| self.level_node(nodes)).collect();
+        children.push(rest);
+        Ok(self.built.tree.add(Discipline::StrictPriority(StrictPriority::new()), children))
+    }
+
+    /// Classes on one priority level take turns.
+    fn level_node(&mut self, nodes: Vec<NodeId>) -> NodeId {
+        match nodes.as_slice() {
+            [only] => *only,
+            _ => {
+                let ring = DeficitRoundRobin::new(&vec![1; nodes.len()]);
+                self.built.tree.add(Discipline::DeficitRoundRobin(ring), nodes)
+            }
+        }
+    }
+
+    fn sharing_node(
+        &mut self,
+        policy: &PolicyParams,
+        others: &[(NodeId, &ClassParams)],
+        context: &Context,
+    ) -> NodeId {
+        if let [(only, _)] = others {
+            return *only;
+        }
+        let children: Vec<NodeId> = others.iter().map(|(node, _)| *node).collect();
+        let discipline = if policy.discipline == Sharing::DeficitRoundRobin {
+            let weights: Vec<u32> = others.iter().map(|(_, class)| class.weight).collect();
+            Discipline::DeficitRoundRobin(DeficitRoundRobin::new(&weights))
+        } else {
+            let shares: Vec<Share> = others
+                .iter()
+                .map(|(_, class)| Share { minimum: class.minimum, weight: class.weight })
+                .collect();
+            Discipline::MinimumShare(MinimumShare::new(&shares, self.now))
+        };
+        let id = self.built.tree.add(discipline, children);
+        for (position, (_, class)) in (0u32..).zip(others) {
+            self.built.credits.minimums.insert(join(&context.path, &class.name), (id, position));
+        }
+        id
+    }
+
+    fn class(
+        &mut self,
+        class: &ClassParams,
+        shared_queue: Option<NodeId>,
+        context: &mut Context,
+    ) -> Result<NodeId, BuildError> {
+        if let Some(dscp) = class.set_dscp {
+            context.ingress.push(IngressPlan::SetDscp(dscp));
+        }
+        if let Some(police) = &class.police {
+            let index = u32::try_from(self.built.policers.len()).unwrap_or(u32::MAX);
+            let state = PolicerState::new(police, self.now);
+            self.built.policers.push((context.path.clone(), state));
+            context.ingress.push(IngressPlan::Police(index));
+        }
+        let node = match &class.child {
+            Some(child) => self.policy(child, context)?,
+            None => self.leaf(class, shared_queue, context),
+        };
+        Ok(match &class.shape {
+            None => node,
+            Some(shape) => {
+                let shaper = Discipline::Shaper(Shaper::new(shape, self.now));
+                let id = self.built.tree.add(shaper, vec![node]);
+                self.built.credits.shapers.insert(context.path.clone(), id);
+                id
+            }
+        })
+    }
+
+    fn leaf(
+        &mut self,
+        class: &ClassParams,
+        shared_queue: Option<NodeId>,
+        context: &Context,
+    ) -> NodeId {
+        let queue = shared_queue
+            .unwrap_or_else(|| self.queue_node(Some(class), class.priority.is_some()));
+        let ingress = context
+            .ingress
+            .iter()
+            .map(|step| match *step {
+                IngressPlan::SetDscp(dscp) => Ingress::SetDscp(dscp),
+                IngressPlan::Police(index) => Ingress::Police(index),
+            })
+            .collect();
+        self.built.classes.push(ClassState {
+            counters: ClassCounters { class: context.path.clone(), ..ClassCounters::default() },
+            queue,
+            ingress,
+            priority_police: class
+                .priority
+                .and_then(|p| p.police)
+                .map(|(rate, burst)| TokenBucket::full(rate, burst, self.now)),
+            membership: context.membership.clone(),
+            retired: false,
+        });
+        queue
+    }
+
+    fn queue_node(&mut self, class: Option<&ClassParams>, priority: bool) -> NodeId {
+        let limit = class.map_or(
+            slicewise_model::QueueLimitParams {
+                packets: 64,
+                bytes: slicewise_units::ByteCount::new(u64::MAX),
+            },
+            |class| class.queue_limit,
+        );
+        self.built.capacity += u64::from(limit.packets);
+        let state = QueueState::new(limit, class.and_then(|c| c.wred.as_ref()));
+        self.built.tree.add(Discipline::Queue(Leaf { state, priority }), Vec::new())
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}

@@ -1,0 +1,36 @@
+use crate::frame::DropReason;
+
+/// What happened to the frames of one class since the pipeline was made.
+///
+/// At any time `offered = sent + queued + Σ dropped`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClassCounters {
+    /// Name of the class; a class within a class is `parent/child`.
+    pub class: String,
+    /// Frames offered.
+    pub offered_frames: u64,
+    /// Bytes offered, L2 without FCS.
+    pub offered_bytes: u64,
+    /// Frames sent.
+    pub sent_frames: u64,
+    /// Bytes sent, L2 without FCS.
+    pub sent_bytes: u64,
+    /// Frames waiting.
+    pub queued_frames: u64,
+    /// Frames dropped, in the order of [`DropReason::ALL`].
+    pub dropped_frames: [u64; DropReason::ALL.len()],
+}
+
+impl ClassCounters {
+    /// Frames dropped for one reason.
+    #[must_use]
+    pub const fn dropped(&self, reason: DropReason) -> u64 {
+        self.dropped_frames[reason as usize]
+    }
+
+    /// Frames dropped for any reason.
+    #[must_use]
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped_frames.iter().sum()
+    }
+}

@@ -1,0 +1,189 @@
+//! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
+
+use crate::apply::{self, ApplyError, Change, Drain};
+use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
+use crate::classifier::Classifier;
+use crate::counters::ClassCounters;
+use crate::frame::{DropReason, Frame, Verdict};
+use crate::meter::policer::{PolicerState, PolicerVerdict};
+use crate::queue::{FramePool, QueuedFrame};
+use crate::scheduler::{Peek, Tree};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use slicewise_units::Instant;
+use slicewise_wire::Headers;
+
+/// Most frames that all queues of a pipeline hold together, whatever their limits: 4 Mi frames,
+/// 128 MiB of descriptors. Beyond it frames are dropped as [`DropReason::BufferFull`].
+pub(crate) const MAX_BUFFER_FRAMES: u64 = 1 << 22;
+
+/// A data plane for one egress port.
+///
+/// Drive it with three calls and a clock of your own: [`on_frame`](Self::on_frame) when a frame
+/// arrives, [`poll_egress`](Self::poll_egress) when the port can send, and
+/// [`poll_at`](Self::poll_at) to know when to poll next. Time must not go backwards.
+#[derive(Debug)]
+pub struct Pipeline {
+    pub(crate) params: PipelineParams,
+    pub(crate) classifier: Classifier,
+    pub(crate) classes: Vec<ClassState>,
+    pub(crate) policers: Vec<(String, PolicerState)>,
+    pub(crate) tree: Tree,
+    pub(crate) credits: CreditNodes,
+    pub(crate) draining: Vec<Drain>,
+    pub(crate) pool: FramePool,
+    pub(crate) random: Xoshiro256PlusPlus,
+    pub(crate) next_poll: Option<Instant>,
+}
+
+impl Pipeline {
+    /// A pipeline whose token buckets are full at `now`.
+    ///
+    /// # Errors
+    /// Where the policy is valid but larger than a structure holds.
+    pub fn new(params: &PipelineParams, now: Instant) -> Result<Self, BuildError> {
+        let mut built = build::build_policy(&params.policy, now)?;
+        let root = built.policy_root;
+        build::add_port_shaper(&mut built, root, params.port_shaper.as_ref(), now);
+        let Built { classes, policers, tree, credits, capacity, .. } = built;
+        Ok(Self {
+            params: params.clone(),
+            classifier: Classifier::new(&params.policy),
+            classes,
+            policers,
+            tree,
+            credits,
+            draining: Vec::new(),
+            pool: FramePool::with_capacity(buffer_frames(capacity)),
+            random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
+            next_poll: None,
+        })
+    }
+
+    /// Classify, meter, and queue `frame`, or drop it for one reason.
+    ///
+    /// O(1) for flows seen before; a first frame walks the class maps.
+    pub fn on_frame(&mut self, mut frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        let index = self.classifier.classify(headers);
+        let congested = self.tree.backlog() > 0;
+        let Some(class) = self.classes.get_mut(index as usize) else {
+            debug_assert!(false, "the classifier names only classes that exist");
+            return Verdict::Dropped(DropReason::BadLength);
+        };
+        let bytes = u64::from(frame.lengths.l2_bytes);
+        class.counters.offered_frames += 1;
+        class.counters.offered_bytes += bytes;
+        let verdict = Self::admit(class, &mut self.policers, &mut frame, congested, now)
+            .and_then(|()| {
+                let leaf = self.tree.leaf_mut(class.queue).ok_or(DropReason::QueueFull)?;
+                let queued = QueuedFrame { frame, class: index };
+                leaf.state.try_enqueue(&mut self.pool, queued, now, &mut self.random)
+            });
+        match verdict {
+            Ok(()) => {
+                class.counters.queued_frames += 1;
+                let queue = class.queue;
+                self.tree.on_enqueued(queue, 1);
+                self.next_poll = Some(self.next_poll.map_or(now, |at| at.min(now)));
+                Verdict::Queued
+            }
+            Err(reason) => {
+                class.counters.dropped_frames[reason as usize] += 1;
+                Verdict::Dropped(reason)
+            }
+        }
+    }
+
+    /// What happens to a frame before it reaches a queue.
+    fn admit(
+        class: &mut ClassState,
+        policers: &mut [(String, PolicerState)],
+        frame: &mut Frame,
+        congested: bool,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        if frame.lengths.l2_bytes == 0 {
+            return Err(DropReason::BadLength);
+        }
+        for step in &class.ingress {
+            match *step {
+                Ingress::SetDscp(dscp) => frame.dscp = dscp,
+                Ingress::Police(index) => {
+                    let Some((_, policer)) = policers.get_mut(index as usize) else { continue };
+                    if policer.on_frame(frame, now) == PolicerVerdict::Drop {
+                        return Err(DropReason::Policed);
+                    }
+                }
+            }
+        }
+        if let Some(bucket) = &mut class.priority_police {
+            // The bucket counts all the time; it only bites while others wait, too.
+            let cost = bucket.cost(frame.lengths);
+            if bucket.refill(now) >= cost {
+                bucket.spend(cost);
+            } else if congested {
+                return Err(DropReason::PriorityExceeded);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next frame to send at `now`, if one may leave; call again while there is one.
+    ///
+    /// O(depth of the policy), and O(classes) in a policy with guaranteed minimums.
+    pub fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+        match self.tree.peek(&self.pool, now) {
+            Peek::Ready(head) => {
+                let leaf = self.tree.leaf_mut(head.queue)?;
+                let queued = leaf.state.dequeue(&mut self.pool, now)?;
+                self.tree.commit(&head, now);
+                if let Some(class) = self.classes.get_mut(queued.class as usize) {
+                    class.counters.queued_frames -= 1;
+                    class.counters.sent_frames += 1;
+                    class.counters.sent_bytes += u64::from(queued.frame.lengths.l2_bytes);
+                }
+                self.next_poll = (self.tree.backlog() > 0).then_some(now);
+                Some(queued.frame)
+            }
+            Peek::Wait(until) => {
+                self.next_poll = (until < Instant::MAX).then_some(until);
+                None
+            }
+            Peek::Empty => {
+                self.next_poll = None;
+                None
+            }
+        }
+    }
+
+    /// When to poll next; `None` while nothing waits. Early calls are harmless; late calls cost
+    /// delay.
+    #[must_use]
+    pub const fn poll_at(&self) -> Option<Instant> {
+        self.next_poll
+    }
+
+    /// Change the configuration while frames wait: nothing queued is lost, reordered or reset.
+    ///
+    /// # Errors
+    /// Where the new configuration cannot be built; the old one then stays in force.
+    pub fn apply(&mut self, change: &Change, now: Instant) -> Result<(), ApplyError> {
+        apply::apply(self, change, now)
+    }
+
+    /// Counters of every class, in the order of the policy (a class within a class in its
+    /// parent's place).
+    pub fn counters(&self) -> impl ExactSizeIterator<Item = &ClassCounters> {
+        self.classes.iter().map(|class| &class.counters)
+    }
+
+    /// Frames waiting in all queues.
+    #[must_use]
+    pub fn backlog(&self) -> u32 {
+        self.tree.backlog()
+    }
+}
+
+pub(crate) fn buffer_frames(capacity: u64) -> u32 {
+    u32::try_from(capacity.min(MAX_BUFFER_FRAMES)).unwrap_or(u32::MAX)
+}

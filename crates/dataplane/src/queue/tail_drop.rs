@@ -1,0 +1,27 @@
+//! Tail drop: a frame that would exceed the limit is refused.
+
+use super::Fifo;
+use slicewise_model::QueueLimitParams;
+use slicewise_units::FrameLengths;
+
+/// The limit of one queue, in packets and bytes; a limit in time has become bytes at the class's
+/// rate when the policy was resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct TailDrop {
+    limit: QueueLimitParams,
+}
+
+impl TailDrop {
+    /// A limit.
+    #[must_use]
+    pub const fn new(limit: QueueLimitParams) -> Self {
+        Self { limit }
+    }
+
+    /// True where both limits still hold after a frame of these lengths joined.
+    #[must_use]
+    pub fn admits(&self, fifo: &Fifo, frame: FrameLengths) -> bool {
+        fifo.packets() < self.limit.packets
+            && fifo.bytes().saturating_add(u64::from(frame.l2_bytes)) <= self.limit.bytes.bytes()
+    }
+}

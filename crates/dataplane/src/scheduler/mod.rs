@@ -1,0 +1,213 @@
+//! Schedulers, composed into a tree: which queue sends next, and when.
+//!
+//! A tree is asked in two steps. [`Tree::peek`] finds the frame that would leave now, without
+//! taking it; [`Tree::commit`] then charges every node between that frame's queue and the root.
+//! So a shaper above any scheduler can weigh the very frame that would leave against its credit.
+
+pub mod deficit_round_robin;
+pub mod minimum_share;
+pub mod shaper;
+pub mod strict_priority;
+
+use crate::queue::{FramePool, QueueState};
+use deficit_round_robin::DeficitRoundRobin;
+use minimum_share::MinimumShare;
+use shaper::Shaper;
+use slicewise_units::{FrameLengths, Instant};
+use strict_priority::StrictPriority;
+
+/// Index of a node in its tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeId(pub(crate) u32);
+
+impl NodeId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The frame a subtree would send now.
+#[derive(Debug, Clone, Copy)]
+pub struct Head {
+    /// The queue it waits in.
+    pub queue: NodeId,
+    /// Its lengths.
+    pub lengths: FrameLengths,
+    /// It belongs to a priority class.
+    pub priority: bool,
+}
+
+/// What a subtree answers when asked for a frame.
+#[derive(Debug, Clone, Copy)]
+pub enum Peek {
+    /// This one may leave now.
+    Ready(Head),
+    /// Frames wait, but none may leave before this time.
+    Wait(Instant),
+    /// No frame waits.
+    Empty,
+}
+
+/// A queue at a leaf.
+#[derive(Debug)]
+pub struct Leaf {
+    pub(crate) state: QueueState,
+    /// Frames of this queue need not wait for a shaper that priority may borrow from.
+    pub(crate) priority: bool,
+}
+
+/// What a node does. Children are known by their position in the node's list.
+#[derive(Debug)]
+pub enum Discipline {
+    /// A queue.
+    Queue(Leaf),
+    /// Holds its only child to a rate.
+    Shaper(Shaper),
+    /// Always the first child that may send.
+    StrictPriority(StrictPriority),
+    /// Turns by weight.
+    DeficitRoundRobin(DeficitRoundRobin),
+    /// Guaranteed minimums first, the excess by weight.
+    MinimumShare(MinimumShare),
+}
+
+#[derive(Debug)]
+struct Node {
+    discipline: Discipline,
+    children: Vec<NodeId>,
+    /// The parent, and this node's position among its children; the root has none.
+    parent: Option<(NodeId, u32)>,
+    /// Frames waiting in the subtree.
+    backlog: u32,
+}
+
+/// A tree of schedulers with queues at its leaves.
+#[derive(Debug)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    root: NodeId,
+}
+
+impl Tree {
+    /// A tree without nodes; add them with [`Tree::add`], children first, the root last.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { nodes: Vec::new(), root: NodeId(0) }
+    }
+
+    /// Add a node over `children`, which become its own; it is the root until the next is added.
+    pub fn add(&mut self, discipline: Discipline, children: Vec<NodeId>) -> NodeId {
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        for (position, child) in (0u32..).zip(&children) {
+            self.nodes[child.index()].parent = Some((id, position));
+        }
+        self.nodes.push(Node { discipline, children, parent: None, backlog: 0 });
+        self.root = id;
+        id
+    }
+
+    /// Frames waiting in all queues.
+    #[must_use]
+    pub fn backlog(&self) -> u32 {
+        self.nodes.get(self.root.index()).map_or(0, |root| root.backlog)
+    }
+
+    pub(crate) fn discipline_mut(&mut self, id: NodeId) -> &mut Discipline {
+        &mut self.nodes[id.index()].discipline
+    }
+
+    pub(crate) fn leaf(&self, id: NodeId) -> Option<&Leaf> {
+        match &self.nodes.get(id.index())?.discipline {
+            Discipline::Queue(leaf) => Some(leaf),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn leaf_mut(&mut self, id: NodeId) -> Option<&mut Leaf> {
+        match &mut self.nodes[id.index()].discipline {
+            Discipline::Queue(leaf) => Some(leaf),
+            _ => None,
+        }
+    }
+
+    /// Tell the tree that `frames` joined the queue at `leaf`: every node above learns of it.
+    pub(crate) fn on_enqueued(&mut self, leaf: NodeId, frames: u32) {
+        let mut id = leaf;
+        loop {
+            let node = &mut self.nodes[id.index()];
+            let was_empty = node.backlog == 0;
+            node.backlog += frames;
+            let Some((parent, position)) = node.parent else { return };
+            if was_empty {
+                match &mut self.nodes[parent.index()].discipline {
+                    Discipline::Queue(_) | Discipline::Shaper(_) => {}
+                    Discipline::StrictPriority(d) => d.on_backlogged(position),
+                    Discipline::DeficitRoundRobin(d) => d.on_backlogged(position),
+                    Discipline::MinimumShare(d) => d.on_backlogged(position),
+                }
+            }
+            id = parent;
+        }
+    }
+
+    /// The frame that would leave the whole tree at `now`.
+    pub fn peek(&mut self, pool: &FramePool, now: Instant) -> Peek {
+        self.peek_node(self.root, pool, now)
+    }
+
+    #[inline]
+    fn peek_node(&mut self, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+        let Some(node) = self.nodes.get(id.index()) else { return Peek::Empty };
+        if node.backlog == 0 {
+            return Peek::Empty;
+        }
+        match &node.discipline {
+            Discipline::Queue(leaf) => match leaf.state.front(pool) {
+                Some(queued) => Peek::Ready(Head {
+                    queue: id,
+                    lengths: queued.frame.lengths,
+                    priority: leaf.priority,
+                }),
+                None => Peek::Empty,
+            },
+            Discipline::Shaper(_) => shaper::peek(self, id, pool, now),
+            Discipline::StrictPriority(_) => strict_priority::peek(self, id, pool, now),
+            Discipline::DeficitRoundRobin(_) => deficit_round_robin::peek(self, id, pool, now),
+            Discipline::MinimumShare(_) => minimum_share::peek(self, id, pool, now),
+        }
+    }
+
+    #[inline]
+    fn peek_child(&mut self, id: NodeId, position: u32, pool: &FramePool, now: Instant) -> Peek {
+        let child = self.nodes[id.index()].children[position as usize];
+        self.peek_node(child, pool, now)
+    }
+
+    /// Charge the frame last found by [`Tree::peek`] to every node above its queue, from which it
+    /// has just been taken.
+    pub(crate) fn commit(&mut self, head: &Head, now: Instant) {
+        let mut id = head.queue;
+        loop {
+            let node = &mut self.nodes[id.index()];
+            node.backlog -= 1;
+            let emptied = node.backlog == 0;
+            let Some((parent, position)) = node.parent else { return };
+            match &mut self.nodes[parent.index()].discipline {
+                Discipline::Queue(_) => {}
+                Discipline::Shaper(d) => d.on_departure(head.lengths, now),
+                Discipline::StrictPriority(d) => d.on_departure(position, emptied),
+                Discipline::DeficitRoundRobin(d) => {
+                    d.on_departure(position, head.lengths, emptied);
+                }
+                Discipline::MinimumShare(d) => d.on_departure(position, head.lengths, emptied),
+            }
+            id = parent;
+        }
+    }
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,57 @@
+//! Token-bucket shaping of a subtree: output in any interval t is at most burst + rate·t.
+//!
+//! A frame leaves when the credit covers it, so a burst leaves at the speed of what is below and
+//! the rate holds on average. A full bucket lets one frame pass even if it is longer than the
+//! burst, and goes into debt for it: nothing is stuck for ever.
+//!
+//! Where priority may borrow, frames of priority classes leave at once and are charged all the
+//! same; the others wait until the debt is paid.
+
+use super::{Discipline, NodeId, Peek, Tree};
+use crate::bucket::TokenBucket;
+use crate::queue::FramePool;
+use slicewise_model::ShaperParams;
+use slicewise_units::{FrameLengths, Instant};
+
+/// A shaper over one child.
+#[derive(Debug, Clone)]
+pub struct Shaper {
+    bucket: TokenBucket,
+    priority_borrows: bool,
+}
+
+impl Shaper {
+    /// A shaper whose bucket is full at `now`.
+    #[must_use]
+    pub fn new(params: &ShaperParams, now: Instant) -> Self {
+        Self {
+            bucket: TokenBucket::full(params.rate, params.burst, now),
+            priority_borrows: params.priority_borrows,
+        }
+    }
+
+    /// Keep what `old` has saved or owes, under this shaper's own rate and burst.
+    pub(crate) fn resume_from(&mut self, old: &Self, now: Instant) {
+        self.bucket.resume_from(&old.bucket, now);
+    }
+
+    pub(super) fn on_departure(&mut self, lengths: FrameLengths, now: Instant) {
+        self.bucket.refill(now);
+        let cost = self.bucket.cost(lengths);
+        self.bucket.spend(cost);
+    }
+}
+
+pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+    let below = tree.peek_child(id, 0, pool, now);
+    let Discipline::Shaper(shaper) = tree.discipline_mut(id) else { return Peek::Empty };
+    let Peek::Ready(head) = below else { return below };
+    if head.priority && shaper.priority_borrows {
+        return below;
+    }
+    let needed = shaper.bucket.cost(head.lengths).min(shaper.bucket.burst());
+    if shaper.bucket.refill(now) >= needed {
+        return below;
+    }
+    Peek::Wait(shaper.bucket.ready_at(needed).unwrap_or(Instant::MAX))
+}
