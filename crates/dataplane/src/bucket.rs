@@ -20,7 +20,12 @@ impl TokenBucket {
     #[must_use]
     pub fn full(rate: Rate, burst: ByteCount, now: Instant) -> Self {
         let burst = Credit::for_bytes(burst);
-        Self { rate, burst, credit: burst, updated: now }
+        Self {
+            rate,
+            burst,
+            credit: burst,
+            updated: now,
+        }
     }
 
     /// Earn what is due at `now`; returns the credit.

@@ -18,7 +18,11 @@ impl LinkClock {
     #[must_use]
     pub fn new(rate: BitRate) -> Self {
         debug_assert!(rate > BitRate::ZERO, "a link needs a rate");
-        Self { rate, free_at: Instant::ZERO, remainder: 0 }
+        Self {
+            rate,
+            free_at: Instant::ZERO,
+            remainder: 0,
+        }
     }
 
     /// The first whole nanosecond at which the link is free.

@@ -124,7 +124,9 @@ impl Average {
         let idle = now.saturating_since(self.idle_since).nanos();
         let packet = self.typical_transmission.nanos();
         let packets = idle / packet;
-        self.idle_since = self.idle_since.max(Instant::from_nanos(now.nanos() - idle % packet));
+        self.idle_since = self
+            .idle_since
+            .max(Instant::from_nanos(now.nanos() - idle % packet));
         self.value = times_power(self.value, self.exponent, packets);
     }
 }

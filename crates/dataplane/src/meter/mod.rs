@@ -1,0 +1,90 @@
+//! Meters: they colour packets, and never delay or drop one.
+//!
+//! One file an algorithm. Every RFC's colour-blind rules equal its colour-aware rules for packets
+//! that come in green, so each algorithm knows only the colour-aware form and [`MeterState`] takes
+//! every packet for green where the mode is blind.
+
+pub mod policer;
+mod rfc4115;
+mod single_rate;
+mod sr_tcm;
+mod tr_tcm;
+
+pub use policer::{PolicerState, PolicerVerdict};
+
+use rfc4115::Rfc4115;
+use single_rate::SingleRate;
+use slicewise_model::{Colour, ColourMode, MeterAlgorithm};
+use slicewise_units::{FrameLengths, Instant};
+use sr_tcm::SrTcm;
+use tr_tcm::TrTcm;
+
+/// A meter with its buckets, which start full.
+#[derive(Debug, Clone, Copy)]
+pub struct MeterState {
+    mode: ColourMode,
+    marker: Marker,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Marker {
+    SingleRate(SingleRate),
+    SrTcm(SrTcm),
+    TrTcm(TrTcm),
+    Rfc4115(Rfc4115),
+}
+
+impl MeterState {
+    /// A meter whose buckets are full at `now`.
+    #[must_use]
+    pub fn new(algorithm: MeterAlgorithm, mode: ColourMode, now: Instant) -> Self {
+        let marker = match algorithm {
+            MeterAlgorithm::SingleRateTwoColour { cir, cbs } => {
+                Marker::SingleRate(SingleRate::new(cir, cbs, now))
+            }
+            MeterAlgorithm::SingleRateThreeColour { cir, cbs, ebs } => {
+                Marker::SrTcm(SrTcm::new(cir, cbs, ebs, now))
+            }
+            MeterAlgorithm::TwoRateThreeColour { cir, cbs, pir, pbs } => {
+                Marker::TrTcm(TrTcm::new(cir, cbs, pir, pbs, now))
+            }
+            MeterAlgorithm::TwoRateThreeColourEfficient { cir, cbs, eir, ebs } => {
+                Marker::Rfc4115(Rfc4115::new(cir, cbs, eir, ebs, now))
+            }
+        };
+        Self { mode, marker }
+    }
+
+    /// The colour of a frame that arrives at `now` with the colour `incoming`. O(1).
+    ///
+    /// In colour-aware mode the result is never better than `incoming`; in colour-blind mode
+    /// `incoming` does not matter.
+    #[inline]
+    pub fn colour(&mut self, frame: FrameLengths, incoming: Colour, now: Instant) -> Colour {
+        let incoming = match self.mode {
+            ColourMode::Blind => Colour::Green,
+            ColourMode::Aware => incoming,
+        };
+        match &mut self.marker {
+            Marker::SingleRate(meter) => meter.colour(frame, incoming, now),
+            Marker::SrTcm(meter) => meter.colour(frame, incoming, now),
+            Marker::TrTcm(meter) => meter.colour(frame, incoming, now),
+            Marker::Rfc4115(meter) => meter.colour(frame, incoming, now),
+        }
+    }
+
+    /// Go on with the credit of `old`, as far as this meter's bursts hold it, so that changing
+    /// parameters gives no one a fresh burst. A change of algorithm starts with full buckets.
+    pub fn resume_from(&mut self, old: &Self, now: Instant) {
+        match (&mut self.marker, &old.marker) {
+            (Marker::SingleRate(new), Marker::SingleRate(old)) => new.resume_from(old, now),
+            (Marker::SrTcm(new), Marker::SrTcm(old)) => new.resume_from(old, now),
+            (Marker::TrTcm(new), Marker::TrTcm(old)) => new.resume_from(old, now),
+            (Marker::Rfc4115(new), Marker::Rfc4115(old)) => new.resume_from(old, now),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
