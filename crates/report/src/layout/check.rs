@@ -1,0 +1,120 @@
+//! What a record must be before it is trusted: a file can be whole and still not be ours.
+
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::record::{
+    CdfPoint, Figures, IatFigures, RunRecord, SCHEMA_VERSION, Series, SliceRecord,
+};
+
+/// Check that `record` is of `study` and that its numbers can be: every reader after this relies
+/// on it.
+pub(crate) fn record_of_study(record: &RunRecord, study: &StudyDescription) -> Result<(), String> {
+    if record.schema_version != SCHEMA_VERSION {
+        return Err(format!(
+            "its schema version is {}, not {SCHEMA_VERSION}",
+            record.schema_version
+        ));
+    }
+    if record.study_digest != study.digest {
+        return Err(format!("it is of study digest `{}`", record.study_digest));
+    }
+    if record.bin_ns == 0 {
+        return Err("its bins have no width".to_owned());
+    }
+    let slices = record.slices.iter().map(|s| s.slice.as_str());
+    if !slices.eq(study.slices.iter().map(|s| s.name.as_str())) {
+        return Err("its slices are not those of the study".to_owned());
+    }
+    figures(&record.aggregate)?;
+    finite(&[
+        record.transient.throughput_before_bits_per_second,
+        record.transient.throughput_after_bits_per_second,
+    ])?;
+    record
+        .slices
+        .iter()
+        .try_for_each(|s| slice(s).map_err(|e| format!("slice `{}`: {e}", s.slice)))
+}
+
+/// Check that `record` lies where it belongs.
+pub(crate) fn record_of_slot(
+    record: &RunRecord,
+    policy: &str,
+    scenario: &str,
+    repetition: u32,
+) -> Result<(), String> {
+    let key = &record.key;
+    if key.policy == policy && key.scenario == scenario && key.repetition == repetition {
+        Ok(())
+    } else {
+        Err(format!(
+            "it is of policy `{}`, scenario `{}`, repetition {}",
+            key.policy, key.scenario, key.repetition
+        ))
+    }
+}
+
+fn slice(slice: &SliceRecord) -> Result<(), String> {
+    figures(&slice.whole)?;
+    figures(&slice.steady)?;
+    distribution(&slice.delay_cdf)?;
+    let IatFigures {
+        mean_ns,
+        variance_ns2,
+        cdf,
+        ..
+    } = &slice.iat_sent;
+    finite(&[*mean_ns, *variance_ns2])?;
+    distribution(cdf)?;
+    series(&slice.series)
+}
+
+fn figures(figures: &Figures) -> Result<(), String> {
+    finite(&[
+        figures.offered_bits_per_second,
+        figures.throughput_bits_per_second,
+        figures.loss_ratio,
+        figures.delay.mean_ns,
+    ])?;
+    if figures.loss_ratio > 1.0 {
+        return Err(format!("a loss ratio of {}", figures.loss_ratio));
+    }
+    Ok(())
+}
+
+fn finite(values: &[f64]) -> Result<(), String> {
+    match values.iter().find(|v| !v.is_finite() || **v < 0.0) {
+        Some(value) => Err(format!("{value} where a number of at least 0 should be")),
+        None => Ok(()),
+    }
+}
+
+fn distribution(cdf: &[CdfPoint]) -> Result<(), String> {
+    let rises = cdf.windows(2).all(|pair| match pair {
+        [
+            CdfPoint(value, fraction),
+            CdfPoint(next_value, next_fraction),
+        ] => value <= next_value && fraction <= next_fraction,
+        _ => true,
+    });
+    if rises && cdf.iter().all(|point| (0.0..=1.0).contains(&point.1)) {
+        Ok(())
+    } else {
+        Err("a distribution function that does not rise from 0 to 1".to_owned())
+    }
+}
+
+fn series(series: &Series) -> Result<(), String> {
+    let bins = series.sent_bytes.len();
+    let lengths = [
+        series.received_bytes.len(),
+        series.sent_frames.len(),
+        series.lost_frames.len(),
+        series.delay_mean_ns.len(),
+        series.delay_max_ns.len(),
+    ];
+    if lengths.iter().all(|&length| length == bins) {
+        Ok(())
+    } else {
+        Err("time series of different lengths".to_owned())
+    }
+}

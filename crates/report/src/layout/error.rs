@@ -1,0 +1,141 @@
+use std::io;
+use std::path::PathBuf;
+
+/// Why a results folder cannot be used, or a part of it cannot be trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// Reading or writing failed.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried: "create the folder", "write".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The path is a file, not a folder.
+    #[error("`{}` is a file: name a folder for the results", path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder holds something else.
+    #[error(
+        "`{}` is not empty and holds no results: name an empty folder, or one that does not exist yet",
+        path.display()
+    )]
+    NotAResultsFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is no folder to read.
+    #[error("`{}` does not exist: run a study first, or name the folder one was run into", path.display())]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds results of another study, another version of it, or another seed.
+    #[error(
+        "`{}` holds results of {what} `{found}`, not of `{wanted}`: name another folder for the new \
+         results, or say explicitly that the old ones are to be replaced",
+        path.display()
+    )]
+    OtherStudy {
+        /// The folder.
+        path: PathBuf,
+        /// What differs: "study", "study digest", "program version", "seed".
+        what: &'static str,
+        /// What the folder holds.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// Another process is writing into the folder.
+    #[error("another process is writing into `{}`: wait for it, or name another folder", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder was written by a version of the program with another schema.
+    #[error(
+        "`{}` has schema version {found}, this program reads version {supported}: use the version \
+         of the program that wrote it, or run the study again into another folder",
+        path.display()
+    )]
+    UnknownSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The version that can be read.
+        supported: u32,
+    },
+    /// The description of the study cannot be read, so nothing beside it can be told apart.
+    #[error("`{}` is damaged ({reason}): run the study again into another folder", path.display())]
+    DamagedStudy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// One run's record is half-written, corrupt, or another run's.
+    #[error("`{}` cannot be trusted ({reason}): this run has to be done again", path.display())]
+    DamagedRun {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A run handed in a record that is not sound, or not of this study: a fault of the program.
+    #[error(
+        "the record for `{}` is not sound ({reason}) and was not written: this is a fault of the program",
+        path.display()
+    )]
+    RefusedRecord {
+        /// Where it would have been written.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl ResultsError {
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
+
+    /// True where one run's record is to be thrown away and the run done again.
+    #[must_use]
+    pub fn is_damaged_run(&self) -> bool {
+        matches!(self, Self::DamagedRun { .. })
+    }
+
+    /// True where the user named the wrong folder (exit code 2), false where something failed
+    /// (exit code 1).
+    #[must_use]
+    pub fn is_users_mistake(&self) -> bool {
+        match self {
+            Self::NotAFolder { .. }
+            | Self::NotAResultsFolder { .. }
+            | Self::Missing { .. }
+            | Self::OtherStudy { .. }
+            | Self::InUse { .. } => true,
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::InvalidFilename
+            ),
+            Self::UnknownSchema { .. }
+            | Self::DamagedStudy { .. }
+            | Self::DamagedRun { .. }
+            | Self::RefusedRecord { .. } => false,
+        }
+    }
+}

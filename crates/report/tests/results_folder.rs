@@ -1,0 +1,286 @@
+//! What a results folder accepts, refuses and trusts.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::record::{RunKey, RunRecord};
+use std::fs;
+use std::path::Path;
+use support::{Size, record, study};
+
+fn records(folder: &ResultsFolder) -> Vec<Result<RunRecord, ResultsError>> {
+    folder.finished_runs().collect()
+}
+
+/// An error's message without the folder, which is another each time.
+fn message(error: &ResultsError, root: &Path) -> String {
+    error
+        .to_string()
+        .replace(&root.display().to_string(), "DIR")
+}
+
+#[test]
+fn gives_back_the_runs_that_were_written() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder =
+        ResultsFolder::create(temporary.path().join("a/b"), &study, Force::Refuse).unwrap();
+    let first = record(&study, 0, 1, 0);
+    let second = record(&study, 1, 0, 2);
+    folder.write_run(&second).unwrap();
+    folder.write_run(&first).unwrap();
+
+    assert_eq!(folder.read_run(&first.key).unwrap().as_ref(), Some(&first));
+    assert!(
+        folder
+            .read_run(&RunKey {
+                repetition: 1,
+                ..first.key.clone()
+            })
+            .unwrap()
+            .is_none()
+    );
+    let found: Vec<RunRecord> = records(&folder).into_iter().map(Result::unwrap).collect();
+    assert_eq!(found, [first, second], "in the order of the study");
+
+    let path = folder.path().to_owned();
+    drop(folder);
+    let opened = ResultsFolder::open(path).unwrap();
+    assert_eq!(opened.study(), &study);
+    assert_eq!(records(&opened).len(), 2);
+}
+
+#[test]
+fn goes_on_with_the_same_study_and_refuses_any_other() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let create = |study: &StudyDescription, force| ResultsFolder::create(temporary.path(), study, force);
+    create(&study, Force::Refuse)
+        .unwrap()
+        .write_run(&record(&study, 0, 0, 0))
+        .unwrap();
+
+    assert_eq!(records(&create(&study, Force::Refuse).unwrap()).len(), 1);
+
+    let mut other = study.clone();
+    other.digest = "ffff".to_owned();
+    let error = create(&other, Force::Refuse).unwrap_err();
+    assert!(error.is_users_mistake());
+    insta::assert_snapshot!(
+        message(&error, temporary.path()),
+        @"`DIR` holds results of study digest `3f9a5d0c1b7e4426`, not of `ffff`: name another folder for the new results, or say explicitly that the old ones are to be replaced"
+    );
+    let changes: [fn(&mut StudyDescription); 3] = [
+        |s| s.name = "other".to_owned(),
+        |s| s.program_version = "9.9.9".to_owned(),
+        |s| s.seed = 99,
+    ];
+    for change in changes {
+        let mut other = study.clone();
+        change(&mut other);
+        let error = create(&other, Force::Refuse).unwrap_err();
+        assert!(matches!(error, ResultsError::OtherStudy { .. }), "{error}");
+    }
+
+    let replaced = create(&other, Force::Replace).unwrap();
+    assert_eq!(replaced.study().digest, "ffff");
+    assert_eq!(records(&replaced).len(), 0);
+}
+
+#[test]
+fn refuses_a_folder_with_anything_else_in_it_and_leaves_it_untouched() {
+    let temporary = tempfile::tempdir().unwrap();
+    let thesis = temporary.path().join("thesis.tex");
+    fs::write(&thesis, "years of work").unwrap();
+    for force in [Force::Refuse, Force::Replace] {
+        let error =
+            ResultsFolder::create(temporary.path(), &study(Size::SMALL), force).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(
+                message(&error, temporary.path()),
+                @"`DIR` is not empty and holds no results: name an empty folder, or one that does not exist yet"
+            );
+        }
+    }
+    assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(&thesis).unwrap(), "years of work");
+    assert!(matches!(
+        ResultsFolder::open(temporary.path()).unwrap_err(),
+        ResultsError::NotAResultsFolder { .. }
+    ));
+    assert!(matches!(
+        ResultsFolder::create(&thesis, &study(Size::SMALL), Force::Refuse).unwrap_err(),
+        ResultsError::NotAFolder { .. }
+    ));
+}
+
+#[test]
+fn refuses_a_study_file_of_somebody_else() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("study.json");
+    fs::write(&path, r#"{"format": "my own notes", "schema_version": 1}"#).unwrap();
+    let error =
+        ResultsFolder::create(temporary.path(), &study(Size::SMALL), Force::Replace).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::NotAResultsFolder { .. }),
+        "{error}"
+    );
+
+    fs::write(
+        &path,
+        r#"{"format": "slicewise results", "schema_version": 7}"#,
+    )
+    .unwrap();
+    let error = ResultsFolder::open(temporary.path()).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::UnknownSchema { found: 7, .. }),
+        "{error}"
+    );
+
+    fs::write(&path, r#"{"format": "slicewise results", "schema_v"#).unwrap();
+    let error = ResultsFolder::open(temporary.path()).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::DamagedStudy { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn detects_records_that_cannot_be_trusted() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let good = record(&study, 0, 0, 0);
+    folder.write_run(&good).unwrap();
+    let path = folder.run_path("no policy", "0", 0);
+    let text = fs::read_to_string(&path).unwrap();
+    let with = |change: &dyn Fn(&mut RunRecord)| {
+        let mut record = good.clone();
+        change(&mut record);
+        serde_json::to_string(&record).unwrap()
+    };
+    let damaged = [
+        ("half-written", text[..text.len() / 2].to_owned()),
+        ("empty", String::new()),
+        ("zeros", "\0".repeat(text.len())),
+        ("two in one", format!("{text}{text}")),
+        ("another run", with(&|r| r.key.repetition = 1)),
+        ("another study", with(&|r| r.study_digest = "x".to_owned())),
+        ("another schema", with(&|r| r.schema_version = 2)),
+        (
+            "not a number",
+            text.replacen(r#""loss_ratio":"#, r#""loss_ratio":null,"x":"#, 1),
+        ),
+        ("a ratio above 1", with(&|r| r.aggregate.loss_ratio = 2.0)),
+        (
+            "a negative rate",
+            with(&|r| r.slices[0].whole.offered_bits_per_second = -1.0),
+        ),
+        (
+            "a series too short",
+            with(&|r| r.slices[0].series.lost_frames.truncate(1)),
+        ),
+        (
+            "a distribution that falls",
+            with(&|r| r.slices[1].delay_cdf.reverse()),
+        ),
+        ("a slice missing", with(&|r| r.slices.truncate(1))),
+    ];
+    for (what, text) in damaged {
+        fs::write(&path, text).unwrap();
+        let error = folder.read_run(&good.key).expect_err(what);
+        assert!(error.is_damaged_run(), "{what}: {error}");
+        assert!(
+            error.to_string().contains("rep-000.json"),
+            "{what}: {error}"
+        );
+        let all = records(&folder);
+        assert!(
+            matches!(all.as_slice(), [Err(e)] if e.is_damaged_run()),
+            "{what}"
+        );
+    }
+    folder.write_run(&good).unwrap();
+    assert_eq!(folder.read_run(&good.key).unwrap(), Some(good.clone()));
+
+    let other_seed = RunKey {
+        seed: 12345,
+        ..good.key
+    };
+    assert!(folder.read_run(&other_seed).unwrap_err().is_damaged_run());
+}
+
+#[test]
+fn writes_no_record_that_it_would_not_read() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let mut broken = record(&study, 0, 0, 0);
+    broken.aggregate.throughput_bits_per_second = f64::NAN;
+    let error = folder.write_run(&broken).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::RefusedRecord { .. }),
+        "{error}"
+    );
+    assert_eq!(records(&folder).len(), 0);
+}
+
+#[test]
+fn sweeps_away_what_a_killed_process_left() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    folder.write_run(&record(&study, 0, 0, 0)).unwrap();
+    let left = folder
+        .run_path("no policy", "0", 0)
+        .with_file_name(".rep-001.json.77-3.partial");
+    fs::write(&left, "{").unwrap();
+    assert_eq!(records(&folder).len(), 1);
+    drop(folder);
+
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    assert!(!left.exists());
+    assert_eq!(records(&folder).len(), 1);
+}
+
+#[test]
+fn starts_in_a_folder_that_a_process_killed_at_its_start_left() {
+    let temporary = tempfile::tempdir().unwrap();
+    fs::write(temporary.path().join(".lock"), "").unwrap();
+    fs::write(temporary.path().join(".study.json.1-0.partial"), "{").unwrap();
+    ResultsFolder::create(temporary.path(), &study(Size::SMALL), Force::Refuse).unwrap();
+}
+
+#[test]
+fn lets_one_process_write_at_a_time() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let first = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let error = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap_err();
+    assert!(matches!(error, ResultsError::InUse { .. }), "{error}");
+    ResultsFolder::open(temporary.path()).unwrap();
+    drop(first);
+    ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+}
+
+#[test]
+fn says_which_folder_cannot_be_written() {
+    let temporary = tempfile::tempdir().unwrap();
+    let file = temporary.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = ResultsFolder::create(file.join("results"), &study(Size::SMALL), Force::Refuse)
+        .unwrap_err();
+    assert!(error.is_users_mistake());
+    insta::assert_snapshot!(
+        message(&error, temporary.path()),
+        @"cannot create the folder `DIR/file/results`: Not a directory (os error 20)"
+    );
+    let error = ResultsFolder::open(temporary.path().join("nowhere")).unwrap_err();
+    insta::assert_snapshot!(
+        message(&error, temporary.path()),
+        @"`DIR/nowhere` does not exist: run a study first, or name the folder one was run into"
+    );
+}
