@@ -3,7 +3,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::str::FromStr;
 
-/// A size in bytes.
+/// A size in bytes. Sums saturate: `u64::MAX` bytes are as good as unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteCount(u64);
 
@@ -41,26 +41,27 @@ impl ByteCount {
 impl Add for ByteCount {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for ByteCount {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
 impl Sub for ByteCount {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        debug_assert!(self >= other, "{self} - {other} would be negative");
+        Self(self.0.saturating_sub(other.0))
     }
 }
 
 impl SubAssign for ByteCount {
     fn sub_assign(&mut self, other: Self) {
-        self.0 -= other.0;
+        *self = *self - other;
     }
 }
 
@@ -86,6 +87,15 @@ impl FromStr for ByteCount {
 
 impl fmt::Display for ByteCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::format(f, self.0, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)])
+        text::format(
+            f,
+            self.0,
+            &[
+                ("GB", 1_000_000_000),
+                ("MB", 1_000_000),
+                ("kB", 1_000),
+                ("B", 1),
+            ],
+        )
     }
 }

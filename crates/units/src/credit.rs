@@ -4,7 +4,7 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 /// Token-bucket credit in *nanobits*: one bit/s earned for one nanosecond.
 ///
 /// Because a rate is a whole number of bit/s and time a whole number of
-/// nanoseconds, earning credit is exact and never drifts. Negative credit is debt.
+/// nanoseconds, earning credit is exact and never drifts. Negative credit is debt. Sums saturate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Credit(i128);
 
@@ -18,11 +18,17 @@ impl Credit {
         Self(size.bytes() as i128 * 8 * NANOS_PER_SECOND as i128)
     }
 
-    /// What `rate` earns in `duration`, exactly.
+    /// What `rate` earns in `duration`, exactly; saturates at 2^127 nanobits, which any rate
+    /// that can be told in text takes longer than 584 years to earn.
+    #[inline]
     #[must_use]
     pub const fn earned(rate: BitRate, duration: Duration) -> Self {
-        // Two 64-bit factors: their product needs 127 bits at most.
-        Self((rate.bits_per_second() as u128 * duration.nanos() as u128) as i128)
+        let nanobits = rate.bits_per_second() as u128 * duration.nanos() as u128;
+        Self(if nanobits > i128::MAX as u128 {
+            i128::MAX
+        } else {
+            nanobits as i128
+        })
     }
 
     /// The credit in nanobits.
@@ -52,9 +58,7 @@ impl Credit {
         // 64-bit division is several times faster, and nearly always enough.
         let nanos = match u64::try_from(missing) {
             Ok(missing) => missing.div_ceil(rate.bits_per_second()),
-            Err(_) => {
-                u64::try_from(missing.div_ceil(u128::from(rate.bits_per_second()))).ok()?
-            }
+            Err(_) => u64::try_from(missing.div_ceil(u128::from(rate.bits_per_second()))).ok()?,
         };
         Some(Duration::from_nanos(nanos))
     }

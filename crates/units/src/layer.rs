@@ -41,11 +41,20 @@ const L2_MIN_BYTES: i64 = 60;
 
 impl Accounting {
     /// Whole frames without FCS and nothing added: the default.
-    pub const L2: Self = Self { layer: Layer::L2, overhead_bytes: 0 };
+    pub const L2: Self = Self {
+        layer: Layer::L2,
+        overhead_bytes: 0,
+    };
     /// Wire occupancy.
-    pub const L1: Self = Self { layer: Layer::L1, overhead_bytes: 0 };
+    pub const L1: Self = Self {
+        layer: Layer::L1,
+        overhead_bytes: 0,
+    };
     /// IP packets.
-    pub const L3: Self = Self { layer: Layer::L3, overhead_bytes: 0 };
+    pub const L3: Self = Self {
+        layer: Layer::L3,
+        overhead_bytes: 0,
+    };
 
     /// What one frame counts as, never less than one byte.
     #[must_use]
@@ -56,7 +65,11 @@ impl Accounting {
             Layer::L2 => l2,
             Layer::L3 => l2 - i64::from(frame.l3_offset),
         };
-        ByteCount::new((counted + i64::from(self.overhead_bytes)).max(1).unsigned_abs())
+        ByteCount::new(
+            (counted + i64::from(self.overhead_bytes))
+                .max(1)
+                .unsigned_abs(),
+        )
     }
 }
 

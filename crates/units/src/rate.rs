@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
 /// A rate in bit/s. Which bits of a frame it counts is told by
-/// [`Accounting`](crate::Accounting), beside it.
+/// [`Accounting`](crate::Accounting), beside it. Sums saturate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(u64);
 
@@ -45,7 +45,9 @@ impl BitRate {
             return None;
         }
         let nanobits = u128::from(size.bytes()) * 8 * u128::from(NANOS_PER_SECOND);
-        u64::try_from(nanobits.div_ceil(u128::from(self.0))).ok().map(Duration::from_nanos)
+        u64::try_from(nanobits.div_ceil(u128::from(self.0)))
+            .ok()
+            .map(Duration::from_nanos)
     }
 
     /// `self × numerator / denominator`, rounded down; saturates.
@@ -71,20 +73,21 @@ impl BitRate {
 impl Add for BitRate {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for BitRate {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
 impl Sub for BitRate {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        debug_assert!(self >= other, "{self} - {other} would be negative");
+        Self(self.0.saturating_sub(other.0))
     }
 }
 

@@ -74,20 +74,48 @@ pub enum QuantityError {
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MissingUnit { quantity, text, units } => {
-                write!(f, "`{text}` is a number without a unit: a {quantity} needs one of {units}")
+            Self::MissingUnit {
+                quantity,
+                text,
+                units,
+            } => {
+                write!(
+                    f,
+                    "`{text}` is a number without a unit: a {quantity} needs one of {units}"
+                )
             }
-            Self::UnknownUnit { quantity, unit, units } => {
-                write!(f, "`{unit}` is not a unit of a {quantity}: use one of {units}")
+            Self::UnknownUnit {
+                quantity,
+                unit,
+                units,
+            } => {
+                write!(
+                    f,
+                    "`{unit}` is not a unit of a {quantity}: use one of {units}"
+                )
             }
-            Self::NotANumber { quantity, text, example } => {
-                write!(f, "`{text}` is not a {quantity}: write for example `{example}`")
+            Self::NotANumber {
+                quantity,
+                text,
+                example,
+            } => {
+                write!(
+                    f,
+                    "`{text}` is not a {quantity}: write for example `{example}`"
+                )
             }
             Self::Negative { quantity, text } => {
                 write!(f, "`{text}` is negative: a {quantity} cannot be")
             }
-            Self::NotWhole { quantity, text, base } => {
-                write!(f, "`{text}` is not a whole number of {base}: a {quantity} is counted in whole {base}")
+            Self::NotWhole {
+                quantity,
+                text,
+                base,
+            } => {
+                write!(
+                    f,
+                    "`{text}` is not a whole number of {base}: a {quantity} is counted in whole {base}"
+                )
             }
             Self::TooLarge { quantity, text } => {
                 write!(f, "`{text}` is too large for a {quantity}")
@@ -99,6 +127,9 @@ impl fmt::Display for QuantityError {
 impl std::error::Error for QuantityError {}
 
 /// Parse `text` into base units, exactly: no float is involved.
+///
+/// A number is decimal digits, optionally with a point, and with underscores between digits;
+/// a sign, an exponent or a comma is refused rather than guessed at.
 pub(crate) fn parse(
     text: &str,
     quantity: &'static str,
@@ -106,57 +137,121 @@ pub(crate) fn parse(
     example: &'static str,
     max: u64,
 ) -> Result<u64, QuantityError> {
-    let trimmed = text.trim();
-    let owned = || trimmed.to_owned();
-    if trimmed.starts_with('-') {
-        return Err(QuantityError::Negative { quantity, text: owned() });
+    let text = text.trim();
+    let not_a_number = || QuantityError::NotANumber {
+        quantity,
+        text: quoted(text),
+        example,
+    };
+    let is_number_char = |c: char| c.is_ascii_digit() || c == '.' || c == '_';
+    if let Some(positive) = text.strip_prefix('-') {
+        return Err(if positive.trim_start().starts_with(is_number_char) {
+            QuantityError::Negative {
+                quantity,
+                text: quoted(text),
+            }
+        } else {
+            not_a_number()
+        });
     }
-    let number_end = trimmed
-        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
-        .unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(number_end);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-        return Err(QuantityError::NotANumber { quantity, text: owned(), example });
-    }
-    let unit = unit.trim();
-    let symbols =
-        || units.iter().map(|u| u.symbol).collect::<Vec<_>>().join(", ");
+    let number_end = text.find(|c| !is_number_char(c)).unwrap_or(text.len());
+    let (number, unit) = text.split_at(number_end);
+    let (whole, fraction) = split_number(number).ok_or_else(not_a_number)?;
+    let unit = unit.trim_start();
+    let symbols = || {
+        units
+            .iter()
+            .map(|u| u.symbol)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     if unit.is_empty() {
-        return Err(QuantityError::MissingUnit { quantity, text: owned(), units: symbols() });
+        return Err(QuantityError::MissingUnit {
+            quantity,
+            text: quoted(text),
+            units: symbols(),
+        });
     }
-    let Some(unit) = units.iter().find(|u| u.symbol == unit) else {
-        return Err(QuantityError::UnknownUnit { quantity, unit: unit.to_owned(), units: symbols() });
+    if unit.contains(|c: char| c == ',' || c.is_ascii_digit()) {
+        return Err(not_a_number());
+    }
+    // Unicode has two micro signs that look alike.
+    let normalised = unit.replace('\u{3bc}', "\u{b5}");
+    let Some(unit) = units.iter().find(|u| u.symbol == normalised) else {
+        return Err(QuantityError::UnknownUnit {
+            quantity,
+            unit: quoted(unit),
+            units: symbols(),
+        });
     };
-    let too_large = || QuantityError::TooLarge { quantity, text: owned() };
-    let digits = |s: &str| -> Result<u128, QuantityError> {
-        s.bytes().filter(u8::is_ascii_digit).try_fold(0u128, |value, digit| {
-            let value = value.checked_mul(10)?.checked_add(u128::from(digit - b'0'))?;
+    let too_large = || QuantityError::TooLarge {
+        quantity,
+        text: quoted(text),
+    };
+    let whole = digits(whole).ok_or_else(too_large)? * u128::from(unit.factor);
+    let fraction = fraction_in_base(fraction, unit.factor).ok_or_else(|| {
+        let base = units.first().map_or("", |u| u.symbol);
+        QuantityError::NotWhole {
+            quantity,
+            text: quoted(text),
+            base,
+        }
+    })?;
+    u64::try_from(whole + fraction)
+        .ok()
+        .filter(|&base| base <= max)
+        .ok_or_else(too_large)
+}
+
+/// The digits before and after the point; `None` where `number` is not one.
+fn split_number(number: &str) -> Option<(&str, &str)> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let well_formed = |part: &str| {
+        part.is_empty()
+            || part
+                .split('_')
+                .all(|group| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let some_digits = !(whole.is_empty() && fraction.is_empty());
+    (some_digits && well_formed(whole) && well_formed(fraction)).then_some((whole, fraction))
+}
+
+/// The value of a run of digits; `None` past `u64::MAX`.
+fn digits(text: &str) -> Option<u128> {
+    text.bytes()
+        .filter(u8::is_ascii_digit)
+        .try_fold(0u128, |value, digit| {
+            let value = value * 10 + u128::from(digit - b'0');
             (value <= u128::from(u64::MAX)).then_some(value)
-        }).ok_or_else(too_large)
-    };
-    let mut base = digits(whole)? * u128::from(unit.factor);
-    // Trailing zeros say nothing; past 19 digits no unit could hold the fraction.
+        })
+}
+
+/// What the digits after the point are worth in base units; `None` where that is not whole.
+fn fraction_in_base(fraction: &str, factor: u64) -> Option<u128> {
+    // Trailing zeros say nothing; past 19 digits no unit could make the fraction whole.
     let fraction = fraction.trim_end_matches(['0', '_']);
     let places = fraction.bytes().filter(u8::is_ascii_digit).count();
-    if places > 0 {
-        let not_whole =
-            || QuantityError::NotWhole { quantity, text: owned(), base: units[0].symbol };
-        let scale = u32::try_from(places).ok().and_then(|p| 10u128.checked_pow(p)).filter(|_| places <= 19)
-            .ok_or_else(not_whole)?;
-        let scaled = digits(fraction)? * u128::from(unit.factor);
-        if scaled % scale != 0 {
-            return Err(not_whole());
-        }
-        base += scaled / scale;
+    let places = u32::try_from(places).ok().filter(|&places| places <= 19)?;
+    let scale = 10u128.pow(places);
+    let scaled = digits(fraction)? * u128::from(factor);
+    (scaled % scale == 0).then_some(scaled / scale)
+}
+
+/// `text` as an error message repeats it: not more than a line of it.
+fn quoted(text: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
-    u64::try_from(base).ok().filter(|&b| b <= max).ok_or_else(too_large)
 }
 
 /// Write `value` in the largest unit that needs at most three decimals, else in the base unit:
 /// reading the text back gives the same value.
 pub(crate) fn format(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
-    let Some(&(base, _)) = units.last() else { return write!(f, "{value}") };
+    let Some(&(base, _)) = units.last() else {
+        return write!(f, "{value}");
+    };
     for &(symbol, factor) in units {
         let step = (factor / 1_000).max(1);
         if value >= factor && value % step == 0 {

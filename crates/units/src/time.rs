@@ -4,7 +4,8 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;
 
 /// A point in time: nanoseconds since an origin its user chooses (the start of
-/// a simulated run, the monotonic clock's zero). 584 years fit.
+/// a simulated run, the monotonic clock's zero). 584 years fit; sums saturate at
+/// [`Instant::MAX`], so that "never" stays never.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -39,7 +40,7 @@ impl Instant {
     }
 }
 
-/// A span of time in nanoseconds.
+/// A span of time in nanoseconds. Sums and products saturate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(u64);
 
@@ -58,19 +59,19 @@ impl Duration {
     /// A span of `micros` microseconds.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
-        Self(micros * 1_000)
+        Self(micros.saturating_mul(1_000))
     }
 
     /// A span of `millis` milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
-        Self(millis * 1_000_000)
+        Self(millis.saturating_mul(1_000_000))
     }
 
     /// A span of `secs` seconds.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
-        Self(secs * 1_000_000_000)
+        Self(secs.saturating_mul(1_000_000_000))
     }
 
     /// The span in nanoseconds.
@@ -90,41 +91,43 @@ impl Duration {
 impl Add<Duration> for Instant {
     type Output = Self;
     fn add(self, duration: Duration) -> Self {
-        Self(self.0 + duration.0)
+        self.saturating_add(duration)
     }
 }
 
 impl AddAssign<Duration> for Instant {
     fn add_assign(&mut self, duration: Duration) {
-        self.0 += duration.0;
+        *self = *self + duration;
     }
 }
 
 impl Sub for Instant {
     type Output = Duration;
     fn sub(self, earlier: Self) -> Duration {
-        Duration(self.0 - earlier.0)
+        debug_assert!(self >= earlier, "{earlier} is after {self}");
+        self.saturating_since(earlier)
     }
 }
 
 impl Add for Duration {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl Sub for Duration {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        debug_assert!(self >= other, "{self} - {other} would be negative");
+        Self(self.0.saturating_sub(other.0))
     }
 }
 
 impl Mul<u64> for Duration {
     type Output = Self;
     fn mul(self, factor: u64) -> Self {
-        Self(self.0 * factor)
+        Self(self.0.saturating_mul(factor))
     }
 }
 
@@ -145,8 +148,12 @@ impl FromStr for Duration {
     }
 }
 
-const DISPLAY_UNITS: &[(&str, u64)] =
-    &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+const DISPLAY_UNITS: &[(&str, u64)] = &[
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
