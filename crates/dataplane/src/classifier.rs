@@ -102,6 +102,7 @@ fn compile_level(policy: &PolicyParams, levels: &mut Vec<Vec<Rule>>, leaf: &mut 
 
 /// Mix the fields that tell flows apart; the multiplier is 2^64 / golden ratio (Knuth).
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a hash keeps what it can of every field")]
 fn hash(h: &Headers) -> usize {
     let fold = |address: u128| (address as u64) ^ ((address >> 64) as u64);
     let ports = u64::from(h.source_port) << 48

@@ -1,0 +1,141 @@
+//! Changes while frames wait: nothing lost, reordered or reset.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use proptest::prelude::*;
+use slicewise_model::{ClassSpec, PrioritySpec, RateSpec, ShaperSpec};
+use slicewise_units::Accounting;
+use support::*;
+
+/// What a class of the random policies is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Absent,
+    Plain,
+    Priority,
+    Shaped,
+    Minimum,
+}
+
+fn class(vlan: u16, kind: Kind) -> Option<ClassSpec> {
+    let mut class = vlan_class(vlan);
+    match kind {
+        Kind::Absent => return None,
+        Kind::Plain => {}
+        Kind::Priority => {
+            class.priority =
+                Some(PrioritySpec { level: 1, rate: None, burst: None, accounting: Accounting::L2 });
+        }
+        Kind::Shaped => {
+            class.shape = Some(ShaperSpec {
+                rate: RateSpec::Absolute(rate("3 Mbit/s")),
+                committed_burst_bits: None,
+                excess_burst_bits: None,
+                peak: false,
+                accounting: Accounting::L2,
+            });
+        }
+        Kind::Minimum => class.minimum = Some(RateSpec::Absolute(rate("2 Mbit/s"))),
+    }
+    Some(class)
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Offer { vlan: u16, bytes: u32, gap: u64 },
+    Apply([Kind; 3], bool),
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        Just(Kind::Absent),
+        Just(Kind::Plain),
+        Just(Kind::Priority),
+        Just(Kind::Shaped),
+        Just(Kind::Minimum)
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => (0u16..4, 60u32..1522, 0u64..800_000)
+            .prop_map(|(vlan, bytes, gap)| Step::Offer { vlan, bytes, gap }),
+        1 => (kind(), kind(), kind(), any::<bool>())
+            .prop_map(|(a, b, c, reversed)| Step::Apply([a, b, c], reversed)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn no_change_loses_or_reorders_a_frame(steps in prop::collection::vec(step(), 1..400)) {
+        let mut port = Port::new(&policy(vec![vlan_class(0), vlan_class(1)]), Some(rate("5 Mbit/s")));
+        let mut at = 0;
+        for step in steps {
+            match step {
+                Step::Offer { vlan, bytes, gap } => {
+                    at += gap;
+                    let _ = port.offer(Arrival { at, vlan, bytes });
+                }
+                Step::Apply(kinds, reversed) => {
+                    let mut classes: Vec<ClassSpec> =
+                        (0u16..).zip(kinds).filter_map(|(vlan, kind)| class(vlan, kind)).collect();
+                    if reversed {
+                        classes.reverse();
+                    }
+                    let before = port.pipeline.backlog();
+                    port.apply(&policy(classes));
+                    prop_assert_eq!(port.pipeline.backlog(), before, "a change loses nothing");
+                }
+            }
+        }
+        port.run_until(u64::MAX / 2);
+        prop_assert_eq!(port.pipeline.backlog(), 0, "everything drains");
+        prop_assert_eq!(port.offered(), port.departures.len() as u64 + port.dropped);
+        assert_in_order(&port.departures);
+    }
+}
+
+#[test]
+fn a_change_of_rate_keeps_the_credit_and_the_counters() {
+    let shaped = |text: &str| {
+        let mut class = class(1, Kind::Shaped).unwrap();
+        class.shape.as_mut().unwrap().rate = RateSpec::Absolute(rate(text));
+        class.shape.as_mut().unwrap().committed_burst_bits = Some(16_000);
+        policy(vec![class])
+    };
+    let mut port = Port::new(&shaped("8 Mbit/s"), None);
+    for _ in 0..10 {
+        let _ = port.offer(Arrival { at: 0, vlan: 1, bytes: 1000 });
+    }
+    port.run_until(1);
+    assert_eq!(port.departures.len(), 2, "the burst of 2,000 B");
+    port.apply(&shaped("4 Mbit/s"));
+    port.run_until(1_999_000);
+    assert_eq!(port.departures.len(), 2, "a change gives no new burst: 1,000 B take 2 ms at 4 Mbit/s");
+    port.run_until(2_001_000);
+    assert_eq!(port.departures.len(), 3);
+    let counters = port.pipeline.counters().next().unwrap();
+    assert_eq!((counters.offered_frames, counters.sent_frames, counters.queued_frames), (10, 3, 7));
+}
+
+#[test]
+fn a_refused_change_leaves_the_old_policy_in_force() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
+    // Every change reorders the class maps, so what waits must drain first; none can.
+    let mut refused = 0;
+    for round in 0..40u16 {
+        let _ = port.offer(Arrival { at: 0, vlan: 1, bytes: 1000 });
+        let spec = policy(vec![vlan_class(100 + round), vlan_class(1)]);
+        let params = spec.resolve(rate("1 Gbit/s")).unwrap();
+        let change = slicewise_dataplane::Change::Policy(params);
+        let now = slicewise_units::Instant::from_nanos(port.now());
+        refused += usize::from(port.pipeline.apply(&change, now).is_err());
+    }
+    assert!(refused > 0, "a bounded number of changes may be pending");
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 40);
+    assert_in_order(&port.departures);
+}

@@ -1,0 +1,205 @@
+//! Drives a pipeline over a link of a given rate, the way an egress port does.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part of it")]
+
+use slicewise_dataplane::{Change, Frame, LinkClock, Pipeline, PipelineParams, Verdict};
+use slicewise_model::{
+    ClassMap, ClassSpec, Colour, Condition, MatchMode, PolicySpec, ShaperParams,
+};
+use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_wire::{Headers, IpVersion};
+
+/// A frame offered to the pipeline.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    pub at: u64,
+    pub vlan: u16,
+    pub bytes: u32,
+}
+
+/// A frame that left, in order of departure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// When its first bit left, ns.
+    pub at: u64,
+    pub vlan: u16,
+    pub bytes: u32,
+    /// Order of arrival.
+    pub sequence: u64,
+}
+
+pub fn vlan_class(vlan: u16) -> ClassSpec {
+    ClassSpec::new(ClassMap {
+        name: format!("vlan{vlan}"),
+        mode: MatchMode::Any,
+        conditions: vec![Condition::OuterVlan(vlan..=vlan)],
+    })
+}
+
+pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
+    PolicySpec { name: "test".into(), classes, discipline: slicewise_model::Discipline::MinimumShare }
+}
+
+pub fn rate(text: &str) -> BitRate {
+    text.parse().unwrap()
+}
+
+pub fn headers(vlan: u16) -> Headers {
+    Headers {
+        vlan_tags: 1,
+        outer_vlan: vlan,
+        ip_version: IpVersion::V4,
+        protocol: 17,
+        source: u128::from(vlan),
+        has_ports: true,
+        l3_offset: 18,
+        ..Headers::default()
+    }
+}
+
+pub fn frame(sequence: u64, vlan: u16, bytes: u32) -> Frame {
+    Frame {
+        handle: sequence << 16 | u64::from(vlan),
+        lengths: FrameLengths { l2_bytes: bytes, l3_offset: 18 },
+        dscp: 0,
+        colour: Colour::Green,
+    }
+}
+
+/// An egress port: a pipeline and a link, or a link so fast that only the pipeline decides.
+pub struct Port {
+    pub pipeline: Pipeline,
+    link: Option<LinkClock>,
+    now: u64,
+    sequence: u64,
+    pub departures: Vec<Departure>,
+    pub dropped: u64,
+}
+
+impl Port {
+    pub fn new(spec: &PolicySpec, link: Option<BitRate>) -> Self {
+        Self::with_shaper(spec, link, None)
+    }
+
+    pub fn with_shaper(
+        spec: &PolicySpec,
+        link: Option<BitRate>,
+        port_shaper: Option<ShaperParams>,
+    ) -> Self {
+        let policy = spec.resolve(link.unwrap_or(rate("1 Gbit/s"))).unwrap();
+        let params = PipelineParams { policy, port_shaper, seed: 1 };
+        Self {
+            pipeline: Pipeline::new(&params, Instant::ZERO).unwrap(),
+            link: link.map(LinkClock::new),
+            now: 0,
+            sequence: 0,
+            departures: Vec::new(),
+            dropped: 0,
+        }
+    }
+
+    pub fn apply(&mut self, spec: &PolicySpec) {
+        let policy = spec.resolve(rate("1 Gbit/s")).unwrap();
+        self.pipeline.apply(&Change::Policy(policy), Instant::from_nanos(self.now)).unwrap();
+    }
+
+    /// Send whatever may leave before `until`, then move the clock there.
+    pub fn run_until(&mut self, until: u64) {
+        loop {
+            let free = self.link.as_ref().map_or(0, |link| link.free_at().nanos());
+            let Some(poll) = self.pipeline.poll_at() else { break };
+            let at = poll.nanos().max(free).max(self.now);
+            if at >= until {
+                break;
+            }
+            self.now = at;
+            if let Some(frame) = self.pipeline.poll_egress(Instant::from_nanos(at)) {
+                let bytes = frame.lengths.l2_bytes;
+                if let Some(link) = &mut self.link {
+                    link.send(ByteCount::new(bytes.into()), Instant::from_nanos(at));
+                }
+                self.departures.push(Departure {
+                    at,
+                    vlan: (frame.handle & 0xffff) as u16,
+                    bytes,
+                    sequence: frame.handle >> 16,
+                });
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    pub fn offer(&mut self, arrival: Arrival) -> Verdict {
+        self.run_until(arrival.at);
+        let frame = frame(self.sequence, arrival.vlan, arrival.bytes);
+        self.sequence += 1;
+        let verdict =
+            self.pipeline.on_frame(frame, &headers(arrival.vlan), Instant::from_nanos(self.now));
+        if matches!(verdict, Verdict::Dropped(_)) {
+            self.dropped += 1;
+        }
+        verdict
+    }
+
+    pub fn offer_all(&mut self, arrivals: &[Arrival]) {
+        for arrival in arrivals {
+            let _ = self.offer(*arrival);
+        }
+    }
+
+    pub fn offered(&self) -> u64 {
+        self.sequence
+    }
+
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+}
+
+/// Bytes that left for a VLAN in `[from, to)` ns.
+pub fn bytes_sent(departures: &[Departure], vlan: u16, from: u64, to: u64) -> u64 {
+    departures
+        .iter()
+        .filter(|d| d.vlan == vlan && (from..to).contains(&d.at))
+        .map(|d| u64::from(d.bytes))
+        .sum()
+}
+
+/// Frames of one VLAN, `bytes` long, at a constant rate from 0 to `until` ns.
+pub fn constant(vlan: u16, bytes: u32, rate: BitRate, until: Duration) -> Vec<Arrival> {
+    let gap = u64::from(bytes) * 8 * 1_000_000_000 / rate.bits_per_second();
+    (0..until.nanos() / gap).map(|n| Arrival { at: n * gap, vlan, bytes }).collect()
+}
+
+pub fn merged(mut flows: Vec<Vec<Arrival>>) -> Vec<Arrival> {
+    let mut all: Vec<Arrival> = flows.drain(..).flatten().collect();
+    all.sort_by_key(|a| (a.at, a.vlan));
+    all
+}
+
+/// Every offered frame is sent, queued, or counted under exactly one reason.
+pub fn assert_conserved(port: &Port) {
+    let (mut offered, mut accounted) = (0, 0);
+    for class in port.pipeline.counters() {
+        assert_eq!(
+            class.offered_frames,
+            class.sent_frames + class.queued_frames + class.dropped_total(),
+            "class {}",
+            class.class
+        );
+        offered += class.offered_frames;
+        accounted += class.sent_frames + class.queued_frames + class.dropped_total();
+    }
+    assert_eq!(offered, port.offered());
+    assert_eq!(accounted, port.offered());
+    assert_eq!(port.offered(), port.departures.len() as u64 + port.dropped + u64::from(port.pipeline.backlog()));
+}
+
+/// Frames of one VLAN leave in the order they came.
+pub fn assert_in_order(departures: &[Departure]) {
+    let mut last = std::collections::BTreeMap::new();
+    for d in departures {
+        if let Some(previous) = last.insert(d.vlan, d.sequence) {
+            assert!(previous < d.sequence, "vlan {} reordered: {previous} then {}", d.vlan, d.sequence);
+        }
+    }
+}
