@@ -1,0 +1,163 @@
+//! What ARCHITECTURE.md states of the workspace, held over `cargo metadata` and the sources.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Crate → the crates of ours it may depend on. An arrow not here is an error.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("wire", &[]),
+    ("model", &["units"]),
+    ("dataplane", &["units", "model", "wire"]),
+    ("stats", &["units"]),
+    ("formats", &["units", "model"]),
+    ("study", &["units", "model", "stats", "formats"]),
+    ("sim", &["units", "model", "wire", "dataplane", "stats", "study"]),
+    ("report", &["units", "stats"]),
+];
+
+/// Licences that may come into the program: permissive ones, as SPDX identifiers.
+const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn packages(metadata: &Value) -> &[Value] {
+    metadata["packages"].as_array().unwrap()
+}
+
+fn ours(name: &str) -> Option<&str> {
+    name.strip_prefix("slicewise-")
+}
+
+#[test]
+fn dependencies_between_crates_point_only_where_they_may() {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.iter().copied().collect();
+    let metadata = metadata();
+    for package in packages(&metadata) {
+        let Some(from) = ours(package["name"].as_str().unwrap()) else { continue };
+        let may = allowed.get(from).unwrap_or_else(|| {
+            panic!("crate `{from}` is new: say in ALLOWED what it may depend on")
+        });
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let dev = dependency["kind"] == "dev";
+            if let Some(to) = ours(dependency["name"].as_str().unwrap()) {
+                assert!(dev || may.contains(&to), "{from} → {to} is not an allowed arrow");
+            }
+        }
+    }
+}
+
+#[test]
+fn pure_crates_stay_free_of_clocks_input_output_and_async_runtimes() {
+    let forbidden = [
+        "std::time::", "std::fs", "std::io", "std::net::Tcp", "std::net::Udp", "std::thread",
+        "std::env", "std::process", "tokio", "println!",
+    ];
+    for name in ["units", "wire", "model", "dataplane"] {
+        for file in rust_files(&root().join("crates").join(name).join("src")) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for word in forbidden {
+                assert!(!text.contains(word), "{}: `{word}`", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_crate_forbids_unsafe_code() {
+    let crates = std::fs::read_dir(root().join("crates")).unwrap();
+    for entry in crates {
+        let source = entry.unwrap().path().join("src");
+        let entry = ["lib.rs", "main.rs"].map(|f| source.join(f)).into_iter().find(|f| f.exists());
+        let text = std::fs::read_to_string(entry.unwrap()).unwrap();
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{}", source.display());
+    }
+}
+
+#[test]
+fn every_dependency_has_a_permissive_licence_and_comes_from_the_registry() {
+    let metadata = metadata();
+    let mut refused = BTreeSet::new();
+    for package in packages(&metadata) {
+        let name = package["name"].as_str().unwrap();
+        match package["source"].as_str() {
+            None => {}
+            Some(source) if source.starts_with("registry+") => {}
+            Some(source) => {
+                refused.insert(format!("{name}: from {source}, not from the registry"));
+            }
+        }
+        let licence = package["license"].as_str().unwrap_or("none stated");
+        if !is_permissive(licence) {
+            refused.insert(format!("{name}: {licence}"));
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+/// An SPDX expression of OR and AND without precedence tricks: every AND part needs one allowed
+/// OR alternative. `/` is the old form of OR.
+fn is_permissive(expression: &str) -> bool {
+    let flat = expression.replace(['(', ')'], "").replace('/', " OR ");
+    flat.split(" AND ")
+        .all(|part| part.split(" OR ").any(|licence| LICENCES.contains(&licence.trim())))
+}
+
+#[test]
+fn no_file_of_ours_outgrows_a_head() {
+    let limit = 650;
+    for file in rust_files(&root().join("crates")) {
+        let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+        assert!(lines <= limit, "{}: {lines} lines: more than one subject?", file.display());
+    }
+}
+
+#[test]
+fn names_that_say_nothing_are_not_used_for_files() {
+    for file in rust_files(&root().join("crates")) {
+        let stem = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let says_nothing = ["utils", "util", "common", "helper", "helpers", "misc", "manager"];
+        assert!(!says_nothing.contains(&stem.as_str()), "{}", file.display());
+    }
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
