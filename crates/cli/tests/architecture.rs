@@ -15,7 +15,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stats", &["units"]),
     ("formats", &["units", "model"]),
     ("study", &["units", "model", "stats", "formats"]),
-    ("sim", &["units", "model", "wire", "dataplane", "stats", "study"]),
+    (
+        "sim",
+        &["units", "model", "wire", "dataplane", "stats", "study"],
+    ),
     ("report", &["units", "stats"]),
 ];
 
@@ -36,7 +39,10 @@ const LICENCES: &[&str] = &[
 ];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 fn metadata() -> Value {
@@ -45,7 +51,11 @@ fn metadata() -> Value {
         .current_dir(root())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -62,14 +72,19 @@ fn dependencies_between_crates_point_only_where_they_may() {
     let allowed: BTreeMap<&str, &[&str]> = ALLOWED.iter().copied().collect();
     let metadata = metadata();
     for package in packages(&metadata) {
-        let Some(from) = ours(package["name"].as_str().unwrap()) else { continue };
+        let Some(from) = ours(package["name"].as_str().unwrap()) else {
+            continue;
+        };
         let may = allowed.get(from).unwrap_or_else(|| {
             panic!("crate `{from}` is new: say in ALLOWED what it may depend on")
         });
         for dependency in package["dependencies"].as_array().unwrap() {
             let dev = dependency["kind"] == "dev";
             if let Some(to) = ours(dependency["name"].as_str().unwrap()) {
-                assert!(dev || may.contains(&to), "{from} → {to} is not an allowed arrow");
+                assert!(
+                    dev || may.contains(&to),
+                    "{from} → {to} is not an allowed arrow"
+                );
             }
         }
     }
@@ -78,8 +93,16 @@ fn dependencies_between_crates_point_only_where_they_may() {
 #[test]
 fn pure_crates_stay_free_of_clocks_input_output_and_async_runtimes() {
     let forbidden = [
-        "std::time::", "std::fs", "std::io", "std::net::Tcp", "std::net::Udp", "std::thread",
-        "std::env", "std::process", "tokio", "println!",
+        "std::time::",
+        "std::fs",
+        "std::io",
+        "std::net::Tcp",
+        "std::net::Udp",
+        "std::thread",
+        "std::env",
+        "std::process",
+        "tokio",
+        "println!",
     ];
     for name in ["units", "wire", "model", "dataplane"] {
         for file in rust_files(&root().join("crates").join(name).join("src")) {
@@ -96,9 +119,16 @@ fn every_crate_forbids_unsafe_code() {
     let crates = std::fs::read_dir(root().join("crates")).unwrap();
     for entry in crates {
         let source = entry.unwrap().path().join("src");
-        let entry = ["lib.rs", "main.rs"].map(|f| source.join(f)).into_iter().find(|f| f.exists());
+        let entry = ["lib.rs", "main.rs"]
+            .map(|f| source.join(f))
+            .into_iter()
+            .find(|f| f.exists());
         let text = std::fs::read_to_string(entry.unwrap()).unwrap();
-        assert!(text.contains("#![forbid(unsafe_code)]"), "{}", source.display());
+        assert!(
+            text.contains("#![forbid(unsafe_code)]"),
+            "{}",
+            source.display()
+        );
     }
 }
 
@@ -127,8 +157,10 @@ fn every_dependency_has_a_permissive_licence_and_comes_from_the_registry() {
 /// OR alternative. `/` is the old form of OR.
 fn is_permissive(expression: &str) -> bool {
     let flat = expression.replace(['(', ')'], "").replace('/', " OR ");
-    flat.split(" AND ")
-        .all(|part| part.split(" OR ").any(|licence| LICENCES.contains(&licence.trim())))
+    flat.split(" AND ").all(|part| {
+        part.split(" OR ")
+            .any(|licence| LICENCES.contains(&licence.trim()))
+    })
 }
 
 #[test]
@@ -136,7 +168,11 @@ fn no_file_of_ours_outgrows_a_head() {
     let limit = 650;
     for file in rust_files(&root().join("crates")) {
         let lines = std::fs::read_to_string(&file).unwrap().lines().count();
-        assert!(lines <= limit, "{}: {lines} lines: more than one subject?", file.display());
+        assert!(
+            lines <= limit,
+            "{}: {lines} lines: more than one subject?",
+            file.display()
+        );
     }
 }
 
@@ -144,7 +180,9 @@ fn no_file_of_ours_outgrows_a_head() {
 fn names_that_say_nothing_are_not_used_for_files() {
     for file in rust_files(&root().join("crates")) {
         let stem = file.file_stem().unwrap().to_str().unwrap().to_owned();
-        let says_nothing = ["utils", "util", "common", "helper", "helpers", "misc", "manager"];
+        let says_nothing = [
+            "utils", "util", "common", "helper", "helpers", "misc", "manager",
+        ];
         assert!(!says_nothing.contains(&stem.as_str()), "{}", file.display());
     }
 }

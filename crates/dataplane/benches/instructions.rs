@@ -23,7 +23,12 @@ fn main() {
         std::hint::black_box(Workload::new(mechanism).run(packets));
         return;
     }
-    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
+    if Command::new("valgrind")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
         println!("instructions: skipped, valgrind is not installed");
         return;
     }

@@ -56,8 +56,11 @@ fn configure(mechanism: &str, class: &mut ClassSpec, level: u8) {
         "policer" => class.police = Some(policer(None)),
         "trtcm" => class.police = Some(policer(Some(rate(4_000_000_000)))),
         "red" => {
-            class.wred =
-                Some(WredSpec { key: WredKey::Dscp, curves: Vec::new(), exponential_weight: None });
+            class.wred = Some(WredSpec {
+                key: WredKey::Dscp,
+                curves: Vec::new(),
+                exponential_weight: None,
+            });
         }
         "shaper" => {
             class.shape = Some(ShaperSpec {
@@ -104,13 +107,25 @@ impl Workload {
             "deficit-round-robin" => (classes, Discipline::DeficitRoundRobin),
             _ => (classes, Discipline::MinimumShare),
         };
-        let policy = PolicySpec { name: mechanism.into(), classes, discipline }
-            .resolve(LINK)
-            .expect("the workload's policies are valid");
-        let params = PipelineParams { policy, port_shaper: None, seed: 1 };
+        let policy = PolicySpec {
+            name: mechanism.into(),
+            classes,
+            discipline,
+        }
+        .resolve(LINK)
+        .expect("the workload's policies are valid");
+        let params = PipelineParams {
+            policy,
+            port_shaper: None,
+            seed: 1,
+        };
         let pipeline =
             Pipeline::new(&params, Instant::ZERO).expect("the workload's policies can be built");
-        Self { pipeline, now: 0, offered: 0 }
+        Self {
+            pipeline,
+            now: 0,
+            offered: 0,
+        }
     }
 
     /// Offer and send `packets` frames of 1494 B at 8 Gbit/s, in bursts of four, one a flow.
@@ -123,7 +138,10 @@ impl Workload {
             for vlan in 0..FLOWS {
                 let frame = Frame {
                     handle: self.offered,
-                    lengths: FrameLengths { l2_bytes: 1494, l3_offset: 18 },
+                    lengths: FrameLengths {
+                        l2_bytes: 1494,
+                        l3_offset: 18,
+                    },
                     dscp: 0,
                     colour: Colour::Green,
                 };

@@ -68,12 +68,16 @@ pub(crate) fn apply(
     let moves = match_queues(&pipeline.classes, &built.classes);
     let drains = queues_to_drain(pipeline, &moves);
     if drains.len() > MAX_DRAINING_CHANGES {
-        return Err(ApplyError::StillDraining { pending: drains.len() });
+        return Err(ApplyError::StillDraining {
+            pending: drains.len(),
+        });
     }
 
     // From here on nothing can fail.
     let waiting = u64::from(pipeline.tree.backlog());
-    pipeline.pool.grow_to(buffer_frames(built.capacity + waiting));
+    pipeline
+        .pool
+        .grow_to(buffer_frames(built.capacity + waiting));
     let mut root = built.policy_root;
     let mut drain_moves = Vec::new();
     let mut draining = Vec::new();
@@ -109,8 +113,10 @@ fn match_queues(old: &[ClassState], new: &[ClassState]) -> BTreeMap<NodeId, Node
         }
         signatures
     };
-    let new_by_signature: BTreeMap<_, NodeId> =
-        signatures(new).into_iter().map(|(node, signature)| (signature, node)).collect();
+    let new_by_signature: BTreeMap<_, NodeId> = signatures(new)
+        .into_iter()
+        .map(|(node, signature)| (signature, node))
+        .collect();
     signatures(old)
         .into_iter()
         .filter_map(|(node, signature)| Some((node, *new_by_signature.get(&signature)?)))
@@ -122,17 +128,31 @@ fn queues_to_drain(
     pipeline: &Pipeline,
     moves: &BTreeMap<NodeId, NodeId>,
 ) -> BTreeMap<u32, Vec<NodeId>> {
-    let this_change = pipeline.draining.iter().map(|d| d.change + 1).max().unwrap_or(0);
+    let this_change = pipeline
+        .draining
+        .iter()
+        .map(|d| d.change + 1)
+        .max()
+        .unwrap_or(0);
     let mut change_of: BTreeMap<NodeId, u32> = pipeline
         .classes
         .iter()
         .filter(|class| !class.retired && !moves.contains_key(&class.queue))
         .map(|class| (class.queue, this_change))
         .collect();
-    change_of.extend(pipeline.draining.iter().map(|drain| (drain.node, drain.change)));
+    change_of.extend(
+        pipeline
+            .draining
+            .iter()
+            .map(|drain| (drain.node, drain.change)),
+    );
     let mut drains: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
     for (node, change) in change_of {
-        if pipeline.tree.leaf(node).is_some_and(|leaf| leaf.state.packets() > 0) {
+        if pipeline
+            .tree
+            .leaf(node)
+            .is_some_and(|leaf| leaf.state.packets() > 0)
+        {
             drains.entry(change).or_default().push(node);
         }
     }
@@ -146,34 +166,49 @@ fn add_drains(
     old_nodes: &[NodeId],
     moves: &mut Vec<(NodeId, NodeId)>,
 ) -> NodeId {
-    let limit = QueueLimitParams { packets: u32::MAX, bytes: ByteCount::new(u64::MAX) };
+    let limit = QueueLimitParams {
+        packets: u32::MAX,
+        bytes: ByteCount::new(u64::MAX),
+    };
     let mut leaves = Vec::with_capacity(old_nodes.len());
     for &old in old_nodes {
-        let leaf = Leaf { state: QueueState::new(limit, None), priority: false };
+        let leaf = Leaf {
+            state: QueueState::new(limit, None),
+            priority: false,
+        };
         let new = built.tree.add(Discipline::Queue(leaf), Vec::new());
         moves.push((old, new));
         leaves.push(new);
     }
     let ring = DeficitRoundRobin::new(&vec![1; leaves.len()]);
     let drains = built.tree.add(Discipline::DeficitRoundRobin(ring), leaves);
-    built.tree.add(Discipline::StrictPriority(StrictPriority::new()), vec![drains, root])
+    built.tree.add(
+        Discipline::StrictPriority(StrictPriority::new()),
+        vec![drains, root],
+    )
 }
 
 /// Shapers, minimums and policers of classes that stay keep what they saved or owe.
 fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
     for (path, &new) in &built.credits.shapers {
-        let Some(&old) = pipeline.credits.shapers.get(path) else { continue };
-        if let (Discipline::Shaper(new), Discipline::Shaper(old)) =
-            (built.tree.discipline_mut(new), pipeline.tree.discipline_mut(old))
-        {
+        let Some(&old) = pipeline.credits.shapers.get(path) else {
+            continue;
+        };
+        if let (Discipline::Shaper(new), Discipline::Shaper(old)) = (
+            built.tree.discipline_mut(new),
+            pipeline.tree.discipline_mut(old),
+        ) {
             new.resume_from(old, now);
         }
     }
     for (path, &(new, to)) in &built.credits.minimums {
-        let Some(&(old, position)) = pipeline.credits.minimums.get(path) else { continue };
-        if let (Discipline::MinimumShare(new), Discipline::MinimumShare(old)) =
-            (built.tree.discipline_mut(new), pipeline.tree.discipline_mut(old))
-        {
+        let Some(&(old, position)) = pipeline.credits.minimums.get(path) else {
+            continue;
+        };
+        if let (Discipline::MinimumShare(new), Discipline::MinimumShare(old)) = (
+            built.tree.discipline_mut(new),
+            pipeline.tree.discipline_mut(old),
+        ) {
             new.resume_child(to, old, position, now);
         }
     }
@@ -186,11 +221,7 @@ fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
 
 /// Classes keep their counters by path; a removed class stays at the end while its frames wait.
 /// Returns old class index → new.
-fn carry_classes(
-    old: &mut Vec<ClassState>,
-    new: &mut Vec<ClassState>,
-    now: Instant,
-) -> Vec<u32> {
+fn carry_classes(old: &mut Vec<ClassState>, new: &mut Vec<ClassState>, now: Instant) -> Vec<u32> {
     let mut class_map = Vec::with_capacity(old.len());
     for mut class in old.drain(..) {
         let path = &class.counters.class;
@@ -229,9 +260,10 @@ fn move_queue(
     let (Some(old), Some(leaf)) = (pipeline.tree.leaf_mut(old), built.tree.leaf_mut(new)) else {
         return;
     };
-    leaf.state.take_over(&mut old.state, &mut pipeline.pool, |class| {
-        class_map.get(class as usize).copied().unwrap_or(u32::MAX)
-    });
+    leaf.state
+        .take_over(&mut old.state, &mut pipeline.pool, |class| {
+            class_map.get(class as usize).copied().unwrap_or(u32::MAX)
+        });
     let frames = leaf.state.packets();
     if frames > 0 {
         built.tree.on_enqueued(new, frames);

@@ -1,5 +1,6 @@
 //! From a validated policy to classifier, policers, queues and scheduler tree.
 
+use crate::TokenBucket;
 use crate::counters::ClassCounters;
 use crate::meter::policer::PolicerState;
 use crate::queue::QueueState;
@@ -8,7 +9,6 @@ use crate::scheduler::minimum_share::{MinimumShare, Share};
 use crate::scheduler::shaper::Shaper;
 use crate::scheduler::strict_priority::{MAX_LEVELS, StrictPriority};
 use crate::scheduler::{Discipline, Leaf, NodeId, Tree};
-use crate::TokenBucket;
 use slicewise_model::{ClassParams, Discipline as Sharing, PolicyParams, ShaperParams};
 use slicewise_units::Instant;
 use std::collections::BTreeMap;
@@ -136,7 +136,11 @@ struct Builder {
 
 impl Builder {
     /// Build one policy; returns its root node.
-    fn policy(&mut self, policy: &PolicyParams, context: &mut Context) -> Result<NodeId, BuildError> {
+    fn policy(
+        &mut self,
+        policy: &PolicyParams,
+        context: &mut Context,
+    ) -> Result<NodeId, BuildError> {
         let shared_queue = (policy.discipline == Sharing::Fifo).then(|| {
             let limit = policy.classes.last();
             self.queue_node(limit, false)
@@ -166,12 +170,20 @@ impl Builder {
         }
         if levels.len() >= MAX_LEVELS {
             let levels = levels.len();
-            return Err(BuildError::TooManyLevels { policy: policy.name.clone(), levels });
+            return Err(BuildError::TooManyLevels {
+                policy: policy.name.clone(),
+                levels,
+            });
         }
-        let mut children: Vec<NodeId> =
-            levels.into_values().map(|nodes| self.level_node(nodes)).collect();
+        let mut children: Vec<NodeId> = levels
+            .into_values()
+            .map(|nodes| self.level_node(nodes))
+            .collect();
         children.push(rest);
-        Ok(self.built.tree.add(Discipline::StrictPriority(StrictPriority::new()), children))
+        Ok(self
+            .built
+            .tree
+            .add(Discipline::StrictPriority(StrictPriority::new()), children))
     }
 
     /// Classes on one priority level take turns.
@@ -180,7 +192,9 @@ impl Builder {
             [only] => *only,
             _ => {
                 let ring = DeficitRoundRobin::new(&vec![1; nodes.len()]);
-                self.built.tree.add(Discipline::DeficitRoundRobin(ring), nodes)
+                self.built
+                    .tree
+                    .add(Discipline::DeficitRoundRobin(ring), nodes)
             }
         }
     }
@@ -201,13 +215,19 @@ impl Builder {
         } else {
             let shares: Vec<Share> = others
                 .iter()
-                .map(|(_, class)| Share { minimum: class.minimum, weight: class.weight })
+                .map(|(_, class)| Share {
+                    minimum: class.minimum,
+                    weight: class.weight,
+                })
                 .collect();
             Discipline::MinimumShare(MinimumShare::new(&shares, self.now))
         };
         let id = self.built.tree.add(discipline, children);
         for (position, (_, class)) in (0u32..).zip(others) {
-            self.built.credits.minimums.insert(join(&context.path, &class.name), (id, position));
+            self.built
+                .credits
+                .minimums
+                .insert(join(&context.path, &class.name), (id, position));
         }
         id
     }
@@ -248,8 +268,8 @@ impl Builder {
         shared_queue: Option<NodeId>,
         context: &Context,
     ) -> NodeId {
-        let queue = shared_queue
-            .unwrap_or_else(|| self.queue_node(Some(class), class.priority.is_some()));
+        let queue =
+            shared_queue.unwrap_or_else(|| self.queue_node(Some(class), class.priority.is_some()));
         let ingress = context
             .ingress
             .iter()
@@ -259,7 +279,10 @@ impl Builder {
             })
             .collect();
         self.built.classes.push(ClassState {
-            counters: ClassCounters { class: context.path.clone(), ..ClassCounters::default() },
+            counters: ClassCounters {
+                class: context.path.clone(),
+                ..ClassCounters::default()
+            },
             queue,
             ingress,
             priority_police: class
@@ -282,10 +305,16 @@ impl Builder {
         );
         self.built.capacity += u64::from(limit.packets);
         let state = QueueState::new(limit, class.and_then(|c| c.wred.as_ref()));
-        self.built.tree.add(Discipline::Queue(Leaf { state, priority }), Vec::new())
+        self.built
+            .tree
+            .add(Discipline::Queue(Leaf { state, priority }), Vec::new())
     }
 }
 
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}/{name}")
+    }
 }

@@ -48,8 +48,14 @@ impl Classifier {
         let mut levels = Vec::new();
         let mut next_leaf = 0;
         compile_level(policy, &mut levels, &mut next_leaf);
-        let empty = CacheEntry { headers: Headers::default(), leaf: EMPTY };
-        Self { levels, cache: vec![empty; CACHE_ENTRIES].into_boxed_slice() }
+        let empty = CacheEntry {
+            headers: Headers::default(),
+            leaf: EMPTY,
+        };
+        Self {
+            levels,
+            cache: vec![empty; CACHE_ENTRIES].into_boxed_slice(),
+        }
     }
 
     /// The leaf class of a frame with these headers.
@@ -61,7 +67,10 @@ impl Classifier {
             return entry.leaf;
         }
         let leaf = self.evaluate(headers);
-        self.cache[slot] = CacheEntry { headers: *headers, leaf };
+        self.cache[slot] = CacheEntry {
+            headers: *headers,
+            leaf,
+        };
         leaf
     }
 
@@ -102,7 +111,10 @@ fn compile_level(policy: &PolicyParams, levels: &mut Vec<Vec<Rule>>, leaf: &mut 
 
 /// Mix the fields that tell flows apart; the multiplier is 2^64 / golden ratio (Knuth).
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "a hash keeps what it can of every field")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a hash keeps what it can of every field"
+)]
 fn hash(h: &Headers) -> usize {
     let fold = |address: u128| (address as u64) ^ ((address >> 64) as u64);
     let ports = u64::from(h.source_port) << 48
@@ -110,8 +122,9 @@ fn hash(h: &Headers) -> usize {
         | u64::from(h.outer_vlan) << 16
         | u64::from(h.inner_vlan);
     let rest = u64::from(h.dscp) << 8 | u64::from(h.protocol);
-    let mixed = (fold(h.source).rotate_left(17) ^ fold(h.destination) ^ ports.rotate_left(31) ^ rest)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed =
+        (fold(h.source).rotate_left(17) ^ fold(h.destination) ^ ports.rotate_left(31) ^ rest)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 40) as usize
 }
 
@@ -123,16 +136,17 @@ struct CompiledMap {
 
 impl CompiledMap {
     fn new(map: &ClassMap) -> Self {
-        Self { mode: map.mode, conditions: map.conditions.iter().map(Compiled::new).collect() }
+        Self {
+            mode: map.mode,
+            conditions: map.conditions.iter().map(Compiled::new).collect(),
+        }
     }
 
     fn matches(&self, headers: &Headers) -> bool {
         let mut conditions = self.conditions.iter();
         match self.mode {
             MatchMode::Any => conditions.any(|c| c.matches(headers)),
-            MatchMode::All => {
-                !self.conditions.is_empty() && conditions.all(|c| c.matches(headers))
-            }
+            MatchMode::All => !self.conditions.is_empty() && conditions.all(|c| c.matches(headers)),
         }
     }
 }
@@ -165,11 +179,19 @@ impl Prefix {
         match prefix.address() {
             IpAddr::V4(a) => {
                 let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
-                Self { version: IpVersion::V4, value: u32::from(a).into(), mask: mask.into() }
+                Self {
+                    version: IpVersion::V4,
+                    value: u32::from(a).into(),
+                    mask: mask.into(),
+                }
             }
             IpAddr::V6(a) => {
                 let mask = u128::MAX.checked_shl(128 - length).unwrap_or(0);
-                Self { version: IpVersion::V6, value: a.into(), mask }
+                Self {
+                    version: IpVersion::V6,
+                    value: a.into(),
+                    mask,
+                }
             }
         }
     }

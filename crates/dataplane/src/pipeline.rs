@@ -45,7 +45,14 @@ impl Pipeline {
         let mut built = build::build_policy(&params.policy, now)?;
         let root = built.policy_root;
         build::add_port_shaper(&mut built, root, params.port_shaper.as_ref(), now);
-        let Built { classes, policers, tree, credits, capacity, .. } = built;
+        let Built {
+            classes,
+            policers,
+            tree,
+            credits,
+            capacity,
+            ..
+        } = built;
         Ok(Self {
             params: params.clone(),
             classifier: Classifier::new(&params.policy),
@@ -73,11 +80,18 @@ impl Pipeline {
         let bytes = u64::from(frame.lengths.l2_bytes);
         class.counters.offered_frames += 1;
         class.counters.offered_bytes += bytes;
-        let verdict = Self::admit(class, &mut self.policers, &mut frame, congested, now)
-            .and_then(|()| {
-                let leaf = self.tree.leaf_mut(class.queue).ok_or(DropReason::QueueFull)?;
-                let queued = QueuedFrame { frame, class: index };
-                leaf.state.try_enqueue(&mut self.pool, queued, now, &mut self.random)
+        let verdict =
+            Self::admit(class, &mut self.policers, &mut frame, congested, now).and_then(|()| {
+                let leaf = self
+                    .tree
+                    .leaf_mut(class.queue)
+                    .ok_or(DropReason::QueueFull)?;
+                let queued = QueuedFrame {
+                    frame,
+                    class: index,
+                };
+                leaf.state
+                    .try_enqueue(&mut self.pool, queued, now, &mut self.random)
             });
         match verdict {
             Ok(()) => {
@@ -109,7 +123,9 @@ impl Pipeline {
             match *step {
                 Ingress::SetDscp(dscp) => frame.dscp = dscp,
                 Ingress::Police(index) => {
-                    let Some((_, policer)) = policers.get_mut(index as usize) else { continue };
+                    let Some((_, policer)) = policers.get_mut(index as usize) else {
+                        continue;
+                    };
                     if policer.on_frame(frame, now) == PolicerVerdict::Drop {
                         return Err(DropReason::Policed);
                     }

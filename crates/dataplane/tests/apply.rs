@@ -24,8 +24,12 @@ fn class(vlan: u16, kind: Kind) -> Option<ClassSpec> {
         Kind::Absent => return None,
         Kind::Plain => {}
         Kind::Priority => {
-            class.priority =
-                Some(PrioritySpec { level: 1, rate: None, burst: None, accounting: Accounting::L2 });
+            class.priority = Some(PrioritySpec {
+                level: 1,
+                rate: None,
+                burst: None,
+                accounting: Accounting::L2,
+            });
         }
         Kind::Shaped => {
             class.shape = Some(ShaperSpec {
@@ -108,17 +112,32 @@ fn a_change_of_rate_keeps_the_credit_and_the_counters() {
     };
     let mut port = Port::new(&shaped("8 Mbit/s"), None);
     for _ in 0..10 {
-        let _ = port.offer(Arrival { at: 0, vlan: 1, bytes: 1000 });
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
     }
     port.run_until(1);
     assert_eq!(port.departures.len(), 2, "the burst of 2,000 B");
     port.apply(&shaped("4 Mbit/s"));
     port.run_until(1_999_000);
-    assert_eq!(port.departures.len(), 2, "a change gives no new burst: 1,000 B take 2 ms at 4 Mbit/s");
+    assert_eq!(
+        port.departures.len(),
+        2,
+        "a change gives no new burst: 1,000 B take 2 ms at 4 Mbit/s"
+    );
     port.run_until(2_001_000);
     assert_eq!(port.departures.len(), 3);
     let counters = port.pipeline.counters().next().unwrap();
-    assert_eq!((counters.offered_frames, counters.sent_frames, counters.queued_frames), (10, 3, 7));
+    assert_eq!(
+        (
+            counters.offered_frames,
+            counters.sent_frames,
+            counters.queued_frames
+        ),
+        (10, 3, 7)
+    );
 }
 
 #[test]
@@ -127,7 +146,11 @@ fn a_refused_change_leaves_the_old_policy_in_force() {
     // Every change reorders the class maps, so what waits must drain first; none can.
     let mut refused = 0;
     for round in 0..40u16 {
-        let _ = port.offer(Arrival { at: 0, vlan: 1, bytes: 1000 });
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
         let spec = policy(vec![vlan_class(100 + round), vlan_class(1)]);
         let params = spec.resolve(rate("1 Gbit/s")).unwrap();
         let change = slicewise_dataplane::Change::Policy(params);

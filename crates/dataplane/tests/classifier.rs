@@ -12,7 +12,11 @@ use slicewise_wire::{Headers, IpVersion};
 use support::{headers, policy, rate};
 
 fn class(name: &str, mode: MatchMode, conditions: Vec<Condition>) -> ClassSpec {
-    ClassSpec::new(ClassMap { name: name.into(), mode, conditions })
+    ClassSpec::new(ClassMap {
+        name: name.into(),
+        mode,
+        conditions,
+    })
 }
 
 fn classifier(spec: &PolicySpec) -> Classifier {
@@ -20,42 +24,81 @@ fn classifier(spec: &PolicySpec) -> Classifier {
 }
 
 fn ipv4(source: [u8; 4], destination_port: u16) -> Headers {
-    Headers { source: u128::from(u32::from_be_bytes(source)), destination_port, ..headers(10) }
+    Headers {
+        source: u128::from(u32::from_be_bytes(source)),
+        destination_port,
+        ..headers(10)
+    }
 }
 
 #[test]
 fn the_first_class_that_matches_takes_the_frame() {
     let any = || class("any", MatchMode::Any, vec![Condition::Everything]);
     let vlan = || class("ten", MatchMode::Any, vec![Condition::OuterVlan(10..=10)]);
-    assert_eq!(classifier(&policy(vec![vlan(), any()])).classify(&headers(10)), 0);
-    assert_eq!(classifier(&policy(vec![any(), vlan()])).classify(&headers(10)), 0);
-    assert_eq!(classifier(&policy(vec![vlan(), any()])).classify(&headers(11)), 1);
+    assert_eq!(
+        classifier(&policy(vec![vlan(), any()])).classify(&headers(10)),
+        0
+    );
+    assert_eq!(
+        classifier(&policy(vec![any(), vlan()])).classify(&headers(10)),
+        0
+    );
+    assert_eq!(
+        classifier(&policy(vec![vlan(), any()])).classify(&headers(11)),
+        1
+    );
 }
 
 #[test]
 fn what_no_class_matches_is_class_default() {
-    let spec = policy(vec![class("ten", MatchMode::Any, vec![Condition::OuterVlan(10..=10)])]);
+    let spec = policy(vec![class(
+        "ten",
+        MatchMode::Any,
+        vec![Condition::OuterVlan(10..=10)],
+    )]);
     assert_eq!(classifier(&spec).classify(&headers(20)), 1);
-    assert_eq!(classifier(&spec).classify(&Headers::default()), 1, "an untagged frame has no VLAN 0");
+    assert_eq!(
+        classifier(&spec).classify(&Headers::default()),
+        1,
+        "an untagged frame has no VLAN 0"
+    );
 }
 
 #[test]
 fn match_any_needs_one_condition_and_match_all_needs_every_one() {
     let conditions = || vec![Condition::OuterVlan(10..=10), Condition::Dscp(1 << 46)];
-    let marked = Headers { dscp: 46, ..headers(10) };
+    let marked = Headers {
+        dscp: 46,
+        ..headers(10)
+    };
     for (mode, frame, expected) in [
         (MatchMode::Any, headers(10), 0),
-        (MatchMode::Any, Headers { dscp: 46, ..headers(20) }, 0),
+        (
+            MatchMode::Any,
+            Headers {
+                dscp: 46,
+                ..headers(20)
+            },
+            0,
+        ),
         (MatchMode::Any, headers(20), 1),
         (MatchMode::All, headers(10), 1),
         (MatchMode::All, marked, 0),
     ] {
         let spec = policy(vec![class("c", mode, conditions())]);
-        assert_eq!(classifier(&spec).classify(&frame), expected, "{mode:?} {frame:?}");
+        assert_eq!(
+            classifier(&spec).classify(&frame),
+            expected,
+            "{mode:?} {frame:?}"
+        );
     }
     for mode in [MatchMode::Any, MatchMode::All] {
         let nothing = policy(vec![class("c", mode, vec![])]);
-        assert_eq!(classifier(&nothing).classify(&marked), 1, "no condition matches nothing");
+        assert_eq!(
+            classifier(&nothing).classify(&marked),
+            1,
+            "no condition matches nothing"
+        );
     }
 }
 
@@ -68,9 +111,15 @@ fn prefixes_do_not_match_across_ip_versions() {
     )]);
     let mut classifier = classifier(&everything_v4);
     assert_eq!(classifier.classify(&ipv4([10, 0, 0, 1], 80)), 0);
-    let v6 = Headers { ip_version: IpVersion::V6, ..ipv4([10, 0, 0, 1], 80) };
+    let v6 = Headers {
+        ip_version: IpVersion::V6,
+        ..ipv4([10, 0, 0, 1], 80)
+    };
     assert_eq!(classifier.classify(&v6), 1);
-    let not_ip = Headers { ip_version: IpVersion::None, ..headers(10) };
+    let not_ip = Headers {
+        ip_version: IpVersion::None,
+        ..headers(10)
+    };
     assert_eq!(classifier.classify(&not_ip), 1);
 }
 
@@ -84,20 +133,49 @@ fn an_access_list_is_decided_by_its_first_matching_entry() {
         name: "101".into(),
         entries: vec![entry(false, "10.0.0.0/30"), entry(true, "10.0.0.0/24")],
     };
-    let spec = policy(vec![class("listed", MatchMode::Any, vec![Condition::AccessList(list)])]);
+    let spec = policy(vec![class(
+        "listed",
+        MatchMode::Any,
+        vec![Condition::AccessList(list)],
+    )]);
     let mut classifier = classifier(&spec);
-    assert_eq!(classifier.classify(&ipv4([10, 0, 0, 2], 80)), 1, "denied first");
-    assert_eq!(classifier.classify(&ipv4([10, 0, 0, 9], 80)), 0, "permitted");
-    assert_eq!(classifier.classify(&ipv4([10, 0, 1, 9], 80)), 1, "an end without entry denies");
+    assert_eq!(
+        classifier.classify(&ipv4([10, 0, 0, 2], 80)),
+        1,
+        "denied first"
+    );
+    assert_eq!(
+        classifier.classify(&ipv4([10, 0, 0, 9], 80)),
+        0,
+        "permitted"
+    );
+    assert_eq!(
+        classifier.classify(&ipv4([10, 0, 1, 9], 80)),
+        1,
+        "an end without entry denies"
+    );
 }
 
 #[test]
 fn inner_vlan_needs_two_tags() {
-    let spec = policy(vec![class("inner", MatchMode::Any, vec![Condition::InnerVlan(5..=7)])]);
+    let spec = policy(vec![class(
+        "inner",
+        MatchMode::Any,
+        vec![Condition::InnerVlan(5..=7)],
+    )]);
     let mut classifier = classifier(&spec);
-    let one_tag = Headers { inner_vlan: 5, ..headers(10) };
+    let one_tag = Headers {
+        inner_vlan: 5,
+        ..headers(10)
+    };
     assert_eq!(classifier.classify(&one_tag), 1);
-    assert_eq!(classifier.classify(&Headers { vlan_tags: 2, ..one_tag }), 0);
+    assert_eq!(
+        classifier.classify(&Headers {
+            vlan_tags: 2,
+            ..one_tag
+        }),
+        0
+    );
 }
 
 fn condition() -> impl Strategy<Value = Condition> {
@@ -112,24 +190,35 @@ fn condition() -> impl Strategy<Value = Condition> {
         (0u16..3).prop_map(|p| Condition::DestinationPort(p..=p)),
         any::<u64>().prop_map(Condition::Dscp),
     ];
-    leaf.prop_recursive(1, 4, 1, |inner| inner.prop_map(|c| Condition::Not(Box::new(c))))
+    leaf.prop_recursive(1, 4, 1, |inner| {
+        inner.prop_map(|c| Condition::Not(Box::new(c)))
+    })
 }
 
 fn any_headers() -> impl Strategy<Value = Headers> {
-    (0u8..3, 0u16..4, 0u16..3, 0u128..4, 0u8..8, 0u16..3, any::<bool>()).prop_map(
-        |(vlan_tags, outer_vlan, inner_vlan, source, dscp, destination_port, ip)| Headers {
-            vlan_tags,
-            outer_vlan,
-            inner_vlan,
-            source,
-            dscp,
-            destination_port,
-            protocol: if dscp % 2 == 0 { 17 } else { 6 },
-            has_ports: dscp > 2,
-            ip_version: if ip { IpVersion::V4 } else { IpVersion::None },
-            ..Headers::default()
-        },
+    (
+        0u8..3,
+        0u16..4,
+        0u16..3,
+        0u128..4,
+        0u8..8,
+        0u16..3,
+        any::<bool>(),
     )
+        .prop_map(
+            |(vlan_tags, outer_vlan, inner_vlan, source, dscp, destination_port, ip)| Headers {
+                vlan_tags,
+                outer_vlan,
+                inner_vlan,
+                source,
+                dscp,
+                destination_port,
+                protocol: if dscp % 2 == 0 { 17 } else { 6 },
+                has_ports: dscp > 2,
+                ip_version: if ip { IpVersion::V4 } else { IpVersion::None },
+                ..Headers::default()
+            },
+        )
 }
 
 proptest! {

@@ -54,12 +54,18 @@ fn the_packet_path_allocates_nothing() {
     red.minimum = Some(RateSpec::Absolute(rate("50 Mbit/s")));
     red.wred = Some(WredSpec {
         key: WredKey::Dscp,
-        curves: vec![(0, RedCurve { min_packets: 5, max_packets: 30, mark_denominator: 10 })],
+        curves: vec![(
+            0,
+            RedCurve {
+                min_packets: 5,
+                max_packets: 30,
+                mark_denominator: 10,
+            },
+        )],
         exponential_weight: Some(4),
     });
     let spec = policy(vec![priority, shaped, red]);
-    let mut pipeline =
-        support::Port::new(&spec, Some(BitRate::new(1_000_000_000))).pipeline;
+    let mut pipeline = support::Port::new(&spec, Some(BitRate::new(1_000_000_000))).pipeline;
 
     let before = ALLOCATIONS.with(Cell::get);
     let (mut sent, mut dropped) = (0u32, 0u32);
@@ -75,6 +81,9 @@ fn the_packet_path_allocates_nothing() {
         }
     }
     let allocations = ALLOCATIONS.with(Cell::get) - before;
-    assert!(sent > 10_000 && dropped > 10_000, "sent {sent}, dropped {dropped}");
+    assert!(
+        sent > 10_000 && dropped > 10_000,
+        "sent {sent}, dropped {dropped}"
+    );
     assert_eq!(allocations, 0);
 }

@@ -20,7 +20,10 @@ fn drr(weights: &[(u16, u32)]) -> PolicySpec {
             class
         })
         .collect();
-    PolicySpec { discipline: Discipline::DeficitRoundRobin, ..policy(classes) }
+    PolicySpec {
+        discipline: Discipline::DeficitRoundRobin,
+        ..policy(classes)
+    }
 }
 
 fn shaped(vlan: u16, text: &str, burst_bits: u64) -> slicewise_model::ClassSpec {
@@ -259,7 +262,11 @@ fn excess_is_shared_by_weight_and_does_not_spend_the_minimum() {
     let mut port = Port::new(&policy(vec![a, b]), Some(rate("10 Mbit/s")));
     for _ in 0..2_000 {
         for vlan in [1, 2] {
-            let _ = port.offer(Arrival { at: 0, vlan, bytes: 1000 });
+            let _ = port.offer(Arrival {
+                at: 0,
+                vlan,
+                bytes: 1000,
+            });
         }
     }
     let second = 1_000_000_000;
@@ -283,21 +290,31 @@ fn a_priority_class_is_policed_only_while_others_wait() {
     let flow = constant(1, 1000, rate("8 Mbit/s"), Duration::from_secs(1));
     let mut alone = Port::new(&spec, Some(rate("10 Mbit/s")));
     alone.offer_all(&flow);
-    assert_eq!(alone.dropped, 0, "four times its rate, but nobody else wants the link");
+    assert_eq!(
+        alone.dropped, 0,
+        "four times its rate, but nobody else wants the link"
+    );
 
     let other = constant(9, 1000, rate("9 Mbit/s"), Duration::from_secs(1));
     let mut crowded = Port::new(&spec, Some(rate("10 Mbit/s")));
     crowded.offer_all(&merged(vec![flow, other]));
     let sent = bytes_sent(&crowded.departures, 1, 0, 1_000_000_000);
-    assert!(sent.abs_diff(250_000) < 60_000, "policed to about 2 Mbit/s, sent {sent} B");
+    assert!(
+        sent.abs_diff(250_000) < 60_000,
+        "policed to about 2 Mbit/s, sent {sent} B"
+    );
     assert_conserved(&crowded);
 }
 
 #[test]
 fn priority_frames_borrow_from_a_port_shaper_and_others_pay() {
     let mut critical = vlan_class(1);
-    critical.priority =
-        Some(PrioritySpec { level: 1, rate: None, burst: None, accounting: Accounting::L2 });
+    critical.priority = Some(PrioritySpec {
+        level: 1,
+        rate: None,
+        burst: None,
+        accounting: Accounting::L2,
+    });
     let shaper = |priority_borrows| ShaperParams {
         rate: Rate::l2(rate("8 Mbit/s")),
         burst: ByteCount::new(2_000),
@@ -320,12 +337,24 @@ fn priority_frames_borrow_from_a_port_shaper_and_others_pay() {
             .max()
             .unwrap();
         if borrows {
-            assert!(worst <= 16_000, "at most two frames of the link, waited {worst} ns");
+            assert!(
+                worst <= 16_000,
+                "at most two frames of the link, waited {worst} ns"
+            );
         } else {
-            assert!(worst > 500_000, "waits for credit like any frame, waited {worst} ns");
+            assert!(
+                worst > 500_000,
+                "waits for credit like any frame, waited {worst} ns"
+            );
         }
-        let total: u64 = [1, 2].map(|v| bytes_sent(&port.departures, v, 0, 1_000_000_000)).iter().sum();
-        assert!(total.abs_diff(1_002_000) <= 3_000, "the rate holds either way: {total} B");
+        let total: u64 = [1, 2]
+            .map(|v| bytes_sent(&port.departures, v, 0, 1_000_000_000))
+            .iter()
+            .sum();
+        assert!(
+            total.abs_diff(1_002_000) <= 3_000,
+            "the rate holds either way: {total} B"
+        );
     }
 }
 
@@ -333,7 +362,11 @@ fn priority_frames_borrow_from_a_port_shaper_and_others_pay() {
 fn a_frame_longer_than_the_burst_still_leaves_and_is_paid_for() {
     let mut port = Port::new(&policy(vec![shaped(0, "8 Mbit/s", 1522 * 8)]), None);
     for _ in 0..3 {
-        let _ = port.offer(Arrival { at: 0, vlan: 0, bytes: 9000 });
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 0,
+            bytes: 9000,
+        });
     }
     port.run_until(u64::MAX / 2);
     let at: Vec<u64> = port.departures.iter().map(|d| d.at).collect();
@@ -343,7 +376,10 @@ fn a_frame_longer_than_the_burst_still_leaves_and_is_paid_for() {
 
 #[test]
 fn a_fifo_policy_keeps_one_order_over_all_classes() {
-    let spec = PolicySpec { discipline: Discipline::Fifo, ..policy(vec![vlan_class(1), vlan_class(2)]) };
+    let spec = PolicySpec {
+        discipline: Discipline::Fifo,
+        ..policy(vec![vlan_class(1), vlan_class(2)])
+    };
     let mut port = Port::new(&spec, Some(rate("10 Mbit/s")));
     let traffic = merged(vec![
         constant(1, 700, rate("9 Mbit/s"), Duration::from_millis(20)),
@@ -351,7 +387,11 @@ fn a_fifo_policy_keeps_one_order_over_all_classes() {
     ]);
     port.offer_all(&traffic);
     port.run_until(u64::MAX / 2);
-    assert!(port.departures.windows(2).all(|pair| pair[0].sequence < pair[1].sequence));
+    assert!(
+        port.departures
+            .windows(2)
+            .all(|pair| pair[0].sequence < pair[1].sequence)
+    );
     assert_conserved(&port);
 }
 
@@ -376,14 +416,38 @@ fn a_nested_policy_shares_what_its_parent_got() {
     let mut port = Port::new(&policy(vec![tenant, rest]), Some(rate("10 Mbit/s")));
     for _ in 0..2_000 {
         for vlan in [1, 2, 3] {
-            let _ = port.offer(Arrival { at: 0, vlan, bytes: 1000 });
+            let _ = port.offer(Arrival {
+                at: 0,
+                vlan,
+                bytes: 1000,
+            });
         }
     }
     port.run_until(1_000_000_000);
     let sent = |vlan| bytes_sent(&port.departures, vlan, 0, 1_000_000_000);
-    assert!(sent(1).abs_diff(375_000) <= 6_000, "three quarters of 4 Mbit/s: {}", sent(1));
-    assert!(sent(2).abs_diff(125_000) <= 6_000, "one quarter of 4 Mbit/s: {}", sent(2));
-    assert!(sent(3).abs_diff(750_000) <= 6_000, "what the tenant's shaper leaves: {}", sent(3));
+    assert!(
+        sent(1).abs_diff(375_000) <= 6_000,
+        "three quarters of 4 Mbit/s: {}",
+        sent(1)
+    );
+    assert!(
+        sent(2).abs_diff(125_000) <= 6_000,
+        "one quarter of 4 Mbit/s: {}",
+        sent(2)
+    );
+    assert!(
+        sent(3).abs_diff(750_000) <= 6_000,
+        "what the tenant's shaper leaves: {}",
+        sent(3)
+    );
     let names: Vec<&str> = port.pipeline.counters().map(|c| c.class.as_str()).collect();
-    assert_eq!(names, ["tenant/vlan1", "tenant/vlan2", "tenant/class-default", "class-default"]);
+    assert_eq!(
+        names,
+        [
+            "tenant/vlan1",
+            "tenant/vlan2",
+            "tenant/class-default",
+            "class-default"
+        ]
+    );
 }

@@ -21,7 +21,12 @@ impl Fifo {
     /// An empty list.
     #[must_use]
     pub const fn new() -> Self {
-        Self { head: NIL, tail: NIL, packets: 0, bytes: 0 }
+        Self {
+            head: NIL,
+            tail: NIL,
+            packets: 0,
+            bytes: 0,
+        }
     }
 
     /// Append a frame.
@@ -29,8 +34,14 @@ impl Fifo {
     /// # Errors
     /// Gives the frame back when the pool has no room.
     #[inline]
-    pub fn try_push(&mut self, pool: &mut FramePool, queued: QueuedFrame) -> Result<(), QueuedFrame> {
-        let Some(slot) = pool.try_take(queued) else { return Err(queued) };
+    pub fn try_push(
+        &mut self,
+        pool: &mut FramePool,
+        queued: QueuedFrame,
+    ) -> Result<(), QueuedFrame> {
+        let Some(slot) = pool.try_take(queued) else {
+            return Err(queued);
+        };
         if self.tail == NIL {
             self.head = slot;
         } else {

@@ -32,7 +32,11 @@ impl FramePool {
     /// Room for `capacity` frames.
     #[must_use]
     pub fn with_capacity(capacity: u32) -> Self {
-        Self { slots: Vec::with_capacity(capacity as usize), free: NIL, capacity }
+        Self {
+            slots: Vec::with_capacity(capacity as usize),
+            free: NIL,
+            capacity,
+        }
     }
 
     /// Frames it can hold.
@@ -44,7 +48,8 @@ impl FramePool {
     /// Make room for at least `capacity` frames in all. Not for the packet path: it may allocate.
     pub fn grow_to(&mut self, capacity: u32) {
         if capacity > self.capacity {
-            self.slots.reserve_exact(capacity as usize - self.slots.len());
+            self.slots
+                .reserve_exact(capacity as usize - self.slots.len());
             self.capacity = capacity;
         }
     }
@@ -60,7 +65,9 @@ impl FramePool {
             *entry = slot;
             return Some(index);
         }
-        let index = u32::try_from(self.slots.len()).ok().filter(|&len| len < self.capacity)?;
+        let index = u32::try_from(self.slots.len())
+            .ok()
+            .filter(|&len| len < self.capacity)?;
         self.slots.push(slot);
         Some(index)
     }

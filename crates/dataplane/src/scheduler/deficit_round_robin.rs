@@ -52,7 +52,12 @@ impl DeficitRoundRobin {
                 in_ring: false,
             })
             .collect();
-        Self { turns, current: NONE, granted: false, ring_len: 0 }
+        Self {
+            turns,
+            current: NONE,
+            granted: false,
+            ring_len: 0,
+        }
     }
 
     /// A child got its first frame: it joins the ring just before the current turn, that is last.
@@ -147,13 +152,17 @@ pub(super) fn peek_ring(
     let mut earliest: Option<Instant> = None;
     let mut waiting = 0;
     loop {
-        let Some(ring) = ring_of(tree.discipline_mut(id)) else { return Peek::Empty };
+        let Some(ring) = ring_of(tree.discipline_mut(id)) else {
+            return Peek::Empty;
+        };
         if ring.ring_len == 0 || waiting >= ring.ring_len {
             return earliest.map_or(Peek::Empty, Peek::Wait);
         }
         let current = ring.current;
         let below = tree.peek_child(id, current, pool, now);
-        let Some(ring) = ring_of(tree.discipline_mut(id)) else { return Peek::Empty };
+        let Some(ring) = ring_of(tree.discipline_mut(id)) else {
+            return Peek::Empty;
+        };
         match below {
             Peek::Ready(head) => {
                 if ring.try_turn(head.lengths) {

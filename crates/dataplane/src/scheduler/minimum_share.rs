@@ -53,13 +53,23 @@ impl MinimumShare {
         for (position, share) in (0u32..).zip(shares) {
             minimum_of.push(share.minimum.map(|(rate, burst)| {
                 let bucket = TokenBucket::full(rate, burst, now);
-                minimums.push(Minimum { position, bucket, backlogged: false });
+                minimums.push(Minimum {
+                    position,
+                    bucket,
+                    backlogged: false,
+                });
                 u32::try_from(minimums.len() - 1).unwrap_or(u32::MAX)
             }));
         }
         let weights: Vec<u32> = shares.iter().map(|share| share.weight).collect();
         let excess = DeficitRoundRobin::new(&weights);
-        Self { minimums, minimum_of, next: 0, excess, paying: None }
+        Self {
+            minimums,
+            minimum_of,
+            next: 0,
+            excess,
+            paying: None,
+        }
     }
 
     /// Keep what child `position` of `old` has saved or owes, for child `to` of this node.
@@ -67,7 +77,9 @@ impl MinimumShare {
         let entry = |node: &Self, p: u32| node.minimum_of.get(p as usize).copied().flatten();
         if let (Some(new), Some(old_entry)) = (entry(self, to), entry(old, position)) {
             let old_bucket = &old.minimums[old_entry as usize].bucket;
-            self.minimums[new as usize].bucket.resume_from(old_bucket, now);
+            self.minimums[new as usize]
+                .bucket
+                .resume_from(old_bucket, now);
         }
     }
 
@@ -104,12 +116,16 @@ impl MinimumShare {
 
 /// O(classes with a minimum), of which devices hold at most a few hundred.
 pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
-    let Discipline::MinimumShare(node) = tree.discipline_mut(id) else { return Peek::Empty };
+    let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
+        return Peek::Empty;
+    };
     node.paying = None;
     let (count, first) = (node.minimums.len(), node.next);
     for step in 0..count {
         let entry = (first + step) % count;
-        let Discipline::MinimumShare(node) = tree.discipline_mut(id) else { return Peek::Empty };
+        let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
+            return Peek::Empty;
+        };
         let minimum = &mut node.minimums[entry];
         if !minimum.backlogged {
             continue;
@@ -117,7 +133,9 @@ pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) 
         minimum.bucket.refill(now);
         let position = minimum.position;
         let below = tree.peek_child(id, position, pool, now);
-        let Discipline::MinimumShare(node) = tree.discipline_mut(id) else { return Peek::Empty };
+        let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
+            return Peek::Empty;
+        };
         if let Peek::Ready(head) = below {
             let bucket = &node.minimums[entry].bucket;
             if bucket.credit() >= bucket.cost(head.lengths).min(bucket.burst()) {

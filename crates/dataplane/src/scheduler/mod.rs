@@ -92,7 +92,10 @@ impl Tree {
     /// A tree without nodes; add them with [`Tree::add`], children first, the root last.
     #[must_use]
     pub const fn new() -> Self {
-        Self { nodes: Vec::new(), root: NodeId(0) }
+        Self {
+            nodes: Vec::new(),
+            root: NodeId(0),
+        }
     }
 
     /// Add a node over `children`, which become its own; it is the root until the next is added.
@@ -101,7 +104,12 @@ impl Tree {
         for (position, child) in (0u32..).zip(&children) {
             self.nodes[child.index()].parent = Some((id, position));
         }
-        self.nodes.push(Node { discipline, children, parent: None, backlog: 0 });
+        self.nodes.push(Node {
+            discipline,
+            children,
+            parent: None,
+            backlog: 0,
+        });
         self.root = id;
         id
     }
@@ -109,7 +117,9 @@ impl Tree {
     /// Frames waiting in all queues.
     #[must_use]
     pub fn backlog(&self) -> u32 {
-        self.nodes.get(self.root.index()).map_or(0, |root| root.backlog)
+        self.nodes
+            .get(self.root.index())
+            .map_or(0, |root| root.backlog)
     }
 
     pub(crate) fn discipline_mut(&mut self, id: NodeId) -> &mut Discipline {
@@ -137,7 +147,9 @@ impl Tree {
             let node = &mut self.nodes[id.index()];
             let was_empty = node.backlog == 0;
             node.backlog += frames;
-            let Some((parent, position)) = node.parent else { return };
+            let Some((parent, position)) = node.parent else {
+                return;
+            };
             if was_empty {
                 match &mut self.nodes[parent.index()].discipline {
                     Discipline::Queue(_) | Discipline::Shaper(_) => {}
@@ -157,7 +169,9 @@ impl Tree {
 
     #[inline]
     fn peek_node(&mut self, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
-        let Some(node) = self.nodes.get(id.index()) else { return Peek::Empty };
+        let Some(node) = self.nodes.get(id.index()) else {
+            return Peek::Empty;
+        };
         if node.backlog == 0 {
             return Peek::Empty;
         }
@@ -191,7 +205,9 @@ impl Tree {
             let node = &mut self.nodes[id.index()];
             node.backlog -= 1;
             let emptied = node.backlog == 0;
-            let Some((parent, position)) = node.parent else { return };
+            let Some((parent, position)) = node.parent else {
+                return;
+            };
             match &mut self.nodes[parent.index()].discipline {
                 Discipline::Queue(_) => {}
                 Discipline::Shaper(d) => d.on_departure(head.lengths, now),

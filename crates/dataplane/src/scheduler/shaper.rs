@@ -44,8 +44,12 @@ impl Shaper {
 
 pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
     let below = tree.peek_child(id, 0, pool, now);
-    let Discipline::Shaper(shaper) = tree.discipline_mut(id) else { return Peek::Empty };
-    let Peek::Ready(head) = below else { return below };
+    let Discipline::Shaper(shaper) = tree.discipline_mut(id) else {
+        return Peek::Empty;
+    };
+    let Peek::Ready(head) = below else {
+        return below;
+    };
     if head.priority && shaper.priority_borrows {
         return below;
     }

@@ -34,7 +34,9 @@ impl StrictPriority {
 }
 
 pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
-    let Discipline::StrictPriority(strict) = tree.discipline_mut(id) else { return Peek::Empty };
+    let Discipline::StrictPriority(strict) = tree.discipline_mut(id) else {
+        return Peek::Empty;
+    };
     let mut remaining = strict.backlogged;
     let mut earliest: Option<Instant> = None;
     while remaining != 0 {

@@ -1,5 +1,9 @@
 //! Drives a pipeline over a link of a given rate, the way an egress port does.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test file uses a part of it"
+)]
 
 use slicewise_dataplane::{Change, Frame, LinkClock, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
@@ -36,7 +40,11 @@ pub fn vlan_class(vlan: u16) -> ClassSpec {
 }
 
 pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
-    PolicySpec { name: "test".into(), classes, discipline: slicewise_model::Discipline::MinimumShare }
+    PolicySpec {
+        name: "test".into(),
+        classes,
+        discipline: slicewise_model::Discipline::MinimumShare,
+    }
 }
 
 pub fn rate(text: &str) -> BitRate {
@@ -59,7 +67,10 @@ pub fn headers(vlan: u16) -> Headers {
 pub fn frame(sequence: u64, vlan: u16, bytes: u32) -> Frame {
     Frame {
         handle: sequence << 16 | u64::from(vlan),
-        lengths: FrameLengths { l2_bytes: bytes, l3_offset: 18 },
+        lengths: FrameLengths {
+            l2_bytes: bytes,
+            l3_offset: 18,
+        },
         dscp: 0,
         colour: Colour::Green,
     }
@@ -86,7 +97,11 @@ impl Port {
         port_shaper: Option<ShaperParams>,
     ) -> Self {
         let policy = spec.resolve(link.unwrap_or(rate("1 Gbit/s"))).unwrap();
-        let params = PipelineParams { policy, port_shaper, seed: 1 };
+        let params = PipelineParams {
+            policy,
+            port_shaper,
+            seed: 1,
+        };
         Self {
             pipeline: Pipeline::new(&params, Instant::ZERO).unwrap(),
             link: link.map(LinkClock::new),
@@ -99,14 +114,18 @@ impl Port {
 
     pub fn apply(&mut self, spec: &PolicySpec) {
         let policy = spec.resolve(rate("1 Gbit/s")).unwrap();
-        self.pipeline.apply(&Change::Policy(policy), Instant::from_nanos(self.now)).unwrap();
+        self.pipeline
+            .apply(&Change::Policy(policy), Instant::from_nanos(self.now))
+            .unwrap();
     }
 
     /// Send whatever may leave before `until`, then move the clock there.
     pub fn run_until(&mut self, until: u64) {
         loop {
             let free = self.link.as_ref().map_or(0, |link| link.free_at().nanos());
-            let Some(poll) = self.pipeline.poll_at() else { break };
+            let Some(poll) = self.pipeline.poll_at() else {
+                break;
+            };
             let at = poll.nanos().max(free).max(self.now);
             if at >= until {
                 break;
@@ -133,7 +152,8 @@ impl Port {
         let frame = frame(self.sequence, arrival.vlan, arrival.bytes);
         self.sequence += 1;
         let verdict =
-            self.pipeline.on_frame(frame, &headers(arrival.vlan), Instant::from_nanos(self.now));
+            self.pipeline
+                .on_frame(frame, &headers(arrival.vlan), Instant::from_nanos(self.now));
         if matches!(verdict, Verdict::Dropped(_)) {
             self.dropped += 1;
         }
@@ -167,7 +187,13 @@ pub fn bytes_sent(departures: &[Departure], vlan: u16, from: u64, to: u64) -> u6
 /// Frames of one VLAN, `bytes` long, at a constant rate from 0 to `until` ns.
 pub fn constant(vlan: u16, bytes: u32, rate: BitRate, until: Duration) -> Vec<Arrival> {
     let gap = u64::from(bytes) * 8 * 1_000_000_000 / rate.bits_per_second();
-    (0..until.nanos() / gap).map(|n| Arrival { at: n * gap, vlan, bytes }).collect()
+    (0..until.nanos() / gap)
+        .map(|n| Arrival {
+            at: n * gap,
+            vlan,
+            bytes,
+        })
+        .collect()
 }
 
 pub fn merged(mut flows: Vec<Vec<Arrival>>) -> Vec<Arrival> {
@@ -191,7 +217,10 @@ pub fn assert_conserved(port: &Port) {
     }
     assert_eq!(offered, port.offered());
     assert_eq!(accounted, port.offered());
-    assert_eq!(port.offered(), port.departures.len() as u64 + port.dropped + u64::from(port.pipeline.backlog()));
+    assert_eq!(
+        port.offered(),
+        port.departures.len() as u64 + port.dropped + u64::from(port.pipeline.backlog())
+    );
 }
 
 /// Frames of one VLAN leave in the order they came.
@@ -199,7 +228,12 @@ pub fn assert_in_order(departures: &[Departure]) {
     let mut last = std::collections::BTreeMap::new();
     for d in departures {
         if let Some(previous) = last.insert(d.vlan, d.sequence) {
-            assert!(previous < d.sequence, "vlan {} reordered: {previous} then {}", d.vlan, d.sequence);
+            assert!(
+                previous < d.sequence,
+                "vlan {} reordered: {previous} then {}",
+                d.vlan,
+                d.sequence
+            );
         }
     }
 }
