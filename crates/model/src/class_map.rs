@@ -1,6 +1,6 @@
 //! Class maps: which frames belong to a class.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 /// Whether a class map needs one of its conditions, or all of them.
@@ -85,6 +85,11 @@ pub struct IpPrefix {
 }
 
 impl IpPrefix {
+    /// Every IPv4 address: as a source it matches exactly the IPv4 packets.
+    pub const ALL_IPV4: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), length: 0 };
+    /// Every IPv6 address: as a source it matches exactly the IPv6 packets.
+    pub const ALL_IPV6: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), length: 0 };
+
     /// The prefix of `length` bits around `address`; host bits are cleared. `None` where
     /// `length` exceeds the address.
     #[must_use]

@@ -28,6 +28,20 @@ pub enum BurstSpec {
     Time(Duration),
 }
 
+/// The least that a burst given as a time comes to: one full packet, as IOS.
+const BURST_TIME_MIN: ByteCount = ByteCount::new(1500);
+
+impl BurstSpec {
+    /// The burst in bytes beside `rate`.
+    #[must_use]
+    pub fn size(self, rate: BitRate) -> ByteCount {
+        match self {
+            Self::Size(size) => size,
+            Self::Time(time) => rate.bytes_in(time).max(BURST_TIME_MIN),
+        }
+    }
+}
+
 impl From<ByteCount> for BurstSpec {
     fn from(size: ByteCount) -> Self {
         Self::Size(size)

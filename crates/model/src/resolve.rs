@@ -17,8 +17,6 @@ const LARGEST_FRAME: ByteCount = ByteCount::new(1522);
 const SHAPER_BURST: Duration = Duration::from_millis(4);
 /// Time at the rate that a policer's burst covers by default (IOS: CIR / 32 bytes).
 const POLICER_BURST: Duration = Duration::from_millis(250);
-/// Smallest default burst of a policer (IOS).
-const POLICER_BURST_MIN: ByteCount = ByteCount::new(1500);
 /// Time at the rate that a priority class's conditional policer covers by default (IOS: 200 ms).
 const PRIORITY_BURST: Duration = Duration::from_millis(200);
 /// Time at its rate that a queue holds by default (IOS XE: 50 ms of 1500 B packets).
@@ -314,10 +312,7 @@ impl ClassResolver<'_> {
             self.rate(r, "police").map(|rate| Rate { rate, accounting: spec.accounting })
         };
         let burst_of = |burst: Option<BurstSpec>, rate: Rate| {
-            match burst.unwrap_or(BurstSpec::Time(POLICER_BURST)) {
-                BurstSpec::Size(size) => size,
-                BurstSpec::Time(time) => rate.rate.bytes_in(time).max(POLICER_BURST_MIN),
-            }
+            burst.unwrap_or(BurstSpec::Time(POLICER_BURST)).size(rate.rate)
         };
         let cir = rate(spec.cir)?;
         let cbs = burst_of(spec.cbs, cir);
