@@ -1,1 +1,23 @@
-//! sim
+//! The simulator: discrete events under virtual time drive the same data plane as the gateway.
+//!
+//! A [`Topology`] of hosts, links and devices becomes a [`Network`]; its flows are paced by the
+//! patterns of [`source`], and an [`Observer`] is told of every packet sent, received and lost.
+//! [`Simulator`] does all that for a run of a study. `docs/simulator.md` says what is modelled.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod device;
+pub mod event;
+pub mod host;
+pub mod link;
+mod network;
+mod observer;
+pub mod packet;
+pub mod rng;
+pub mod source;
+mod topology;
+
+pub use network::{Network, Outcome};
+pub use observer::{FlowId, Observer};
+pub use topology::{FlowParams, Node, Topology, TopologyError};

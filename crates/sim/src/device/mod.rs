@@ -1,0 +1,62 @@
+//! Devices under test: what a frame meets between two links.
+//!
+//! The generic [`Device`] has one egress port: a frame that arrives is processed for a fixed time
+//! (which the network adds to the ingress link's latency, since a delay line after a FIFO link is
+//! a longer FIFO link), then offered to the forwarding plane, which is polled whenever the egress
+//! link can take a frame. The folder's other files say what particular devices are made of.
+
+pub mod isr4221;
+pub mod port;
+
+use slicewise_dataplane::{Frame, Pipeline, Verdict};
+use slicewise_units::{Duration, Instant};
+use slicewise_wire::Headers;
+
+/// What decides which frame leaves next: the contract of [`Pipeline`], open to models of devices
+/// that schedule in another way.
+pub trait Forwarding {
+    /// Queue a frame or drop it.
+    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict;
+    /// The next frame to send at `now`, if one may leave.
+    fn poll_egress(&mut self, now: Instant) -> Option<Frame>;
+    /// When to poll next; `None` while nothing waits.
+    fn poll_at(&self) -> Option<Instant>;
+}
+
+impl Forwarding for Pipeline {
+    #[inline]
+    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.on_frame(frame, headers, now)
+    }
+
+    #[inline]
+    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+        self.poll_egress(now)
+    }
+
+    #[inline]
+    fn poll_at(&self) -> Option<Instant> {
+        self.poll_at()
+    }
+}
+
+/// A device with one egress port.
+#[derive(Debug, Clone)]
+pub struct DeviceParams<F> {
+    /// What decides which frame leaves next.
+    pub forwarding: F,
+    /// From the last bit in to the first moment the frame can go out. It delays, and limits no
+    /// rate: any number of frames can be processed at the same time.
+    pub processing: Duration,
+}
+
+/// A device in a running network.
+#[derive(Debug, Clone)]
+pub(crate) struct Device<F> {
+    pub(crate) forwarding: F,
+    /// The link its egress port sends on.
+    pub(crate) egress: u32,
+    /// The earliest wake-up scheduled for it that still counts; `Instant::MAX` for none. A
+    /// wake-up that finds another time here was superseded by an earlier one, and does nothing.
+    pub(crate) wake_at: Instant,
+}

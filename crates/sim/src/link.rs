@@ -1,0 +1,120 @@
+//! Links: serialization at a rate, propagation, and the frames in between.
+
+use crate::packet::PacketId;
+use slicewise_dataplane::LinkClock;
+use slicewise_model::Rate;
+use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
+use std::collections::VecDeque;
+
+/// A link as a topology describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkParams {
+    /// Rate, and which bytes of a frame occupy it: for Ethernet those of L1, preamble, FCS and
+    /// inter-frame gap included.
+    pub rate: Rate,
+    /// How long a bit travels.
+    pub propagation: Duration,
+}
+
+/// A frame under way: when it will be where the link leads.
+#[derive(Debug, Clone, Copy)]
+struct InFlight {
+    at: Instant,
+    packet: PacketId,
+}
+
+/// One direction of a link. Frames leave in the order they came, so only the first of those in
+/// flight needs an event.
+#[derive(Debug, Clone)]
+pub struct Link {
+    clock: LinkClock,
+    accounting: Accounting,
+    /// From a frame's last bit on the wire to its delivery: propagation, and the fixed processing
+    /// time of the device it leads to.
+    latency: Duration,
+    in_flight: VecDeque<InFlight>,
+}
+
+impl Link {
+    /// An idle link that delivers `latency` after the last bit was sent.
+    #[must_use]
+    pub fn new(rate: Rate, latency: Duration) -> Self {
+        Self {
+            clock: LinkClock::new(rate.rate),
+            accounting: rate.accounting,
+            latency,
+            in_flight: VecDeque::with_capacity(64),
+        }
+    }
+
+    /// When the transmitter is free.
+    #[inline]
+    #[must_use]
+    pub fn free_at(&self) -> Instant {
+        self.clock.free_at()
+    }
+
+    /// Transmit as soon as the link is free. Returns when the last bit is out, and when to
+    /// schedule the delivery: only where no earlier frame is in flight.
+    #[inline]
+    pub fn transmit(
+        &mut self,
+        packet: PacketId,
+        lengths: FrameLengths,
+        now: Instant,
+    ) -> (Instant, Option<Instant>) {
+        let sent = self.clock.send(self.accounting.count(lengths), now);
+        let at = sent.saturating_add(self.latency);
+        let first = self.in_flight.is_empty();
+        self.in_flight.push_back(InFlight { at, packet });
+        (sent, first.then_some(at))
+    }
+
+    /// Take the frame that is delivered now, and when the next one will be.
+    #[inline]
+    pub fn deliver(&mut self) -> Option<(PacketId, Option<Instant>)> {
+        let delivered = self.in_flight.pop_front()?;
+        Some((delivered.packet, self.in_flight.front().map(|next| next.at)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slicewise_units::BitRate;
+
+    const FRAME: FrameLengths = FrameLengths {
+        l2_bytes: 1494,
+        l3_offset: 18,
+    };
+    const GIGABIT: Rate = Rate {
+        rate: BitRate::new(1_000_000_000),
+        accounting: Accounting::L1,
+    };
+
+    #[test]
+    fn frames_queue_for_the_wire_and_arrive_in_order() {
+        let mut link = Link::new(GIGABIT, Duration::from_nanos(500));
+        let at = Instant::from_nanos;
+        assert_eq!(
+            link.transmit(7, FRAME, at(100)),
+            (at(12_244), Some(at(12_744)))
+        );
+        assert_eq!(link.transmit(8, FRAME, at(100)), (at(24_388), None));
+        assert_eq!(link.free_at(), at(24_388));
+        assert_eq!(link.deliver(), Some((7, Some(at(24_888)))));
+        assert_eq!(link.deliver(), Some((8, None)));
+        assert_eq!(link.deliver(), None);
+    }
+
+    #[test]
+    fn a_short_frame_occupies_the_wire_as_a_64_byte_one() {
+        let mut link = Link::new(GIGABIT, Duration::ZERO);
+        let short = FrameLengths {
+            l2_bytes: 42,
+            l3_offset: 14,
+        };
+        let (sent, _) = link.transmit(0, short, Instant::ZERO);
+        assert_eq!(sent.nanos(), 84 * 8);
+    }
+}

@@ -1,0 +1,26 @@
+//! What is told of packets as they are sent, received and lost.
+
+use crate::packet::Packet;
+use slicewise_units::Instant;
+
+/// Where a run is measured. Called in order of virtual time.
+///
+/// This is the seam for anything that watches packets — statistics, a capture file — and is
+/// dispatched statically: a run pays only for what its observer does.
+pub trait Observer {
+    /// The sender hands `packet` to its network adapter, at `packet.sent_at`.
+    fn on_sent(&mut self, flow: &FlowId, packet: &Packet);
+    /// The receiver's capture stamps `packet` with `now`.
+    fn on_received(&mut self, flow: &FlowId, packet: &Packet, now: Instant);
+    /// `packet` was dropped at `now`.
+    fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant);
+}
+
+/// Which flow a packet belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowId {
+    /// Index of its slice, in the order of the study.
+    pub slice: u16,
+    /// Index of its source within the slice: 0 for the first.
+    pub source: u16,
+}

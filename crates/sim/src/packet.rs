@@ -1,0 +1,124 @@
+//! Packets on their way, in a slab: no allocation a packet once the network has filled.
+
+use slicewise_units::{FrameLengths, Instant};
+
+/// A packet on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// When its sender handed it to the network adapter.
+    pub sent_at: Instant,
+    /// Its number within its flow, from 0.
+    pub sequence: u64,
+    /// Bytes from the destination address to the end of the payload, without FCS.
+    pub l2_bytes: u32,
+    /// The flow it belongs to: an index into the network's flows.
+    pub flow: u16,
+    /// Bytes before the IP header.
+    pub l3_offset: u8,
+    /// Code point, as the last device wrote it.
+    pub dscp: u8,
+}
+
+impl Packet {
+    /// Lengths, for accounting.
+    #[inline]
+    #[must_use]
+    pub const fn lengths(&self) -> FrameLengths {
+        FrameLengths {
+            l2_bytes: self.l2_bytes,
+            l3_offset: self.l3_offset,
+        }
+    }
+}
+
+/// Where a packet lies in its [`PacketStore`]; the data plane's frame handle.
+pub type PacketId = u32;
+
+/// The packets on their way. Places are reused last in, first out, to stay in the cache.
+#[derive(Debug, Clone, Default)]
+pub struct PacketStore {
+    packets: Vec<Packet>,
+    free: Vec<PacketId>,
+}
+
+impl PacketStore {
+    /// Store a packet.
+    #[inline]
+    pub fn insert(&mut self, packet: Packet) -> PacketId {
+        if let Some(id) = self.free.pop() {
+            self.packets[id as usize] = packet;
+            id
+        } else {
+            // 2³² packets would fill 100 GB before the number could overflow.
+            let id = PacketId::try_from(self.packets.len()).unwrap_or(PacketId::MAX);
+            self.packets.push(packet);
+            id
+        }
+    }
+
+    /// The packet at `id`, which must be on its way.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, id: PacketId) -> &Packet {
+        &self.packets[id as usize]
+    }
+
+    /// The packet at `id`, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.packets[id as usize]
+    }
+
+    /// Take a packet off its way.
+    #[inline]
+    pub fn remove(&mut self, id: PacketId) -> Packet {
+        self.free.push(id);
+        self.packets[id as usize]
+    }
+
+    /// Number of packets on their way.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+
+    /// True where no packet is on its way.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(sequence: u64) -> Packet {
+        Packet {
+            sent_at: Instant::ZERO,
+            sequence,
+            l2_bytes: 60,
+            flow: 0,
+            l3_offset: 14,
+            dscp: 0,
+        }
+    }
+
+    #[test]
+    fn a_packet_is_three_words() {
+        assert_eq!(size_of::<Packet>(), 24);
+    }
+
+    #[test]
+    fn reuses_the_place_left_last() {
+        let mut store = PacketStore::default();
+        let ids: Vec<PacketId> = (0..3).map(|n| store.insert(packet(n))).collect();
+        assert_eq!(store.remove(ids[0]).sequence, 0);
+        assert_eq!(store.remove(ids[2]).sequence, 2);
+        assert_eq!(store.len(), 1);
+        assert_eq!(store.insert(packet(3)), ids[2]);
+        assert_eq!(store.insert(packet(4)), ids[0]);
+        assert_eq!(store.get(ids[1]).sequence, 1);
+        assert_eq!(store.len(), 3);
+    }
+}

@@ -1,0 +1,97 @@
+//! Random numbers: one independent stream for each source, the same on every machine.
+
+use rand_core::{Rng as _, SeedableRng};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+
+/// A stream of random numbers (Blackman & Vigna 2021, xoshiro256++).
+#[derive(Debug, Clone)]
+pub struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    /// Stream number `stream` of `seed`. The 256 bits of state are drawn by SplitMix64 from both,
+    /// so streams are as good as independent and adding one leaves the others as they were.
+    #[must_use]
+    pub fn stream(seed: u64, stream: u64) -> Self {
+        let mut seeds = SplitMix64::seed_from_u64(seed);
+        let seed = seeds.next_u64() ^ SplitMix64::seed_from_u64(stream).next_u64().rotate_left(17);
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// Uniform in [0, `bound`), without bias (Lemire 2019, "Fast random integer generation in an
+    /// interval"); 0 for a bound of 0.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        loop {
+            let product = u128::from(self.0.next_u64()) * u128::from(bound);
+            let [high, low] = split(product);
+            if low >= bound || low >= bound.wrapping_neg().checked_rem(bound).unwrap_or(0) {
+                return high;
+            }
+        }
+    }
+
+    /// Exponentially distributed with the given mean, rounded to whole units.
+    ///
+    /// The logarithm is computed in software, because that of the platform's library may differ
+    /// in its last bit from one machine to the next.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a 53-bit uniform, and a result that is finite and not negative"
+    )]
+    pub fn exponential(&mut self, mean: f64) -> u64 {
+        let uniform = ((self.0.next_u64() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
+        libm::round(-libm::log(uniform) * mean) as u64
+    }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the halves of a u128")]
+const fn split(product: u128) -> [u64; 2] {
+    [(product >> 64) as u64, product as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_differ_and_repeat() {
+        let draw = |seed, stream| {
+            let mut random = Random::stream(seed, stream);
+            [random.below(u64::MAX), random.below(u64::MAX)]
+        };
+        assert_eq!(draw(1, 0), draw(1, 0));
+        assert_ne!(draw(1, 0), draw(1, 1));
+        assert_ne!(draw(1, 0), draw(2, 0));
+        assert_ne!(draw(1, 2), draw(2, 1));
+    }
+
+    #[test]
+    fn below_stays_below_and_reaches_every_value() {
+        let mut random = Random::stream(3, 0);
+        let mut seen = [0u32; 5];
+        for _ in 0..5_000 {
+            seen[usize::try_from(random.below(5)).unwrap()] += 1;
+        }
+        // 1,000 ± 28 (one standard deviation) each.
+        assert!(
+            seen.iter().all(|count| (850..1_150).contains(count)),
+            "{seen:?}"
+        );
+        assert_eq!(random.below(0), 0);
+        assert_eq!(random.below(1), 0);
+    }
+
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "a statistic")]
+    fn exponential_has_its_mean() {
+        let mut random = Random::stream(4, 0);
+        let sum: u64 = (0..100_000).map(|_| random.exponential(1e6)).sum();
+        let mean = sum as f64 / 100_000.0;
+        // The standard error of the mean is 1e6 / sqrt(100,000) = 3,162.
+        assert!((mean - 1e6).abs() < 4.0 * 3_162.0, "{mean}");
+    }
+}

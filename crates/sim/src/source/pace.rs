@@ -1,0 +1,108 @@
+//! When packets of constant size are due at a rate, exactly.
+
+use slicewise_units::{BitRate, NANOS_PER_SECOND};
+
+/// The time at which the next packet is due: `n × bits / rate` after the first, for the n-th,
+/// kept as whole nanoseconds and an exact fraction, so that nothing drifts and nothing divides.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// A packet lasts `whole + part / rate` nanoseconds.
+    whole: u64,
+    part: u64,
+    rate: u64,
+    due_whole: u64,
+    due_part: u64,
+}
+
+impl Pace {
+    /// The pace of packets that count as `counted_bytes` at `rate`; `None` at rate zero.
+    #[must_use]
+    pub fn new(counted_bytes: u32, rate: BitRate) -> Option<Self> {
+        let rate = rate.bits_per_second();
+        // 2³² bytes × 8 × 10⁹ may exceed 64 bits; divided once, here.
+        let nanobits = u128::from(counted_bytes) * 8 * u128::from(NANOS_PER_SECOND);
+        let whole = nanobits.checked_div(u128::from(rate))?;
+        let part = nanobits % u128::from(rate);
+        Some(Self {
+            whole: u64::try_from(whole).unwrap_or(u64::MAX),
+            part: u64::try_from(part).unwrap_or(0),
+            rate,
+            due_whole: 0,
+            due_part: 0,
+        })
+    }
+
+    /// Owe nothing: the first packet is due at time zero.
+    pub fn restart(&mut self) {
+        (self.due_whole, self.due_part) = (0, 0);
+    }
+
+    /// When the next packet is due, in whole nanoseconds rounded down.
+    ///
+    /// With s bits counted so far, `s < rate × t` holds for whole nanoseconds t exactly where
+    /// this is less than t.
+    #[inline]
+    #[must_use]
+    pub const fn due(&self) -> u64 {
+        self.due_whole
+    }
+
+    /// The next packet has been sent.
+    #[inline]
+    pub fn advance(&mut self) {
+        // Neither sum overflows: the parts are below the rate, and no rate is above 10¹⁴.
+        self.due_part += self.part;
+        let carry = self.due_part >= self.rate;
+        if carry {
+            self.due_part -= self.rate;
+        }
+        self.due_whole = self
+            .due_whole
+            .saturating_add(self.whole)
+            .saturating_add(u64::from(carry));
+    }
+
+    /// Mean time between two packets, ns.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "the mean of a random variable")]
+    pub fn interval_ns(&self) -> f64 {
+        self.whole as f64 + self.part as f64 / self.rate as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn the_nth_packet_is_due_at_n_times_bits_by_rate(
+            bytes in 1u32..100_000,
+            rate in 1u64..1_000_000_000_000,
+            packets in 1u64..2_000,
+        ) {
+            let mut pace = Pace::new(bytes, BitRate::new(rate)).unwrap();
+            for _ in 0..packets {
+                pace.advance();
+            }
+            let exact = u128::from(packets) * u128::from(bytes) * 8_000_000_000 / u128::from(rate);
+            prop_assert_eq!(u128::from(pace.due()), exact);
+        }
+    }
+
+    #[test]
+    fn rate_zero_has_no_pace() {
+        assert!(Pace::new(1448, BitRate::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_packet_in_584_years_does_not_overflow() {
+        let mut pace = Pace::new(u32::MAX, BitRate::new(1)).unwrap();
+        pace.advance();
+        pace.advance();
+        assert_eq!(pace.due(), u64::MAX);
+    }
+}

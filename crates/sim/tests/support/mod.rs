@@ -1,0 +1,159 @@
+//! What the tests of networks share: an observer that keeps everything, and short ways to say
+//! what a frame, a link and a policy are.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use slicewise_dataplane::Pipeline;
+use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicySpec, Rate};
+use slicewise_sim::device::DeviceParams;
+use slicewise_sim::device::port::port;
+use slicewise_sim::link::LinkParams;
+use slicewise_sim::packet::Packet;
+use slicewise_sim::rng::Random;
+use slicewise_sim::source::{Cbr, Pace, Pattern, Source};
+use slicewise_sim::{FlowId, FlowParams, Node, Observer};
+use slicewise_units::{Accounting, BitRate, Duration, Instant};
+use slicewise_wire::{Headers, IpVersion};
+
+/// What became of a packet, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Received { sent: u64, at: u64 },
+    Lost { sent: u64, at: u64 },
+}
+
+/// Keeps the fate of every packet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recorder {
+    pub sent: Vec<(u16, u64, u64)>,
+    /// Slice, number in its flow, fate; in the order told.
+    pub fates: Vec<(u16, u64, Fate)>,
+}
+
+impl Recorder {
+    /// One-way delays of a slice's received packets, in order of arrival.
+    pub fn delays(&self, slice: u16) -> Vec<u64> {
+        let delay = |fate| match fate {
+            Fate::Received { sent, at } => Some(at - sent),
+            Fate::Lost { .. } => None,
+        };
+        self.fates
+            .iter()
+            .filter(|f| f.0 == slice)
+            .filter_map(|f| delay(f.2))
+            .collect()
+    }
+
+    /// Times of arrival of a slice's received packets.
+    pub fn arrivals(&self, slice: u16) -> Vec<u64> {
+        let at = |fate| match fate {
+            Fate::Received { at, .. } => Some(at),
+            Fate::Lost { .. } => None,
+        };
+        self.fates
+            .iter()
+            .filter(|f| f.0 == slice)
+            .filter_map(|f| at(f.2))
+            .collect()
+    }
+
+    pub fn lost(&self) -> usize {
+        self.fates
+            .iter()
+            .filter(|f| matches!(f.2, Fate::Lost { .. }))
+            .count()
+    }
+}
+
+impl Observer for Recorder {
+    fn on_sent(&mut self, flow: &FlowId, packet: &Packet) {
+        self.sent
+            .push((flow.slice, packet.sequence, packet.sent_at.nanos()));
+    }
+
+    fn on_received(&mut self, flow: &FlowId, packet: &Packet, now: Instant) {
+        let fate = Fate::Received {
+            sent: packet.sent_at.nanos(),
+            at: now.nanos(),
+        };
+        self.fates.push((flow.slice, packet.sequence, fate));
+    }
+
+    fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant) {
+        let fate = Fate::Lost {
+            sent: packet.sent_at.nanos(),
+            at: now.nanos(),
+        };
+        self.fates.push((flow.slice, packet.sequence, fate));
+    }
+}
+
+pub const GIGABIT: BitRate = BitRate::new(1_000_000_000);
+/// A datagram of 1448 B of payload under UDP, IPv4, one VLAN tag and Ethernet.
+pub const FRAME_BYTES: u32 = 1494;
+
+pub fn ethernet(bits_per_second: u64) -> LinkParams {
+    let rate = Rate {
+        rate: BitRate::new(bits_per_second),
+        accounting: Accounting::L1,
+    };
+    LinkParams {
+        rate,
+        propagation: Duration::ZERO,
+    }
+}
+
+pub fn headers(vlan: u16) -> Headers {
+    Headers {
+        vlan_tags: 1,
+        outer_vlan: vlan,
+        ip_version: IpVersion::V4,
+        protocol: 17,
+        l3_offset: 18,
+        ..Headers::default()
+    }
+}
+
+pub fn vlan_class(name: &str, vlan: u16) -> ClassSpec {
+    ClassSpec::new(ClassMap {
+        name: name.to_owned(),
+        mode: MatchMode::Any,
+        conditions: vec![Condition::OuterVlan(vlan..=vlan)],
+    })
+}
+
+pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
+    PolicySpec {
+        name: "policy".to_owned(),
+        classes,
+        discipline: Discipline::MinimumShare,
+    }
+}
+
+/// A port without policy, for a link of `rate`.
+pub fn plain_port(rate: BitRate, processing: Duration) -> DeviceParams<Pipeline> {
+    port(policy(Vec::new()).resolve(rate).unwrap(), processing, 1).unwrap()
+}
+
+/// A flow of CBR frames of [`FRAME_BYTES`] from `start` on, at `rate` of whole frames.
+pub fn cbr(slice: u16, sender: Node, rate: u64, start: Duration, until: Duration) -> FlowParams {
+    let pace = Pace::new(FRAME_BYTES, BitRate::new(rate)).unwrap();
+    let source = Source::new(
+        Pattern::Cbr(Cbr::new(pace)),
+        Instant::ZERO.saturating_add(start),
+        Duration::ZERO,
+        Instant::ZERO.saturating_add(until),
+        Random::stream(1, u64::from(slice)),
+    );
+    flow(slice, sender, source)
+}
+
+pub fn flow(slice: u16, sender: Node, source: Source) -> FlowParams {
+    FlowParams {
+        id: FlowId { slice, source: 0 },
+        sender,
+        headers: headers(10 * (slice + 1)),
+        l2_bytes: FRAME_BYTES,
+        source,
+    }
+}
