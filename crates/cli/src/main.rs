@@ -1,1 +1,64 @@
-fn main() {}
+//! `slicewise`: partition a shared link into slices that hold, and prove that they hold.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod check;
+mod executor;
+mod exit;
+mod export;
+mod progress;
+mod report;
+mod run;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use exit::Exit;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Clap prints help, version and usage errors itself; a usage error exits with 2.
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Run(options) => run::run(options),
+        Command::Check(options) => check::check(options),
+        Command::Schema => check::schema(),
+        Command::Report(options) => report::report(options),
+        Command::Export(options) => export::export(options),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.print();
+            failure.exit.into()
+        }
+    }
+}
+
+/// A command that could not do what it was asked to.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    exit: Exit,
+}
+
+impl Failure {
+    /// The user can mend it: exit code 2.
+    pub fn mistake(message: impl ToString) -> Self {
+        Self { message: message.to_string(), exit: Exit::Mistake }
+    }
+
+    /// Something failed: exit code 1.
+    pub fn failure(message: impl ToString) -> Self {
+        Self { message: message.to_string(), exit: Exit::Failure }
+    }
+
+    fn print(&self) {
+        // Diagnostics of a study come with their own `error:` lines and snippets.
+        if self.message.starts_with("error") {
+            eprintln!("{}", self.message.trim_end());
+        } else {
+            eprintln!("error: {}", self.message.trim_end());
+        }
+    }
+}

@@ -1,0 +1,89 @@
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+/// Partition a shared link into slices that hold, and prove that they hold.
+///
+/// Exit codes: 0 done; 1 something failed; 2 a mistake in the arguments, the study or the folder;
+/// 130 stopped by Ctrl-C.
+#[derive(Debug, Parser)]
+#[command(name = "slicewise", version, max_term_width = 100)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a study: every policy under every load, then verdicts and a report.
+    ///
+    /// Finished runs are kept in the results folder as they come; the same command goes on where an
+    /// earlier one stopped.
+    Run(RunOptions),
+    /// Check a study file without running it.
+    Check(CheckOptions),
+    /// Print the JSON Schema of study files, for editors.
+    Schema,
+    /// Make the report again from a results folder.
+    Report(ReportOptions),
+    /// Print a policy of a study as a device's configuration.
+    Export(ExportOptions),
+}
+
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// The study file.
+    pub study: PathBuf,
+    /// Only this policy; may be given several times.
+    #[arg(long = "policy", value_name = "NAME")]
+    pub policies: Vec<String>,
+    /// Only this scenario; may be given several times.
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+    /// Repetitions of each policy and scenario, instead of the study's own number.
+    #[arg(long, value_name = "N")]
+    pub repetitions: Option<NonZeroU32>,
+    /// The seed that all randomness is derived from, instead of the study's own.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Runs carried out at a time [default: one a processor].
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroU32>,
+    /// The results folder [default: results/<name of the study>].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Throw away results of another study or version that are in the results folder.
+    #[arg(long)]
+    pub replace: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// The study file.
+    pub study: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportOptions {
+    /// The results folder.
+    pub results: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportOptions {
+    /// The study file.
+    pub study: PathBuf,
+    /// The policy.
+    #[arg(long, value_name = "NAME")]
+    pub policy: String,
+    /// The device's language.
+    #[arg(long, value_enum)]
+    pub to: Language,
+}
+
+/// A language a policy can be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// Cisco IOS class-maps and policy-map.
+    Ios,
+}

@@ -1,0 +1,44 @@
+//! `slicewise check` and `slicewise schema`.
+
+use crate::Failure;
+use crate::arguments::CheckOptions;
+use crate::exit::Exit;
+use slicewise_study::Study;
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::path::Path;
+
+/// Load a study, or say everything that is wrong with it.
+pub fn load_study(path: &Path) -> Result<Study, Failure> {
+    Study::load(path).map_err(|diagnostics| {
+        let count = diagnostics.count();
+        let text = diagnostics.render(stderr().is_terminal());
+        let mistakes = if count == 1 { "1 mistake".to_owned() } else { format!("{count} mistakes") };
+        Failure::mistake(format!("{text}\n\nerror: {mistakes} in {}", path.display()))
+    })
+}
+
+pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
+    let study = load_study(&options.study)?;
+    let runs = study.policies.len() * study.scenarios.len() * study.repetitions as usize;
+    println!(
+        "{}: {} policies × {} scenarios × {} repetitions = {runs} runs of {}",
+        options.study.display(),
+        study.policies.len(),
+        study.scenarios.len(),
+        study.repetitions,
+        study.duration,
+    );
+    Ok(Exit::Success)
+}
+
+pub fn schema() -> Result<Exit, Failure> {
+    let text = serde_json::to_string_pretty(&slicewise_study::json_schema())
+        .map_err(|error| Failure::failure(format!("cannot write the schema: {error}")))?;
+    // A closed pipe is not an error of ours: `slicewise schema | head` is fine.
+    match writeln!(stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::failure(format!("cannot write the schema: {error}")))
+        }
+        _ => Ok(Exit::Success),
+    }
+}

@@ -1,0 +1,116 @@
+//! Carries out the runs of a study, several at a time; each finished run is on disk at once.
+
+use slicewise_report::layout::ResultsFolder;
+use slicewise_stats::record::RunKey;
+use slicewise_study::{Backend, RunSpec, Study};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// What became of one run.
+#[derive(Debug)]
+pub enum RunEvent {
+    /// Carried out and written.
+    Finished(RunKey),
+    /// Its record of an earlier command is there and sound.
+    Resumed(RunKey),
+    /// A record was there but cannot be trusted; the run is carried out again.
+    Damaged(String),
+    /// No record: the back end or the disk failed.
+    Failed(RunKey, String),
+}
+
+/// What became of all of them.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Runs carried out.
+    pub finished: usize,
+    /// Runs found finished.
+    pub resumed: usize,
+    /// Runs that gave no record, and why.
+    pub failed: Vec<(RunKey, String)>,
+    /// Stopped before all were done.
+    pub interrupted: bool,
+}
+
+/// Carry out `runs`, at most `jobs` at a time, telling `on_event` of each from this thread.
+/// Stops taking new runs once `interrupt` is set; those going on are finished.
+pub fn execute(
+    study: &Study,
+    folder: &ResultsFolder,
+    backend: &(dyn Backend + Sync),
+    runs: &[RunSpec],
+    jobs: usize,
+    interrupt: &AtomicBool,
+    mut on_event: impl FnMut(&RunEvent),
+) -> Outcome {
+    let jobs = if backend.is_concurrent() { jobs.clamp(1, runs.len().max(1)) } else { 1 };
+    let next = AtomicUsize::new(0);
+    let (events, received) = mpsc::channel();
+    let mut outcome = Outcome::default();
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (events, next) = (events.clone(), &next);
+            scope.spawn(move || {
+                while !interrupt.load(Ordering::Relaxed)
+                    && let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    // The receiver outlives the scope; a send cannot fail.
+                    let _ = run_one(study, folder, backend, run, |event| {
+                        events.send(event).map_err(drop)
+                    });
+                }
+            });
+        }
+        drop(events);
+        for event in received {
+            on_event(&event);
+            match event {
+                RunEvent::Finished(_) => outcome.finished += 1,
+                RunEvent::Resumed(_) => outcome.resumed += 1,
+                RunEvent::Damaged(_) => {}
+                RunEvent::Failed(key, reason) => outcome.failed.push((key, reason)),
+            }
+        }
+    });
+    let done = outcome.finished + outcome.resumed + outcome.failed.len();
+    outcome.interrupted = done < runs.len();
+    outcome.failed.sort();
+    outcome
+}
+
+fn run_one(
+    study: &Study,
+    folder: &ResultsFolder,
+    backend: &dyn Backend,
+    run: &RunSpec,
+    send: impl Fn(RunEvent) -> Result<(), ()>,
+) -> Result<(), ()> {
+    let Some(key) = run.key(study) else {
+        debug_assert!(false, "runs are of this study");
+        return Ok(());
+    };
+    match folder.read_run(&key) {
+        Ok(Some(_)) => return send(RunEvent::Resumed(key)),
+        Ok(None) => {}
+        Err(error) => send(RunEvent::Damaged(error.to_string()))?,
+    }
+    // A defect in one run must not take the others with it.
+    let result = catch_unwind(AssertUnwindSafe(|| backend.run(study, run)));
+    send(match result {
+        Ok(Ok(record)) => match folder.write_run(&record) {
+            Ok(()) => RunEvent::Finished(key),
+            Err(error) => RunEvent::Failed(key, error.to_string()),
+        },
+        Ok(Err(error)) => RunEvent::Failed(key, error.to_string()),
+        Err(panic) => {
+            let what = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no message");
+            RunEvent::Failed(key, format!("a defect in slicewise: {what}"))
+        }
+    })
+}

@@ -1,0 +1,133 @@
+//! `slicewise run`: every policy under every load, then verdicts and a report.
+
+use crate::Failure;
+use crate::arguments::RunOptions;
+use crate::check::load_study;
+use crate::executor::{self, Outcome, RunEvent};
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::report::write_report;
+use slicewise_report::host::HostFacts;
+use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_sim::Simulator;
+use slicewise_study::{RunFilter, RunSpec, Study};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Failed runs whose reasons are printed; the rest are only counted.
+const FAILURES_PRINTED: usize = 10;
+
+pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
+    let mut study = load_study(&options.study)?;
+    study.repetitions = options.repetitions.map_or(study.repetitions, NonZeroU32::get);
+    study.seed = options.seed.unwrap_or(study.seed);
+    let filter = RunFilter {
+        policies: options.policies.clone(),
+        scenarios: options.scenarios.clone(),
+        ..RunFilter::default()
+    };
+    let runs = study.runs(&filter).map_err(Failure::mistake)?;
+    let folder = open_folder(options, &study)?;
+    let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
+    let interrupt = on_interrupt()?;
+
+    let started = Instant::now();
+    let outcome = carry_out(&study, &folder, &runs, jobs, &interrupt);
+    let host = HostFacts {
+        jobs,
+        runs_done: outcome.finished as u64,
+        elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        ..HostFacts::of_this_host()
+    };
+    folder.write_host(&host).map_err(results_failure)?;
+    let exit = conclude(&outcome, runs.len());
+    if outcome.finished + outcome.resumed > 0 && exit != Exit::Interrupted {
+        write_report(&folder)?;
+    }
+    Ok(exit)
+}
+
+fn carry_out(
+    study: &Study,
+    folder: &ResultsFolder,
+    runs: &[RunSpec],
+    jobs: u32,
+    interrupt: &AtomicBool,
+) -> Outcome {
+    let mut progress = Progress::new(runs.len() as u64);
+    let outcome = executor::execute(
+        study,
+        folder,
+        &Simulator::default(),
+        runs,
+        jobs as usize,
+        interrupt,
+        |event| match event {
+            RunEvent::Finished(key) | RunEvent::Resumed(key) | RunEvent::Failed(key, _) => {
+                progress.on_run(&key.policy, &key.scenario);
+            }
+            RunEvent::Damaged(what) => progress.warn(&format!("warning: {what}: run again")),
+        },
+    );
+    progress.finish();
+    outcome
+}
+
+/// Say what became of the runs, on standard error.
+fn conclude(outcome: &Outcome, total: usize) -> Exit {
+    if outcome.resumed > 0 {
+        eprintln!("{} of {total} runs were finished before and are kept", outcome.resumed);
+    }
+    for (key, reason) in outcome.failed.iter().take(FAILURES_PRINTED) {
+        eprintln!(
+            "error: policy {}, scenario {}, repetition {}: {reason}",
+            key.policy, key.scenario, key.repetition
+        );
+    }
+    if outcome.failed.len() > FAILURES_PRINTED {
+        eprintln!("error: and {} more runs failed", outcome.failed.len() - FAILURES_PRINTED);
+    }
+    if outcome.interrupted {
+        let done = outcome.finished + outcome.resumed;
+        eprintln!("stopped: {done} of {total} runs are on disk; the same command goes on with the rest");
+        Exit::Interrupted
+    } else if outcome.failed.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Failure
+    }
+}
+
+fn open_folder(options: &RunOptions, study: &Study) -> Result<ResultsFolder, Failure> {
+    let path =
+        options.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&study.name));
+    let force = if options.replace { Force::Replace } else { Force::Refuse };
+    let description = study.description(env!("CARGO_PKG_VERSION"));
+    ResultsFolder::create(path, &description, force).map_err(results_failure)
+}
+
+/// Exit code 2 where the user named the wrong folder, 1 where the system failed.
+pub fn results_failure(error: ResultsError) -> Failure {
+    if error.is_users_mistake() { Failure::mistake(error) } else { Failure::failure(error) }
+}
+
+fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+/// A flag that the first Ctrl-C sets; the second ends the process at once.
+fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let handler = Arc::clone(&flag);
+    ctrlc::set_handler(move || {
+        if handler.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("\nfinishing the runs that have begun; once more to stop at once");
+    })
+    .map_err(|error| Failure::failure(format!("cannot listen for Ctrl-C: {error}")))?;
+    Ok(flag)
+}
