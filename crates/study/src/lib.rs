@@ -1,15 +1,32 @@
 //! The study file: what is run, on what, and how it is judged.
+//!
+//! [`Study::load`] reads a YAML file (and the files it names) and gives either a [`Study`], in
+//! which every name is resolved and every default filled in, or [`Diagnostics`]: everything found
+//! wrong, each with its place. [`Study::runs`] lists what there is to execute, and a [`Backend`]
+//! executes it. `docs/study-file.md` describes the file.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod check;
+mod device;
+mod diagnostics;
+mod expand;
+mod file;
+mod load;
 pub mod params;
 mod run;
+mod schema;
+mod seed;
+mod spec;
 mod study;
 
+pub use diagnostics::{Diagnostic, Diagnostics};
+pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,
     PatternParams, ScenarioParams, SliceParams, SourceHeaders, SourceParams,
 };
-pub use run::{Backend, RunError, RunSpec};
+pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
+pub use schema::json_schema;
 pub use study::{Study, StudyPolicy};

@@ -101,6 +101,22 @@ pub struct ScenarioParams {
     pub sources: Vec<SourceParams>,
 }
 
+impl ScenarioParams {
+    /// The longest on/off cycle of its sources; zero where none pauses.
+    #[must_use]
+    pub fn cycle(&self) -> Duration {
+        let cycle = |on_off: OnOffParams| {
+            Duration::from_nanos(on_off.on.nanos().saturating_add(on_off.off.nanos()))
+        };
+        self.sources
+            .iter()
+            .filter_map(|s| s.on_off)
+            .map(cycle)
+            .max()
+            .unwrap_or(Duration::ZERO)
+    }
+}
+
 /// A traffic source: one flow of equal packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceParams {

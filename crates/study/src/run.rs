@@ -1,6 +1,8 @@
 //! Runs: what an executor is asked to do, and the seam it does it behind.
 
 use crate::Study;
+use crate::diagnostics::suggestion;
+use crate::seed::{device_seed, traffic_seed};
 use slicewise_stats::record::{RunKey, RunRecord};
 
 /// One run of a study. Pure: the same study and the same spec give the same record.
@@ -30,6 +32,93 @@ impl RunSpec {
             seed: self.seed,
         })
     }
+}
+
+/// Which runs of a study; the default is all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only these policies; empty for all.
+    pub policies: Vec<String>,
+    /// Only these scenarios; empty for all.
+    pub scenarios: Vec<String>,
+    /// So many repetitions instead of the study's.
+    pub repetitions: Option<u32>,
+    /// This seed instead of the study's.
+    pub seed: Option<u64>,
+}
+
+/// Why a filter does not fit a study.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// The study has no such policy or scenario.
+    #[error("the study has no {kind} `{name}`{}", help.as_ref().map(|h| format!(": {h}")).unwrap_or_default())]
+    Unknown {
+        /// "policy" or "scenario".
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// What was probably meant.
+        help: Option<String>,
+    },
+    /// No repetition at all was asked for.
+    #[error("0 repetitions: there would be nothing to run")]
+    NoRepetitions,
+}
+
+impl Study {
+    /// The runs that `filter` leaves, by policy, scenario and repetition. The seed of a run depends
+    /// on names, not on positions or on what else is run.
+    ///
+    /// # Errors
+    /// Where the filter names a policy or a scenario that the study does not have.
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSpec>, FilterError> {
+        let names: Vec<&str> = self
+            .policies
+            .iter()
+            .map(|policy| policy.name.as_str())
+            .collect();
+        let policies = indices("policy", &names, &filter.policies)?;
+        let names: Vec<&str> = self.scenarios.iter().map(|s| s.name.as_str()).collect();
+        let scenarios = indices("scenario", &names, &filter.scenarios)?;
+        let repetitions = filter.repetitions.unwrap_or(self.repetitions);
+        if repetitions == 0 {
+            return Err(FilterError::NoRepetitions);
+        }
+        let seed = filter.seed.unwrap_or(self.seed);
+        let mut runs = Vec::new();
+        for &(policy, policy_name) in &policies {
+            for &(scenario, scenario_name) in &scenarios {
+                runs.extend((0..repetitions).map(|repetition| RunSpec {
+                    policy,
+                    scenario,
+                    repetition,
+                    seed: device_seed(seed, policy_name, scenario_name, repetition),
+                    traffic_seed: traffic_seed(seed, scenario_name, repetition),
+                }));
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// Positions and names of what is wanted, in the study's order.
+fn indices<'a>(
+    kind: &'static str,
+    names: &[&'a str],
+    wanted: &[String],
+) -> Result<Vec<(usize, &'a str)>, FilterError> {
+    if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
+        let help = suggestion(unknown, names);
+        return Err(FilterError::Unknown {
+            kind,
+            name: unknown.clone(),
+            help,
+        });
+    }
+    let all = names.iter().copied().enumerate();
+    Ok(all
+        .filter(|(_, name)| wanted.is_empty() || wanted.iter().any(|w| w == name))
+        .collect())
 }
 
 /// Something that can execute runs: the simulator, a gateway, a device in a laboratory.

@@ -1,10 +1,14 @@
 //! A validated study.
 
+use crate::device;
 use crate::params::{
     DutParams, HostParams, LinkParams, MeasureParams, ScenarioParams, SliceParams,
 };
 use slicewise_model::{PolicyParams, PolicySpec};
-use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
+use slicewise_stats::description::{
+    Margins, PolicyDescription, PublishedFigure, PublishedVerdict, Scalability,
+    ScenarioDescription, SliceDescription, StudyDescription,
+};
 use slicewise_units::Duration;
 
 /// A study: every name resolved, every default filled in, every contradiction refused.
@@ -73,5 +77,48 @@ impl Study {
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// What judging and reporting need of the study. `program_version` is that of the program
+    /// that runs it.
+    #[must_use]
+    pub fn description(&self, program_version: &str) -> StudyDescription {
+        let slices = self.slices.iter().map(|slice| SliceDescription {
+            name: slice.name.clone(),
+            share_bits_per_second: slice.share.bits_per_second(),
+            guaranteed: slice.guaranteed,
+        });
+        let policies = self.policies.iter().map(|policy| PolicyDescription {
+            name: policy.name.clone(),
+            title: policy.title.clone(),
+            configuration: policy.configuration.clone(),
+            scalability: policy.scalability.clone(),
+            published_verdict: policy.published_verdict.clone(),
+        });
+        let scenarios = self.scenarios.iter().map(|scenario| ScenarioDescription {
+            name: scenario.name.clone(),
+            title: scenario.title.clone(),
+            reference: scenario.reference,
+            cycle_ns: scenario.cycle().nanos(),
+        });
+        StudyDescription {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            source: self.source.clone(),
+            digest: self.digest.clone(),
+            file_name: self.file_name.clone(),
+            seed: self.seed,
+            program_version: program_version.to_owned(),
+            dut: device::describe(&self.dut),
+            assumptions: self.assumptions.clone(),
+            repetitions: self.repetitions,
+            duration_ns: self.duration.nanos(),
+            slices: slices.collect(),
+            policies: policies.collect(),
+            scenarios: scenarios.collect(),
+            margins: self.margins,
+            published: self.published.clone(),
+        }
     }
 }

@@ -1,0 +1,226 @@
+//! Policies written in IOS's own language, in a file or inside the study file.
+
+use super::Checker;
+use super::policies::{Origin, Understood};
+use crate::file::{FileId, Sources, Span};
+use crate::spec::{Name, Text};
+use slicewise_formats::ios;
+
+/// Where the text of a configuration stands.
+#[derive(Debug, Clone)]
+pub(super) struct IosText {
+    text: String,
+    placement: Placement,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Placement {
+    /// A file of its own.
+    File(FileId),
+    /// A block in the study file: line `n` of it is line `first_line + n` (from 0) of the file,
+    /// without the first `indent` bytes.
+    Block {
+        at: Span,
+        first_line: usize,
+        indent: usize,
+    },
+}
+
+impl Checker<'_> {
+    pub(super) fn ios_policy<'a>(
+        &mut self,
+        name: &Text<Name>,
+        text: &Text<String>,
+        policy_map: Option<&Text<String>>,
+    ) -> Option<Understood<'a>> {
+        let ios = if text.text().contains('\n') {
+            self.ios_block(text)
+        } else {
+            self.ios_file(text)?
+        };
+        let config = match ios::parse(&ios.text) {
+            Ok(config) => config,
+            Err(errors) => {
+                for error in errors {
+                    let message = match &error.expected {
+                        Some(expected) => format!("{}: expected {expected}", error.message),
+                        None => error.message,
+                    };
+                    let span = ios.span(self.sources, error.line, error.column, error.length);
+                    self.problems.add_with_help(span, message, error.help);
+                }
+                return None;
+            }
+        };
+        let chosen = policy_map.map(|text| text.text().trim());
+        let mut spec = match config.policy(chosen) {
+            Ok(spec) => spec,
+            Err(error) => {
+                let at = policy_map.map_or(text.span(), Text::span);
+                let help = policy_map
+                    .is_none()
+                    .then(|| "name it with `policy_map`".to_owned());
+                self.problems.add_with_help(at, error.to_string(), help);
+                return None;
+            }
+        };
+        name.text().clone_into(&mut spec.name);
+        let configuration = ios.text.trim_end().to_owned();
+        Some(Understood {
+            spec,
+            configuration,
+            origin: Origin::Ios(ios),
+        })
+    }
+
+    fn ios_file(&mut self, text: &Text<String>) -> Option<IosText> {
+        let path = self.sources.beside(text.span().file, text.text().trim());
+        let file = match self.sources.find(&path) {
+            Some(file) => file,
+            None => match self.files.read(&path) {
+                Ok(content) => self.sources.add(&path, content),
+                Err(error) => {
+                    let shown = self.sources.shown(&path);
+                    self.problems
+                        .add(text.span(), format!("cannot read `{shown}`: {error}"));
+                    return None;
+                }
+            },
+        };
+        let text = self.sources.text(file).to_owned();
+        Some(IosText {
+            text,
+            placement: Placement::File(file),
+        })
+    }
+
+    fn ios_block(&self, text: &Text<String>) -> IosText {
+        let at = text.span();
+        let file = self.sources.text(at.file);
+        let start = usize::try_from(at.start).unwrap_or(usize::MAX);
+        let before = file.get(..start).unwrap_or_default();
+        // The block starts on the line after its `|`; its first line that is not blank shows how
+        // far it is indented.
+        let first_line = before.matches('\n').count() + 1;
+        let lines = file.lines().skip(first_line);
+        let indented = lines
+            .clone()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default();
+        let indent = indented.len() - indented.trim_start_matches(' ').len();
+        IosText {
+            text: text.text().to_owned(),
+            placement: Placement::Block {
+                at,
+                first_line,
+                indent,
+            },
+        }
+    }
+}
+
+/// The command of IOS that sets what the model calls `field`.
+fn command(field: &str) -> &'static [&'static str] {
+    match field {
+        "police" => &["police"],
+        "set_dscp" => &["set"],
+        "priority" => &["priority"],
+        "minimum" => &["bandwidth", "priority"],
+        "weight" => &["bandwidth"],
+        "shape" => &["shape"],
+        "queue_limit" => &["queue-limit"],
+        "wred" => &["random-detect"],
+        "child" => &["service-policy"],
+        _ => &[],
+    }
+}
+
+impl IosText {
+    /// The bytes of `length` characters at `line` and `column`, both from 1.
+    fn span(&self, sources: &Sources, line: usize, column: usize, length: usize) -> Span {
+        let (file, line, indent) = match self.placement {
+            Placement::File(file) => (file, line.saturating_sub(1), 0),
+            Placement::Block {
+                at,
+                first_line,
+                indent,
+            } => {
+                let in_file = first_line + line.saturating_sub(1);
+                // A quoted text is not laid out line by line: it is pointed at as a whole.
+                if !self.is_block_line(sources, at, in_file, line, indent) {
+                    return at;
+                }
+                (at.file, in_file, indent)
+            }
+        };
+        let text = sources.text(file);
+        let mut start = 0;
+        for _ in 0..line {
+            let rest = text.get(start..).unwrap_or_default();
+            let Some(newline) = rest.find('\n') else {
+                break;
+            };
+            start += newline + 1;
+        }
+        let content = text.get(start..).unwrap_or_default();
+        let content = content.split('\n').next().unwrap_or_default();
+        let offset = |characters: usize| {
+            let shown = content.get(indent.min(content.len())..).unwrap_or_default();
+            let bytes: usize = shown.chars().take(characters).map(char::len_utf8).sum();
+            u32::try_from(start + indent.min(content.len()) + bytes).unwrap_or(u32::MAX)
+        };
+        let first = column.saturating_sub(1);
+        Span {
+            file,
+            start: offset(first),
+            end: offset(first + length),
+        }
+    }
+
+    fn is_block_line(
+        &self,
+        sources: &Sources,
+        at: Span,
+        in_file: usize,
+        line: usize,
+        indent: usize,
+    ) -> bool {
+        let own = self
+            .text
+            .lines()
+            .nth(line.saturating_sub(1))
+            .unwrap_or_default();
+        let written = sources
+            .text(at.file)
+            .lines()
+            .nth(in_file)
+            .unwrap_or_default();
+        written.get(indent..).unwrap_or_default().trim_end() == own.trim_end()
+    }
+
+    /// Where class `class` is configured, and in it the command that sets `field`.
+    pub(super) fn place(&self, sources: &Sources, class: &str, field: &str) -> Option<Span> {
+        let mut found = None;
+        let mut is_inside = false;
+        for (index, line) in self.text.lines().enumerate() {
+            let mut words = line.split_whitespace();
+            let Some(first) = words.next() else { continue };
+            let column = line.chars().take_while(|c| c.is_whitespace()).count() + 1;
+            let length = line.trim().chars().count();
+            let here = || self.span(sources, index + 1, column, length);
+            if first.eq_ignore_ascii_case("class") {
+                is_inside = words.next() == Some(class);
+                if is_inside && found.is_none() {
+                    found = Some(here());
+                }
+            } else if first.eq_ignore_ascii_case("policy-map")
+                || first.eq_ignore_ascii_case("class-map")
+            {
+                is_inside = false;
+            } else if is_inside && command(field).iter().any(|c| first.eq_ignore_ascii_case(c)) {
+                return Some(here());
+            }
+        }
+        found
+    }
+}

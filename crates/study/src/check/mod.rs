@@ -1,0 +1,250 @@
+//! From what was written to what can be run: every setting read, every name resolved, every
+//! contradiction reported at its place.
+
+mod classes;
+mod ios;
+mod matching;
+mod network;
+mod policies;
+mod published;
+mod traffic;
+
+use crate::diagnostics::suggestion;
+use crate::file::{Files, Node, Problems, Sources, Span};
+use crate::params::{ScenarioParams, SliceParams};
+use crate::spec::{Name, Named, Scalar, StudySpec, Text};
+use crate::study::Study;
+use slicewise_units::Duration;
+
+/// Longest run: a day.
+const MAX_DURATION: Duration = Duration::from_secs(86_400);
+/// Most repetitions of one cell.
+const MAX_REPETITIONS: u32 = 10_000;
+/// Most runs of a study.
+const MAX_RUNS: u64 = 1_000_000;
+/// Most bins of a time series.
+const MAX_BINS: u64 = 1_000_000;
+
+/// What checking needs beside the specification.
+pub(crate) struct Checker<'a> {
+    pub(crate) problems: &'a mut Problems,
+    pub(crate) sources: &'a mut Sources,
+    pub(crate) files: &'a dyn Files,
+    /// The tree the specification was decoded from.
+    pub(crate) root: &'a Node,
+}
+
+impl Checker<'_> {
+    fn read<T: Scalar>(&mut self, field: Option<&Text<T>>) -> Option<T> {
+        field.and_then(|text| text.read(self.problems))
+    }
+
+    /// The value; the default where there is none, or none that can be read.
+    fn read_or<T: Scalar>(&mut self, field: Option<&Text<T>>, default: T) -> T {
+        self.read(field).unwrap_or(default)
+    }
+
+    /// The value of a setting that must be there; `at` is where to say that it is not.
+    fn required<T: Scalar>(&mut self, field: Option<&Text<T>>, key: &str, at: Span) -> Option<T> {
+        match field {
+            Some(text) => text.read(self.problems),
+            None => {
+                self.problems.add(at, format!("`{key}` is missing"));
+                None
+            }
+        }
+    }
+
+    fn nonzero_duration(&mut self, field: Option<&Text<Duration>>) -> Option<Duration> {
+        let text = field?;
+        let duration = text.read(self.problems)?;
+        if duration == Duration::ZERO {
+            self.problems
+                .add(text.span(), "this must be longer than zero");
+            return None;
+        }
+        Some(duration)
+    }
+
+    /// A table's names: each valid, and no two alike to a file system that ignores case.
+    fn names<T>(&mut self, table: &Named<T>) {
+        let mut seen = std::collections::BTreeMap::new();
+        for (name, _) in table.iter() {
+            let _ = name.read(self.problems);
+            if let Some(other) = seen.insert(name.text().to_lowercase(), name.text()) {
+                let message = format!(
+                    "`{}` and `{other}` differ in case only: a file system may take them for one",
+                    name.text()
+                );
+                self.problems.add(name.span(), message);
+            }
+        }
+    }
+
+    /// The position of `name` among `known`; where it is none of them, that is reported.
+    fn index_of(&mut self, what: &str, name: &Text<Name>, known: &[&str]) -> Option<usize> {
+        let index = known.iter().position(|known| *known == name.text());
+        if index.is_none() {
+            let message = format!("there is no {what} `{}`", name.text());
+            self.problems
+                .add_with_help(name.span(), message, suggestion(name.text(), known));
+        }
+        index
+    }
+
+    /// The study, unless something was found wrong.
+    pub(crate) fn study(&mut self, spec: &StudySpec, file_name: &str) -> Option<Study> {
+        let at = self.root.span;
+        let name = self.required(spec.name.as_ref(), "name", at);
+        let link = self.link(spec.link.as_ref());
+        let dut = self.dut(spec.dut.as_ref(), link.as_ref());
+        let hosts = self.hosts(spec.hosts.as_ref());
+        let duration = match &spec.duration {
+            Some(text) => self.duration(text),
+            None => self.required(None, "duration", at),
+        };
+        let repetitions = self.repetitions(spec);
+        let measure = self.measure(spec.measure.as_ref(), duration);
+        let margins = self.margins(spec.margins.as_ref());
+        let assumptions = spec
+            .assumptions
+            .iter()
+            .map(|(_, text)| text.text().trim().to_owned());
+        let (link, dut) = (link?, dut?);
+        let slices = self.slices(spec, &dut);
+        let network = traffic::Network {
+            link,
+            dut,
+            hosts,
+            duration: duration?,
+        };
+        let scenarios = self.scenarios(spec, &network, &slices);
+        let policies = self.policies(spec, &dut);
+        self.check_roles(spec, &slices, &scenarios);
+        self.check_amount(spec, repetitions?);
+        let published = self.published(spec);
+        let seed = self.read_or(spec.seed.as_ref(), 1);
+        let text = |field: &Option<Text<String>>| {
+            field
+                .as_ref()
+                .map(|text| text.text().trim().to_owned())
+                .unwrap_or_default()
+        };
+        let name = name?.0;
+        let title = text(&spec.title);
+        self.problems.is_empty().then(|| Study {
+            title: if title.is_empty() {
+                name.clone()
+            } else {
+                title
+            },
+            name,
+            description: text(&spec.description),
+            source: text(&spec.source),
+            file_name: file_name.to_owned(),
+            assumptions: assumptions.collect(),
+            link,
+            dut,
+            hosts,
+            slices,
+            policies,
+            scenarios,
+            repetitions: repetitions.unwrap_or(1),
+            duration: network.duration,
+            seed,
+            measure,
+            margins,
+            published,
+            digest: self.sources.digest(),
+        })
+    }
+
+    fn duration(&mut self, text: &Text<Duration>) -> Option<Duration> {
+        let duration = self.nonzero_duration(Some(text))?;
+        if duration > MAX_DURATION {
+            self.problems
+                .add(text.span(), "this is longer than 24 h, the longest run");
+            return None;
+        }
+        Some(duration)
+    }
+
+    fn repetitions(&mut self, spec: &StudySpec) -> Option<u32> {
+        let repetitions =
+            self.required(spec.repetitions.as_ref(), "repetitions", self.root.span)?;
+        let text = spec.repetitions.as_ref()?;
+        if repetitions == 0 || repetitions > MAX_REPETITIONS {
+            let message = format!("there must be 1 to {MAX_REPETITIONS} repetitions");
+            self.problems.add(text.span(), message);
+            return None;
+        }
+        Some(repetitions)
+    }
+
+    /// Isolation is judged against a reference, of slices that send.
+    fn check_roles(
+        &mut self,
+        spec: &StudySpec,
+        slices: &[SliceParams],
+        scenarios: &[ScenarioParams],
+    ) {
+        let spans = |index: usize| spec.scenarios.0.get(index).map(|(name, _)| name.span());
+        let references: Vec<usize> = (0..scenarios.len())
+            .filter(|&index| scenarios.get(index).is_some_and(|s| s.reference))
+            .collect();
+        if let (Some(&first), Some(&second)) = (references.first(), references.get(1))
+            && let (Some((first, _)), Some(at)) = (spec.scenarios.0.get(first), spans(second))
+        {
+            let message = format!("`{}` is the reference already: there is one", first.text());
+            self.problems.add(at, message);
+        }
+        // Where some scenario could not be read, it may have been the reference.
+        if scenarios.len() < spec.scenarios.len() {
+            return;
+        }
+        let guaranteed = slices
+            .iter()
+            .enumerate()
+            .filter(|(_, slice)| slice.guaranteed);
+        for (slice, params) in guaranteed {
+            let Some(&reference) = references.first() else {
+                let (Some(first), Some(_)) = (spans(0), scenarios.get(1)) else {
+                    return;
+                };
+                let help = "set `reference: true` in the scenario where nobody exceeds what was \
+                            promised";
+                let message = "no scenario is the reference that isolation is judged against";
+                self.problems
+                    .add_with_help(first, message, Some(help.to_owned()));
+                return;
+            };
+            let sends = |s: &ScenarioParams| s.sources.iter().any(|source| source.slice == slice);
+            if let (Some(scenario), Some(at)) = (scenarios.get(reference), spans(reference))
+                && !sends(scenario)
+            {
+                let message = format!(
+                    "slice `{}` sends nothing in the reference: its isolation cannot be judged",
+                    params.name
+                );
+                self.problems.add(at, message);
+            }
+        }
+    }
+
+    fn check_amount(&mut self, spec: &StudySpec, repetitions: u32) {
+        let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+        let runs = count(spec.policies.len())
+            .saturating_mul(count(spec.scenarios.len()))
+            .saturating_mul(u64::from(repetitions));
+        if runs > MAX_RUNS {
+            let at = spec.repetitions.as_ref().map_or(self.root.span, Text::span);
+            let message = format!(
+                "{} policies × {} scenarios × {repetitions} repetitions are {runs} runs, more than \
+                 {MAX_RUNS}",
+                spec.policies.len(),
+                spec.scenarios.len(),
+            );
+            self.problems.add(at, message);
+        }
+    }
+}

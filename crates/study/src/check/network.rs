@@ -1,0 +1,247 @@
+//! Links, the device under test, the hosts, measuring and margins.
+
+use super::{Checker, MAX_BINS};
+use crate::file::At;
+use crate::params::{DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams};
+use crate::spec::{
+    Amount, Counted, DutSpec, HostSpec, LicencePriority, LicenceSpec, LinkSpec, MarginsSpec,
+    MeasureSpec, ModelName, Percent, Text,
+};
+use slicewise_model::Rate;
+use slicewise_stats::description::Margins;
+use slicewise_units::{BitRate, ByteCount, Duration, Layer};
+
+/// What an Ethernet carries without jumbo frames, bytes.
+const DEFAULT_MTU: ByteCount = ByteCount::new(1500);
+/// The largest IP packet, bytes.
+const MAX_MTU: u64 = 65_535;
+/// The smallest maximum that IPv4 allows, bytes (RFC 791).
+const MIN_MTU: u64 = 68;
+/// The pacing timer of iperf3.
+const IPERF3_TIMER: Duration = Duration::from_millis(1);
+/// The interval of the time series unless it is said.
+const DEFAULT_BIN: Duration = Duration::from_millis(50);
+
+impl Checker<'_> {
+    pub(super) fn link(&mut self, spec: Option<&At<LinkSpec>>) -> Option<LinkParams> {
+        let Some(At { value: spec, span }) = spec else {
+            self.problems.add(self.root.span, "`link` is missing");
+            return None;
+        };
+        let rate = match &spec.rate {
+            Some(text) => self.nonzero_rate(text),
+            None => self.required(None, "rate", *span),
+        };
+        let layer = self.read_or(spec.counts.as_ref(), Layer::L1);
+        let propagation = self.read_or(spec.propagation.as_ref(), Duration::ZERO);
+        let mtu = self.read_or(spec.mtu.as_ref(), DEFAULT_MTU).bytes();
+        if let Some(text) = &spec.mtu
+            && !(MIN_MTU..=MAX_MTU).contains(&mtu)
+        {
+            let message = format!("an IP packet has between {MIN_MTU} and {MAX_MTU} bytes at most");
+            self.problems.add(text.span(), message);
+        }
+        Some(LinkParams {
+            rate: Rate {
+                rate: rate?,
+                accounting: Counted::accounting(layer),
+            },
+            propagation,
+            mtu_bytes: u32::try_from(mtu).unwrap_or(u32::MAX),
+        })
+    }
+
+    pub(super) fn nonzero_rate(&mut self, text: &Text<BitRate>) -> Option<BitRate> {
+        let rate = text.read(self.problems)?;
+        if rate == BitRate::ZERO {
+            self.problems
+                .add(text.span(), "a rate of zero: nothing could ever pass");
+            return None;
+        }
+        Some(rate)
+    }
+
+    pub(super) fn dut(
+        &mut self,
+        spec: Option<&At<DutSpec>>,
+        link: Option<&LinkParams>,
+    ) -> Option<DutParams> {
+        let Some(At { value: spec, span }) = spec else {
+            self.problems.add(self.root.span, "`dut` is missing");
+            return None;
+        };
+        let model = self.required(spec.model.as_ref(), "model", *span);
+        let port_rate = match &spec.port_rate {
+            Some(text) => self.nonzero_rate(text),
+            None => link.map(|link| link.rate.rate),
+        };
+        let layer = self.read_or(spec.port_counts.as_ref(), Layer::L1);
+        let processing_delay = self.read_or(spec.processing_delay.as_ref(), Duration::ZERO);
+        let licence = spec
+            .licence
+            .as_ref()
+            .map(|licence| (self.licence(licence), licence.span));
+        let model = match (model?, &licence) {
+            (ModelName::Isr4221, None) => {
+                let message = "`licence` is missing: an ISR 4221 forwards what its licence allows";
+                self.problems.add(*span, message);
+                return None;
+            }
+            (ModelName::Port, Some((_, at))) => {
+                let help = "leave it out, or use the model `isr4221`".to_owned();
+                let message = "the model `port` has no licence";
+                self.problems.add_with_help(*at, message, Some(help));
+                return None;
+            }
+            (ModelName::Isr4221, Some(_)) => DutModel::Isr4221,
+            (ModelName::Port, None) => DutModel::Port,
+        };
+        let licence = match licence {
+            Some((licence, _)) => Some(licence?),
+            None => None,
+        };
+        let port_rate = Rate {
+            rate: port_rate?,
+            accounting: Counted::accounting(layer),
+        };
+        if let Some(licence) = licence
+            && licence.rate.rate > port_rate.rate
+            && let Some(text) = spec.licence.as_ref().and_then(|l| l.value.rate.as_ref())
+        {
+            let message = format!(
+                "the licence is above the rate of the ports, {}",
+                port_rate.rate
+            );
+            self.problems.add(text.span(), message);
+        }
+        Some(DutParams {
+            model,
+            port_rate,
+            processing_delay,
+            licence,
+        })
+    }
+
+    fn licence(&mut self, spec: &At<LicenceSpec>) -> Option<LicenceParams> {
+        let At { value: spec, span } = spec;
+        let rate = match &spec.rate {
+            Some(text) => self.nonzero_rate(text),
+            None => self.required(None, "rate", *span),
+        };
+        let credit = self.required(spec.credit.as_ref(), "credit", *span);
+        let layer = self.read_or(spec.counts.as_ref(), Layer::L2);
+        let priority = self.read_or(spec.priority.as_ref(), LicencePriority::Waits);
+        let rate = rate?;
+        let credit = match credit? {
+            Amount::Size(size) => size,
+            Amount::Time(time) => rate.bytes_in(time),
+        };
+        if credit < DEFAULT_MTU
+            && let Some(text) = &spec.credit
+        {
+            let message = format!("a credit of {credit} is less than one packet");
+            self.problems.add(text.span(), message);
+            return None;
+        }
+        Some(LicenceParams {
+            rate: Rate {
+                rate,
+                accounting: Counted::accounting(layer),
+            },
+            credit,
+            priority_borrows: priority == LicencePriority::Borrows,
+        })
+    }
+
+    pub(super) fn hosts(&mut self, spec: Option<&HostSpec>) -> HostParams {
+        let default = HostSpec::default();
+        let spec = spec.unwrap_or(&default);
+        let timer = match &spec.timer {
+            Some(text) => self.nonzero_duration(Some(text)).unwrap_or(IPERF3_TIMER),
+            None => IPERF3_TIMER,
+        };
+        let timer_slack = self.read_or(spec.timer_slack.as_ref(), Duration::ZERO);
+        if let Some(text) = &spec.timer_slack
+            && timer_slack > timer
+        {
+            let message = format!("this is longer than the timer's period of {timer}");
+            self.problems.add(text.span(), message);
+        }
+        HostParams {
+            timer,
+            timer_slack,
+            send_cost: self.read_or(spec.send_cost.as_ref(), Duration::ZERO),
+            interrupt_moderation: self.read_or(spec.interrupt_moderation.as_ref(), Duration::ZERO),
+        }
+    }
+
+    pub(super) fn measure(
+        &mut self,
+        spec: Option<&MeasureSpec>,
+        duration: Option<Duration>,
+    ) -> MeasureParams {
+        let text = spec.and_then(|spec| spec.bin.as_ref());
+        let bin = match text {
+            Some(text) => self.nonzero_duration(Some(text)).unwrap_or(DEFAULT_BIN),
+            None => DEFAULT_BIN,
+        };
+        if let (Some(duration), Some(text)) = (duration, text) {
+            if bin > duration {
+                let message = format!("a bin is longer than the run of {duration}");
+                self.problems.add(text.span(), message);
+            } else if duration.nanos() / bin.nanos() > MAX_BINS {
+                let message = format!("a run would have more than {MAX_BINS} bins");
+                self.problems.add(text.span(), message);
+            }
+        }
+        MeasureParams { bin }
+    }
+
+    pub(super) fn margins(&mut self, spec: Option<&MarginsSpec>) -> Margins {
+        let mut margins = Margins::default();
+        let Some(spec) = spec else { return margins };
+        let fields = [
+            (&spec.confidence, &mut margins.confidence),
+            (&spec.throughput, &mut margins.throughput_relative),
+            (&spec.loss, &mut margins.loss_absolute),
+            (&spec.reallocation_holds, &mut margins.reallocation_holds),
+            (&spec.reallocation_broken, &mut margins.reallocation_broken),
+        ];
+        for (text, margin) in fields {
+            let Some(text) = text else { continue };
+            let Some(percent) = text.read(self.problems) else {
+                continue;
+            };
+            if percent.0 > Percent::ALL.0 {
+                self.problems.add(text.span(), "this is more than 100 %");
+            }
+            *margin = percent.fraction();
+        }
+        if let Some(percent) = self.read(spec.delay.as_ref()) {
+            margins.delay_relative = percent.fraction();
+        }
+        margins.delay_resolution_ns = self
+            .read_or(spec.delay_resolution.as_ref(), Duration::ZERO)
+            .nanos();
+        if let Some(text) = &spec.confidence
+            && !(0.5..1.0).contains(&margins.confidence)
+        {
+            self.problems.add(
+                text.span(),
+                "a confidence is at least 50 %, and below 100 %",
+            );
+        }
+        let holds_text = spec
+            .reallocation_holds
+            .as_ref()
+            .or(spec.reallocation_broken.as_ref());
+        if let Some(text) = holds_text
+            && margins.reallocation_holds <= margins.reallocation_broken
+        {
+            let message = "reallocation would hold and be broken at once: the fraction from which \
+                           it holds must be the larger one";
+            self.problems.add(text.span(), message);
+        }
+        margins
+    }
+}

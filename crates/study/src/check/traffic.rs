@@ -1,0 +1,476 @@
+//! Slices, sources and scenarios.
+
+use super::{Checker, matching};
+use crate::file::{At, Span};
+use crate::params::{
+    DutParams, HostParams, LinkParams, OnOffParams, PatternParams, ScenarioParams, SliceParams,
+    SourceHeaders, SourceParams,
+};
+use crate::spec::{
+    Counted, Dscp, HeadersSpec, Name, OnOffSpec, PatternName, Percent, Protocol, ScenarioSpec,
+    Share, SliceSpec, SourceSpec, StudySpec, Text,
+};
+use slicewise_model::{ClassMap, MatchMode, RateSpec};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Addresses reserved for documentation (RFC 5737), for studies whose classes do not look at them.
+const DEFAULT_SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+const DEFAULT_DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+/// The first ephemeral port (RFC 6335).
+const DEFAULT_SOURCE_PORT: u16 = 49_152;
+/// The port of iperf3.
+const DEFAULT_DESTINATION_PORT: u16 = 5201;
+const UDP: Protocol = Protocol(17);
+/// The largest VLAN id that can be used (IEEE 802.1Q).
+const MAX_VLAN: u16 = 4094;
+
+/// What is known of the network when traffic is checked.
+pub(super) struct Network {
+    pub(super) link: LinkParams,
+    pub(super) dut: DutParams,
+    pub(super) hosts: HostParams,
+    pub(super) duration: Duration,
+}
+
+/// Where a source is written.
+struct Place<'a> {
+    name: &'a Text<Name>,
+    slices: &'a [SliceParams],
+    slice_specs: &'a StudySpec,
+    network: &'a Network,
+}
+
+impl Checker<'_> {
+    pub(super) fn slices(&mut self, spec: &StudySpec, dut: &DutParams) -> Vec<SliceParams> {
+        self.names(&spec.slices);
+        if spec.slices.len() == 0 {
+            self.problems.add(
+                self.root.span,
+                "`slices` is missing: there must be one at least",
+            );
+        }
+        let capacity = dut.capacity().rate;
+        let mut sum: u128 = 0;
+        let mut slices = Vec::new();
+        for (name, slice) in spec.slices.iter() {
+            let params = self.slice(name, slice, capacity);
+            if let Some(text) = &slice.share {
+                let before = sum;
+                sum += u128::from(params.share.bits_per_second());
+                let capacity_bits = u128::from(capacity.bits_per_second());
+                if sum > capacity_bits && before <= capacity_bits && params.share <= capacity {
+                    let message = format!(
+                        "with {} for this slice the shares add up to {}, more than the {capacity} \
+                         the device forwards",
+                        params.share,
+                        BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX)),
+                    );
+                    self.problems.add(text.span(), message);
+                }
+            }
+            slices.push(params);
+        }
+        slices
+    }
+
+    fn slice(&mut self, name: &Text<Name>, slice: &SliceSpec, capacity: BitRate) -> SliceParams {
+        let matches = match &slice.matches {
+            Some(At { value, .. }) => self.class_map(name.text(), value),
+            None => {
+                self.problems.add(
+                    name.span(),
+                    "`match` is missing: which frames are the slice's?",
+                );
+                let name = name.text().to_owned();
+                ClassMap {
+                    name,
+                    mode: MatchMode::All,
+                    conditions: Vec::new(),
+                }
+            }
+        };
+        let share = self.required(slice.share.as_ref(), "share", name.span());
+        let share = share.map_or(BitRate::ZERO, |share| rate_of(share, capacity));
+        if let Some(text) = &slice.share {
+            if share > capacity {
+                let message =
+                    format!("a share of {share} is above the {capacity} the device forwards");
+                self.problems.add(text.span(), message);
+            }
+            if share == BitRate::ZERO {
+                self.problems.add(text.span(), "a share of nothing");
+            }
+        }
+        let guaranteed = self.read_or(slice.guaranteed.as_ref(), false);
+        SliceParams {
+            name: name.text().to_owned(),
+            matches,
+            share,
+            guaranteed,
+        }
+    }
+
+    pub(super) fn scenarios(
+        &mut self,
+        spec: &StudySpec,
+        network: &Network,
+        slices: &[SliceParams],
+    ) -> Vec<ScenarioParams> {
+        self.names(&spec.scenarios);
+        self.names(&spec.sources);
+        if spec.scenarios.len() == 0 {
+            self.problems.add(
+                self.root.span,
+                "`scenarios` is missing: there must be one at least",
+            );
+        }
+        let mut scenarios = Vec::new();
+        for (name, scenario) in spec.scenarios.iter() {
+            scenarios.push(self.scenario(name, scenario, spec, network, slices));
+        }
+        scenarios
+    }
+
+    fn scenario(
+        &mut self,
+        name: &Text<Name>,
+        scenario: &ScenarioSpec,
+        spec: &StudySpec,
+        network: &Network,
+        slices: &[SliceParams],
+    ) -> ScenarioParams {
+        self.names(&scenario.sources);
+        if scenario.sources.len() == 0 {
+            self.problems.add(
+                name.span(),
+                "this scenario has no source: nothing would be sent",
+            );
+        }
+        let mut sources = Vec::new();
+        for (name, source) in scenario.sources.iter() {
+            let place = Place {
+                name,
+                slices,
+                slice_specs: spec,
+                network,
+            };
+            sources.extend(self.source(&place, source));
+        }
+        self.check_link_load(name, &sources, &network.link);
+        let title = scenario
+            .title
+            .as_ref()
+            .map_or(name.text(), |title| title.text().trim());
+        ScenarioParams {
+            name: name.text().to_owned(),
+            title: title.to_owned(),
+            reference: self.read_or(scenario.reference.as_ref(), false),
+            sources,
+        }
+    }
+
+    /// The generators cannot offer more than the link between them and the device carries.
+    fn check_link_load(&mut self, name: &Text<Name>, sources: &[SourceParams], link: &LinkParams) {
+        let mut offered: u128 = 0;
+        for source in sources {
+            let lengths = FrameLengths {
+                l2_bytes: source.l2_bytes,
+                l3_offset: source.headers.l3_offset(),
+            };
+            let occupied = link.rate.accounting.count(lengths).bytes();
+            offered += u128::from(source.rate.bits_per_second()) * u128::from(occupied)
+                / u128::from(source.counted_bytes.max(1));
+        }
+        if offered > u128::from(link.rate.rate.bits_per_second()) {
+            let offered = BitRate::new(u64::try_from(offered).unwrap_or(u64::MAX));
+            let message = format!(
+                "the sources of this scenario send up to {offered}, more than the {} of the link \
+                 they send on",
+                link.rate.rate
+            );
+            let help = "overload belongs behind the device's ingress: give `link` a higher rate \
+                        than `dut.port_rate`";
+            self.problems
+                .add_with_help(name.span(), message, Some(help.to_owned()));
+        }
+    }
+
+    fn source(&mut self, place: &Place<'_>, spec: &SourceSpec) -> Option<SourceParams> {
+        let at = place.name.span();
+        let pattern = self.required(spec.pattern.as_ref(), "pattern", at);
+        let payload = self.payload(spec, at);
+        let Some(slice_name) = &spec.slice else {
+            self.problems.add(
+                at,
+                "`slice` is missing: to which slice does the source belong?",
+            );
+            return None;
+        };
+        let names: Vec<&str> = place
+            .slices
+            .iter()
+            .map(|slice| slice.name.as_str())
+            .collect();
+        let slice = self.index_of("slice", slice_name, &names)?;
+        let (_, slice_spec) = place.slice_specs.slices.0.get(slice)?;
+        let headers = self.headers(&spec.headers, &slice_spec.headers);
+        let (payload, pattern) = (payload?, pattern?);
+        let l3_bytes = headers.ip_bytes() + headers.transport_bytes() + payload;
+        let mtu = place.network.link.mtu_bytes;
+        if l3_bytes > mtu {
+            let at = spec.payload.as_ref().map_or(at, Text::span);
+            let message = format!(
+                "a payload of {payload} B makes IP packets of {l3_bytes} B, above the link's MTU \
+                 of {mtu} B"
+            );
+            self.problems.add(at, message);
+        }
+        if let Some(params) = place.slices.get(slice)
+            && !params.matches.conditions.is_empty()
+            && !matching::matches(&params.matches, &headers)
+        {
+            let message = format!(
+                "the packets of source `{}` do not match slice `{}`",
+                place.name.text(),
+                params.name
+            );
+            let help = "give the source, or the slice, the `headers` that the slice matches on";
+            self.problems
+                .add_with_help(slice_name.span(), message, Some(help.to_owned()));
+        }
+        let l2_bytes = l3_bytes + u32::from(headers.l3_offset());
+        let lengths = FrameLengths {
+            l2_bytes,
+            l3_offset: headers.l3_offset(),
+        };
+        let counted_bytes = self.counted_bytes(spec, pattern, payload, lengths);
+        let rate = self.source_rate(place, spec, pattern)?;
+        let period = packet_period(rate, counted_bytes, &place.network.hosts, pattern);
+        let (start, stop) = self.span_of_time(spec, place.network.duration);
+        Some(SourceParams {
+            name: place.name.text().to_owned(),
+            slice,
+            headers,
+            payload_bytes: payload,
+            l2_bytes,
+            rate,
+            counted_bytes,
+            pattern: self.pattern(spec, pattern, at)?,
+            on_off: spec.on_off.as_ref().and_then(|on_off| self.on_off(on_off)),
+            start,
+            stop,
+            start_spread: self.read_or(spec.start_spread.as_ref(), period),
+        })
+    }
+
+    fn payload(&mut self, spec: &SourceSpec, at: Span) -> Option<u32> {
+        let payload = self.required(spec.payload.as_ref(), "payload", at)?;
+        let text = spec.payload.as_ref()?;
+        if payload == ByteCount::ZERO {
+            self.problems.add(text.span(), "a payload of nothing");
+            return None;
+        }
+        let small = u32::try_from(payload.bytes())
+            .ok()
+            .filter(|&bytes| bytes <= 65_535);
+        if small.is_none() {
+            self.problems.add(
+                text.span(),
+                "a payload of this size does not fit in an IP packet",
+            );
+        }
+        small
+    }
+
+    /// Header fields: the source's own, else the slice's, else the defaults.
+    fn headers(&mut self, own: &HeadersSpec, slice: &HeadersSpec) -> SourceHeaders {
+        let vlan = own.vlan.as_ref().or(slice.vlan.as_ref());
+        let inner_vlan = own.inner_vlan.as_ref().or(slice.inner_vlan.as_ref());
+        for text in [vlan, inner_vlan].into_iter().flatten() {
+            if text.read(self.problems).is_some_and(|id| id > MAX_VLAN) {
+                self.problems
+                    .add(text.span(), format!("a VLAN id is {MAX_VLAN} at most"));
+            }
+        }
+        if let (None, Some(inner)) = (vlan, inner_vlan) {
+            self.problems.add(
+                inner.span(),
+                "a second VLAN tag needs a first: set `vlan` too",
+            );
+        }
+        let source_text = own.source.as_ref().or(slice.source.as_ref());
+        let destination_text = own.destination.as_ref().or(slice.destination.as_ref());
+        let source = self.read_or(source_text, DEFAULT_SOURCE);
+        let destination = self.read_or(destination_text, DEFAULT_DESTINATION);
+        if source.is_ipv4() != destination.is_ipv4()
+            && let Some(text) = destination_text.or(source_text)
+        {
+            let message = format!(
+                "source {source} and destination {destination} are of different IP versions"
+            );
+            self.problems.add(text.span(), message);
+        }
+        let protocol = own.protocol.as_ref().or(slice.protocol.as_ref());
+        let source_port = own.source_port.as_ref().or(slice.source_port.as_ref());
+        let destination_port = own
+            .destination_port
+            .as_ref()
+            .or(slice.destination_port.as_ref());
+        let dscp = own.dscp.as_ref().or(slice.dscp.as_ref());
+        let headers = SourceHeaders {
+            vlan: self.read(vlan),
+            inner_vlan: self.read(inner_vlan),
+            source,
+            destination,
+            protocol: self.read_or(protocol, UDP).0,
+            source_port: self.read_or(source_port, DEFAULT_SOURCE_PORT),
+            destination_port: self.read_or(destination_port, DEFAULT_DESTINATION_PORT),
+            dscp: self.read_or(dscp, Dscp(0)).0,
+        };
+        if headers.has_ports() {
+            return headers;
+        }
+        SourceHeaders {
+            source_port: 0,
+            destination_port: 0,
+            ..headers
+        }
+    }
+
+    fn counted_bytes(
+        &mut self,
+        spec: &SourceSpec,
+        pattern: PatternName,
+        payload: u32,
+        lengths: FrameLengths,
+    ) -> u32 {
+        let default = match pattern {
+            PatternName::Iperf3 => Counted::Payload,
+            _ => Counted::Layer(Accounting::L2.layer),
+        };
+        match self.read_or(spec.counts.as_ref(), default) {
+            Counted::Payload => payload,
+            Counted::Layer(layer) => {
+                let counted = Counted::accounting(layer).count(lengths).bytes();
+                u32::try_from(counted).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    fn source_rate(
+        &mut self,
+        place: &Place<'_>,
+        spec: &SourceSpec,
+        pattern: PatternName,
+    ) -> Option<BitRate> {
+        if pattern == PatternName::Replay {
+            if let Some(text) = &spec.rate {
+                let message = "a replayed capture has its own rate: leave `rate` out";
+                self.problems.add(text.span(), message);
+            }
+            return Some(BitRate::ZERO);
+        }
+        let share = self.required(spec.rate.as_ref(), "rate", place.name.span())?;
+        let rate = rate_of(share, place.network.dut.capacity().rate);
+        if rate == BitRate::ZERO
+            && let Some(text) = &spec.rate
+        {
+            self.problems
+                .add(text.span(), "a rate of zero: nothing would be sent");
+            return None;
+        }
+        Some(rate)
+    }
+
+    fn span_of_time(&mut self, spec: &SourceSpec, duration: Duration) -> (Duration, Duration) {
+        let start = self.read_or(spec.start.as_ref(), Duration::ZERO);
+        let stop = self.read_or(spec.stop.as_ref(), duration);
+        if let Some(text) = &spec.stop
+            && stop > duration
+        {
+            self.problems.add(
+                text.span(),
+                format!("this is after the end of the run, {duration}"),
+            );
+        }
+        if start >= stop
+            && let Some(text) = spec.start.as_ref().or(spec.stop.as_ref())
+        {
+            let message = format!("the source would start at {start} and stop at {stop}");
+            self.problems.add(text.span(), message);
+        }
+        (start, stop)
+    }
+
+    fn on_off(&mut self, spec: &At<OnOffSpec>) -> Option<OnOffParams> {
+        let mut phase = |field: &Option<Text<Duration>>, key| match field {
+            Some(text) => self.nonzero_duration(Some(text)),
+            None => self.required::<Duration>(None, key, spec.span),
+        };
+        let (on, off) = (phase(&spec.value.on, "on"), phase(&spec.value.off, "off"));
+        Some(OnOffParams { on: on?, off: off? })
+    }
+
+    fn pattern(
+        &mut self,
+        spec: &SourceSpec,
+        pattern: PatternName,
+        at: Span,
+    ) -> Option<PatternParams> {
+        if pattern != PatternName::Replay
+            && let Some(text) = &spec.pcap
+        {
+            self.problems
+                .add(text.span(), "`pcap` is for the pattern `replay`");
+        }
+        match pattern {
+            PatternName::Iperf3 => Some(PatternParams::Iperf3),
+            PatternName::Cbr => Some(PatternParams::Cbr),
+            PatternName::Poisson => Some(PatternParams::Poisson),
+            PatternName::Replay => {
+                let Some(text) = &spec.pcap else {
+                    self.problems
+                        .add(at, "`pcap` is missing: which capture is replayed?");
+                    return None;
+                };
+                let path = self.sources.beside(text.span().file, text.text().trim());
+                match self.files.digest(&path) {
+                    Ok(digest) => self.sources.add_digest(&path, digest),
+                    Err(error) => {
+                        let shown = self.sources.shown(&path);
+                        self.problems
+                            .add(text.span(), format!("cannot read `{shown}`: {error}"));
+                    }
+                }
+                Some(PatternParams::Replay {
+                    pcap: self.files.locate(&path),
+                })
+            }
+        }
+    }
+}
+
+/// A rate, or its part of `whole`.
+fn rate_of(share: Share, whole: BitRate) -> BitRate {
+    match share.0 {
+        RateSpec::Absolute(rate) => rate,
+        RateSpec::PercentMilli(share) => whole.scaled(u64::from(share), u64::from(Percent::ALL.0)),
+    }
+}
+
+/// The time after which a source's sending repeats, roughly: what its start is spread over.
+fn packet_period(
+    rate: BitRate,
+    counted_bytes: u32,
+    hosts: &HostParams,
+    pattern: PatternName,
+) -> Duration {
+    match pattern {
+        PatternName::Iperf3 => hosts.timer,
+        PatternName::Cbr => rate
+            .time_to_send(ByteCount::new(u64::from(counted_bytes)))
+            .unwrap_or(Duration::ZERO),
+        PatternName::Poisson | PatternName::Replay => Duration::ZERO,
+    }
+}

@@ -1,0 +1,95 @@
+//! What the devices that can be studied are known for: names, and the limits their makers state.
+
+use crate::params::{DutModel, DutParams};
+use slicewise_model::{PolicyError, PolicyParams};
+use slicewise_stats::description::Scalability;
+
+/// Classes that can be used in one policy of an ISR 4221.
+const ISR4221_CLASSES: usize = 256;
+/// Levels of `priority` on an ISR 4221.
+const ISR4221_PRIORITY_LEVELS: u8 = 2;
+/// Where both are stated: measured on the device, IOS XE 16.12.04.
+const ISR4221_SOURCE: &str = "limits of the Cisco ISR 4221 with IOS XE 16.12.04 (Grøsvik 2023)";
+
+/// Whether the device can hold `policy` at all.
+pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(), PolicyError> {
+    if model != DutModel::Isr4221 {
+        return Ok(());
+    }
+    let fail = |class: &str, field, problem: String| {
+        Err(PolicyError {
+            policy: policy.name.clone(),
+            class: class.to_owned(),
+            field,
+            problem,
+        })
+    };
+    if policy.classes.len() > ISR4221_CLASSES {
+        let problem = format!(
+            "an ISR 4221 has {ISR4221_CLASSES} classes in a policy, class-default included; here \
+             are {}",
+            policy.classes.len()
+        );
+        return fail("", "classes", problem);
+    }
+    for class in &policy.classes {
+        if class
+            .priority
+            .is_some_and(|priority| priority.level > ISR4221_PRIORITY_LEVELS)
+        {
+            let problem = format!("an ISR 4221 has {ISR4221_PRIORITY_LEVELS} levels of priority");
+            return fail(&class.name, "priority", problem);
+        }
+        if let Some(child) = &class.child {
+            check_limits(model, child)?;
+        }
+    }
+    Ok(())
+}
+
+/// How many slices a mechanism can hold on the device, as its maker or a measurement states.
+pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability {
+    match model {
+        DutModel::Port => Scalability {
+            slices: None,
+            limited_by: "no limit stated for this device".to_owned(),
+            source: "the model of a single port has no tables".to_owned(),
+        },
+        DutModel::Isr4221 => {
+            let (slices, limited_by) = if uses_priority(policy) {
+                (
+                    u64::from(ISR4221_PRIORITY_LEVELS),
+                    "2 priority levels (256 classes)",
+                )
+            } else {
+                (256, "256 classes in a policy")
+            };
+            Scalability {
+                slices: Some(slices),
+                limited_by: limited_by.to_owned(),
+                source: ISR4221_SOURCE.to_owned(),
+            }
+        }
+    }
+}
+
+fn uses_priority(policy: &PolicyParams) -> bool {
+    policy
+        .classes
+        .iter()
+        .any(|class| class.priority.is_some() || class.child.as_deref().is_some_and(uses_priority))
+}
+
+/// The device in one line.
+pub(crate) fn describe(dut: &DutParams) -> String {
+    match (dut.model, dut.licence) {
+        (DutModel::Isr4221, Some(licence)) => format!(
+            "Cisco ISR 4221 (model), licence {} of {}, ports {}",
+            licence.rate.rate, licence.rate.accounting.layer, dut.port_rate.rate
+        ),
+        (DutModel::Isr4221, None) => {
+            format!("Cisco ISR 4221 (model), ports {}", dut.port_rate.rate)
+        }
+        (DutModel::Port, _) => format!("egress port of {} (model)", dut.port_rate.rate),
+    }
+}

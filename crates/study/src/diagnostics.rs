@@ -1,0 +1,234 @@
+//! What is wrong with a study file, where, and what to do about it.
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::fmt;
+use std::ops::Range;
+
+/// One mistake: place, message, and help where there is some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The file, as it was named.
+    pub file: String,
+    /// Line, from 1; 0 where the file as a whole is meant.
+    pub line: usize,
+    /// Column in characters, from 1; 0 where the file as a whole is meant.
+    pub column: usize,
+    /// The bytes of the file that are meant.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The line, so that a message can be printed without the file.
+    excerpt: Option<Excerpt>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Excerpt {
+    text: String,
+    highlight: Range<usize>,
+}
+
+/// Longest line shown whole, bytes; of a longer one, the surroundings of the mistake are shown.
+const EXCERPT_BYTES: usize = 400;
+
+impl Diagnostic {
+    /// A mistake about a file as a whole.
+    pub(crate) fn of_file(file: &str, message: &str) -> Self {
+        Self {
+            file: escape_controls(file),
+            line: 0,
+            column: 0,
+            span: 0..0,
+            message: escape_controls(message),
+            help: None,
+            excerpt: None,
+        }
+    }
+
+    /// A mistake at bytes `span` of `text`; a span outside the text is moved to its end.
+    pub(crate) fn at(
+        file: &str,
+        text: &str,
+        span: Range<usize>,
+        message: &str,
+        help: Option<&str>,
+    ) -> Self {
+        let start = floor_boundary(text, span.start);
+        let end = floor_boundary(text, span.end).max(start);
+        let before = text.get(..start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let rest = text.get(start..).unwrap_or_default();
+        let line_end = start + rest.find('\n').unwrap_or(rest.len());
+        Self {
+            file: escape_controls(file),
+            line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
+            column: text
+                .get(line_start..start)
+                .unwrap_or_default()
+                .chars()
+                .count()
+                + 1,
+            span: start..end,
+            message: escape_controls(message),
+            help: help.map(escape_controls),
+            excerpt: Some(Excerpt::of(text, line_start..line_end, start..end)),
+        }
+    }
+
+    fn render(&self, renderer: &Renderer) -> String {
+        let title = Level::ERROR.primary_title(self.message.as_str());
+        let mut group = match &self.excerpt {
+            Some(excerpt) => title.element(
+                Snippet::source(excerpt.text.as_str())
+                    .line_start(self.line)
+                    .path(self.file.as_str())
+                    .annotation(AnnotationKind::Primary.span(excerpt.highlight.clone())),
+            ),
+            None => title.element(annotate_snippets::Origin::path(self.file.as_str())),
+        };
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        renderer.render(&[group])
+    }
+}
+
+impl Excerpt {
+    /// `line` cropped around `span`, both in bytes of `text`.
+    fn of(text: &str, line: Range<usize>, span: Range<usize>) -> Self {
+        let (mut from, mut to) = (line.start, line.end);
+        if to - from > EXCERPT_BYTES {
+            from = floor_boundary(text, from.max(span.start.saturating_sub(EXCERPT_BYTES / 2)));
+            to = floor_boundary(text, to.min(from + EXCERPT_BYTES)).max(span.start);
+        }
+        let shown = text
+            .get(from..to)
+            .unwrap_or_default()
+            .trim_end_matches('\r');
+        let start = (span.start - from).min(shown.len());
+        let end = (span.end.clamp(span.start, to) - from).clamp(start, shown.len());
+        Self {
+            text: shown.to_owned(),
+            highlight: start..end,
+        }
+    }
+}
+
+fn floor_boundary(text: &str, mut index: usize) -> usize {
+    index = index.min(text.len());
+    while !text.is_char_boundary(index) {
+        index -= 1;
+    }
+    index
+}
+
+/// Control characters must not reach a terminal.
+fn escape_controls(text: &str) -> String {
+    if !text.chars().any(|c| c.is_control() && c != '\n') {
+        return text.to_owned();
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\n' {
+            escaped.extend(c.escape_debug());
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(&Renderer::plain()))
+    }
+}
+
+/// Everything found wrong with a study file, in the order of the file; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostics {
+    found: Vec<Diagnostic>,
+    /// How many more there were than are kept.
+    omitted: usize,
+}
+
+/// Most mistakes kept: past these a reader fixes the first ones and tries again.
+const MAX_DIAGNOSTICS: usize = 50;
+
+impl Diagnostics {
+    pub(crate) fn new(mut found: Vec<Diagnostic>) -> Self {
+        let omitted = found.len().saturating_sub(MAX_DIAGNOSTICS);
+        found.truncate(MAX_DIAGNOSTICS);
+        Self { found, omitted }
+    }
+
+    /// The mistakes.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.found.iter()
+    }
+
+    /// How many there are, those beyond the first fifty included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.found.len() + self.omitted
+    }
+
+    /// As text for people, each with the line it is about; with ANSI colours where `colour`.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let mut texts: Vec<String> = self.found.iter().map(|d| d.render(&renderer)).collect();
+        if self.omitted > 0 {
+            texts.push(format!("… and {} more", self.omitted));
+        }
+        texts.join("\n\n")
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// The name of `known` that `written` was probably meant to be.
+pub(crate) fn closest<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| {
+            (
+                strsim::jaro_winkler(&written.to_lowercase(), &name.to_lowercase()),
+                name,
+            )
+        })
+        .filter(|&(similarity, _)| similarity > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// "did you mean …" where there is a likely one, else the list of what would do.
+pub(crate) fn suggestion(written: &str, known: &[&str]) -> Option<String> {
+    if let Some(name) = closest(written, known.iter().copied()) {
+        return Some(format!("did you mean `{name}`?"));
+    }
+    let listed: Vec<String> = known
+        .iter()
+        .take(20)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    match listed.len() {
+        0 => None,
+        _ if known.len() > listed.len() => Some(format!("known are {}, …", listed.join(", "))),
+        _ => Some(format!("known are {}", listed.join(", "))),
+    }
+}

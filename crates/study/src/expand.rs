@@ -1,0 +1,66 @@
+//! The sources that all scenarios have are written once: here every scenario gets them.
+
+use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
+
+/// Most sources of all scenarios together.
+const MAX_SOURCES: usize = 100_000;
+
+/// Merge the table `sources` of the study into the `sources` of each scenario, and take out what a
+/// scenario does `without`.
+pub(crate) fn expand_sources(root: &mut Node, problems: &mut Problems) {
+    let Some((key, templates)) = root
+        .entry("sources")
+        .map(|(k, node)| (k.clone(), node.clone()))
+    else {
+        return;
+    };
+    let Value::Mapping(sources) = &templates.value else {
+        return;
+    };
+    let Value::Mapping(entries) = &mut root.value else {
+        return;
+    };
+    let Some((_, scenarios)) = entries.iter_mut().find(|(key, _)| key.text == "scenarios") else {
+        return;
+    };
+    let Value::Mapping(scenarios) = &mut scenarios.value else {
+        return;
+    };
+    if sources.len().saturating_mul(scenarios.len()) > MAX_SOURCES {
+        let message = format!(
+            "{} sources in {} scenarios are more than {MAX_SOURCES}",
+            sources.len(),
+            scenarios.len()
+        );
+        problems.add(key.span, message);
+        return;
+    }
+    for (_, scenario) in scenarios {
+        expand_scenario(scenario, &key, &templates, problems);
+    }
+}
+
+fn expand_scenario(scenario: &mut Node, key: &Key, templates: &Node, problems: &mut Problems) {
+    let mut sources = templates.clone();
+    if let Some((_, without)) = scenario.entry("without") {
+        remove_keys(&mut sources, without, problems);
+    }
+    let Value::Mapping(settings) = &mut scenario.value else {
+        return;
+    };
+    settings.retain(|(key, _)| key.text != "without");
+    match settings.iter_mut().find(|(key, _)| key.text == "sources") {
+        Some((_, own)) => {
+            let span = own.span;
+            let own_node = std::mem::replace(
+                own,
+                Node {
+                    value: Value::Null,
+                    span,
+                },
+            );
+            *own = merge_nodes(sources, own_node);
+        }
+        None => settings.push((key.clone(), sources)),
+    }
+}

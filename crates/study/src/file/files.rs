@@ -1,0 +1,165 @@
+//! Reading files that may be anything: bounded, and never blocking on what is not a file.
+
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Largest study or configuration file read: 16 MiB.
+pub const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// Why a file could not be used. Its message names what is wrong, not the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// There is none.
+    #[error("there is no such file")]
+    NotFound,
+    /// It is a folder, a pipe or a device.
+    #[error("this is {0}, not a file")]
+    NotAFile(&'static str),
+    /// It is larger than [`MAX_FILE_BYTES`].
+    #[error("this is larger than {} MiB, the most that is read", MAX_FILE_BYTES >> 20)]
+    TooLarge,
+    /// Its bytes are not UTF-8 from this position on.
+    #[error("this is not UTF-8 text: byte {0} does not belong there")]
+    NotUtf8(usize),
+    /// The operating system refused.
+    #[error("{0}")]
+    Io(String),
+}
+
+/// Where a study's files come from; paths are as a study names them.
+pub trait Files {
+    /// The text of a file, at most [`MAX_FILE_BYTES`] long, without a byte-order mark.
+    ///
+    /// # Errors
+    /// Where there is no such file, or it is not a text file of that size.
+    fn read(&self, path: &str) -> Result<String, FileError>;
+
+    /// SHA-256 of a file of any size.
+    ///
+    /// # Errors
+    /// Where there is no such file, or it cannot be read.
+    fn digest(&self, path: &str) -> Result<[u8; 32], FileError>;
+
+    /// Where an executor finds the file.
+    fn locate(&self, path: &str) -> PathBuf;
+}
+
+/// Files in a folder of the file system, by their path relative to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// The folder `root`.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn open(&self, path: &str) -> Result<(File, u64), FileError> {
+        let path = self.locate(path);
+        // Looked at before it is opened: opening a pipe would wait for its other end.
+        let metadata = std::fs::metadata(&path).map_err(|error| io_error(&error))?;
+        if !metadata.is_file() {
+            let kind = if metadata.is_dir() {
+                "a folder"
+            } else {
+                "a pipe, socket or device"
+            };
+            return Err(FileError::NotAFile(kind));
+        }
+        let file = File::open(&path).map_err(|error| io_error(&error))?;
+        Ok((file, metadata.len()))
+    }
+}
+
+fn io_error(error: &std::io::Error) -> FileError {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => FileError::NotFound,
+        _ => FileError::Io(error.to_string()),
+    }
+}
+
+impl Files for Folder {
+    fn read(&self, path: &str) -> Result<String, FileError> {
+        let (file, length) = self.open(path)?;
+        if length > MAX_FILE_BYTES {
+            return Err(FileError::TooLarge);
+        }
+        // The length told may be wrong (a growing file, /proc): the limit holds all the same.
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| io_error(&error))?;
+        if u64::try_from(bytes.len()).map_or(true, |read| read > MAX_FILE_BYTES) {
+            return Err(FileError::TooLarge);
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|error| FileError::NotUtf8(error.utf8_error().valid_up_to()))?;
+        Ok(without_byte_order_mark(text))
+    }
+
+    fn digest(&self, path: &str) -> Result<[u8; 32], FileError> {
+        let (mut file, _) = self.open(path)?;
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let read = file.read(&mut buffer).map_err(|error| io_error(&error))?;
+            match buffer.get(..read) {
+                Some(part) if !part.is_empty() => hash.update(part),
+                _ => return Ok(hash.finalize().into()),
+            }
+        }
+    }
+
+    fn locate(&self, path: &str) -> PathBuf {
+        self.root.join(Path::new(path))
+    }
+}
+
+pub(crate) fn without_byte_order_mark(text: String) -> String {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    }
+}
+
+/// Files held in memory, by path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryFiles {
+    files: BTreeMap<String, String>,
+}
+
+impl MemoryFiles {
+    /// No files.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Add a file.
+    #[must_use]
+    pub fn with(mut self, path: &str, text: &str) -> Self {
+        self.files.insert(path.to_owned(), text.to_owned());
+        self
+    }
+}
+
+impl Files for MemoryFiles {
+    fn read(&self, path: &str) -> Result<String, FileError> {
+        self.files.get(path).cloned().ok_or(FileError::NotFound)
+    }
+
+    fn digest(&self, path: &str) -> Result<[u8; 32], FileError> {
+        let text = self.files.get(path).ok_or(FileError::NotFound)?;
+        Ok(Sha256::digest(text.as_bytes()).into())
+    }
+
+    fn locate(&self, path: &str) -> PathBuf {
+        PathBuf::from(path)
+    }
+}

@@ -1,0 +1,188 @@
+//! `extends`: one study file on top of another.
+//!
+//! A mapping is merged key by key; anything else, a list too, replaces what was there.
+
+use super::files::Files;
+use super::sources::{Problems, Sources, Span};
+use super::tree::{self, Key, Node, Value};
+use crate::diagnostics::suggestion;
+
+/// Most files in a chain of `extends`.
+const MAX_CHAIN: usize = 8;
+
+/// Everything needed to read one more file.
+pub(crate) struct Loader<'a> {
+    pub(crate) files: &'a dyn Files,
+    pub(crate) sources: &'a mut Sources,
+    pub(crate) problems: &'a mut Problems,
+}
+
+/// Read the file `name` with this `text`, and what it extends. The result has no `extends`.
+pub(crate) fn load(
+    name: &str,
+    text: String,
+    files: &dyn Files,
+    sources: &mut Sources,
+    problems: &mut Problems,
+) -> Option<Node> {
+    Loader {
+        files,
+        sources,
+        problems,
+    }
+    .chain(name, text, 1)
+}
+
+impl Loader<'_> {
+    fn chain(&mut self, name: &str, text: String, length: usize) -> Option<Node> {
+        let file = self.sources.add(name, text);
+        let mut root = tree::parse(file, self.sources, self.problems)?;
+        let Value::Mapping(entries) = &mut root.value else {
+            let message = match root.value {
+                Value::Null => "the file is empty: it should hold a study",
+                _ => "a study file holds keys and values, for example `name: my-study`",
+            };
+            self.problems.add(root.span, message);
+            return None;
+        };
+        let Some(index) = entries.iter().position(|(key, _)| key.text == "extends") else {
+            return Some(root);
+        };
+        let (key, node) = entries.remove(index);
+        let base = self.base(name, &key, &node, length)?;
+        Some(merge_nodes(base, root))
+    }
+
+    /// The tree that the file `name` extends, less what it does without.
+    fn base(&mut self, name: &str, key: &Key, node: &Node, length: usize) -> Option<Node> {
+        let file = match &node.value {
+            Value::Mapping(entries) => {
+                self.check_keys(entries);
+                node.entry("file").map(|(_, file)| file)
+            }
+            _ => Some(node),
+        };
+        let Some((
+            Node {
+                value: Value::Scalar(path),
+                span,
+            },
+            at,
+        )) = file.map(|f| (f, f.span))
+        else {
+            let message = "`extends` needs the file to build on, for example `extends: base.yaml`";
+            self.problems.add(key.span, message);
+            return None;
+        };
+        let path = beside(name, path);
+        if length >= MAX_CHAIN || self.sources.find(&path).is_some() {
+            let message = format!(
+                "`{path}` cannot be extended here: it extends this file in turn, or more than \
+                 {MAX_CHAIN} files extend one another"
+            );
+            self.problems.add(*span, message);
+            return None;
+        }
+        let text = match self.files.read(&path) {
+            Ok(text) => text,
+            Err(error) => {
+                let shown = self.sources.shown(&path);
+                self.problems
+                    .add(at, format!("cannot read `{shown}`: {error}"));
+                return None;
+            }
+        };
+        let mut base = self.chain(&path, text, length + 1)?;
+        if let Some((_, without)) = node.entry("without") {
+            remove_keys(&mut base, without, self.problems);
+        }
+        Some(base)
+    }
+
+    fn check_keys(&mut self, entries: &[(Key, Node)]) {
+        let known = ["file", "without"];
+        for (key, _) in entries
+            .iter()
+            .filter(|(key, _)| !known.contains(&key.text.as_str()))
+        {
+            let help = suggestion(&key.text, &known);
+            self.problems
+                .add_with_help(key.span, unknown_key(&key.text), help);
+        }
+    }
+}
+
+pub(crate) fn unknown_key(key: &str) -> String {
+    format!("there is no setting `{key}` here")
+}
+
+/// The path of a file named in `file`: relative to it.
+pub(crate) fn beside(file: &str, path: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// `base` with everything that `over` says.
+pub(crate) fn merge_nodes(base: Node, over: Node) -> Node {
+    match (base.value, over.value) {
+        (Value::Mapping(mut entries), Value::Mapping(overrides)) => {
+            for (key, node) in overrides {
+                match entries.iter().position(|(k, _)| k.text == key.text) {
+                    Some(index) => {
+                        let (_, old) = entries.remove(index);
+                        entries.insert(index, (key, merge_nodes(old, node)));
+                    }
+                    None => entries.push((key, node)),
+                }
+            }
+            Node {
+                value: Value::Mapping(entries),
+                span: over.span,
+            }
+        }
+        (_, value) => Node {
+            value,
+            span: over.span,
+        },
+    }
+}
+
+/// Take the keys listed in `without` out of `base`; `a.b` is the key `b` in the mapping `a`.
+pub(crate) fn remove_keys(base: &mut Node, without: &Node, problems: &mut Problems) {
+    let Value::List(paths) = &without.value else {
+        problems.add(
+            without.span,
+            "`without` is a list, for example `[published]`",
+        );
+        return;
+    };
+    for path in paths {
+        match &path.value {
+            Value::Scalar(text) => remove_key(base, text, path.span, problems),
+            _ => problems.add(path.span, "this is not the name of a key"),
+        }
+    }
+}
+
+fn remove_key(base: &mut Node, path: &str, span: Span, problems: &mut Problems) {
+    let Value::Mapping(entries) = &mut base.value else {
+        problems.add(span, format!("`{path}` is not there to do without"));
+        return;
+    };
+    // The whole path first: a name may hold a full stop itself.
+    if let Some(index) = entries.iter().position(|(key, _)| key.text == path) {
+        entries.remove(index);
+        return;
+    }
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    match entries.iter_mut().find(|(key, _)| key.text == first) {
+        Some((_, node)) if !rest.is_empty() => remove_key(node, rest, span, problems),
+        _ => {
+            let known: Vec<&str> = entries.iter().map(|(key, _)| key.text.as_str()).collect();
+            let help = suggestion(first, &known);
+            problems.add_with_help(span, format!("there is no `{first}` to do without"), help);
+        }
+    }
+}

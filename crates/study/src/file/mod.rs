@@ -1,0 +1,13 @@
+//! From bytes to a tree of values that know where they stand.
+
+mod decode;
+mod files;
+mod merge;
+mod sources;
+mod tree;
+
+pub(crate) use decode::{At, Kinded, NodeKind, decode, deserialize_kinded};
+pub use files::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
+pub(crate) use merge::{load, merge_nodes, remove_keys};
+pub(crate) use sources::{FileId, Problems, Sources, Span};
+pub(crate) use tree::{Key, Node, Value};

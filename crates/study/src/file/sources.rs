@@ -1,0 +1,191 @@
+//! Which files were read, and places in them.
+
+use crate::diagnostics::{Diagnostic, Diagnostics};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+
+/// Index of a file in [`Sources`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FileId(pub(crate) u32);
+
+/// Bytes `start..end` of a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Span {
+    pub(crate) file: FileId,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// The files a study is made of, in the order they were read; the first is the study's own.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    /// The folder of the study, as messages show it: empty, or ending with a slash.
+    folder: String,
+    files: Vec<SourceFile>,
+}
+
+#[derive(Debug)]
+struct SourceFile {
+    name: String,
+    text: String,
+    /// For files whose content is not kept: its digest.
+    content_digest: Option<[u8; 32]>,
+}
+
+impl Sources {
+    /// No files yet; messages name them in `folder`.
+    pub(crate) fn in_folder(folder: &str) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            files: Vec::new(),
+        }
+    }
+
+    /// A path as messages show it.
+    pub(crate) fn shown(&self, path: &str) -> String {
+        if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("{}{path}", self.folder)
+        }
+    }
+
+    pub(crate) fn add(&mut self, name: &str, text: String) -> FileId {
+        self.push(SourceFile {
+            name: name.to_owned(),
+            text,
+            content_digest: None,
+        })
+    }
+
+    /// A file that is part of the study, but too large to hold.
+    pub(crate) fn add_digest(&mut self, name: &str, digest: [u8; 32]) {
+        let known = self.files.iter().any(|file| file.name == name);
+        if !known {
+            let (name, text) = (name.to_owned(), String::new());
+            self.push(SourceFile {
+                name,
+                text,
+                content_digest: Some(digest),
+            });
+        }
+    }
+
+    fn push(&mut self, file: SourceFile) -> FileId {
+        let id = FileId(u32::try_from(self.files.len()).unwrap_or(u32::MAX));
+        self.files.push(file);
+        id
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<FileId> {
+        let index = self.files.iter().position(|file| file.name == name)?;
+        u32::try_from(index).ok().map(FileId)
+    }
+
+    fn get(&self, id: FileId) -> Option<&SourceFile> {
+        self.files.get(usize::try_from(id.0).ok()?)
+    }
+
+    fn shown_name(&self, id: FileId) -> String {
+        self.get(id)
+            .map_or_else(String::new, |file| self.shown(&file.name))
+    }
+
+    pub(crate) fn text(&self, id: FileId) -> &str {
+        self.get(id).map_or("", |file| &file.text)
+    }
+
+    /// The path of a file named in the file `id`: relative to it.
+    pub(crate) fn beside(&self, id: FileId, path: &str) -> String {
+        super::merge::beside(self.get(id).map_or("", |file| &file.name), path)
+    }
+
+    pub(crate) fn slice(&self, span: Span) -> &str {
+        let range = to_usize(span.start)..to_usize(span.end);
+        self.text(span.file).get(range).unwrap_or_default()
+    }
+
+    /// SHA-256 in hexadecimal over names and contents, each preceded by its length.
+    pub(crate) fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut part = |bytes: &[u8]| {
+            hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
+            hash.update(bytes);
+        };
+        for file in &self.files {
+            part(file.name.as_bytes());
+            match &file.content_digest {
+                Some(digest) => part(digest),
+                None => part(file.text.as_bytes()),
+            }
+        }
+        hash.finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+pub(crate) fn to_usize(offset: u32) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+pub(crate) fn to_u32(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+/// Mistakes found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    found: Vec<Problem>,
+    /// The same mistake in a template would otherwise be told wherever the template is used.
+    seen: BTreeSet<(Span, String)>,
+}
+
+#[derive(Debug)]
+struct Problem {
+    span: Span,
+    message: String,
+    help: Option<String>,
+}
+
+impl Problems {
+    pub(crate) fn add(&mut self, span: Span, message: impl Into<String>) {
+        self.add_with_help(span, message, None);
+    }
+
+    pub(crate) fn add_with_help(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let message = message.into();
+        if self.seen.insert((span, message.clone())) {
+            self.found.push(Problem {
+                span,
+                message,
+                help,
+            });
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// In order of place.
+    pub(crate) fn into_diagnostics(mut self, sources: &Sources) -> Diagnostics {
+        self.found.sort_by_key(|problem| problem.span);
+        let found = self.found.into_iter().map(|problem| {
+            Diagnostic::at(
+                &sources.shown_name(problem.span.file),
+                sources.text(problem.span.file),
+                to_usize(problem.span.start)..to_usize(problem.span.end),
+                &problem.message,
+                problem.help.as_deref(),
+            )
+        });
+        Diagnostics::new(found.collect())
+    }
+}

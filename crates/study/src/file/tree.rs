@@ -1,0 +1,249 @@
+//! A YAML document as a tree: every value and key knows its place.
+//!
+//! The parser resolves aliases and merge keys, refuses duplicate keys, and keeps a budget, so that
+//! neither a bomb of aliases nor endless nesting gets this far.
+
+use super::sources::{FileId, Problems, Sources, Span, to_u32};
+use serde::Deserialize;
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
+use serde_saphyr::{Location, MessageFormatter, Spanned, UserMessageFormatter};
+use std::fmt;
+
+/// A value and its place. A mapping's or list's own place is that of the key before it, if any.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Null,
+    /// The text as written: no number is read until it is known what it should be.
+    Scalar(String),
+    List(Vec<Node>),
+    /// In the order written.
+    Mapping(Vec<(Key, Node)>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) span: Span,
+}
+
+impl Node {
+    /// Where to point at: the value itself where it is short, else the key before it.
+    pub(crate) fn anchor(&self, key: Option<Span>) -> Span {
+        match self.value {
+            Value::Scalar(_) => self.span,
+            Value::Null | Value::List(_) | Value::Mapping(_) => key.unwrap_or(self.span),
+        }
+    }
+
+    pub(crate) fn entry(&self, key: &str) -> Option<(&Key, &Self)> {
+        match &self.value {
+            Value::Mapping(entries) => entries
+                .iter()
+                .find(|(k, _)| k.text == key)
+                .map(|(k, node)| (k, node)),
+            _ => None,
+        }
+    }
+
+    /// The bytes from the first to the last of everything below, as far as it is in one file.
+    pub(crate) fn extent(&self) -> Span {
+        let mut extent = self.span;
+        let mut join = |span: Span| {
+            if span.file == extent.file {
+                extent.start = extent.start.min(span.start);
+                extent.end = extent.end.max(span.end);
+            }
+        };
+        match &self.value {
+            Value::Null | Value::Scalar(_) => {}
+            Value::List(items) => items.iter().for_each(|item| join(item.extent())),
+            Value::Mapping(entries) => {
+                for (key, node) in entries {
+                    join(key.span);
+                    join(node.extent());
+                }
+            }
+        }
+        extent
+    }
+}
+
+/// What the parser hands over: a scalar's text is kept where it was a string; anything else is
+/// read again from the file, so that `010`, `1_000` and `on` stay what was written.
+enum Raw {
+    Null,
+    Plain,
+    Text(String),
+    List(Vec<Spanned<Raw>>),
+    Mapping(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_some<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Raw, E> {
+        Ok(Raw::Plain)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Raw, E> {
+        Ok(Raw::Plain)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Raw, E> {
+        Ok(Raw::Plain)
+    }
+
+    fn visit_i128<E>(self, _: i128) -> Result<Raw, E> {
+        Ok(Raw::Plain)
+    }
+
+    fn visit_u128<E>(self, _: u128) -> Result<Raw, E> {
+        Ok(Raw::Plain)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Raw, E> {
+        Ok(Raw::Plain)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Raw, E> {
+        Ok(Raw::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Raw::Mapping(entries))
+    }
+}
+
+/// Read the YAML of a file already among `sources`; `None` where that is not possible, and why
+/// among `problems`.
+pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) -> Option<Node> {
+    let text = sources.text(file);
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_events: 2_000_000,
+            max_nodes: 500_000,
+            max_depth: 40,
+            max_documents: 1,
+            max_aliases: 20_000,
+            max_anchors: 10_000,
+            max_recorded_anchor_events: 500_000,
+            alias_anchor_ratio_multiplier: 200,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 200_000,
+            max_replay_stack_depth: 16,
+        },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    };
+    match serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options) {
+        Ok(raw) => Some(node(raw, file, sources)),
+        Err(error) => {
+            let error = error.without_snippet();
+            let span = match error.location() {
+                Some(location) => span(location, file),
+                None => Span {
+                    file,
+                    start: 0,
+                    end: 0,
+                },
+            };
+            problems.add(span, UserMessageFormatter.format_message(error));
+            None
+        }
+    }
+}
+
+fn span(location: Location, file: FileId) -> Span {
+    let narrow = |offset: Option<u64>| offset.and_then(|o| u32::try_from(o).ok()).unwrap_or(0);
+    let start = narrow(location.span().byte_offset());
+    let length = narrow(location.span().byte_len());
+    Span {
+        file,
+        start,
+        end: start.saturating_add(length),
+    }
+}
+
+fn node(raw: Spanned<Raw>, file: FileId, sources: &Sources) -> Node {
+    let mut place = span(raw.defined, file);
+    let value = match raw.value {
+        Raw::Null => Value::Null,
+        Raw::Plain => Value::Scalar(sources.slice(place).to_owned()),
+        Raw::Text(text) => Value::Scalar(text),
+        Raw::List(items) => {
+            place.end = place.start;
+            Value::List(
+                items
+                    .into_iter()
+                    .map(|item| node(item, file, sources))
+                    .collect(),
+            )
+        }
+        Raw::Mapping(entries) => {
+            place.end = place.start;
+            let entries = entries.into_iter().map(|(key, value)| {
+                let key = Key {
+                    text: key.value,
+                    span: span(key.defined, file),
+                };
+                (key, node(value, file, sources))
+            });
+            Value::Mapping(entries.collect())
+        }
+    };
+    // A block scalar's span ends before the next token: trailing blanks do not belong to it.
+    let written = sources.slice(place);
+    let trimmed = written.trim_end().len();
+    place.end = place.start.saturating_add(to_u32(trimmed));
+    Node { value, span: place }
+}

@@ -1,0 +1,232 @@
+//! A study as it is written: every setting is text with its place, nothing is checked yet.
+//!
+//! Settings are optional here even where a study needs them, because a file that extends another
+//! gives only what differs; what is missing in the end is told when the study is checked.
+//! The comments of the fields are the descriptions of the JSON Schema.
+
+mod containers;
+mod policy;
+mod scalar;
+mod traffic;
+mod words;
+
+pub(crate) use containers::{List, Named, OneOrMany, Short};
+pub(crate) use policy::{
+    ChildSpec, ClassFileSpec, PoliceSpec, PolicyFileSpec, PriorityFileSpec, ScalabilitySpec,
+    ShapeSpec, VerdictSpec, WredFileSpec,
+};
+pub(crate) use scalar::{Amount, Name, NumberRange, Percent, Scalar, Share, Text};
+pub(crate) use traffic::{HeadersSpec, MatchSpec, OnOffSpec, ScenarioSpec, SliceSpec, SourceSpec};
+pub(crate) use words::{Counted, Dscp, Figure, LicencePriority, ModelName, PatternName, Protocol};
+
+use crate::file::At;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use slicewise_stats::description::Metric;
+use slicewise_units::{BitRate, ByteCount, Duration, Layer};
+
+/// A study: policies compared under scenarios on one device.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Slicewise study", transform = crate::schema::require_unless_extending)]
+pub(crate) struct StudySpec {
+    /// Another study file that this one builds on. Settings are merged key by key; a value or a
+    /// list replaces the one of the other file.
+    #[expect(
+        dead_code,
+        reason = "resolved before a study is decoded; here for the schema"
+    )]
+    extends: Option<At<Short<String, ExtendsSpec>>>,
+    /// Name of the study, and of the folder its results go to.
+    pub(crate) name: Option<Text<Name>>,
+    /// One line that says what is studied.
+    pub(crate) title: Option<Text<String>>,
+    /// A paragraph for the report.
+    pub(crate) description: Option<Text<String>>,
+    /// The publication that the published figures come from.
+    pub(crate) source: Option<Text<String>>,
+    /// What is assumed that the publication does not state, by name, each with its reason.
+    #[serde(default)]
+    pub(crate) assumptions: Named<Text<String>>,
+    /// The links between the hosts and the device under test.
+    pub(crate) link: Option<At<LinkSpec>>,
+    /// The device under test.
+    pub(crate) dut: Option<At<DutSpec>>,
+    /// The hosts that send and receive.
+    pub(crate) hosts: Option<HostSpec>,
+    /// The slices, by name.
+    #[serde(default)]
+    pub(crate) slices: Named<SliceSpec>,
+    /// Traffic sources that every scenario has, by name, unless the scenario says otherwise.
+    #[serde(default)]
+    pub(crate) sources: Named<SourceSpec>,
+    /// The policies compared, by name.
+    #[serde(default)]
+    pub(crate) policies: Named<PolicyFileSpec>,
+    /// The scenarios, by name.
+    #[serde(default)]
+    pub(crate) scenarios: Named<ScenarioSpec>,
+    /// How often each policy runs under each scenario.
+    pub(crate) repetitions: Option<Text<u32>>,
+    /// How long traffic is offered in a run.
+    pub(crate) duration: Option<Text<Duration>>,
+    /// Where all randomness comes from: the same seed gives the same results. Default 1.
+    pub(crate) seed: Option<Text<u64>>,
+    /// How it is measured.
+    pub(crate) measure: Option<MeasureSpec>,
+    /// How much worsening the verdicts tolerate, and with what confidence.
+    pub(crate) margins: Option<MarginsSpec>,
+    /// Figures of the publication, to print ours beside.
+    #[serde(default)]
+    pub(crate) published: List<At<PublishedSpec>>,
+}
+
+/// A study file that this one builds on.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    dead_code,
+    reason = "resolved before a study is decoded; here for the schema"
+)]
+pub(crate) struct ExtendsSpec {
+    /// The file, relative to this one.
+    file: Text<String>,
+    /// What not to take from it: keys, with full stops between levels, for example `published` or
+    /// `policies.priority`.
+    #[serde(default)]
+    without: List<Text<String>>,
+}
+
+/// The links between the hosts and the device under test.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkSpec {
+    /// Rate of each link.
+    pub(crate) rate: Option<Text<BitRate>>,
+    /// Which bytes of a frame occupy the link: L1 (default) counts preamble, FCS and gap too.
+    pub(crate) counts: Option<Text<Layer>>,
+    /// Propagation delay of each link. Default 0 s.
+    pub(crate) propagation: Option<Text<Duration>>,
+    /// Longest IP packet. Default 1500 B.
+    pub(crate) mtu: Option<Text<ByteCount>>,
+}
+
+/// The device under test.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DutSpec {
+    /// Which device: `isr4221` (Cisco ISR 4221, whose licence limits what it forwards) or `port`
+    /// (one egress port).
+    pub(crate) model: Option<Text<ModelName>>,
+    /// Rate of the egress port. Default: the link's.
+    pub(crate) port_rate: Option<Text<BitRate>>,
+    /// Which bytes of a frame occupy the port. Default L1.
+    pub(crate) port_counts: Option<Text<Layer>>,
+    /// From the last bit in to the first moment a frame can go out. Default 0 s.
+    pub(crate) processing_delay: Option<Text<Duration>>,
+    /// The licence that limits what `isr4221` forwards.
+    pub(crate) licence: Option<At<LicenceSpec>>,
+}
+
+/// A licence: a token bucket over everything the device forwards.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LicenceSpec {
+    /// The licensed rate.
+    pub(crate) rate: Option<Text<BitRate>>,
+    /// Most credit that can be saved: a size, or a duration at the licensed rate. The bucket
+    /// starts full.
+    pub(crate) credit: Option<Text<Amount>>,
+    /// Which bytes of a frame are charged. Default L2.
+    pub(crate) counts: Option<Text<Layer>>,
+    /// What happens to frames of priority classes without credit: `borrows` (they go, into debt) or
+    /// `waits` (default).
+    pub(crate) priority: Option<Text<LicencePriority>>,
+}
+
+/// The hosts that send and receive.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HostSpec {
+    /// Period of the timer on which an iperf3 source wakes. Default 1 ms, as iperf3.
+    pub(crate) timer: Option<Text<Duration>>,
+    /// How late the operating system may wake it. Default 0 s.
+    pub(crate) timer_slack: Option<Text<Duration>>,
+    /// Least time between two packets that a source sends back to back. Default 0 s.
+    pub(crate) send_cost: Option<Text<Duration>>,
+    /// How long the receiving interface may wait before it raises an interrupt. Default 0 s.
+    pub(crate) interrupt_moderation: Option<Text<Duration>>,
+}
+
+/// How it is measured.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MeasureSpec {
+    /// Width of a bin of the time series. Default 50 ms.
+    pub(crate) bin: Option<Text<Duration>>,
+}
+
+/// Margins and confidence of the verdicts.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MarginsSpec {
+    /// Confidence of decisions and of intervals. Default 95 %.
+    pub(crate) confidence: Option<Text<Percent>>,
+    /// Relative loss of throughput tolerated. Default 1 %.
+    pub(crate) throughput: Option<Text<Percent>>,
+    /// Increase of the loss ratio tolerated, in percent of all packets. Default 0.1 %.
+    pub(crate) loss: Option<Text<Percent>>,
+    /// Relative increase of delay tolerated, mean and 99th percentile. Default 25 %.
+    pub(crate) delay: Option<Text<Percent>>,
+    /// Increase of delay that the method cannot resolve, and that is always tolerated. Default 0 s.
+    pub(crate) delay_resolution: Option<Text<Duration>>,
+    /// Reallocated fraction from which reallocation holds. Default 95 %.
+    pub(crate) reallocation_holds: Option<Text<Percent>>,
+    /// Reallocated fraction up to which it is broken. Default 5 %.
+    pub(crate) reallocation_broken: Option<Text<Percent>>,
+}
+
+/// A published figure: which quantity of which runs, and what was published. Exactly one of
+/// `about`, `between`, `at_least` and `at_most`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PublishedSpec {
+    /// What the publication says, in a few words.
+    pub(crate) claim: Text<String>,
+    /// Where it says it: section, figure or table.
+    pub(crate) source: Text<String>,
+    /// The quantity.
+    pub(crate) metric: Text<Metric>,
+    /// Policies it is said of. Default: all.
+    #[serde(default)]
+    pub(crate) policies: OneOrMany<Text<Name>>,
+    /// Scenarios it is said of. Default: all.
+    #[serde(default)]
+    pub(crate) scenarios: OneOrMany<Text<Name>>,
+    /// Slice it is said of; needed for quantities of a slice.
+    pub(crate) slice: Option<Text<Name>>,
+    /// The figure is a change relative to another policy, scenario, or both: ours / that − 1.
+    pub(crate) relative_to: Option<At<CellSpec>>,
+    /// The value.
+    pub(crate) about: Option<Text<Figure>>,
+    /// How far off still agrees, in percent of the value (or as a value where the value is 0).
+    pub(crate) within: Option<Text<Figure>>,
+    /// The lower and the upper end.
+    pub(crate) between: Option<At<List<Text<Figure>>>>,
+    /// The least value.
+    pub(crate) at_least: Option<Text<Figure>>,
+    /// The largest value.
+    pub(crate) at_most: Option<Text<Figure>>,
+    /// A difference that is known, and its physical reason.
+    pub(crate) explanation: Option<Text<String>>,
+}
+
+/// What a relative figure is relative to.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CellSpec {
+    /// The policy, where it is another one.
+    pub(crate) policy: Option<Text<Name>>,
+    /// The scenario, where it is another one.
+    pub(crate) scenario: Option<Text<Name>>,
+}
