@@ -254,7 +254,7 @@ pub(crate) fn format(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64
     };
     for &(symbol, factor) in units {
         let step = (factor / 1_000).max(1);
-        if value >= factor && value % step == 0 {
+        if value >= factor && value.is_multiple_of(step) {
             let whole = value / factor;
             let thousandths = (value % factor) / step;
             let text = if thousandths == 0 || factor < 1_000 {

@@ -87,4 +87,6 @@ impl MeterState {
 }
 
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod tests;

@@ -64,3 +64,113 @@ impl PolicerState {
         self.meter.resume_from(&old.meter, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slicewise_model::{ColourMode, MeterAlgorithm, Rate};
+    use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
+
+    fn frame(bytes: u32) -> Frame {
+        let lengths = FrameLengths {
+            l2_bytes: bytes,
+            l3_offset: 14,
+        };
+        Frame {
+            handle: 7,
+            lengths,
+            dscp: 46,
+            colour: Colour::Green,
+        }
+    }
+
+    /// RFC 4115 with buckets for one frame of 100 bytes each, and nothing earned in time.
+    fn policer(mode: ColourMode, [conform, exceed, violate]: [Action; 3]) -> PolicerState {
+        let rate = Rate::l2(BitRate::new(1));
+        let burst = ByteCount::new(100);
+        let algorithm = MeterAlgorithm::TwoRateThreeColourEfficient {
+            cir: rate,
+            cbs: burst,
+            eir: rate,
+            ebs: burst,
+        };
+        let params = PolicerParams {
+            algorithm,
+            mode,
+            conform,
+            exceed,
+            violate,
+        };
+        PolicerState::new(&params, Instant::ZERO)
+    }
+
+    #[test]
+    fn applies_the_action_of_each_colour_and_writes_the_colour() {
+        let actions = [Action::Transmit, Action::SetDscp(8), Action::Drop];
+        let mut policer = policer(ColourMode::Blind, actions);
+        let expected = [
+            (PolicerVerdict::Transmit, Colour::Green, 46),
+            (PolicerVerdict::Transmit, Colour::Yellow, 8),
+            (PolicerVerdict::Drop, Colour::Red, 46),
+        ];
+        for (verdict, colour, dscp) in expected {
+            let mut frame = frame(100);
+            assert_eq!(policer.on_frame(&mut frame, Instant::ZERO), verdict);
+            assert_eq!((frame.colour, frame.dscp), (colour, dscp));
+            assert_eq!(frame.handle, 7);
+        }
+    }
+
+    #[test]
+    fn tags_with_a_qos_group() {
+        let mut policer = policer(ColourMode::Blind, [Action::SetQosGroup(3); 3]);
+        let verdict = policer.on_frame(&mut frame(100), Instant::ZERO);
+        assert_eq!(verdict, PolicerVerdict::TransmitInGroup(3));
+    }
+
+    #[test]
+    fn a_second_policer_respects_the_colour_of_the_first() {
+        let actions = [Action::Transmit, Action::Transmit, Action::Drop];
+        let mut first = policer(ColourMode::Blind, actions);
+        let mut second = policer(ColourMode::Aware, actions);
+        let colours = [0; 3].map(|_| {
+            let mut frame = frame(100);
+            let _ = first.on_frame(&mut frame, Instant::ZERO);
+            let _ = second.on_frame(&mut frame, Instant::ZERO);
+            frame.colour
+        });
+        assert_eq!(colours, [Colour::Green, Colour::Yellow, Colour::Red]);
+    }
+
+    #[test]
+    fn passes_the_rate_and_one_burst_of_an_overload() {
+        // `police 17500000` with its default burst, offered twice the rate for 40 s.
+        let cir = Rate::l2(BitRate::new(17_500_000));
+        let cbs = ByteCount::new(546_875);
+        let mut policer = PolicerState::new(
+            &PolicerParams {
+                algorithm: MeterAlgorithm::SingleRateTwoColour { cir, cbs },
+                mode: ColourMode::Blind,
+                conform: Action::Transmit,
+                exceed: Action::Drop,
+                violate: Action::Drop,
+            },
+            Instant::ZERO,
+        );
+        let gap = Duration::from_nanos(342_857);
+        let mut now = Instant::ZERO;
+        let mut passed = 0u64;
+        while now < Instant::ZERO + Duration::from_secs(40) {
+            if policer.on_frame(&mut frame(1_500), now) == PolicerVerdict::Transmit {
+                passed += 1_500;
+            }
+            now += gap;
+        }
+        let promised = 546_875 + 17_500_000 / 8 * 40;
+        assert!(passed <= promised);
+        assert!(
+            passed > promised - 2 * 1_500,
+            "passed {passed} of {promised}"
+        );
+    }
+}

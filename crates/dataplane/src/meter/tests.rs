@@ -1,1 +1,359 @@
+use super::MeterState;
+use super::reference::{Reference, SPEC_RATES_BYTES_PER_NANO};
+use proptest::prelude::*;
+use slicewise_model::{Colour, ColourMode, MeterAlgorithm, Rate};
+use slicewise_units::{Accounting, BitRate, ByteCount, Credit, Duration, FrameLengths, Instant};
 
+use Colour::{Green, Red, Yellow};
+
+const BYTE_PER_NANO: u64 = 8_000_000_000;
+
+fn rate(bytes_per_nano: u64) -> Rate {
+    Rate::l2(BitRate::new(bytes_per_nano * BYTE_PER_NANO))
+}
+
+fn size(bytes: u64) -> ByteCount {
+    ByteCount::new(bytes)
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn frame(bytes: u32) -> FrameLengths {
+    FrameLengths {
+        l2_bytes: bytes,
+        l3_offset: 14,
+    }
+}
+
+fn single_rate(cbs: u64) -> MeterAlgorithm {
+    MeterAlgorithm::SingleRateTwoColour {
+        cir: rate(1),
+        cbs: size(cbs),
+    }
+}
+
+fn sr_tcm(cbs: u64, ebs: u64) -> MeterAlgorithm {
+    MeterAlgorithm::SingleRateThreeColour {
+        cir: rate(1),
+        cbs: size(cbs),
+        ebs: size(ebs),
+    }
+}
+
+fn tr_tcm(cbs: u64, pbs: u64) -> MeterAlgorithm {
+    MeterAlgorithm::TwoRateThreeColour {
+        cir: rate(1),
+        cbs: size(cbs),
+        pir: rate(2),
+        pbs: size(pbs),
+    }
+}
+
+fn rfc4115(cbs: u64, ebs: u64) -> MeterAlgorithm {
+    MeterAlgorithm::TwoRateThreeColourEfficient {
+        cir: rate(1),
+        cbs: size(cbs),
+        eir: rate(2),
+        ebs: size(ebs),
+    }
+}
+
+fn blind(algorithm: MeterAlgorithm) -> MeterState {
+    MeterState::new(algorithm, ColourMode::Blind, Instant::ZERO)
+}
+
+fn aware(algorithm: MeterAlgorithm) -> MeterState {
+    MeterState::new(algorithm, ColourMode::Aware, Instant::ZERO)
+}
+
+/// The colours of frames of 100 bytes, by their colour and time of arrival in ns.
+fn colours<const N: usize>(meter: &mut MeterState, arrivals: [(Colour, u64); N]) -> [Colour; N] {
+    arrivals.map(|(incoming, nanos)| meter.colour(frame(100), incoming, at(nanos)))
+}
+
+#[test]
+fn single_rate_is_green_within_the_burst_and_red_beyond() {
+    let mut meter = blind(single_rate(250));
+    let seen = colours(
+        &mut meter,
+        [(Green, 0), (Green, 0), (Green, 0), (Green, 50), (Green, 50)],
+    );
+    assert_eq!(seen, [Green, Green, Red, Green, Red]);
+}
+
+#[test]
+fn single_rate_aware_never_promotes_yellow_and_does_not_charge_it() {
+    let mut meter = aware(single_rate(100));
+    assert_eq!(
+        colours(&mut meter, [(Yellow, 0), (Red, 0), (Green, 0)]),
+        [Red, Red, Green]
+    );
+}
+
+#[test]
+fn rfc_2697_fills_the_excess_bucket_with_what_the_committed_one_cannot_hold() {
+    let mut meter = blind(sr_tcm(200, 100));
+    let burst = [(Green, 0), (Green, 0), (Green, 0), (Green, 0)];
+    assert_eq!(colours(&mut meter, burst), [Green, Green, Yellow, Red]);
+    // 250 ns later: 200 bytes in the committed bucket, 50 in the excess one.
+    let burst = [(Green, 250), (Green, 250), (Green, 250)];
+    assert_eq!(colours(&mut meter, burst), [Green, Green, Red]);
+    // Another 249 ns: 200 and 99; the next nanosecond gives the missing byte.
+    let burst = [(Green, 499), (Green, 499), (Green, 499)];
+    assert_eq!(colours(&mut meter, burst), [Green, Green, Red]);
+    let burst = [(Green, 700), (Green, 700), (Green, 700)];
+    assert_eq!(colours(&mut meter, burst), [Green, Green, Yellow]);
+}
+
+#[test]
+fn rfc_2697_aware_takes_yellow_from_the_excess_bucket_only() {
+    let mut meter = aware(sr_tcm(100, 100));
+    let seen = colours(
+        &mut meter,
+        [(Red, 0), (Yellow, 0), (Yellow, 0), (Green, 0), (Green, 0)],
+    );
+    assert_eq!(seen, [Red, Yellow, Red, Green, Red]);
+}
+
+#[test]
+fn rfc_2698_charges_green_to_both_buckets() {
+    let mut meter = blind(tr_tcm(200, 300));
+    let burst = [(Green, 0), (Green, 0), (Green, 0), (Green, 0)];
+    assert_eq!(colours(&mut meter, burst), [Green, Green, Yellow, Red]);
+    // 50 ns: 50 bytes committed, 100 peak.
+    assert_eq!(
+        colours(&mut meter, [(Green, 50), (Green, 50)]),
+        [Yellow, Red]
+    );
+}
+
+#[test]
+fn rfc_2698_aware_lets_yellow_use_up_the_peak_bucket_of_green() {
+    let mut meter = aware(tr_tcm(200, 200));
+    let seen = colours(&mut meter, [(Yellow, 0), (Yellow, 0), (Green, 0), (Red, 0)]);
+    assert_eq!(seen, [Yellow, Yellow, Red, Red]);
+}
+
+#[test]
+fn rfc_4115_keeps_green_whatever_yellow_does() {
+    let mut meter = aware(rfc4115(200, 200));
+    let seen = colours(
+        &mut meter,
+        [
+            (Yellow, 0),
+            (Yellow, 0),
+            (Yellow, 0),
+            (Green, 0),
+            (Green, 0),
+        ],
+    );
+    assert_eq!(seen, [Yellow, Yellow, Red, Green, Green]);
+}
+
+#[test]
+fn rfc_4115_gives_excess_green_the_excess_bucket() {
+    let mut meter = blind(rfc4115(100, 200));
+    let burst = [(Green, 0), (Green, 0), (Green, 0), (Green, 0)];
+    assert_eq!(colours(&mut meter, burst), [Green, Yellow, Yellow, Red]);
+    assert_eq!(
+        colours(&mut meter, [(Green, 50), (Green, 50)]),
+        [Yellow, Red]
+    );
+}
+
+#[test]
+fn a_frame_longer_than_a_burst_never_conforms() {
+    let mut meter = blind(sr_tcm(99, 99));
+    assert_eq!(
+        colours(&mut meter, [(Green, 0), (Green, 1_000_000)]),
+        [Red, Red]
+    );
+}
+
+#[test]
+fn each_rate_counts_frames_its_own_way() {
+    let l3 = Rate {
+        rate: BitRate::new(BYTE_PER_NANO),
+        accounting: Accounting::L3,
+    };
+    let mut meter = blind(MeterAlgorithm::TwoRateThreeColour {
+        cir: l3,
+        cbs: size(86),
+        pir: rate(1),
+        pbs: size(100),
+    });
+    // 100 bytes of frame are 86 bytes of packet: both buckets hold exactly one.
+    assert_eq!(colours(&mut meter, [(Green, 0), (Green, 0)]), [Green, Red]);
+}
+
+#[test]
+fn new_parameters_give_no_fresh_burst() {
+    let changes = [
+        (single_rate(200), single_rate(300), [Red, Red]),
+        (sr_tcm(100, 100), sr_tcm(300, 300), [Red, Red]),
+        (tr_tcm(100, 200), tr_tcm(300, 300), [Red, Red]),
+        (rfc4115(100, 100), rfc4115(300, 300), [Red, Red]),
+        // Another algorithm has other buckets, and starts anew.
+        (single_rate(200), sr_tcm(100, 100), [Green, Yellow]),
+    ];
+    for (before, after, expected) in changes {
+        let mut old = blind(before);
+        let emptied = (0..5).any(|_| old.colour(frame(100), Green, at(10)) == Red);
+        assert!(emptied, "{before:?}");
+        let mut new = MeterState::new(after, ColourMode::Blind, at(10));
+        new.resume_from(&old, at(10));
+        assert_eq!(
+            colours(&mut new, [(Green, 10), (Green, 10)]),
+            expected,
+            "{before:?}"
+        );
+    }
+}
+
+#[test]
+fn rfc_2697_gives_the_excess_bucket_what_overflowed_before_a_change() {
+    let mut old = blind(sr_tcm(100, 100));
+    colours(&mut old, [(Green, 0), (Green, 0)]);
+    let mut new = MeterState::new(sr_tcm(100, 100), ColourMode::Blind, at(200));
+    new.resume_from(&old, at(200));
+    assert_eq!(
+        colours(&mut new, [(Green, 200), (Green, 200), (Green, 200)]),
+        [Green, Yellow, Red]
+    );
+}
+
+fn algorithm() -> impl Strategy<Value = MeterAlgorithm> {
+    let burst = 1..400u64;
+    (0..4u8, burst.clone(), burst).prop_map(|(kind, first, second)| match kind {
+        0 => single_rate(first),
+        1 => sr_tcm(first, second),
+        2 => tr_tcm(first, second),
+        _ => rfc4115(first, second),
+    })
+}
+
+fn colour() -> impl Strategy<Value = Colour> {
+    prop_oneof![Just(Green), Just(Yellow), Just(Red)]
+}
+
+fn arrivals() -> impl Strategy<Value = Vec<(u64, u32, Colour)>> {
+    prop::collection::vec((0..120u64, 1..200u32, colour()), 1..80)
+}
+
+/// A bound on output: at most `burst + rate·t` in any window.
+fn holds_bound(passed: &[(u64, u32)], bytes_per_nano: u64, burst: u64) -> bool {
+    (0..passed.len()).all(|first| {
+        let mut output = 0;
+        passed[first..].iter().all(|&(end, bytes)| {
+            output += u64::from(bytes);
+            output <= burst + bytes_per_nano * (end - passed[first].0)
+        })
+    })
+}
+
+proptest! {
+    /// The reference steps nanosecond by nanosecond and token by token, as the RFCs word it.
+    #[test]
+    fn colours_as_the_rfc_text_does(
+        algorithm in algorithm(),
+        is_aware in any::<bool>(),
+        arrivals in arrivals(),
+    ) {
+        let mode = if is_aware { ColourMode::Aware } else { ColourMode::Blind };
+        let mut meter = MeterState::new(algorithm, mode, Instant::ZERO);
+        let mut reference = Reference::new(algorithm, is_aware);
+        let mut now = 0;
+        for (gap, bytes, incoming) in arrivals {
+            now += gap;
+            let expected = reference.colour(u64::from(bytes), incoming, now);
+            prop_assert_eq!(meter.colour(frame(bytes), incoming, at(now)), expected);
+        }
+    }
+
+    #[test]
+    fn green_and_yellow_stay_within_rate_and_burst(
+        algorithm in algorithm(),
+        is_aware in any::<bool>(),
+        arrivals in arrivals(),
+    ) {
+        let mode = if is_aware { ColourMode::Aware } else { ColourMode::Blind };
+        let mut meter = MeterState::new(algorithm, mode, Instant::ZERO);
+        let (mut green, mut yellow, mut either) = (Vec::new(), Vec::new(), Vec::new());
+        let mut now = 0;
+        for (gap, bytes, incoming) in arrivals {
+            now += gap;
+            match meter.colour(frame(bytes), incoming, at(now)) {
+                Green => green.push((now, bytes)),
+                Yellow => yellow.push((now, bytes)),
+                Red => continue,
+            }
+            either.push((now, bytes));
+        }
+        let [cir, second] = SPEC_RATES_BYTES_PER_NANO;
+        match algorithm {
+            MeterAlgorithm::SingleRateTwoColour { cbs, .. } => {
+                prop_assert!(holds_bound(&green, cir, cbs.bytes()));
+                prop_assert!(yellow.is_empty());
+            }
+            MeterAlgorithm::SingleRateThreeColour { cbs, ebs, .. } => {
+                prop_assert!(holds_bound(&green, cir, cbs.bytes()));
+                prop_assert!(holds_bound(&either, cir, cbs.bytes() + ebs.bytes()));
+            }
+            MeterAlgorithm::TwoRateThreeColour { cbs, pbs, .. } => {
+                prop_assert!(holds_bound(&green, cir, cbs.bytes()));
+                prop_assert!(holds_bound(&either, second, pbs.bytes()));
+            }
+            MeterAlgorithm::TwoRateThreeColourEfficient { cbs, ebs, .. } => {
+                prop_assert!(holds_bound(&green, cir, cbs.bytes()));
+                prop_assert!(holds_bound(&yellow, second, ebs.bytes()));
+            }
+        }
+    }
+
+    #[test]
+    fn colour_aware_is_never_better_than_what_came_in(
+        algorithm in algorithm(),
+        arrivals in arrivals(),
+    ) {
+        let mut meter = aware(algorithm);
+        let mut now = 0;
+        for (gap, bytes, incoming) in arrivals {
+            now += gap;
+            prop_assert!(meter.colour(frame(bytes), incoming, at(now)) >= incoming);
+        }
+    }
+
+    #[test]
+    fn colour_blind_does_not_look_at_what_came_in(
+        algorithm in algorithm(),
+        arrivals in arrivals(),
+    ) {
+        let (mut meter, mut same) = (blind(algorithm), aware(algorithm));
+        let mut now = 0;
+        for (gap, bytes, incoming) in arrivals {
+            now += gap;
+            let colour = meter.colour(frame(bytes), incoming, at(now));
+            prop_assert_eq!(colour, same.colour(frame(bytes), Green, at(now)));
+        }
+    }
+
+    /// A billion packets pass in one leap: what is green over any time is what the rate earned.
+    #[test]
+    fn does_not_drift_over_years(rate in 1..400_000_000_000u64, years in 1..50u64) {
+        let cbs = Credit::earned(BitRate::new(rate), Duration::from_secs(1)).whole_bytes();
+        let cir = Rate::l2(BitRate::new(rate));
+        let mut meter = blind(MeterAlgorithm::SingleRateTwoColour { cir, cbs });
+        let whole = FrameLengths { l2_bytes: u32::try_from(cbs.bytes().clamp(1, 1 << 31)).unwrap(), l3_offset: 0 };
+        let fits = cbs.bytes() >= u64::from(whole.l2_bytes);
+        let later = Instant::ZERO + Duration::from_secs(31_557_600) * years;
+        for now in [Instant::ZERO, later] {
+            let expected = if fits { cbs.bytes() / u64::from(whole.l2_bytes) } else { 0 };
+            for _ in 0..expected {
+                prop_assert_eq!(meter.colour(whole, Green, now), Green);
+            }
+            prop_assert_eq!(meter.colour(whole, Green, now), Red);
+        }
+    }
+}

@@ -1,1 +1,383 @@
+use super::reference::ReferenceRed;
+use super::{RedDecision, RedState};
+use proptest::prelude::*;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use slicewise_model::{RedCurve, WredParams};
+use slicewise_units::{Duration, Instant};
 
+use RedDecision::{Admit, DropEarly, DropForced};
+
+const PACKET: Duration = Duration::from_micros(100);
+
+fn curve(min_packets: u32, max_packets: u32, mark_denominator: u32) -> RedCurve {
+    RedCurve {
+        min_packets,
+        max_packets,
+        mark_denominator,
+    }
+}
+
+fn params(curve: RedCurve, exponential_weight: u8) -> WredParams {
+    WredParams {
+        curves: vec![curve; 64],
+        exponential_weight,
+        typical_transmission: PACKET,
+    }
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn random(seed: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed)
+}
+
+/// A source that must not be asked, and one that gives the same number for ever.
+struct Fixed(Option<u32>);
+
+impl rand_core::TryRng for Fixed {
+    type Error = std::convert::Infallible;
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        Ok(self.0.expect("no random number is needed here"))
+    }
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        self.try_next_u32().map(u64::from)
+    }
+    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Self::Error> {
+        unreachable!("RED draws one word at a time")
+    }
+}
+
+/// The state of a queue that has long held `queue_packets`; weight 1/2, so that it soon is.
+fn settled(curve: RedCurve, queue_packets: u32) -> RedState {
+    let mut red = RedState::new(&params(curve, 1));
+    for _ in 0..80 {
+        red.average.sample(queue_packets);
+    }
+    assert_eq!(
+        red.average_packets_milli(),
+        u64::from(queue_packets) * 1_000
+    );
+    red
+}
+
+#[test]
+fn equal_thresholds_are_a_step() {
+    for exponent in [1, 9, 16] {
+        let mut red = RedState::new(&params(curve(5, 5, 1), exponent));
+        let mut admitted = 0u32;
+        while red.on_arrival(10, 0, Instant::ZERO, &mut Fixed(None)) == Admit {
+            admitted += 1;
+        }
+        // 10·(1 − (1 − w)^n) ≥ 5 first holds at n = ln 2 / −ln(1 − w).
+        let weight = 0.5f64.powi(i32::from(exponent));
+        let expected = (0.5f64.ln() / (1.0 - weight).ln()).ceil();
+        assert_eq!(f64::from(admitted + 1), expected, "weight 2^-{exponent}");
+        assert_eq!(
+            red.on_arrival(10, 0, Instant::ZERO, &mut Fixed(None)),
+            DropForced
+        );
+    }
+}
+
+#[test]
+fn thresholds_1_1_1_let_one_packet_wait_for_ever() {
+    let mut red = RedState::new(&params(curve(1, 1, 1), 9));
+    for _ in 0..1_000_000 {
+        assert_eq!(red.on_arrival(1, 0, Instant::ZERO, &mut Fixed(None)), Admit);
+    }
+    assert_eq!(red.average_packets_milli(), 999, "close to 1, never there");
+    assert_eq!(
+        red.on_arrival(2, 0, Instant::ZERO, &mut Fixed(None)),
+        DropForced
+    );
+}
+
+#[test]
+fn admits_below_min_without_chance_and_drops_all_from_max_on() {
+    let mut below = settled(curve(10, 20, 10), 9);
+    let mut above = settled(curve(10, 20, 10), 20);
+    for _ in 0..1_000 {
+        assert_eq!(
+            below.on_arrival(9, 0, Instant::ZERO, &mut Fixed(None)),
+            Admit
+        );
+        assert_eq!(
+            above.on_arrival(20, 0, Instant::ZERO, &mut Fixed(None)),
+            DropForced
+        );
+    }
+}
+
+#[test]
+fn at_min_exactly_nothing_is_dropped() {
+    let mut red = settled(curve(10, 20, 10), 10);
+    for _ in 0..1_000 {
+        assert_eq!(
+            red.on_arrival(10, 0, Instant::ZERO, &mut Fixed(Some(0))),
+            Admit
+        );
+    }
+}
+
+/// At 15 packets between 10 and 20 with a denominator of 5, p_b is 1/10. The figure's count is 1
+/// for the packet after a drop, so gaps are uniform over 1 to 9.
+#[test]
+fn drops_are_spread_evenly() {
+    let mut red = settled(curve(10, 20, 5), 15);
+    let mut random = random(1);
+    let mut gaps = [0u32; 12];
+    let mut gap = 0;
+    let mut drops = 0u32;
+    while drops < 90_001 {
+        gap += 1;
+        if red.on_arrival(15, 0, Instant::ZERO, &mut random) == DropEarly {
+            if drops > 0 {
+                gaps[gap] += 1;
+            }
+            drops += 1;
+            gap = 0;
+        }
+    }
+    assert_eq!((gaps[0], gaps[10], gaps[11]), (0, 0, 0));
+    // 10,000 expected of each, standard deviation 94.
+    assert!(
+        gaps[1..=9].iter().all(|n| n.abs_diff(10_000) < 5 * 94),
+        "{gaps:?}"
+    );
+}
+
+#[test]
+fn the_first_gap_after_the_average_rises_goes_up_to_the_inverse_of_the_probability() {
+    let mut longest = 0;
+    for seed in 0..300 {
+        let mut red = settled(curve(10, 20, 5), 15);
+        let mut random = random(seed);
+        let mut gap = 1;
+        while red.on_arrival(15, 0, Instant::ZERO, &mut random) == Admit {
+            gap += 1;
+        }
+        longest = longest.max(gap);
+    }
+    assert_eq!(longest, 10, "the figure's count starts at 0 there");
+}
+
+#[test]
+fn early_drops_become_more_frequent_up_to_one_in_the_denominator() {
+    let dropped = |queue_packets| {
+        let mut red = settled(curve(10, 20, 10), queue_packets);
+        let mut random = random(2);
+        let arrivals =
+            (0..100_000).map(|_| red.on_arrival(queue_packets, 0, Instant::ZERO, &mut random));
+        arrivals.filter(|decision| *decision == DropEarly).count()
+    };
+    // Gaps are uniform from 1 to 1/p_b − 1: a share of 2·p_b is dropped.
+    for (queue_packets, share) in [(11, 0.02), (13, 0.06), (15, 0.1), (19, 0.18)] {
+        let expected = 100_000.0 * share;
+        let off = (f64::from(u32::try_from(dropped(queue_packets)).unwrap()) - expected).abs();
+        assert!(
+            off < 0.1 * expected,
+            "{queue_packets} packets: {off} off {expected}"
+        );
+    }
+}
+
+/// At 15 packets p_b is 1/10: the largest random number is still admitted up to a count of 8, and
+/// nothing is at 9.
+#[test]
+fn the_count_goes_on_at_min_and_starts_anew_below_it() {
+    const LAST: Fixed = Fixed(Some(u32::MAX));
+    let after = |between: u32| {
+        let mut red = settled(curve(10, 20, 5), 15);
+        for _ in 0..9 {
+            assert_eq!(red.on_arrival(15, 0, Instant::ZERO, &mut { LAST }), Admit);
+        }
+        red.average.value = u64::from(between) << super::FRACTION_BITS;
+        assert_eq!(
+            red.on_arrival(between, 0, Instant::ZERO, &mut { LAST }),
+            Admit
+        );
+        red.average.value = 15 << super::FRACTION_BITS;
+        red.on_arrival(15, 0, Instant::ZERO, &mut { LAST })
+    };
+    assert_eq!(after(10), DropEarly);
+    assert_eq!(after(9), Admit);
+}
+
+#[test]
+fn each_code_point_has_its_own_curve_and_count() {
+    let mut params = params(curve(2, 4, 1), 1);
+    params.curves[46] = curve(100, 200, 10);
+    params.curves[10] = curve(50, 60, 10);
+    let mut red = RedState::new(&params);
+    for _ in 0..80 {
+        let _ = red.on_arrival(55, 46, Instant::ZERO, &mut Fixed(None));
+    }
+    assert_eq!(
+        red.on_arrival(55, 0, Instant::ZERO, &mut Fixed(None)),
+        DropForced
+    );
+    assert_eq!(
+        red.on_arrival(55, 46, Instant::ZERO, &mut Fixed(None)),
+        Admit
+    );
+    assert_eq!(
+        red.on_arrival(55, 10, Instant::ZERO, &mut Fixed(Some(0))),
+        DropEarly
+    );
+    assert_eq!(
+        red.curves.iter().filter(|curve| curve.count > 0).count(),
+        2,
+        "0 and 10"
+    );
+    assert_eq!(
+        red.on_arrival(55, 64, Instant::ZERO, &mut Fixed(None)),
+        Admit,
+        "no such curve"
+    );
+}
+
+#[test]
+fn while_idle_the_average_decays_as_if_empty_samples_came() {
+    let mut red = settled(curve(90, 100, 1), 80);
+    red.on_empty(at(1_000));
+    // 2 packets' time and a half: two samples of weight 1/2.
+    let now = at(1_000) + Duration::from_micros(250);
+    assert_eq!(red.on_arrival(0, 0, now, &mut Fixed(None)), Admit);
+    assert_eq!(red.average_packets_milli(), 20_000);
+    // The half is not lost: another half makes the third.
+    let now = at(1_000) + Duration::from_micros(300);
+    assert_eq!(red.on_arrival(0, 0, now, &mut Fixed(None)), Admit);
+    assert_eq!(red.average_packets_milli(), 10_000);
+}
+
+#[test]
+fn a_long_idle_time_forgets_everything() {
+    let mut red = settled(curve(1, 2, 1), u32::MAX);
+    red.on_empty(Instant::ZERO);
+    assert_eq!(red.on_arrival(0, 0, Instant::MAX, &mut Fixed(None)), Admit);
+    assert_eq!(red.average_packets_milli(), 0);
+}
+
+#[test]
+fn extreme_parameters_neither_overflow_nor_divide_by_zero() {
+    let extreme = WredParams {
+        curves: vec![
+            curve(0, u32::MAX, u32::MAX),
+            curve(u32::MAX, u32::MAX, 0),
+            curve(3, 2, 0),
+        ],
+        exponential_weight: 0,
+        typical_transmission: Duration::ZERO,
+    };
+    for exponent in [0, 1, 16, 255] {
+        let mut red = RedState::new(&WredParams {
+            exponential_weight: exponent,
+            ..extreme.clone()
+        });
+        for dscp in [0, 1, 2, 255] {
+            for (queue_packets, nanos) in [(u32::MAX, 0), (0, u64::MAX), (u32::MAX, 5), (0, 3)] {
+                for word in [0, u32::MAX] {
+                    let _ = red.on_arrival(queue_packets, dscp, at(nanos), &mut Fixed(Some(word)));
+                    red.on_empty(at(nanos));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn resumes_with_the_average_of_before() {
+    let mut old = settled(curve(10, 20, 1), 40);
+    old.on_empty(at(0));
+    let mut new = RedState::new(&params(curve(30, 60, 1), 1));
+    new.resume_from(&old);
+    assert_eq!(new.average_packets_milli(), 40_000);
+    let _ = new.on_arrival(0, 0, Instant::ZERO + PACKET, &mut Fixed(None));
+    assert_eq!(
+        new.average_packets_milli(),
+        20_000,
+        "idle since the old one was"
+    );
+}
+
+#[test]
+fn the_same_seed_drops_the_same_packets() {
+    let decisions = |seed| {
+        let mut red = settled(curve(10, 20, 10), 15);
+        let mut random = random(seed);
+        (0..1_000)
+            .map(|_| red.on_arrival(15, 0, Instant::ZERO, &mut random))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(decisions(1), decisions(1));
+    assert_ne!(decisions(1), decisions(2));
+}
+
+/// Arrivals: ns since the last one, change of the queue, code point.
+fn arrivals() -> impl Strategy<Value = Vec<(u64, i8, u8)>> {
+    let gap = prop_oneof![0..10_000u64, 0..10_000_000u64];
+    prop::collection::vec((gap, -6..9i8, 0..2u8), 1..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn follows_the_paper_in_floating_point(
+        exponent in 1..=16u8,
+        curves in [(0..8u32, 0..40u32, 1..50u32), (0..8u32, 0..40u32, 1..50u32)],
+        arrivals in arrivals(),
+        seed in any::<u64>(),
+    ) {
+        let curves = curves.map(|(min, range, denominator)| curve(min, (min + range).max(1), denominator));
+        let mut params = params(curves[0], exponent);
+        params.curves[1] = curves[1];
+        let mut red = RedState::new(&params);
+        let mut reference = ReferenceRed::new(exponent, PACKET);
+        let mut random = random(seed);
+        let (mut now, mut queue_packets) = (Instant::ZERO, 0u32);
+        for (gap, change, dscp) in arrivals {
+            now += Duration::from_nanos(gap);
+            let left = queue_packets.saturating_add_signed(i32::from(change));
+            if left == 0 && queue_packets > 0 {
+                red.on_empty(now);
+                reference.on_empty(now);
+            }
+            queue_packets = left;
+            let mut same = random.clone();
+            let decision = red.on_arrival(queue_packets, dscp, now, &mut random);
+            let curve = curves[usize::from(dscp)];
+            reference.check_arrival(queue_packets, usize::from(dscp), curve, now, same.next_u32(), decision)?;
+            let average = reference.average_packets();
+            let milli = f64::from(u32::try_from(red.average_packets_milli()).unwrap());
+            prop_assert!((milli / 1_000.0 - average).abs() < 0.001 + 1e-6, "{} beside {}", milli, average);
+            queue_packets += u32::from(decision == Admit);
+        }
+    }
+
+    /// Packets that find the queue empty and are dropped do not make the average decay faster.
+    #[test]
+    fn idle_time_decays_alike_in_one_piece_or_many(
+        exponent in 1..=16u8,
+        gaps in prop::collection::vec(0..5_000_000u64, 1..40),
+    ) {
+        let full = |_| {
+            let mut red = RedState::new(&params(curve(1, 1, 1), exponent));
+            red.average.value = 1_000 << super::FRACTION_BITS;
+            red.on_empty(Instant::ZERO);
+            red
+        };
+        let [mut once, mut often] = [0, 1].map(full);
+        let mut now = Instant::ZERO;
+        for &gap in &gaps {
+            now += Duration::from_nanos(gap);
+            let _ = often.on_arrival(0, 0, now, &mut Fixed(None));
+        }
+        let _ = once.on_arrival(0, 0, now, &mut Fixed(None));
+        prop_assert!(once.average.value.abs_diff(often.average.value) <= 2_000);
+        prop_assert_eq!(once.average.idle_since, often.average.idle_since);
+    }
+}
