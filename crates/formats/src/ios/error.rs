@@ -1,0 +1,126 @@
+//! What is wrong with a text, and where.
+
+use super::lexer::Span;
+use std::fmt;
+
+/// Most errors reported for one text: later ones are rarely news.
+pub const ERRORS_MAX: usize = 20;
+
+/// One thing wrong with an IOS configuration, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IosError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1; one past the end of the line where something is missing.
+    pub column: usize,
+    /// Characters concerned; 1 where something is missing.
+    pub length: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What should have been there.
+    pub expected: Option<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl IosError {
+    pub(super) fn at(span: Span, message: impl Into<String>) -> Self {
+        Self {
+            line: span.line,
+            column: span.column,
+            length: span.length,
+            message: message.into(),
+            expected: None,
+            help: None,
+        }
+    }
+
+    pub(super) fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(super) fn maybe_help(mut self, help: Option<String>) -> Self {
+        self.help = help;
+        self
+    }
+}
+
+impl fmt::Display for IosError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)?;
+        if let Some(expected) = &self.expected {
+            write!(f, ": expected {expected}")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "; {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for IosError {}
+
+/// A word of the text as messages show it: control characters escaped, long ones cut.
+pub(super) fn quoted(text: &str) -> String {
+    const SHOWN_CHARS: usize = 40;
+    let mut shown: String = text
+        .chars()
+        .take(SHOWN_CHARS)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(SHOWN_CHARS).is_some() {
+        shown.push('…');
+    }
+    format!("`{shown}`")
+}
+
+/// "`a`, `b` or `c`".
+pub(super) fn one_of(options: &[&str]) -> String {
+    let quoted: Vec<String> = options.iter().map(|option| format!("`{option}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        Some((last, _)) => last.clone(),
+        None => "nothing".into(),
+    }
+}
+
+/// The option that was probably meant by `word`.
+pub(super) fn closest<'o>(word: &str, options: impl Iterator<Item = &'o str>) -> Option<&'o str> {
+    const COMPARED_BYTES_MAX: usize = 40;
+    if word.len() > COMPARED_BYTES_MAX {
+        return None;
+    }
+    let word = word.to_ascii_lowercase();
+    let distance_max = (word.chars().count() / 3).max(1);
+    options
+        .map(|option| {
+            (
+                strsim::damerau_levenshtein(&word, &option.to_ascii_lowercase()),
+                option,
+            )
+        })
+        .filter(|&(distance, _)| distance <= distance_max)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, option)| option)
+}
+
+/// "did you mean …?", or that abbreviations are not read.
+pub(super) fn suggestion<'o>(
+    word: &str,
+    options: impl Iterator<Item = &'o str> + Clone,
+) -> Option<String> {
+    let lower = word.to_ascii_lowercase();
+    let mut longer = options.clone().filter(|option| option.starts_with(&lower));
+    if let (Some(full), None) = (longer.next(), longer.next())
+        && lower.len() >= 2
+    {
+        return Some(format!("abbreviations are not read: write `{full}`"));
+    }
+    closest(word, options).map(|option| format!("did you mean `{option}`?"))
+}

@@ -1,0 +1,255 @@
+//! References between definitions: they must exist, must not form a loop, and what they expand to
+//! must stay of reasonable size.
+
+use super::class_map::{ClassMapText, MatchLine};
+use super::config::IosConfig;
+use super::error::{IosError, closest, quoted};
+use super::lexer::{Span, Word};
+use super::policy_map::PolicyMapText;
+use super::shares;
+use std::collections::BTreeMap;
+
+/// A name that stands for a definition elsewhere in the text.
+#[derive(Debug, Clone)]
+pub(super) struct Reference {
+    pub name: String,
+    pub span: Span,
+    /// Which definition, once it is known.
+    pub index: Option<usize>,
+}
+
+impl Reference {
+    pub fn new(word: Word<'_>) -> Self {
+        Self {
+            name: word.text.to_owned(),
+            span: word.span,
+            index: None,
+        }
+    }
+}
+
+/// The definitions of one kind by name.
+#[derive(Debug)]
+pub(super) struct Definitions {
+    kind: &'static str,
+    /// Index among its kind, and line.
+    by_name: BTreeMap<String, (usize, usize)>,
+}
+
+impl Definitions {
+    pub const fn new(kind: &'static str) -> Self {
+        Self {
+            kind,
+            by_name: BTreeMap::new(),
+        }
+    }
+
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).map(|&(index, _)| index)
+    }
+
+    /// Enter a name, once.
+    pub fn define(&mut self, name: &str, span: Span, index: usize) -> Result<(), IosError> {
+        if let Some((_, line)) = self.by_name.get(name) {
+            let message = format!("{} {} is defined twice", self.kind, quoted(name));
+            return Err(IosError::at(span, message)
+                .expected("another name")
+                .help(format!("the first is on line {line}")));
+        }
+        self.by_name.insert(name.to_owned(), (index, span.line));
+        Ok(())
+    }
+
+    fn resolve(&self, reference: &mut Reference, report: &mut impl FnMut(IosError)) {
+        reference.index = self.index(&reference.name);
+        if reference.index.is_none() {
+            report(self.undefined(&reference.name, reference.span));
+        }
+    }
+
+    fn undefined(&self, name: &str, span: Span) -> IosError {
+        let help = closest(name, self.by_name.keys().map(String::as_str))
+            .map(|known| format!("did you mean {}?", quoted(known)));
+        IosError::at(
+            span,
+            format!("{} {} is not defined", self.kind, quoted(name)),
+        )
+        .expected("the name of one that is in this text")
+        .maybe_help(help)
+    }
+}
+
+/// Where each name is defined.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub class_maps: Definitions,
+    pub access_lists: Definitions,
+    pub policy_maps: Definitions,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            class_maps: Definitions::new("class map"),
+            access_lists: Definitions::new("access list"),
+            policy_maps: Definitions::new("policy map"),
+        }
+    }
+}
+
+/// Policy maps that may stand one below the other (IOS: three; the model: five).
+pub(super) const DEPTH_MAX: usize = 5;
+/// Most classes in a policy with all its children.
+const CLASSES_MAX: u64 = 4_096;
+/// Most conditions in a policy with all its children, entries of access lists counted wherever
+/// they are used.
+const CONDITIONS_MAX: u64 = 65_536;
+
+/// Resolve every reference of `config`, set the weights of classes, and report what is wrong.
+pub(super) fn link(config: &mut IosConfig, names: &Names, report: &mut impl FnMut(IosError)) {
+    for list in &mut config.access_lists {
+        if list.entries.is_empty() {
+            let message = format!("access list {} has no entries", quoted(&list.name));
+            report(IosError::at(list.span, message).expected("`permit` or `deny` lines"));
+        }
+        if let Err(error) = list.sort() {
+            report(error);
+        }
+    }
+    for map in &mut config.class_maps {
+        for line in &mut map.matches {
+            if let MatchLine::AccessGroup { list, .. } = line {
+                names.access_lists.resolve(list, report);
+            }
+        }
+    }
+    for policy in &mut config.policy_maps {
+        for class in &mut policy.classes {
+            if !class.is_default() {
+                class.map = names.class_maps.index(&class.spec.name);
+                if class.map.is_none() {
+                    report(names.class_maps.undefined(&class.spec.name, class.span));
+                }
+            }
+            if let Some(child) = &mut class.child {
+                names.policy_maps.resolve(child, report);
+            }
+        }
+        if let Err(error) = shares::assign_weights(policy) {
+            report(error);
+        }
+    }
+}
+
+/// Size of a policy with all its children.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    levels: usize,
+    classes: u64,
+    conditions: u64,
+}
+
+/// Refuse loops, deep nesting, and policies that expand to too much. References are resolved.
+pub(super) fn check_expansion(config: &IosConfig) -> Result<(), IosError> {
+    let mut sizes = vec![None; config.policy_maps.len()];
+    for index in 0..config.policy_maps.len() {
+        size_of(config, index, &mut Vec::new(), &mut sizes)?;
+    }
+    Ok(())
+}
+
+/// `path` holds the policy maps above this one; sizes known already are not computed again.
+fn size_of(
+    config: &IosConfig,
+    index: usize,
+    path: &mut Vec<usize>,
+    sizes: &mut [Option<Size>],
+) -> Result<Size, IosError> {
+    if let Some(&Some(size)) = sizes.get(index) {
+        return Ok(size);
+    }
+    let Some(policy) = config.policy_maps.get(index) else {
+        return Ok(Size::default());
+    };
+    path.push(index);
+    let mut size = Size {
+        levels: 1,
+        ..Size::default()
+    };
+    for class in &policy.classes {
+        size.classes += 1;
+        let map = class.map.and_then(|map| config.class_maps.get(map));
+        size.conditions = size
+            .conditions
+            .saturating_add(map.map_or(0, |m| conditions(config, m)));
+        let Some(reference) = &class.child else {
+            continue;
+        };
+        let Some(child) = reference.index else {
+            continue;
+        };
+        if path.contains(&child) {
+            let message = format!("policy map {} contains itself", quoted(&reference.name));
+            return Err(IosError::at(reference.span, message)
+                .expected("a policy map that does not lead back here"));
+        }
+        if path.len() >= DEPTH_MAX {
+            return Err(too_deep(reference));
+        }
+        let child = size_of(config, child, path, sizes)?;
+        size.levels = size.levels.max(child.levels + 1);
+        size.classes = size.classes.saturating_add(child.classes);
+        size.conditions = size.conditions.saturating_add(child.conditions);
+        if size.levels > DEPTH_MAX {
+            return Err(too_deep(reference));
+        }
+    }
+    path.pop();
+    check_size(policy, size)?;
+    if let Some(slot) = sizes.get_mut(index) {
+        *slot = Some(size);
+    }
+    Ok(size)
+}
+
+fn too_deep(reference: &Reference) -> IosError {
+    let message = format!("policy map {} nests too deep", quoted(&reference.name));
+    IosError::at(reference.span, message).expected(format!("at most {DEPTH_MAX} levels"))
+}
+
+fn check_size(policy: &PolicyMapText, size: Size) -> Result<(), IosError> {
+    let checks = [
+        ("classes", size.classes, CLASSES_MAX),
+        ("conditions", size.conditions, CONDITIONS_MAX),
+    ];
+    match checks.iter().find(|(_, count, most)| count > most) {
+        None => Ok(()),
+        Some((what, count, most)) => {
+            let message = format!(
+                "policy map {} comes to {count} {what}",
+                quoted(&policy.name)
+            );
+            Err(IosError::at(policy.span, message)
+                .expected(format!("at most {most}, those of its children included")))
+        }
+    }
+}
+
+fn conditions(config: &IosConfig, map: &ClassMapText) -> u64 {
+    let of_list = |index: usize| {
+        config
+            .access_lists
+            .get(index)
+            .map_or(0, |l| l.entries.len())
+    };
+    let counts = map.matches.iter().map(|line| match line {
+        MatchLine::AccessGroup { list, .. } => 1 + list.index.map_or(0, of_list),
+        MatchLine::Condition(slicewise_model::Condition::AccessList(list)) => {
+            1 + list.entries.len()
+        }
+        MatchLine::Condition(_) => 1,
+    });
+    counts.fold(0, |sum: u64, count| {
+        sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX))
+    })
+}

@@ -1,0 +1,33 @@
+//! Cisco IOS policy-map text (the modular QoS command line) in and out.
+//!
+//! [`parse`] reads class maps, access lists and policy maps; [`IosConfig::policy`] turns a policy
+//! map, with everything it refers to, into a [`PolicySpec`](slicewise_model::PolicySpec).
+//! [`write`] goes the other way, in one canonical form, so that for everything that can be read
+//! `parse(write(policy))` is `policy` again.
+//!
+//! What is left to default in the text stays `None` in the specification;
+//! [`PolicySpec::resolve`](slicewise_model::PolicySpec::resolve) fills in the defaults of IOS.
+//! Keywords are read in either case but never abbreviated. `docs/formats/ios.md` lists the
+//! commands, their meaning, and what is refused.
+
+mod access_list;
+mod class_map;
+mod code_point;
+mod config;
+mod error;
+mod lexer;
+mod link;
+mod number;
+mod parser;
+mod police;
+mod policy_map;
+mod port_name;
+mod queueing;
+mod shares;
+mod words;
+mod write;
+
+pub use config::{IosConfig, PolicyChoiceError};
+pub use error::{ERRORS_MAX, IosError};
+pub use parser::{TEXT_BYTES_MAX, parse};
+pub use write::{IosExportError, write};

@@ -1,0 +1,105 @@
+//! Rates and percentages as IOS writes them.
+
+use super::error::{IosError, quoted};
+use super::words::Words;
+use slicewise_model::RateSpec;
+use slicewise_units::{BitRate, ByteCount};
+
+const RATE_EXPECTED: &str = "a rate in bit/s such as `17500000` or `17.5m`";
+/// Largest burst and queue: as large as units can tell.
+pub(super) const BYTES_MAX: u64 = ByteCount::MAX.bytes();
+
+/// A rate in bit/s: a whole number, or a decimal one with the suffix `k`, `m` or `g`.
+pub(super) fn rate(words: &mut Words<'_, '_>) -> Result<BitRate, IosError> {
+    let word = words.require(RATE_EXPECTED)?;
+    bits_per_second(word.text).map(BitRate::new).ok_or_else(|| {
+        IosError::at(word.span, format!("{} is not a rate", quoted(word.text)))
+            .expected(RATE_EXPECTED)
+    })
+}
+
+/// A rate, or `percent` and a share.
+pub(super) fn rate_or_percent(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+    match words.take_if("percent") {
+        Some(_) => percent(words),
+        None => rate(words).map(RateSpec::Absolute),
+    }
+}
+
+/// What follows `percent`.
+pub(super) fn percent(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+    let percent = words.small::<u32>("a whole percentage", 1..=100)?;
+    Ok(RateSpec::PercentMilli(percent * 1_000))
+}
+
+/// A rate in kbit/s, the unit of `bandwidth` and `priority`.
+pub(super) fn kilobits(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+    let largest = BitRate::MAX.bits_per_second() / 1_000;
+    let kilobits = words.number("a rate in kbit/s", 1..=largest)?;
+    Ok(RateSpec::Absolute(BitRate::new(kilobits * 1_000)))
+}
+
+fn bits_per_second(text: &str) -> Option<u64> {
+    let (number, places) = match text.as_bytes().last()?.to_ascii_lowercase() {
+        b'k' => (&text[..text.len() - 1], 3),
+        b'm' => (&text[..text.len() - 1], 6),
+        b'g' => (&text[..text.len() - 1], 9),
+        _ => (text, 0),
+    };
+    let (whole, fraction) = match number.split_once('.') {
+        Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
+        Some(_) => return None,
+        None => (number, ""),
+    };
+    if whole.is_empty() || fraction.len() > places {
+        return None;
+    }
+    // The fraction, padded to the places of the suffix, continues the whole digits.
+    let zeros = std::iter::repeat_n(b'0', places - fraction.len());
+    let bits = whole
+        .bytes()
+        .chain(fraction.bytes())
+        .chain(zeros)
+        .try_fold(0u64, |sum, b| {
+            let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
+            sum.checked_mul(10)?.checked_add(digit)
+        })?;
+    (1..=BitRate::MAX.bits_per_second())
+        .contains(&bits)
+        .then_some(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bits_per_second;
+
+    #[test]
+    fn reads_suffixes_exactly() {
+        assert_eq!(bits_per_second("17500000"), Some(17_500_000));
+        assert_eq!(bits_per_second("17.5m"), Some(17_500_000));
+        assert_eq!(bits_per_second("8K"), Some(8_000));
+        assert_eq!(bits_per_second("1.000000001g"), Some(1_000_000_001));
+        assert_eq!(bits_per_second("100000g"), Some(100_000_000_000_000));
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_whole_number_of_bits() {
+        for text in [
+            "",
+            "k",
+            ".5k",
+            "5.",
+            "1.2345k",
+            "0",
+            "-8k",
+            "1e6",
+            "17_500",
+            "100001g",
+            "99999999999999999999",
+            "1.5",
+            "８",
+        ] {
+            assert_eq!(bits_per_second(text), None, "{text}");
+        }
+    }
+}

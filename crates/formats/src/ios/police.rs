@@ -1,0 +1,230 @@
+//! `police` and its actions.
+
+use super::code_point;
+use super::error::{IosError, quoted, suggestion};
+use super::number::{self, BYTES_MAX};
+use super::policy_map::ClassText;
+use super::words::Words;
+use slicewise_model::{Action, BurstSpec, ColourMode, PolicerSpec, RateSpec};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+
+/// The lines that may follow `police`.
+pub(super) const ACTIONS: [&str; 3] = ["conform-action", "exceed-action", "violate-action"];
+/// Longest burst of a rate in percent (IOS: 2 s).
+pub(super) const BURST_MILLIS_MAX: u64 = 2_000;
+/// Largest QoS group (IOS).
+pub(super) const QOS_GROUP_MAX: u8 = 99;
+
+const RATE_EXPECTED: &str = "a rate in bit/s, `cir`, `rate` or `percent`";
+const OPTIONS_EXPECTED: &str = "`bc`, `pir`, `be`, `conform-action`, `exceed-action`, \
+                                `violate-action` or the end of the line";
+
+/// What follows `police`, up to and with the actions on the same line.
+pub(super) fn police(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+    let span = words.last_span();
+    // Action lines that follow belong to this policer, even if something is wrong with it.
+    let previous = class.spec.police.replace(empty_policer());
+    if previous.is_some() {
+        return class.once("police", span);
+    }
+    class.once("police", span)?;
+    let mut policer = empty_policer();
+    policer.cir = committed_rate(words)?;
+    parameters(words, &mut policer)?;
+    actions(words, &mut policer)?;
+    class.spec.police = Some(policer);
+    Ok(())
+}
+
+/// A line of actions under `police`.
+pub(super) fn action_line(
+    words: &mut Words<'_, '_>,
+    class: &mut ClassText,
+) -> Result<(), IosError> {
+    match &mut class.spec.police {
+        Some(policer) => actions(words, policer),
+        None => Err(words.missing("`police` first")),
+    }
+}
+
+fn empty_policer() -> PolicerSpec {
+    PolicerSpec {
+        cir: RateSpec::Absolute(BitRate::ZERO),
+        cbs: None,
+        ebs: None,
+        pir: None,
+        pbs: None,
+        eir: None,
+        accounting: Accounting::L2,
+        mode: ColourMode::Blind,
+        conform: None,
+        exceed: None,
+        violate: None,
+    }
+}
+
+/// `RATE`, `cir RATE`, `cir percent P`, `percent P`, `rate RATE [bps]` or `rate percent P`.
+fn committed_rate(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+    if words.take_if("rate").is_some() {
+        return rate_with_unit(words);
+    }
+    if words.take_if("cir").is_none() && words.peek_number().is_none() {
+        if words.take_if("percent").is_some() {
+            return number::percent(words);
+        }
+        return Err(words.missing(RATE_EXPECTED));
+    }
+    number::rate_or_percent(words)
+}
+
+/// A rate with the unit that the `rate` form takes.
+fn rate_with_unit(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+    let rate = number::rate_or_percent(words)?;
+    if let Some(word) = words.peek().filter(|word| word.is("pps")) {
+        return Err(
+            IosError::at(word.span, "rates in packets/s are not supported")
+                .expected("a rate in bit/s"),
+        );
+    }
+    words.take_if("bps");
+    Ok(rate)
+}
+
+/// Bursts and the peak rate, in any order, each once; bare numbers are Bc and then Be.
+fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), IosError> {
+    let percent = matches!(policer.cir, RateSpec::PercentMilli(_));
+    let mut excess = None;
+    let mut keyword_seen = false;
+    loop {
+        let span = words.span();
+        let slot = if words.peek_number().is_some() && !keyword_seen {
+            if policer.cbs.is_none() {
+                &mut policer.cbs
+            } else {
+                &mut excess
+            }
+        } else if words.take_if("bc").is_some() || words.take_if("burst").is_some() {
+            &mut policer.cbs
+        } else if words.take_if("be").is_some() || words.take_if("peak-burst").is_some() {
+            &mut excess
+        } else if words.take_if("pir").is_some() || words.take_if("peak-rate").is_some() {
+            if policer.pir.is_some() {
+                return Err(
+                    IosError::at(span, "the peak rate is there twice").expected(OPTIONS_EXPECTED)
+                );
+            }
+            policer.pir = Some(peak_rate(words, percent)?);
+            keyword_seen = true;
+            continue;
+        } else {
+            break;
+        };
+        keyword_seen |= span != words.span();
+        if slot.is_some() {
+            return Err(IosError::at(span, "this burst is there twice").expected(OPTIONS_EXPECTED));
+        }
+        *slot = Some(burst(words, percent)?);
+    }
+    match policer.pir {
+        Some(_) => policer.pbs = excess,
+        None => policer.ebs = excess,
+    }
+    Ok(())
+}
+
+fn peak_rate(words: &mut Words<'_, '_>, percent: bool) -> Result<RateSpec, IosError> {
+    let expected = if percent {
+        "`percent`, as the committed rate is"
+    } else {
+        "a rate in bit/s, as the committed rate is"
+    };
+    if words
+        .peek()
+        .is_none_or(|word| word.is("percent") != percent)
+    {
+        return Err(words.missing(expected));
+    }
+    rate_with_unit(words)
+}
+
+/// A burst: bytes, or milliseconds where the rate is a percentage, as in IOS.
+fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, IosError> {
+    let (burst, unit, other) = if percent {
+        let millis = words.number("a burst in milliseconds", 1..=BURST_MILLIS_MAX)?;
+        (Duration::from_millis(millis).into(), "ms", ["bytes", "us"])
+    } else {
+        let bytes = words.number("a burst in bytes", 1..=BYTES_MAX)?;
+        (ByteCount::new(bytes).into(), "bytes", ["ms", "us"])
+    };
+    if words.take_if(unit).is_none()
+        && let Some(word) = words
+            .peek()
+            .filter(|word| other.iter().any(|unit| word.is(unit)))
+    {
+        let message = format!(
+            "a burst in {} does not go with this rate",
+            quoted(word.text)
+        );
+        return Err(IosError::at(word.span, message)
+            .expected(format!("`{unit}`"))
+            .help("IOS counts the burst of a percentage in ms, that of a rate in bytes"));
+    }
+    Ok(burst)
+}
+
+/// The rest of a line: an action for each outcome named.
+fn actions(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), IosError> {
+    while let Some(word) = words.peek() {
+        let slot = if word.is("conform-action") {
+            &mut policer.conform
+        } else if word.is("exceed-action") {
+            &mut policer.exceed
+        } else if word.is("violate-action") {
+            &mut policer.violate
+        } else if word.is("conform-color") || word.is("exceed-color") {
+            return Err(
+                IosError::at(word.span, "colour-aware policing by class is not supported")
+                    .expected(OPTIONS_EXPECTED),
+            );
+        } else {
+            let help = suggestion(word.text, ACTIONS.into_iter());
+            return Err(words.missing(OPTIONS_EXPECTED).maybe_help(help));
+        };
+        if slot.is_some() {
+            let message = format!("{} is there twice", quoted(word.text));
+            return Err(IosError::at(word.span, message)
+                .expected("one action for each outcome")
+                .help("several markings for one packet are not supported"));
+        }
+        words.take();
+        *slot = Some(action(words)?);
+    }
+    Ok(())
+}
+
+fn action(words: &mut Words<'_, '_>) -> Result<Action, IosError> {
+    #[derive(Clone, Copy)]
+    enum Verb {
+        Transmit,
+        Drop,
+        Dscp,
+        Precedence,
+        QosGroup,
+    }
+    let verbs = [
+        ("transmit", Verb::Transmit),
+        ("drop", Verb::Drop),
+        ("set-dscp-transmit", Verb::Dscp),
+        ("set-prec-transmit", Verb::Precedence),
+        ("set-qos-transmit", Verb::QosGroup),
+    ];
+    Ok(match words.choose(&verbs)? {
+        Verb::Transmit => Action::Transmit,
+        Verb::Drop => Action::Drop,
+        Verb::Dscp => Action::SetDscp(code_point::dscp(words)?),
+        Verb::Precedence => {
+            Action::SetDscp(code_point::class_selector(code_point::precedence(words)?))
+        }
+        Verb::QosGroup => Action::SetQosGroup(words.small("a QoS group", 0..=QOS_GROUP_MAX)?),
+    })
+}

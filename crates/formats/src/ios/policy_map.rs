@@ -1,0 +1,164 @@
+//! `policy-map`, `class`, and the commands of a class.
+
+use super::error::{IosError, quoted};
+use super::lexer::Span;
+use super::link::Reference;
+use super::shares::Share;
+use super::words::Words;
+use super::{police, queueing};
+use slicewise_model::{CLASS_DEFAULT, ClassSpec};
+
+/// A policy map as read.
+#[derive(Debug, Clone)]
+pub(super) struct PolicyMapText {
+    pub name: String,
+    pub span: Span,
+    pub classes: Vec<ClassText>,
+}
+
+/// One class of a policy map as read.
+#[derive(Debug, Clone)]
+pub(super) struct ClassText {
+    /// Everything but `matches` and `child`; `weight` is set by [`super::shares`].
+    pub spec: ClassSpec,
+    pub span: Span,
+    /// Which class map, once it is known; none for class-default.
+    pub map: Option<usize>,
+    pub child: Option<Reference>,
+    /// `bandwidth remaining`.
+    pub share: Option<(Share, Span)>,
+    /// Commands given, with their lines.
+    given: Vec<(&'static str, usize)>,
+}
+
+impl PolicyMapText {
+    pub fn new(span: Span) -> Self {
+        Self {
+            name: String::new(),
+            span,
+            classes: Vec::new(),
+        }
+    }
+}
+
+impl ClassText {
+    pub fn new(name: &str, span: Span) -> Self {
+        Self {
+            spec: ClassSpec {
+                name: name.to_owned(),
+                ..ClassSpec::class_default()
+            },
+            span,
+            map: None,
+            child: None,
+            share: None,
+            given: Vec::new(),
+        }
+    }
+
+    pub fn is_default(&self) -> bool {
+        self.spec.name == CLASS_DEFAULT
+    }
+
+    /// Refuse a command that was given before: IOS would let the later one win.
+    pub fn once(&mut self, command: &'static str, span: Span) -> Result<(), IosError> {
+        if let Some((_, line)) = self.given.iter().find(|(given, _)| *given == command) {
+            let message = format!(
+                "`{command}` is there twice in class {}",
+                quoted(&self.spec.name)
+            );
+            return Err(IosError::at(span, message)
+                .expected("each setting once")
+                .help(format!("the first is on line {line}")));
+        }
+        self.given.push((command, span.line));
+        Ok(())
+    }
+}
+
+/// What follows `policy-map`.
+pub(super) fn header(words: &mut Words<'_, '_>, map: &mut PolicyMapText) -> Result<(), IosError> {
+    const EXPECTED: &str = "the name of the policy map";
+    if let Some(word) = words.take_if("type") {
+        return Err(
+            IosError::at(word.span, "policy maps of a `type` are not read").expected(EXPECTED),
+        );
+    }
+    let name = words.name(EXPECTED)?;
+    map.name = name.text.to_owned();
+    map.span = name.span;
+    words.end()
+}
+
+/// What follows `class`.
+pub(super) fn class(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+    const EXPECTED: &str = "the name of a class map, or `class-default`";
+    if let Some(word) = words.take_if("type") {
+        return Err(IosError::at(word.span, "classes of a `type` are not read").expected(EXPECTED));
+    }
+    let name = words.name(EXPECTED)?;
+    class.spec.name = name.text.to_owned();
+    class.span = name.span;
+    words.end()
+}
+
+/// The commands of a class, for messages and dispatch.
+pub(super) const CLASS_COMMANDS: [&str; 8] = [
+    "bandwidth",
+    "police",
+    "priority",
+    "queue-limit",
+    "random-detect",
+    "service-policy",
+    "set",
+    "shape",
+];
+
+/// Commands of a class that IOS has and this crate does not read, and why.
+pub(super) const REFUSED_CLASS_COMMANDS: [(&str, &str); 8] = [
+    ("account", "statistics are kept anyway"),
+    ("compression", "headers are not compressed"),
+    ("drop", "write `police` with both actions `drop`"),
+    ("estimate", "statistics are kept anyway"),
+    (
+        "fair-queue",
+        "a class has one queue: flows within it are not kept apart",
+    ),
+    ("log", "packets are not logged"),
+    ("netflow-sampler", "packets are not sampled"),
+    ("trust", "markings are always trusted"),
+];
+
+/// One command of a class; `command` is the first word, taken already.
+pub(super) fn class_command(
+    command: &str,
+    words: &mut Words<'_, '_>,
+    class: &mut ClassText,
+) -> Result<(), IosError> {
+    match command {
+        "bandwidth" => queueing::bandwidth(words, class),
+        "police" => police::police(words, class),
+        "priority" => queueing::priority(words, class),
+        "queue-limit" => queueing::queue_limit(words, class),
+        "random-detect" => queueing::random_detect(words, class),
+        "set" => queueing::set(words, class),
+        "shape" => queueing::shape(words, class),
+        _ => service_policy(words, class),
+    }
+}
+
+/// What follows `service-policy` in a class.
+fn service_policy(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+    let span = words.last_span();
+    let name = words.name("the name of the policy map that divides this class")?;
+    if words.peek().is_some() && (name.is("input") || name.is("output")) {
+        return Err(
+            IosError::at(name.span, "a direction stands only under an interface")
+                .expected("the name of the policy map that divides this class"),
+        );
+    }
+    words.end()?;
+    class.once("service-policy", span)?;
+    class.child = Some(Reference::new(name));
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! The commands of a class other than `police`: shaping, sharing, queueing and marking.
+
+use super::code_point;
+use super::error::{IosError, quoted};
+use super::number::{self, BYTES_MAX};
+use super::policy_map::ClassText;
+use super::shares::Share;
+use super::words::Words;
+use slicewise_model::{PrioritySpec, QueueLimitSpec, RedCurve, ShaperSpec, WredKey, WredSpec};
+use slicewise_units::{Accounting, ByteCount, Duration};
+
+/// Priority levels that exist on some IOS device; how many a given one has, its model says.
+pub(super) const PRIORITY_LEVEL_MAX: u8 = 7;
+/// Largest `bandwidth remaining ratio` of IOS XE.
+pub(super) const RATIO_MAX: u32 = 1_000;
+/// Longest queue limit in time: one hour, far above the seconds that IOS allows.
+pub(super) const QUEUE_LIMIT_MAX: Duration = Duration::from_secs(3_600);
+/// Largest exponent of the WRED average's weight (IOS).
+pub(super) const WRED_EXPONENT_MAX: u8 = 16;
+/// Largest mark probability denominator (IOS).
+pub(super) const MARK_DENOMINATOR_MAX: u32 = 65_536;
+/// The mark probability denominator that IOS takes where none is written.
+const MARK_DENOMINATOR: u32 = 10;
+
+/// `shape {average | peak} {RATE | percent P} [BC [BE]]`, bursts in bits.
+pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+    let span = words.last_span();
+    if let Some(word) = words.peek_number() {
+        return Err(IosError::at(word.span, "the kind of shaping is missing")
+            .expected("`average` or `peak`")
+            .help(format!("write `shape average {}`", word.text)));
+    }
+    let peak = words.choose(&[("average", false), ("peak", true)])?;
+    let percent = words.take_if("percent").is_some();
+    let rate = if percent {
+        number::percent(words)?
+    } else {
+        number::rate_or_percent(words)?
+    };
+    if percent && let Some(word) = words.peek_number() {
+        return Err(IosError::at(word.span, "bursts of a percentage are not supported here")
+            .expected("the end of the line")
+            .help("a burst in milliseconds has no size until the rate is known: leave it to default, or write the rate in bit/s"));
+    }
+    let mut burst = |what| {
+        words
+            .peek_number()
+            .map(|_| words.number(what, 1..=BYTES_MAX))
+            .transpose()
+    };
+    let committed_burst_bits = burst("the committed burst Bc in bits")?;
+    let excess_burst_bits = match committed_burst_bits {
+        // Zero is allowed here: it turns excess off.
+        Some(_) => words
+            .peek_number()
+            .map(|_| words.number("the excess burst Be in bits", 0..=BYTES_MAX))
+            .transpose()?,
+        None => None,
+    };
+    words.end()?;
+    class.once("shape", span)?;
+    class.spec.shape = Some(ShaperSpec {
+        rate,
+        committed_burst_bits,
+        excess_burst_bits,
+        peak,
+        accounting: Accounting::L2,
+    });
+    Ok(())
+}
+
+/// `bandwidth {KBPS | percent P | remaining {percent P | ratio N}}`.
+pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+    let span = words.last_span();
+    if words.take_if("remaining").is_some() {
+        let share = if words.choose(&[("percent", true), ("ratio", false)])? {
+            Share::Percent(words.small("a whole percentage", 1..=100)?)
+        } else {
+            Share::Ratio(words.small("a ratio", 1..=RATIO_MAX)?)
+        };
+        words.end()?;
+        class.once("bandwidth remaining", span)?;
+        class.share = Some((share, span));
+        return Ok(());
+    }
+    let minimum = if words.take_if("percent").is_some() {
+        number::percent(words)?
+    } else if words.peek_number().is_some() {
+        number::kilobits(words)?
+    } else {
+        return Err(words.missing("a rate in kbit/s, `percent` or `remaining`"));
+    };
+    words.end()?;
+    class.once("bandwidth", span)?;
+    class.spec.minimum = Some(minimum);
+    Ok(())
+}
+
+/// `priority [level N] [{KBPS | percent P} [BURST]]`, burst in bytes.
+pub(super) fn priority(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+    let span = words.last_span();
+    let level = match words.take_if("level") {
+        Some(_) => words.small("a priority level", 1..=PRIORITY_LEVEL_MAX)?,
+        None => 1,
+    };
+    let rate = if words.take_if("percent").is_some() {
+        Some(number::percent(words)?)
+    } else if words.peek().is_some() {
+        if words.peek_number().is_none() {
+            return Err(
+                words.missing("a rate in kbit/s, `percent`, `level` or the end of the line")
+            );
+        }
+        Some(number::kilobits(words)?)
+    } else {
+        None
+    };
+    let burst = match rate.and_then(|_| words.peek_number()) {
+        Some(_) => Some(ByteCount::new(
+            words.number("a burst in bytes", 1..=BYTES_MAX)?,
+        )),
+        None => None,
+    };
+    words.end()?;
+    class.once("priority", span)?;
+    class.spec.priority = Some(PrioritySpec {
+        level,
+        rate,
+        burst,
+        accounting: Accounting::L2,
+    });
+    Ok(())
+}
+
+/// `queue-limit N [packets | bytes | ms | us]`.
+pub(super) fn queue_limit(
+    words: &mut Words<'_, '_>,
+    class: &mut ClassText,
+) -> Result<(), IosError> {
+    let span = words.last_span();
+    let limit = words.number("a queue limit", 1..=BYTES_MAX)?;
+    let value = words.last_span();
+    #[derive(Clone, Copy)]
+    enum Unit {
+        Packets,
+        Bytes,
+        /// So many nanoseconds each.
+        Time(u64),
+    }
+    let units = [
+        ("packets", Unit::Packets),
+        ("bytes", Unit::Bytes),
+        ("ms", Unit::Time(1_000_000)),
+        ("us", Unit::Time(1_000)),
+    ];
+    let unit = if words.peek().is_some() {
+        words.choose(&units)?
+    } else {
+        Unit::Packets
+    };
+    words.end()?;
+    let spec = match unit {
+        Unit::Packets => u32::try_from(limit).ok().map(QueueLimitSpec::Packets),
+        Unit::Bytes => Some(QueueLimitSpec::Bytes(ByteCount::new(limit))),
+        Unit::Time(nanos) => limit
+            .checked_mul(nanos)
+            .map(Duration::from_nanos)
+            .filter(|&time| time <= QUEUE_LIMIT_MAX)
+            .map(QueueLimitSpec::Time),
+    };
+    let Some(spec) = spec else {
+        return Err(
+            IosError::at(value, "the queue limit is out of range").expected(format!(
+                "at most {} packets, or {QUEUE_LIMIT_MAX}",
+                u32::MAX
+            )),
+        );
+    };
+    class.once("queue-limit", span)?;
+    class.spec.queue_limit = Some(spec);
+    Ok(())
+}
+
+/// `random-detect` in all its forms.
+pub(super) fn random_detect(
+    words: &mut Words<'_, '_>,
+    class: &mut ClassText,
+) -> Result<(), IosError> {
+    #[derive(Clone, Copy)]
+    enum Form {
+        Enable(WredKey),
+        Curve(WredKey),
+        Weight,
+    }
+    let forms = [
+        ("dscp-based", Form::Enable(WredKey::Dscp)),
+        ("precedence-based", Form::Enable(WredKey::Precedence)),
+        ("prec-based", Form::Enable(WredKey::Precedence)),
+        ("dscp", Form::Curve(WredKey::Dscp)),
+        ("precedence", Form::Curve(WredKey::Precedence)),
+        ("exponential-weighting-constant", Form::Weight),
+    ];
+    let span = words.last_span();
+    let form = match words.peek() {
+        // IOS: by precedence where nothing else is said.
+        None => Form::Enable(WredKey::Precedence),
+        Some(_) => words.choose(&forms)?,
+    };
+    if let Form::Enable(key) = form {
+        words.end()?;
+        class.once("random-detect", span)?;
+        class.spec.wred = Some(WredSpec {
+            key,
+            curves: Vec::new(),
+            exponential_weight: None,
+        });
+        return Ok(());
+    }
+    if class.spec.wred.is_none() {
+        let kind = if matches!(form, Form::Curve(WredKey::Dscp)) {
+            " dscp-based"
+        } else {
+            ""
+        };
+        return Err(IosError::at(span, "WRED is not enabled in this class")
+            .expected(format!("`random-detect{kind}` on a line before")));
+    }
+    if let Form::Curve(key) = form {
+        return wred_curve(words, class, key);
+    }
+    let weight = words.small("an exponent", 1..=WRED_EXPONENT_MAX)?;
+    words.end()?;
+    class.once("random-detect exponential-weighting-constant", span)?;
+    if let Some(wred) = &mut class.spec.wred {
+        wred.exponential_weight = Some(weight);
+    }
+    Ok(())
+}
+
+/// `VALUE MIN MAX [DENOMINATOR]`, thresholds in packets.
+fn wred_curve(
+    words: &mut Words<'_, '_>,
+    class: &mut ClassText,
+    key: WredKey,
+) -> Result<(), IosError> {
+    let keyword = words.last_span();
+    let value = match key {
+        WredKey::Dscp => code_point::dscp(words)?,
+        WredKey::Precedence => code_point::precedence(words)?,
+    };
+    let value_span = words.last_span();
+    let min_packets = threshold(words, "the minimum threshold in packets")?;
+    let max_packets = threshold(words, "the maximum threshold in packets")?;
+    let mark_denominator = match words.peek_number() {
+        Some(_) => words.small("the mark probability denominator", 1..=MARK_DENOMINATOR_MAX)?,
+        None => MARK_DENOMINATOR,
+    };
+    words.end()?;
+    let Some(wred) = &mut class.spec.wred else {
+        return Ok(());
+    };
+    if wred.key != key {
+        let (has, wants) = match key {
+            WredKey::Dscp => ("precedence", "random-detect dscp-based"),
+            WredKey::Precedence => ("DSCP", "random-detect"),
+        };
+        return Err(
+            IosError::at(keyword, format!("WRED goes by {has} in this class"))
+                .expected(format!("`{wants}` on a line before")),
+        );
+    }
+    if wred.curves.iter().any(|&(other, _)| other == value) {
+        return Err(IosError::at(value_span, "this value has a curve already")
+            .expected("one curve for each value"));
+    }
+    wred.curves.push((
+        value,
+        RedCurve {
+            min_packets,
+            max_packets,
+            mark_denominator,
+        },
+    ));
+    Ok(())
+}
+
+fn threshold(words: &mut Words<'_, '_>, what: &str) -> Result<u32, IosError> {
+    let threshold = words.small(what, 0..=u32::MAX)?;
+    if let Some(word) = words
+        .peek()
+        .filter(|w| ["bytes", "ms", "us"].iter().any(|u| w.is(u)))
+    {
+        let message = format!("a threshold in {} is not supported", quoted(word.text));
+        return Err(IosError::at(word.span, message).expected("a threshold in packets"));
+    }
+    words.take_if("packets");
+    Ok(threshold)
+}
+
+/// `set [ip] {dscp | precedence} VALUE`.
+pub(super) fn set(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+    let span = words.last_span();
+    words.take_if("ip");
+    let by_dscp = words.choose(&[("dscp", true), ("precedence", false)])?;
+    if let Some(word) = words.peek().filter(|word| word.is("tunnel")) {
+        return Err(IosError::at(word.span, "tunnel headers are not marked").expected("a value"));
+    }
+    let dscp = if by_dscp {
+        code_point::dscp(words)?
+    } else {
+        code_point::class_selector(code_point::precedence(words)?)
+    };
+    words.end()?;
+    class.once("set", span)?;
+    class.spec.set_dscp = Some(dscp);
+    Ok(())
+}

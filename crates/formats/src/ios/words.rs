@@ -1,0 +1,156 @@
+//! Reading the words of a line one after another, with an error for every disappointment.
+
+use super::error::{IosError, one_of, quoted, suggestion};
+use super::lexer::{Line, Span, Word};
+use std::ops::RangeInclusive;
+
+/// Longest name of a class map, policy map or access list, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// The words of a line not read yet.
+pub(super) struct Words<'l, 'a> {
+    line: &'l Line<'a>,
+    next: usize,
+}
+
+impl<'l, 'a> Words<'l, 'a> {
+    pub fn new(line: &'l Line<'a>) -> Self {
+        Self { line, next: 0 }
+    }
+
+    pub fn peek(&self) -> Option<Word<'a>> {
+        self.line.words.get(self.next).copied()
+    }
+
+    pub fn take(&mut self) -> Option<Word<'a>> {
+        let word = self.peek()?;
+        self.next += 1;
+        Some(word)
+    }
+
+    /// The next word if it is `keyword`.
+    pub fn take_if(&mut self, keyword: &str) -> Option<Word<'a>> {
+        self.peek().filter(|word| word.is(keyword))?;
+        self.take()
+    }
+
+    /// The next word if it begins with a digit, as every number does.
+    pub fn peek_number(&self) -> Option<Word<'a>> {
+        self.peek()
+            .filter(|word| word.text.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
+    /// Where the next word stands, or should.
+    pub fn span(&self) -> Span {
+        self.peek().map_or(self.line.end, |word| word.span)
+    }
+
+    /// Where the last word taken stands.
+    pub fn last_span(&self) -> Span {
+        self.line
+            .words
+            .get(self.next.saturating_sub(1))
+            .map_or(self.line.end, |word| word.span)
+    }
+
+    /// The error that `expected` should have come here.
+    pub fn missing(&self, expected: impl Into<String>) -> IosError {
+        match self.peek() {
+            Some(word) => IosError::at(word.span, format!("unexpected {}", quoted(word.text))),
+            None => IosError::at(self.line.end, "the line ends too early"),
+        }
+        .expected(expected)
+    }
+
+    pub fn require(&mut self, expected: &str) -> Result<Word<'a>, IosError> {
+        self.take().ok_or_else(|| self.missing(expected))
+    }
+
+    /// The name of something: one word of printable ASCII.
+    pub fn name(&mut self, expected: &str) -> Result<Word<'a>, IosError> {
+        let word = self.require(expected)?;
+        match valid_name("definition", word.text) {
+            Ok(()) => Ok(word),
+            Err(problem) => Err(IosError::at(word.span, problem).expected(expected)),
+        }
+    }
+
+    /// A whole number of `what` within `range`.
+    pub fn number(&mut self, what: &str, range: RangeInclusive<u64>) -> Result<u64, IosError> {
+        let expected = || format!("{what}, {} to {}", range.start(), range.end());
+        let word = self.take().ok_or_else(|| self.missing(expected()))?;
+        let digits = word.text.bytes().all(|b| b.is_ascii_digit());
+        let problem = match word.text.parse::<u64>() {
+            Ok(number) if digits && range.contains(&number) => return Ok(number),
+            _ if digits => "is out of range",
+            _ => "is not a whole number",
+        };
+        let message = format!("{} {problem}", quoted(word.text));
+        Err(IosError::at(word.span, message).expected(expected()))
+    }
+
+    /// As [`number`](Self::number), for a narrower type.
+    pub fn small<T: Copy + TryFrom<u64> + Into<u64>>(
+        &mut self,
+        what: &str,
+        range: RangeInclusive<T>,
+    ) -> Result<T, IosError> {
+        let number = self.number(what, (*range.start()).into()..=(*range.end()).into())?;
+        // The range keeps the number within T.
+        Ok(T::try_from(number).unwrap_or(*range.end()))
+    }
+
+    /// One of `options`, by keyword.
+    pub fn choose<T: Copy>(&mut self, options: &[(&str, T)]) -> Result<T, IosError> {
+        let keywords: Vec<&str> = options.iter().map(|&(keyword, _)| keyword).collect();
+        let Some(word) = self.peek() else {
+            return Err(self.missing(one_of(&keywords)));
+        };
+        if let Some(&(_, value)) = options.iter().find(|(keyword, _)| word.is(keyword)) {
+            self.next += 1;
+            return Ok(value);
+        }
+        let help = suggestion(word.text, keywords.iter().copied());
+        Err(self.missing(one_of(&keywords)).maybe_help(help))
+    }
+
+    /// Nothing more may follow.
+    pub fn end(&self) -> Result<(), IosError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(word) if word.text.starts_with('!') => Err(self
+                .missing("the end of the line")
+                .help("IOS reads a comment only on a line of its own")),
+            Some(_) => Err(self.missing("the end of the line")),
+        }
+    }
+
+    /// Ignore the rest: free text.
+    pub fn take_text(&mut self) {
+        self.next = self.line.words.len();
+    }
+}
+
+/// What can be the name of something in IOS; otherwise says why `name` cannot.
+pub(super) fn valid_name(kind: &str, name: &str) -> Result<(), String> {
+    let printable = name.bytes().all(|b| b.is_ascii_graphic());
+    if name.is_empty() || !printable {
+        return Err(format!(
+            "{} is not one word of printable ASCII",
+            quoted(name)
+        ));
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(format!(
+            "{} has more than {NAME_BYTES_MAX} characters",
+            quoted(name)
+        ));
+    }
+    if name.eq_ignore_ascii_case("type") {
+        return Err(format!(
+            "{} is a keyword, not the name of a {kind}",
+            quoted(name)
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! A policy to IOS text, in one canonical form.
+
+mod commands;
+mod matches;
+
+use super::parser::TEXT_BYTES_MAX;
+use super::words::valid_name;
+use slicewise_model::{CLASS_DEFAULT, ClassSpec, Discipline, PolicySpec};
+use std::collections::BTreeMap;
+
+/// Something in a policy that IOS has no words for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("policy `{policy}`{}: IOS cannot express this: {problem}", of_class(class.as_deref()))]
+pub struct IosExportError {
+    /// The policy.
+    pub policy: String,
+    /// The class, where it is one class's setting.
+    pub class: Option<String>,
+    /// What cannot be expressed, and why.
+    pub problem: String,
+}
+
+fn of_class(class: Option<&str>) -> String {
+    class
+        .map(|class| format!(", class `{class}`"))
+        .unwrap_or_default()
+}
+
+/// Write `policy`, its children, and the class maps and access lists they use.
+///
+/// The text is canonical: equal policies give equal text, and reading it gives the policy again.
+/// Where conditions say the same in another form than the one that is read (an access-list entry
+/// whose conditions are in another order, a bare address prefix), reading gives the form that is
+/// read.
+///
+/// # Errors
+/// The first thing that IOS cannot express: a discipline other than minimum share, rates that
+/// count other than L2 bytes, an excess information rate (RFC 4115), colour-aware metering,
+/// fractions of a percent or of a unit, conditions without an equivalent, names that are not one
+/// word or stand for two different definitions.
+pub fn write(policy: &PolicySpec) -> Result<String, IosExportError> {
+    let mut writer = Writer::default();
+    writer
+        .policy_map(policy, 1)
+        .map_err(|(policy, class, problem)| IosExportError {
+            policy,
+            class,
+            problem,
+        })?;
+    let text = writer.text();
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(IosExportError {
+            policy: policy.name.clone(),
+            class: None,
+            problem: format!("the text has more than {TEXT_BYTES_MAX} bytes"),
+        });
+    }
+    Ok(text)
+}
+
+/// As deep as what can be read.
+const DEPTH_MAX: usize = super::link::DEPTH_MAX;
+
+/// Policy, class, problem.
+type Failure = (String, Option<String>, String);
+/// What is wrong with one setting.
+type Problem = String;
+
+/// Definitions of one kind, each once, in the order in which they must be read.
+#[derive(Default)]
+struct Section {
+    texts: Vec<String>,
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Section {
+    /// Add a definition, unless the same is there already.
+    fn define(&mut self, kind: &str, name: &str, text: String) -> Result<(), Problem> {
+        match self
+            .by_name
+            .get(name)
+            .and_then(|&index| self.texts.get(index))
+        {
+            None => {
+                self.by_name.insert(name.to_owned(), self.texts.len());
+                self.texts.push(text);
+                Ok(())
+            }
+            Some(same) if *same == text => Ok(()),
+            Some(_) => Err(format!("two different {kind}s have the name `{name}`")),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    access_lists: Section,
+    class_maps: Section,
+    policy_maps: Section,
+}
+
+impl Writer {
+    fn text(self) -> String {
+        let sections = [self.access_lists, self.class_maps, self.policy_maps];
+        let texts: Vec<String> = sections
+            .into_iter()
+            .flat_map(|section| section.texts)
+            .collect();
+        texts.join("!\n")
+    }
+
+    fn policy_map(&mut self, policy: &PolicySpec, depth: usize) -> Result<(), Failure> {
+        let fail = |problem: Problem| (policy.name.clone(), None, problem);
+        valid_name("policy map", &policy.name).map_err(fail)?;
+        if depth > DEPTH_MAX {
+            return Err(fail(format!(
+                "policies nest deeper than {DEPTH_MAX} levels"
+            )));
+        }
+        match policy.discipline {
+            Discipline::MinimumShare => {}
+            Discipline::DeficitRoundRobin => {
+                return Err(fail("deficit round robin by weight alone".into()));
+            }
+            Discipline::Fifo => {
+                return Err(fail(
+                    "one FIFO for all classes (leave the policy map out)".into(),
+                ));
+            }
+        }
+        let mut text = format!("policy-map {}\n", policy.name);
+        let mut names = BTreeMap::new();
+        // IOS does not take `priority` beside `priority level` in one policy map.
+        let levels = policy
+            .classes
+            .iter()
+            .any(|c| c.priority.is_some_and(|p| p.level != 1));
+        for class in &policy.classes {
+            let fail = |problem| (policy.name.clone(), Some(class.name.clone()), problem);
+            if names.insert(class.name.as_str(), ()).is_some() {
+                return Err(fail("the class is there twice".into()));
+            }
+            self.class_map_of(class).map_err(fail)?;
+            text.push_str(&format!(" class {}\n", class.name));
+            for line in commands::class(class, levels).map_err(fail)? {
+                text.push_str(&format!("  {line}\n"));
+            }
+            if let Some(child) = &class.child {
+                self.policy_map(child, depth + 1)?;
+                text.push_str(&format!("  service-policy {}\n", child.name));
+            }
+        }
+        // After its children: IOS wants them defined first.
+        self.policy_maps
+            .define("policy map", &policy.name, text)
+            .map_err(fail)
+    }
+
+    fn class_map_of(&mut self, class: &ClassSpec) -> Result<(), Problem> {
+        match &class.matches {
+            None if class.name == CLASS_DEFAULT => Ok(()),
+            None => Err("the class has no class map".into()),
+            Some(_) if class.name == CLASS_DEFAULT => {
+                Err("class-default takes the rest and has no class map".into())
+            }
+            Some(map) if map.name != class.name => {
+                Err(format!("the class map has another name, `{}`", map.name))
+            }
+            Some(map) => {
+                valid_name("class map", &map.name)?;
+                let text = matches::class_map(map, &mut self.access_lists)?;
+                self.class_maps.define("class map", &map.name, text)
+            }
+        }
+    }
+}
