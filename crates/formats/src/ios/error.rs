@@ -66,6 +66,41 @@ impl fmt::Display for IosError {
 
 impl std::error::Error for IosError {}
 
+/// The errors of one text.
+#[derive(Debug, Default)]
+pub(super) struct Report(Vec<IosError>);
+
+impl Report {
+    /// True where later errors are not wanted.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= ERRORS_MAX
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Note an error. It is made only if it is wanted: suggestions are costly to look for.
+    pub fn add(&mut self, error: impl FnOnce() -> IosError) {
+        if !self.is_full() {
+            self.0.push(error());
+        }
+    }
+
+    pub fn add_failure(&mut self, result: Result<(), IosError>) {
+        if let Err(error) = result {
+            self.add(|| error);
+        }
+    }
+
+    /// The errors in the order of their places.
+    pub fn into_errors(self) -> Vec<IosError> {
+        let mut errors = self.0;
+        errors.sort_by_key(|error| (error.line, error.column));
+        errors
+    }
+}
+
 /// A word of the text as messages show it: control characters escaped, long ones cut.
 pub(super) fn quoted(text: &str) -> String {
     const SHOWN_CHARS: usize = 40;

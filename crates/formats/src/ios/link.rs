@@ -3,7 +3,7 @@
 
 use super::class_map::{ClassMapText, MatchLine};
 use super::config::IosConfig;
-use super::error::{IosError, closest, quoted};
+use super::error::{IosError, Report, closest, quoted};
 use super::lexer::{Span, Word};
 use super::policy_map::PolicyMapText;
 use super::shares;
@@ -60,10 +60,10 @@ impl Definitions {
         Ok(())
     }
 
-    fn resolve(&self, reference: &mut Reference, report: &mut impl FnMut(IosError)) {
+    fn resolve(&self, reference: &mut Reference, report: &mut Report) {
         reference.index = self.index(&reference.name);
         if reference.index.is_none() {
-            report(self.undefined(&reference.name, reference.span));
+            report.add(|| self.undefined(&reference.name, reference.span));
         }
     }
 
@@ -106,15 +106,15 @@ const CLASSES_MAX: u64 = 4_096;
 const CONDITIONS_MAX: u64 = 65_536;
 
 /// Resolve every reference of `config`, set the weights of classes, and report what is wrong.
-pub(super) fn link(config: &mut IosConfig, names: &Names, report: &mut impl FnMut(IosError)) {
+pub(super) fn link(config: &mut IosConfig, names: &Names, report: &mut Report) {
     for list in &mut config.access_lists {
         if list.entries.is_empty() {
-            let message = format!("access list {} has no entries", quoted(&list.name));
-            report(IosError::at(list.span, message).expected("`permit` or `deny` lines"));
+            report.add(|| {
+                let message = format!("access list {} has no entries", quoted(&list.name));
+                IosError::at(list.span, message).expected("`permit` or `deny` lines")
+            });
         }
-        if let Err(error) = list.sort() {
-            report(error);
-        }
+        report.add_failure(list.sort());
     }
     for map in &mut config.class_maps {
         for line in &mut map.matches {
@@ -128,16 +128,14 @@ pub(super) fn link(config: &mut IosConfig, names: &Names, report: &mut impl FnMu
             if !class.is_default() {
                 class.map = names.class_maps.index(&class.spec.name);
                 if class.map.is_none() {
-                    report(names.class_maps.undefined(&class.spec.name, class.span));
+                    report.add(|| names.class_maps.undefined(&class.spec.name, class.span));
                 }
             }
             if let Some(child) = &mut class.child {
                 names.policy_maps.resolve(child, report);
             }
         }
-        if let Err(error) = shares::assign_weights(policy) {
-            report(error);
-        }
+        report.add_failure(shares::assign_weights(policy));
     }
 }
 

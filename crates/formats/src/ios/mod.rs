@@ -2,7 +2,7 @@
 //!
 //! [`parse`] reads class maps, access lists and policy maps; [`IosConfig::policy`] turns a policy
 //! map, with everything it refers to, into a [`PolicySpec`](slicewise_model::PolicySpec).
-//! [`write`] goes the other way, in one canonical form, so that for everything that can be read
+//! [`write()`] goes the other way, in one canonical form, so that for everything that can be read
 //! `parse(write(policy))` is `policy` again.
 //!
 //! What is left to default in the text stays `None` in the specification;

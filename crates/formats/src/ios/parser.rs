@@ -3,7 +3,7 @@
 use super::access_list::{self, AccessListText};
 use super::class_map::{self, ClassMapText};
 use super::config::IosConfig;
-use super::error::{ERRORS_MAX, IosError, closest, one_of, quoted, suggestion};
+use super::error::{IosError, Report, closest, one_of, quoted, suggestion};
 use super::lexer::{self, Line, Span, Word};
 use super::link::{self, Definitions, Names};
 use super::police;
@@ -21,7 +21,7 @@ pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// line: a command that the current mode does not know is tried in the modes around it.
 ///
 /// # Errors
-/// The independent errors of the text in order, [`ERRORS_MAX`] at most: a line that is not known,
+/// The independent errors of the text in order, [`ERRORS_MAX`](super::ERRORS_MAX) at most: a line that is not known,
 /// an argument that is missing, wrong or out of range, a name that is defined twice or not at all,
 /// a policy map that contains itself, a text above [`TEXT_BYTES_MAX`]. Errors of names are looked
 /// for only where every line could be read.
@@ -40,38 +40,30 @@ pub fn parse(text: &str) -> Result<IosConfig, Vec<IosError>> {
     let mut parser = Parser::new();
     for line in lexer::lines(text) {
         if parser.ended {
-            parser.errors.push(after_end(&line));
+            parser.report.add(|| after_end(&line));
             break;
         }
         parser.line(&line);
-        if parser.errors.len() >= ERRORS_MAX {
+        if parser.report.is_full() {
             break;
         }
     }
     let Parser {
         mut config,
         names,
-        mut errors,
+        mut report,
         ..
     } = parser;
-    if errors.is_empty() {
-        let mut report = |error| {
-            if errors.len() < ERRORS_MAX {
-                errors.push(error);
-            }
-        };
+    if report.is_empty() {
         link::link(&mut config, &names, &mut report);
     }
-    if errors.is_empty()
-        && let Err(error) = link::check_expansion(&config)
-    {
-        errors.push(error);
+    if report.is_empty() {
+        report.add_failure(link::check_expansion(&config));
     }
-    errors.sort_by_key(|error| (error.line, error.column));
-    if errors.is_empty() {
+    if report.is_empty() {
         Ok(config)
     } else {
-        Err(errors)
+        Err(report.into_errors())
     }
 }
 
@@ -161,7 +153,7 @@ struct Parser {
     names: Names,
     /// Classes of the policy map being defined.
     classes: Definitions,
-    errors: Vec<IosError>,
+    report: Report,
     mode: Mode,
     /// After a line that is not known: lines indented deeper are part of it.
     skip_deeper_than: Option<usize>,
@@ -174,7 +166,7 @@ impl Parser {
             config: IosConfig::default(),
             names: Names::default(),
             classes: Definitions::new("class"),
-            errors: Vec::new(),
+            report: Report::default(),
             mode: Mode::Top,
             skip_deeper_than: None,
             ended: false,
@@ -201,9 +193,7 @@ impl Parser {
             }
             None => self.no_command_here(first, &mut words, line.indent),
         };
-        if let Err(error) = result {
-            self.errors.push(error);
-        }
+        self.report.add_failure(result);
     }
 
     /// A command of the current mode.

@@ -238,7 +238,7 @@ fn counts_l2(accounting: Accounting) -> Result<(), Problem> {
         overhead_bytes,
     } = accounting;
     Err(format!(
-        "a rate that counts {layer} bytes with {overhead_bytes} added: it counts L2"
+        "a rate that counts {layer} bytes and {overhead_bytes} more a frame: IOS counts L2"
     ))
 }
 
@@ -293,8 +293,8 @@ fn percent(milli: u32) -> Result<String, Problem> {
     if milli.is_multiple_of(1_000) && (1_000..=100_000).contains(&milli) {
         return Ok(format!("percent {}", milli / 1_000));
     }
+    let (whole, thousandths) = (milli / 1_000, milli % 1_000);
     Err(format!(
-        "{} thousandths of a percent: percentages are whole, 1 to 100",
-        milli
+        "{whole}.{thousandths:03} %: percentages are whole, 1 to 100"
     ))
 }
