@@ -3,6 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
+/// The largest VLAN id of a frame (IEEE 802.1Q; 4095 is reserved).
+const VLAN_MAX: u16 = 4094;
+
 /// Whether a class map needs one of its conditions, or all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MatchMode {
@@ -22,6 +25,13 @@ pub struct ClassMap {
     pub mode: MatchMode,
     /// The conditions, in the order written.
     pub conditions: Vec<Condition>,
+}
+
+impl ClassMap {
+    /// What is wrong with a condition, where one could never match because of how it is written.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.conditions.iter().try_for_each(Condition::check)
+    }
 }
 
 /// One condition on a frame's headers.
@@ -57,6 +67,41 @@ impl Condition {
     pub fn precedence(precedence: u8) -> Self {
         Self::Dscp(0xffu64 << (u32::from(precedence & 7) * 8))
     }
+
+    fn check(&self) -> Result<(), String> {
+        let ordered = |what: &str, range: &RangeInclusive<u16>| {
+            if range.is_empty() {
+                return Err(format!(
+                    "{what} {} to {} is an empty range: write the smaller number first",
+                    range.start(),
+                    range.end()
+                ));
+            }
+            Ok(())
+        };
+        match self {
+            Self::OuterVlan(range) | Self::InnerVlan(range) => {
+                if *range.end().max(range.start()) > VLAN_MAX {
+                    let end = range.end().max(range.start());
+                    return Err(format!("VLAN {end} is above {VLAN_MAX}, the largest id"));
+                }
+                ordered("VLAN", range)
+            }
+            Self::SourcePort(range) | Self::DestinationPort(range) => ordered("port", range),
+            Self::Dscp(0) => Err("names no code point: nothing could ever match".to_owned()),
+            Self::AccessList(list) => list
+                .entries
+                .iter()
+                .flat_map(|entry| &entry.conditions)
+                .try_for_each(Self::check),
+            Self::Not(condition) => condition.check(),
+            Self::Everything
+            | Self::Source(_)
+            | Self::Destination(_)
+            | Self::Protocol(_)
+            | Self::Dscp(_) => Ok(()),
+        }
+    }
 }
 
 /// A list of permit and deny entries: the first that matches decides; none denies.
@@ -86,9 +131,15 @@ pub struct IpPrefix {
 
 impl IpPrefix {
     /// Every IPv4 address: as a source it matches exactly the IPv4 packets.
-    pub const ALL_IPV4: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), length: 0 };
+    pub const ALL_IPV4: Self = Self {
+        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        length: 0,
+    };
     /// Every IPv6 address: as a source it matches exactly the IPv6 packets.
-    pub const ALL_IPV6: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), length: 0 };
+    pub const ALL_IPV6: Self = Self {
+        address: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        length: 0,
+    };
 
     /// The prefix of `length` bits around `address`; host bits are cleared. `None` where
     /// `length` exceeds the address.
@@ -130,14 +181,21 @@ impl std::fmt::Display for IpPrefix {
 impl std::str::FromStr for IpPrefix {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
-        let expected = || format!("`{s}` is not an address prefix: write for example `10.0.10.0/24` or `2001:db8::/32`");
+        let expected = || {
+            format!(
+                "`{s}` is not an address prefix: write for example `10.0.10.0/24` or `2001:db8::/32`"
+            )
+        };
         let (address, length) = match s.split_once('/') {
             Some((address, length)) => (address, Some(length)),
             None => (s, None),
         };
         let address: IpAddr = address.parse().map_err(|_| expected())?;
         let length = match length {
-            Some(text) => text.parse().map_err(|_| expected())?,
+            Some(text) if text.bytes().all(|b| b.is_ascii_digit()) => {
+                text.parse().map_err(|_| expected())?
+            }
+            Some(_) => return Err(expected()),
             None if address.is_ipv4() => 32,
             None => 128,
         };

@@ -15,8 +15,8 @@ mod resolve;
 pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
 pub use policy::{
-    BurstSpec, ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, PriorityParams, PrioritySpec,
-    RateSpec, ShaperParams, ShaperSpec, CLASS_DEFAULT,
+    BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec,
+    PriorityParams, PrioritySpec, RateSpec, ShaperParams, ShaperSpec,
 };
 pub use queue::{QueueLimitParams, QueueLimitSpec, RedCurve, WredKey, WredParams, WredSpec};
 pub use resolve::PolicyError;
@@ -36,6 +36,9 @@ impl Rate {
     /// A rate that counts whole frames without FCS: the default.
     #[must_use]
     pub const fn l2(rate: BitRate) -> Self {
-        Self { rate, accounting: Accounting::L2 }
+        Self {
+            rate,
+            accounting: Accounting::L2,
+        }
     }
 }

@@ -106,7 +106,8 @@ pub struct PolicerSpec {
     /// Committed burst; default 250 ms at CIR, at least 1500 B (IOS: CIR/32 bytes).
     pub cbs: Option<BurstSpec>,
     /// Excess burst: makes it the single-rate three-colour marker (RFC 2697). Default: as large
-    /// as the committed burst where `violate` is set (as IOS), else none.
+    /// as the committed burst where `violate` is set (as IOS), else none. With `eir`: the burst
+    /// of that rate; default as `cbs`, at EIR.
     pub ebs: Option<BurstSpec>,
     /// Peak information rate: makes it a two-rate marker (RFC 2698).
     pub pir: Option<RateSpec>,

@@ -146,7 +146,11 @@ impl ClassSpec {
     /// A class with nothing configured: one queue, best effort.
     #[must_use]
     pub fn new(matches: ClassMap) -> Self {
-        Self { name: matches.name.clone(), matches: Some(matches), ..Self::class_default() }
+        Self {
+            name: matches.name.clone(),
+            matches: Some(matches),
+            ..Self::class_default()
+        }
     }
 
     /// The implicit class for everything else.

@@ -3,34 +3,22 @@
 //! Defaults follow Cisco IOS XE, because that is what the studied policies left to default; each
 //! constant names where it comes from.
 
-use crate::policy::{BurstSpec, ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, RateSpec};
-use crate::{
-    Action, CLASS_DEFAULT, MeterAlgorithm, PolicerParams, PolicerSpec, PriorityParams,
-    PrioritySpec, QueueLimitParams, QueueLimitSpec, Rate, RedCurve, ShaperParams, ShaperSpec,
-    WredKey, WredParams, WredSpec,
-};
+mod policer;
+mod queue;
+
+use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, RateSpec};
+use crate::{CLASS_DEFAULT, PriorityParams, PrioritySpec, Rate, ShaperParams, ShaperSpec};
 use slicewise_units::{BitRate, ByteCount, Duration};
+use std::collections::BTreeSet;
 
 /// The largest frame a burst must hold: 1500 B of payload, Ethernet header and two VLAN tags.
 const LARGEST_FRAME: ByteCount = ByteCount::new(1522);
 /// Time at the rate that a shaper's Bc covers by default (IOS XE: Tc of 4 ms).
 const SHAPER_BURST: Duration = Duration::from_millis(4);
-/// Time at the rate that a policer's burst covers by default (IOS: CIR / 32 bytes).
-const POLICER_BURST: Duration = Duration::from_millis(250);
 /// Time at the rate that a priority class's conditional policer covers by default (IOS: 200 ms).
 const PRIORITY_BURST: Duration = Duration::from_millis(200);
-/// Time at its rate that a queue holds by default (IOS XE: 50 ms of 1500 B packets).
-const QUEUE_TIME: Duration = Duration::from_millis(50);
-/// The packet size IOS XE divides by to get a default queue limit.
-const QUEUE_PACKET: ByteCount = ByteCount::new(1500);
-/// Fewest packets a default queue limit allows (IOS XE).
-const QUEUE_PACKETS_MIN: u64 = 64;
-/// Default limit of a priority queue, packets (IOS XE).
-const PRIORITY_QUEUE_PACKETS: u32 = 512;
-/// Default weight exponent of the WRED average (IOS).
-const WRED_EXPONENT: u8 = 9;
-/// Default mark probability denominator of WRED (IOS).
-const WRED_MARK_DENOMINATOR: u32 = 10;
+/// The largest code point (RFC 2474).
+const MAX_DSCP: u8 = 63;
 /// Levels of nesting allowed: link, tenant, slice, class and one to spare.
 const MAX_DEPTH: usize = 5;
 
@@ -53,7 +41,8 @@ impl PolicySpec {
     ///
     /// # Errors
     /// Where the guarantees do not fit in `link`, a guarantee exceeds its maximum, a rate or a
-    /// weight is zero, settings contradict each other, or a class is named twice.
+    /// weight is zero, settings contradict each other, a class is named twice, or its class map
+    /// has a condition that can never hold.
     pub fn resolve(&self, link: BitRate) -> Result<PolicyParams, PolicyError> {
         self.resolve_at(link, link, 1)
     }
@@ -79,13 +68,32 @@ impl PolicySpec {
         depth: usize,
     ) -> Result<PolicyParams, PolicyError> {
         let fail = |class: &str, field, problem: String| {
-            Err(PolicyError { policy: self.name.clone(), class: class.to_owned(), field, problem })
+            Err(PolicyError {
+                policy: self.name.clone(),
+                class: class.to_owned(),
+                field,
+                problem,
+            })
         };
         if depth > MAX_DEPTH {
-            return fail(CLASS_DEFAULT, "child", format!("nested deeper than {MAX_DEPTH} levels"));
+            return fail(
+                CLASS_DEFAULT,
+                "child",
+                format!("nested deeper than {MAX_DEPTH} levels"),
+            );
         }
-        let mut specs: Vec<&ClassSpec> =
-            self.classes.iter().filter(|c| c.name != CLASS_DEFAULT).collect();
+        if link.min(admissible) == BitRate::ZERO {
+            return fail(
+                CLASS_DEFAULT,
+                "link",
+                "has a rate of zero: nothing could ever pass".into(),
+            );
+        }
+        let mut specs: Vec<&ClassSpec> = self
+            .classes
+            .iter()
+            .filter(|c| c.name != CLASS_DEFAULT)
+            .collect();
         let implicit = ClassSpec::class_default();
         let mut defaults = self.classes.iter().filter(|c| c.name == CLASS_DEFAULT);
         specs.push(defaults.next().unwrap_or(&implicit));
@@ -93,17 +101,25 @@ impl PolicySpec {
             return fail(CLASS_DEFAULT, "classes", "is there twice".into());
         }
         let mut classes = Vec::with_capacity(specs.len());
-        for (index, spec) in specs.iter().enumerate() {
-            if specs[..index].iter().any(|other| other.name == spec.name) {
+        let mut names = BTreeSet::new();
+        for spec in specs {
+            if !names.insert(&spec.name) {
                 return fail(&spec.name, "classes", "is there twice".into());
             }
-            if spec.matches.is_none() && spec.name != CLASS_DEFAULT {
-                return fail(&spec.name, "match", "has no class map".into());
-            }
-            let resolver = ClassResolver { policy: self, spec, link, admissible, depth };
+            let resolver = ClassResolver {
+                policy: self,
+                spec,
+                link,
+                admissible,
+                depth,
+            };
             classes.push(resolver.class()?);
         }
-        let params = PolicyParams { name: self.name.clone(), classes, discipline: self.discipline };
+        let params = PolicyParams {
+            name: self.name.clone(),
+            classes,
+            discipline: self.discipline,
+        };
         self.check_sums(&params, admissible)?;
         Ok(params)
     }
@@ -112,7 +128,10 @@ impl PolicySpec {
     fn check_sums(&self, params: &PolicyParams, link: BitRate) -> Result<(), PolicyError> {
         let mut sum: u128 = 0;
         for class in &params.classes {
-            let priority = class.priority.and_then(|p| p.police).map(|(rate, _)| rate.rate);
+            let priority = class
+                .priority
+                .and_then(|p| p.police)
+                .map(|(rate, _)| rate.rate);
             let minimum = class.minimum.map(|(rate, _)| rate.rate);
             for (rate, field) in [(priority, "priority"), (minimum, "minimum")] {
                 let Some(rate) = rate else { continue };
@@ -122,17 +141,25 @@ impl PolicySpec {
                         policy: self.name.clone(),
                         class: class.name.clone(),
                         field,
-                        problem: format!(
-                            "with {rate} for this class the guarantees add up to {}, more than \
-                             the {link} there is: lower one of them",
-                            BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX)),
-                        ),
+                        problem: over_committed(rate, sum, link),
                     });
                 }
             }
         }
         Ok(())
     }
+}
+
+/// That guarantees of `sum` bit/s, of which the last is `rate`, do not fit in `link`.
+fn over_committed(rate: BitRate, sum: u128, link: BitRate) -> String {
+    if sum == u128::from(rate.bits_per_second()) {
+        return format!("guarantees {rate}, more than the {link} there is");
+    }
+    let sum = BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX));
+    format!(
+        "with {rate} for this class the guarantees add up to {sum}, more than the {link} there \
+         is: lower one of them"
+    )
 }
 
 struct ClassResolver<'a> {
@@ -155,6 +182,7 @@ impl ClassResolver<'_> {
 
     fn class(&self) -> Result<ClassParams, PolicyError> {
         let spec = self.spec;
+        self.check_match()?;
         self.check_combination()?;
         let shape = spec.shape.map(|s| self.shaper(s)).transpose()?;
         let minimum = spec.minimum.map(|m| self.rate(m, "minimum")).transpose()?;
@@ -170,7 +198,9 @@ impl ClassResolver<'_> {
             ));
         }
         let minimum = minimum.map(|rate| {
-            let burst = rate.bytes_in(SHAPER_BURST).max(LARGEST_FRAME + LARGEST_FRAME);
+            let burst = rate
+                .bytes_in(SHAPER_BURST)
+                .max(LARGEST_FRAME + LARGEST_FRAME);
             (Rate::l2(rate), burst)
         });
         let priority = spec.priority.map(|p| self.priority(p)).transpose()?;
@@ -182,15 +212,20 @@ impl ClassResolver<'_> {
         if spec.weight == Some(0) {
             return Err(self.error("weight", "is 0: a class needs a weight of at least 1"));
         }
-        if spec.set_dscp.is_some_and(|dscp| dscp > 63) {
-            return Err(self.error("set_dscp", "is above 63, the largest code point"));
+        if spec.set_dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
+            return Err(self.error(
+                "set_dscp",
+                format!("is above {MAX_DSCP}, the largest code point"),
+            ));
         }
         let child = spec
             .child
             .as_deref()
             .map(|child| {
                 let rate = shape.map_or(self.link, |s| s.rate.rate);
-                child.resolve_at(rate, rate.min(self.admissible), self.depth + 1).map(Box::new)
+                child
+                    .resolve_at(rate, rate.min(self.admissible), self.depth + 1)
+                    .map(Box::new)
             })
             .transpose()?;
         Ok(ClassParams {
@@ -210,6 +245,19 @@ impl ClassResolver<'_> {
                 .transpose()?,
             child,
         })
+    }
+
+    /// A class map on every class but class-default, which takes what is left.
+    fn check_match(&self) -> Result<(), PolicyError> {
+        match (&self.spec.matches, self.spec.name == CLASS_DEFAULT) {
+            (None, false) => Err(self.error("match", "has no class map")),
+            (Some(_), true) => Err(self.error(
+                "match",
+                "takes every frame that no other class does: it has no class map",
+            )),
+            (Some(map), false) => map.check().map_err(|problem| self.error("match", problem)),
+            (None, true) => Ok(()),
+        }
     }
 
     /// Settings that exclude each other.
@@ -237,6 +285,11 @@ impl ClassResolver<'_> {
                  or WRED on the child's classes",
             ));
         }
+        let queue_settings = [
+            ("queue_limit", spec.queue_limit.is_some()),
+            ("wred", spec.wred.is_some()),
+        ];
+        let queue_setting = queue_settings.into_iter().find(|(_, set)| *set);
         match self.policy.discipline {
             Discipline::DeficitRoundRobin if spec.minimum.is_some() => Err(self.error(
                 "minimum",
@@ -255,6 +308,13 @@ impl ClassResolver<'_> {
                     "one FIFO for all classes has no rate, weight or priority by class",
                 ))
             }
+            Discipline::Fifo if spec.name != CLASS_DEFAULT => match queue_setting {
+                Some((field, _)) => Err(self.error(
+                    field,
+                    "one FIFO for all classes has one queue: set this on `class-default`",
+                )),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -281,11 +341,20 @@ impl ClassResolver<'_> {
             Some(bits) => bits,
             None => rate.bytes_in(SHAPER_BURST).bits().max(1),
         };
-        let be = spec.excess_burst_bits.unwrap_or(if spec.peak { bc } else { 0 });
+        let be = spec
+            .excess_burst_bits
+            .unwrap_or(if spec.peak { bc } else { 0 });
         let total = bc.saturating_add(be);
-        let rate = if spec.peak { rate.scaled(total, bc) } else { rate };
+        let rate = if spec.peak {
+            rate.scaled(total, bc)
+        } else {
+            rate
+        };
         Ok(ShaperParams {
-            rate: Rate { rate, accounting: spec.accounting },
+            rate: Rate {
+                rate,
+                accounting: spec.accounting,
+            },
             burst: ByteCount::new(total / 8).max(LARGEST_FRAME),
             priority_borrows: false,
         })
@@ -300,154 +369,16 @@ impl ClassResolver<'_> {
             Some(rate) => {
                 let rate = self.rate(rate, "priority")?;
                 let burst = spec.burst.unwrap_or_else(|| rate.bytes_in(PRIORITY_BURST));
-                let rate = Rate { rate, accounting: spec.accounting };
+                let rate = Rate {
+                    rate,
+                    accounting: spec.accounting,
+                };
                 Some((rate, burst.max(LARGEST_FRAME)))
             }
         };
-        Ok(PriorityParams { level: spec.level, police })
-    }
-
-    fn policer(&self, spec: &PolicerSpec) -> Result<PolicerParams, PolicyError> {
-        let rate = |r| {
-            self.rate(r, "police").map(|rate| Rate { rate, accounting: spec.accounting })
-        };
-        let burst_of = |burst: Option<BurstSpec>, rate: Rate| {
-            burst.unwrap_or(BurstSpec::Time(POLICER_BURST)).size(rate.rate)
-        };
-        let cir = rate(spec.cir)?;
-        let cbs = burst_of(spec.cbs, cir);
-        // An action beyond the excess burst asks for one: as large as the committed burst (IOS).
-        let single_rate = spec.pir.is_none() && spec.eir.is_none();
-        let ebs = spec.ebs.map(|ebs| burst_of(Some(ebs), cir));
-        let ebs = ebs.or((single_rate && spec.violate.is_some()).then_some(cbs));
-        let algorithm = match (spec.pir, spec.eir, ebs) {
-            (Some(_), Some(_), _) => {
-                return Err(self.error(
-                    "police",
-                    "has both `pir` (RFC 2698) and `eir` (RFC 4115): keep one",
-                ));
-            }
-            (Some(_), None, Some(_)) => {
-                return Err(self.error(
-                    "police",
-                    "has both `pir` and an excess burst: a two-rate meter takes `pbs`",
-                ));
-            }
-            (Some(pir), None, None) => {
-                let pir = rate(pir)?;
-                if pir.rate < cir.rate {
-                    return Err(self.error(
-                        "police",
-                        format!("peak rate {} is below the committed rate {}", pir.rate, cir.rate),
-                    ));
-                }
-                let pbs = burst_of(spec.pbs, pir);
-                MeterAlgorithm::TwoRateThreeColour { cir, cbs, pir, pbs }
-            }
-            (None, Some(eir), _) => {
-                let eir = rate(eir)?;
-                let ebs = burst_of(spec.ebs, eir);
-                MeterAlgorithm::TwoRateThreeColourEfficient { cir, cbs, eir, ebs }
-            }
-            (None, None, Some(ebs)) => MeterAlgorithm::SingleRateThreeColour { cir, cbs, ebs },
-            (None, None, None) => MeterAlgorithm::SingleRateTwoColour { cir, cbs },
-        };
-        if cbs == ByteCount::ZERO {
-            return Err(self.error("police", "has a burst of zero: no packet would ever conform"));
-        }
-        let exceed = spec.exceed.unwrap_or(Action::Drop);
-        let violate = spec.violate.unwrap_or(exceed);
-        let two_colours = matches!(algorithm, MeterAlgorithm::SingleRateTwoColour { .. });
-        Ok(PolicerParams {
-            algorithm,
-            mode: spec.mode,
-            conform: spec.conform.unwrap_or(Action::Transmit),
-            exceed,
-            violate: if two_colours { exceed } else { violate },
+        Ok(PriorityParams {
+            level: spec.level,
+            police,
         })
-    }
-
-    fn queue_limit(&self, rate: BitRate) -> Result<QueueLimitParams, PolicyError> {
-        let unlimited = ByteCount::new(u64::MAX);
-        match self.spec.queue_limit {
-            Some(QueueLimitSpec::Packets(0)) => {
-                Err(self.error("queue_limit", "is 0: no packet could ever wait"))
-            }
-            Some(QueueLimitSpec::Packets(packets)) => {
-                Ok(QueueLimitParams { packets, bytes: unlimited })
-            }
-            Some(QueueLimitSpec::Bytes(bytes)) => self.byte_limit(bytes),
-            Some(QueueLimitSpec::Time(time)) => self.byte_limit(rate.bytes_in(time)),
-            None if self.spec.priority.is_some() => {
-                Ok(QueueLimitParams { packets: PRIORITY_QUEUE_PACKETS, bytes: unlimited })
-            }
-            None => {
-                let packets = rate.bytes_in(QUEUE_TIME).bytes() / QUEUE_PACKET.bytes();
-                let packets = u32::try_from(packets.max(QUEUE_PACKETS_MIN)).unwrap_or(u32::MAX);
-                Ok(QueueLimitParams { packets, bytes: unlimited })
-            }
-        }
-    }
-
-    fn byte_limit(&self, bytes: ByteCount) -> Result<QueueLimitParams, PolicyError> {
-        if bytes < LARGEST_FRAME {
-            return Err(self.error(
-                "queue_limit",
-                format!("holds {bytes}, less than one largest frame ({LARGEST_FRAME})"),
-            ));
-        }
-        // The smallest Ethernet frame without FCS is 60 bytes: more packets cannot fit.
-        let packets = u32::try_from(bytes.bytes() / 60 + 1).unwrap_or(u32::MAX);
-        Ok(QueueLimitParams { packets, bytes })
-    }
-
-    fn wred(
-        &self,
-        spec: &WredSpec,
-        limit: QueueLimitParams,
-        rate: BitRate,
-    ) -> Result<WredParams, PolicyError> {
-        let exponential_weight = spec.exponential_weight.unwrap_or(WRED_EXPONENT);
-        if !(1..=16).contains(&exponential_weight) {
-            return Err(self.error("wred", "has a weight exponent outside 1 to 16"));
-        }
-        let mut curves: Vec<RedCurve> =
-            (0..64u32).map(|dscp| default_curve(limit.packets, dscp >> 3)).collect();
-        for &(value, curve) in &spec.curves {
-            let (first, count) = match spec.key {
-                WredKey::Dscp => (usize::from(value), 1),
-                WredKey::Precedence => (usize::from(value) * 8, 8),
-            };
-            if curve.min_packets > curve.max_packets || curve.max_packets == 0 {
-                return Err(self.error(
-                    "wred",
-                    format!(
-                        "curve of {value}: needs 0 ≤ min ≤ max and max ≥ 1, has {} and {}",
-                        curve.min_packets, curve.max_packets
-                    ),
-                ));
-            }
-            if curve.mark_denominator == 0 {
-                return Err(self.error("wred", format!("curve of {value}: denominator is 0")));
-            }
-            let Some(range) = curves.get_mut(first..first + count) else {
-                return Err(self.error("wred", format!("there is no code point {value}")));
-            };
-            range.fill(curve);
-        }
-        let typical_transmission = rate.time_to_send(QUEUE_PACKET).unwrap_or(Duration::MAX);
-        Ok(WredParams { curves, exponential_weight, typical_transmission })
-    }
-}
-
-/// IOS XE's default curve: drop everything from half the queue on, start between a quarter and
-/// nearly half of it, later for higher precedence.
-fn default_curve(queue_packets: u32, precedence: u32) -> RedCurve {
-    let max = (queue_packets / 2).max(2);
-    let min = u64::from(max) * u64::from(8 + precedence) / 16;
-    RedCurve {
-        min_packets: u32::try_from(min).unwrap_or(max).clamp(1, max),
-        max_packets: max,
-        mark_denominator: WRED_MARK_DENOMINATOR,
     }
 }

@@ -1,0 +1,99 @@
+//! Policers: which meter the settings ask for, and its defaults.
+
+use super::{ClassResolver, MAX_DSCP, PolicyError};
+use crate::{Action, BurstSpec, MeterAlgorithm, PolicerParams, PolicerSpec, Rate};
+use slicewise_units::{ByteCount, Duration};
+
+/// Time at the rate that a policer's burst covers by default (IOS: CIR / 32 bytes).
+const POLICER_BURST: Duration = Duration::from_millis(250);
+
+impl ClassResolver<'_> {
+    pub(super) fn policer(&self, spec: &PolicerSpec) -> Result<PolicerParams, PolicyError> {
+        let algorithm = self.meter(spec)?;
+        let exceed = spec.exceed.unwrap_or(Action::Drop);
+        let violate = spec.violate.unwrap_or(exceed);
+        let conform = spec.conform.unwrap_or(Action::Transmit);
+        for action in [conform, exceed, violate] {
+            if matches!(action, Action::SetDscp(dscp) if dscp > MAX_DSCP) {
+                return Err(self.error(
+                    "police",
+                    format!("sets a code point above {MAX_DSCP}, the largest"),
+                ));
+            }
+        }
+        Ok(PolicerParams {
+            algorithm,
+            mode: spec.mode,
+            conform,
+            exceed,
+            violate,
+        })
+    }
+
+    /// Which marker the rates and bursts of a policer ask for.
+    fn meter(&self, spec: &PolicerSpec) -> Result<MeterAlgorithm, PolicyError> {
+        let refused = |problem: &str| self.error("police", problem);
+        if spec.pir.is_some() && spec.eir.is_some() {
+            return Err(refused(
+                "has both `pir` (RFC 2698) and `eir` (RFC 4115): keep one",
+            ));
+        }
+        if spec.pir.is_some() && spec.ebs.is_some() {
+            return Err(refused(
+                "has both `pir` and an excess burst: a two-rate meter takes `pbs`",
+            ));
+        }
+        if spec.pir.is_none() && spec.pbs.is_some() {
+            return Err(refused(
+                "has a peak burst without a peak rate: set `pir`, or take `ebs`",
+            ));
+        }
+        let rate = |r| {
+            self.rate(r, "police").map(|rate| Rate {
+                rate,
+                accounting: spec.accounting,
+            })
+        };
+        let burst_of = |burst: Option<BurstSpec>, rate: Rate| {
+            let size = burst
+                .unwrap_or(BurstSpec::Time(POLICER_BURST))
+                .size(rate.rate);
+            if size == ByteCount::ZERO {
+                return Err(refused("has a burst of zero: no packet would ever conform"));
+            }
+            Ok(size)
+        };
+        let cir = rate(spec.cir)?;
+        let cbs = burst_of(spec.cbs, cir)?;
+        Ok(match (spec.pir, spec.eir) {
+            (Some(pir), _) => {
+                let pir = rate(pir)?;
+                if pir.rate < cir.rate {
+                    return Err(self.error(
+                        "police",
+                        format!(
+                            "peak rate {} is below the committed rate {}",
+                            pir.rate, cir.rate
+                        ),
+                    ));
+                }
+                let pbs = burst_of(spec.pbs, pir)?;
+                MeterAlgorithm::TwoRateThreeColour { cir, cbs, pir, pbs }
+            }
+            (None, Some(eir)) => {
+                let eir = rate(eir)?;
+                let ebs = burst_of(spec.ebs, eir)?;
+                MeterAlgorithm::TwoRateThreeColourEfficient { cir, cbs, eir, ebs }
+            }
+            (None, None) => {
+                // An excess burst of zero is RFC 2697's way to say none. An action beyond the
+                // excess burst asks for one: as large as the committed burst (IOS).
+                let ebs = spec.ebs.map(|ebs| ebs.size(cir.rate));
+                match ebs.or(spec.violate.map(|_| cbs)) {
+                    Some(ebs) => MeterAlgorithm::SingleRateThreeColour { cir, cbs, ebs },
+                    None => MeterAlgorithm::SingleRateTwoColour { cir, cbs },
+                }
+            }
+        })
+    }
+}

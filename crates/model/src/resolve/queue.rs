@@ -1,0 +1,123 @@
+//! Queue limits and random early detection, and their defaults.
+
+use super::{ClassResolver, LARGEST_FRAME, PolicyError};
+use crate::{QueueLimitParams, QueueLimitSpec, RedCurve, WredKey, WredParams, WredSpec};
+use slicewise_units::{BitRate, ByteCount, Duration};
+
+/// Time at its rate that a queue holds by default (IOS XE: 50 ms of 1500 B packets).
+const QUEUE_TIME: Duration = Duration::from_millis(50);
+/// The packet size IOS XE divides by to get a default queue limit.
+const QUEUE_PACKET: ByteCount = ByteCount::new(1500);
+/// Fewest packets a default queue limit allows (IOS XE).
+const QUEUE_PACKETS_MIN: u64 = 64;
+/// Default limit of a priority queue, packets (IOS XE).
+const PRIORITY_QUEUE_PACKETS: u32 = 512;
+/// Default weight exponent of the WRED average (IOS).
+const WRED_EXPONENT: u8 = 9;
+/// Default mark probability denominator of WRED (IOS).
+const WRED_MARK_DENOMINATOR: u32 = 10;
+
+impl ClassResolver<'_> {
+    pub(super) fn queue_limit(&self, rate: BitRate) -> Result<QueueLimitParams, PolicyError> {
+        let unlimited = ByteCount::new(u64::MAX);
+        match self.spec.queue_limit {
+            Some(QueueLimitSpec::Packets(0)) => {
+                Err(self.error("queue_limit", "is 0: no packet could ever wait"))
+            }
+            Some(QueueLimitSpec::Packets(packets)) => Ok(QueueLimitParams {
+                packets,
+                bytes: unlimited,
+            }),
+            Some(QueueLimitSpec::Bytes(bytes)) => self.byte_limit(bytes),
+            Some(QueueLimitSpec::Time(time)) => self.byte_limit(rate.bytes_in(time)),
+            None if self.spec.priority.is_some() => Ok(QueueLimitParams {
+                packets: PRIORITY_QUEUE_PACKETS,
+                bytes: unlimited,
+            }),
+            None => {
+                let packets = rate.bytes_in(QUEUE_TIME).bytes() / QUEUE_PACKET.bytes();
+                let packets = u32::try_from(packets.max(QUEUE_PACKETS_MIN)).unwrap_or(u32::MAX);
+                Ok(QueueLimitParams {
+                    packets,
+                    bytes: unlimited,
+                })
+            }
+        }
+    }
+
+    fn byte_limit(&self, bytes: ByteCount) -> Result<QueueLimitParams, PolicyError> {
+        if bytes < LARGEST_FRAME {
+            return Err(self.error(
+                "queue_limit",
+                format!("holds {bytes}, less than one largest frame ({LARGEST_FRAME})"),
+            ));
+        }
+        // The smallest Ethernet frame without FCS is 60 bytes: more packets cannot fit.
+        let packets = u32::try_from(bytes.bytes() / 60 + 1).unwrap_or(u32::MAX);
+        Ok(QueueLimitParams { packets, bytes })
+    }
+
+    pub(super) fn wred(
+        &self,
+        spec: &WredSpec,
+        limit: QueueLimitParams,
+        rate: BitRate,
+    ) -> Result<WredParams, PolicyError> {
+        let exponential_weight = spec.exponential_weight.unwrap_or(WRED_EXPONENT);
+        if !(1..=16).contains(&exponential_weight) {
+            return Err(self.error("wred", "has a weight exponent outside 1 to 16"));
+        }
+        // A limit in bytes holds so many packets of the size that IOS XE reckons with.
+        let full_packets = limit.bytes.bytes() / QUEUE_PACKET.bytes();
+        let packets = limit
+            .packets
+            .min(u32::try_from(full_packets).unwrap_or(u32::MAX));
+        let mut curves: Vec<RedCurve> = (0..64u32)
+            .map(|dscp| default_curve(packets, dscp >> 3))
+            .collect();
+        for &(value, curve) in &spec.curves {
+            let (first, count) = match spec.key {
+                WredKey::Dscp => (usize::from(value), 1),
+                WredKey::Precedence => (usize::from(value) * 8, 8),
+            };
+            if curve.min_packets > curve.max_packets || curve.max_packets == 0 {
+                return Err(self.error(
+                    "wred",
+                    format!(
+                        "curve of {value}: needs 0 ≤ min ≤ max and max ≥ 1, has {} and {}",
+                        curve.min_packets, curve.max_packets
+                    ),
+                ));
+            }
+            if curve.mark_denominator == 0 {
+                return Err(self.error("wred", format!("curve of {value}: denominator is 0")));
+            }
+            let Some(range) = curves.get_mut(first..first + count) else {
+                let what = match spec.key {
+                    WredKey::Dscp => "code point",
+                    WredKey::Precedence => "precedence",
+                };
+                return Err(self.error("wred", format!("there is no {what} {value}")));
+            };
+            range.fill(curve);
+        }
+        let typical_transmission = rate.time_to_send(QUEUE_PACKET).unwrap_or(Duration::MAX);
+        Ok(WredParams {
+            curves,
+            exponential_weight,
+            typical_transmission,
+        })
+    }
+}
+
+/// IOS XE's default curve: drop everything from half the queue on, start between a quarter and
+/// nearly half of it, later for higher precedence.
+fn default_curve(queue_packets: u32, precedence: u32) -> RedCurve {
+    let max = (queue_packets / 2).max(2);
+    let min = u64::from(max) * u64::from(8 + precedence) / 16;
+    RedCurve {
+        min_packets: u32::try_from(min).unwrap_or(max).clamp(1, max),
+        max_packets: max,
+        mark_denominator: WRED_MARK_DENOMINATOR,
+    }
+}
