@@ -5,5 +5,76 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod attribute;
+mod colours;
+mod curves;
+mod data;
+mod error;
+mod findings;
 pub mod host;
 pub mod layout;
+mod page;
+mod published;
+mod words;
+
+pub use error::ReportError;
+
+use findings::Findings;
+use layout::{ResultsError, ResultsFolder};
+use slicewise_stats::published::PublishedComparison;
+use slicewise_stats::verdict::VerdictTable;
+use std::fs;
+use std::path::PathBuf;
+
+/// Where a report was written, and what it says.
+#[derive(Debug)]
+pub struct Report {
+    /// The HTML file.
+    pub html: PathBuf,
+    /// The folder of CSV and Parquet files.
+    pub data: PathBuf,
+    /// The folder of SVG figures.
+    pub figures: PathBuf,
+    /// The verdicts.
+    pub verdicts: VerdictTable,
+    /// Published figures beside ours.
+    pub published: Vec<PublishedComparison>,
+    /// Runs that the whole study has.
+    pub expected_runs: u64,
+    /// Runs that the report is made from.
+    pub finished_runs: u64,
+    /// Records that were left out because they cannot be trusted, and why.
+    pub damaged_runs: Vec<String>,
+}
+
+/// Make report, data and figures of `folder` again, from the runs that lie in it.
+///
+/// Runs that are missing or damaged are left out, and the report says so.
+///
+/// # Errors
+/// Where there is no run at all, or something cannot be read or written.
+pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
+    let (html, data, figures) = (
+        folder.report_path(),
+        folder.data_path(),
+        folder.figures_path(),
+    );
+    for path in [&data, &figures] {
+        fs::create_dir_all(path).map_err(|e| ResultsError::io("create the folder", path, e))?;
+    }
+    let findings = Findings::gather(folder)?;
+    data::write_cells(&data, &findings.summary)?;
+    data::write_verdicts(&data, &findings.verdicts)?;
+    data::write_published(&data, &findings.published)?;
+    page::write_page(&html, &findings)?;
+    Ok(Report {
+        html,
+        data,
+        figures,
+        verdicts: findings.verdicts,
+        published: findings.published,
+        expected_runs: findings.expected_runs,
+        finished_runs: findings.finished_runs,
+        damaged_runs: findings.damaged_runs,
+    })
+}

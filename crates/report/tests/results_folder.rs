@@ -57,7 +57,8 @@ fn gives_back_the_runs_that_were_written() {
 fn goes_on_with_the_same_study_and_refuses_any_other() {
     let temporary = tempfile::tempdir().unwrap();
     let study = study(Size::SMALL);
-    let create = |study: &StudyDescription, force| ResultsFolder::create(temporary.path(), study, force);
+    let create =
+        |study: &StudyDescription, force| ResultsFolder::create(temporary.path(), study, force);
     create(&study, Force::Refuse)
         .unwrap()
         .write_run(&record(&study, 0, 0, 0))

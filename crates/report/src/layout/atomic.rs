@@ -45,10 +45,6 @@ impl AtomicFile {
         })
     }
 
-    pub(crate) fn target(&self) -> &Path {
-        &self.target
-    }
-
     /// Give the file its name, replacing what had it.
     pub(crate) fn commit(mut self) -> Result<(), ResultsError> {
         let renamed = match self.writer.take() {

@@ -1,7 +1,12 @@
 //! A synthetic study: a fluid model of a shared link, made up for tests of the report and good for
 //! nothing else. Its numbers have the shape of real ones and claim nothing.
 
-#![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::cast_possible_truncation)]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation
+)]
 #![allow(clippy::cast_sign_loss, clippy::cast_precision_loss)]
 
 mod fluid;

@@ -1,0 +1,85 @@
+// Puts the page together, and draws the charts again whenever their surroundings change.
+
+function showDelay() {
+  let metric = "delay_mean";
+  let axis = "log";
+  const figures = Object.keys(METRICS).filter((name) => name.startsWith("delay_"));
+  const charts = showEstimates(document.querySelector('[data-metric="delay"]'), () => metric, () => axis);
+  const redraw = () => {
+    charts.forEach(draw);
+    document.querySelectorAll("#delay details.numbers[open]").forEach((node) => node.dispatchEvent(new Event("toggle")));
+  };
+  choices("delay-figure", figures.map((name) => METRICS[name].title), 0, (chosen) => {
+    metric = figures[chosen];
+    redraw();
+  });
+  byId("delay-axis").addEventListener("change", (event) => {
+    axis = event.target.value;
+    redraw();
+  });
+}
+
+function showThroughput() {
+  let axis = "zero";
+  const charts = showEstimates(document.querySelector('[data-metric="throughput"]'), () => "throughput", () => axis);
+  byId("throughput-axis").addEventListener("change", (event) => {
+    axis = event.target.value;
+    charts.forEach(draw);
+  });
+}
+
+function show() {
+  showHead();
+  showVerdicts();
+  const refreshLegend = showLegend();
+  showThroughput();
+  showEstimates(document.querySelector('[data-metric="loss"]'), () => "loss", () => "zero");
+  showDrops();
+  showDelay();
+  showDelayDistributions();
+  showTimeSeries();
+  showTransients();
+  showTradeOff();
+  showArrivals();
+  showPublished();
+  showMethod();
+  drawAll();
+
+  const redraw = () => {
+    refreshLegend();
+    registry.forEach(({ instance }) => instance.resize());
+    drawAll();
+  };
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  window.addEventListener("resize", () => registry.forEach(({ instance }) => instance.resize()));
+  window.addEventListener("beforeprint", () => {
+    document.documentElement.dataset.theme = "paper";
+    document.querySelectorAll("details.configuration").forEach((node) => { node.open = true; });
+    refreshLegend();
+    registry.forEach(({ node, instance }) => {
+      const kind = ["tall", "square"].find((name) => node.classList.contains(name));
+      instance.resize({ width: PAPER_WIDTH, height: PAPER_HEIGHTS[kind] ?? PAPER_HEIGHTS.plain });
+    });
+    drawAll();
+  });
+  window.addEventListener("afterprint", () => {
+    delete document.documentElement.dataset.theme;
+    registry.forEach(({ instance }) => instance.resize({ width: "auto", height: "auto" }));
+    redraw();
+  });
+}
+
+/** Pixels of CSS that fit between the margins of A4, and heights that suit them. */
+const PAPER_WIDTH = 680;
+const PAPER_HEIGHTS = { plain: 225, tall: 560, square: 420 };
+
+// Tests read these two: whether the page came up, and with how many charts.
+try {
+  show();
+  document.documentElement.dataset.charts = String(registry.length);
+} catch (error) {
+  document.documentElement.dataset.scriptError = String(error?.stack ?? error);
+  byId("notices").append(element("div", { class: "notice", role: "alert" },
+    `A part of this report could not be drawn (${error}). The numbers in data/ are not affected.`));
+  throw error;
+}

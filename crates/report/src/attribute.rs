@@ -1,0 +1,190 @@
+//! Each verdict in the few words that a table has room for.
+
+use crate::words::{percent, signed, time};
+use slicewise_stats::estimate::Interval;
+use slicewise_stats::verdict::{DecidedBy, Indicator, Outcome, PolicyVerdict, Scale};
+
+/// One attribute of one policy, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AttributeText {
+    /// "isolation", "reallocation", "scalability".
+    pub(crate) key: &'static str,
+    /// What it is drawn as: an outcome's name, or "limit".
+    pub(crate) sign: &'static str,
+    /// "holds", "256 slices".
+    pub(crate) word: String,
+    /// The number that decided, and what it was held against.
+    pub(crate) deciding: String,
+    /// The whole reason, in a line.
+    pub(crate) reason: String,
+    /// What was published, where it was.
+    pub(crate) published: Option<String>,
+    /// Whether that is the same; `None` where there is nothing to compare.
+    pub(crate) agrees: Option<bool>,
+}
+
+/// The three attributes of a policy, in the order of the table.
+pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
+    [
+        isolation(verdict),
+        reallocation(verdict),
+        scalability(verdict),
+    ]
+}
+
+fn isolation(verdict: &PolicyVerdict) -> AttributeText {
+    let isolation = &verdict.isolation;
+    let deciding = isolation.decided_by.as_ref().map_or_else(
+        || "nothing to judge it by".to_owned(),
+        |numbers| {
+            let scenario = numbers
+                .scenario
+                .as_ref()
+                .map_or_else(String::new, |s| format!(" in scenario {s}"));
+            format!(
+                "{} {}{scenario} (margin {})",
+                numbers
+                    .indicator
+                    .map_or_else(String::new, |i| i.to_string()),
+                worsening(numbers),
+                margin(numbers)
+            )
+        },
+    );
+    AttributeText {
+        key: "isolation",
+        sign: sign(isolation.outcome),
+        word: isolation.outcome.to_string(),
+        deciding: with_repetitions(deciding, isolation.repetitions_needed),
+        reason: isolation.reason(),
+        published: verdict
+            .published
+            .as_ref()
+            .map(|p| match (p.isolation, p.remark.as_str()) {
+                (true, _) => "yes".to_owned(),
+                (false, "") => "no".to_owned(),
+                (false, remark) => format!("no ({remark})"),
+            }),
+        agrees: verdict.agrees.isolation,
+    }
+}
+
+fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
+    let reallocation = &verdict.reallocation;
+    let deciding = reallocation.decided_by.as_ref().map_or_else(
+        || "nothing was left to reallocate".to_owned(),
+        |numbers| {
+            let needed = match reallocation.outcome {
+                Outcome::Broken => format!("up to {} is none", percent(numbers.margin)),
+                _ => format!("{} needed", percent(numbers.margin)),
+            };
+            format!("{} of what is left ({needed})", percent(numbers.statistic))
+        },
+    );
+    AttributeText {
+        key: "reallocation",
+        sign: sign(reallocation.outcome),
+        word: reallocation.outcome.to_string(),
+        deciding: with_repetitions(deciding, reallocation.repetitions_needed),
+        reason: reallocation.reason(),
+        published: verdict
+            .published
+            .as_ref()
+            .map(|p| if p.reallocation { "yes" } else { "no" }.to_owned()),
+        agrees: verdict.agrees.reallocation,
+    }
+}
+
+fn scalability(verdict: &PolicyVerdict) -> AttributeText {
+    let scalability = &verdict.scalability;
+    AttributeText {
+        key: "scalability",
+        sign: "limit",
+        word: match scalability.limit {
+            Some(1) => "1 slice".to_owned(),
+            Some(limit) => format!("{limit} slices"),
+            None => "no limit".to_owned(),
+        },
+        deciding: scalability.limited_by.clone(),
+        reason: match scalability.source.as_str() {
+            "" => scalability.reason(),
+            source => format!("{} (source: {source})", scalability.reason()),
+        },
+        published: verdict
+            .published
+            .as_ref()
+            .map(|p| p.scalability.clone())
+            .filter(|text| !text.is_empty()),
+        agrees: verdict.agrees.scalability,
+    }
+}
+
+fn with_repetitions(deciding: String, needed: Option<u32>) -> String {
+    match needed {
+        Some(needed) => format!("{deciding}; about {needed} repetitions would decide"),
+        None => deciding,
+    }
+}
+
+/// The name under which an outcome is drawn.
+pub(crate) fn sign(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Holds => "holds",
+        Outcome::Broken => "broken",
+        Outcome::Partial => "partial",
+        Outcome::Inconclusive | Outcome::NotTested => "inconclusive",
+    }
+}
+
+/// The change that was measured, in the direction in which the indicator moves: throughput that
+/// worsens falls, delay and loss rise.
+pub(crate) fn worsening(numbers: &DecidedBy) -> String {
+    let direction = direction(numbers);
+    match numbers.scale {
+        Scale::Fraction => percent(numbers.statistic),
+        scale => signed(&quantity(scale, direction * numbers.statistic)),
+    }
+}
+
+/// The bounds of that change.
+pub(crate) fn bounds(numbers: &DecidedBy) -> String {
+    let Interval { low, high } = numbers.interval;
+    let direction = direction(numbers);
+    let (low, high) = if direction < 0.0 {
+        (high, low)
+    } else {
+        (low, high)
+    };
+    let told = |value: f64| match numbers.scale {
+        Scale::Fraction => percent(value),
+        scale => signed(&quantity(scale, direction * value)),
+    };
+    match (low, high) {
+        (Some(low), Some(high)) => format!("{} to {}", told(low), told(high)),
+        (Some(low), None) => format!("from {}", told(low)),
+        (None, Some(high)) => format!("up to {}", told(high)),
+        (None, None) => "unknown".to_owned(),
+    }
+}
+
+/// What it was held against.
+pub(crate) fn margin(numbers: &DecidedBy) -> String {
+    quantity(numbers.scale, numbers.margin)
+}
+
+fn direction(numbers: &DecidedBy) -> f64 {
+    if numbers.indicator == Some(Indicator::Throughput) {
+        -1.0
+    } else {
+        1.0
+    }
+}
+
+fn quantity(scale: Scale, value: f64) -> String {
+    match scale {
+        Scale::Relative | Scale::Fraction => percent(value),
+        // A difference of percentages is told in points, lest it be read as relative.
+        Scale::RatioDifference => percent(value).replace('%', "points"),
+        Scale::Nanoseconds => time(value),
+    }
+}

@@ -1,0 +1,296 @@
+//! Series and distributions for the page and the figures, gathered run by run.
+
+use serde::Serialize;
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::record::{CdfPoint, RunRecord, SliceRecord};
+use std::collections::BTreeMap;
+
+/// Values in ns, and the fraction at or below each.
+#[derive(Debug, Default, Clone, PartialEq, Serialize)]
+pub(crate) struct Curve(pub(crate) Vec<u64>, pub(crate) Vec<f64>);
+
+impl Curve {
+    /// The points of a distribution function; fractions to five decimals, which no eye can tell.
+    pub(crate) fn of(points: impl IntoIterator<Item = CdfPoint>) -> Self {
+        let mut view = Self::default();
+        for CdfPoint(value, fraction) in points {
+            view.0.push(value);
+            view.1.push((fraction * 1e5).round() / 1e5);
+        }
+        view
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BinnedRun {
+    pub(crate) policy: usize,
+    pub(crate) scenario: usize,
+    pub(crate) repetition: u32,
+    pub(crate) bin_ns: u64,
+    pub(crate) transient_end_ns: u64,
+    /// What one unit of `delay` is, ns.
+    pub(crate) delay_unit_ns: u64,
+    pub(crate) slices: Vec<BinnedSlice>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BinnedSlice {
+    pub(crate) sent: Vec<u64>,
+    pub(crate) received: Vec<u64>,
+    pub(crate) frames: Vec<u32>,
+    pub(crate) lost: Vec<u32>,
+    pub(crate) delay: Vec<u64>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Arrivals {
+    pub(crate) policy: usize,
+    pub(crate) scenario: usize,
+    pub(crate) slice: usize,
+    pub(crate) repetition: u32,
+    pub(crate) cdf: Curve,
+}
+
+/// What is drawn beside estimates. Records must come cell by cell; what is kept of a cell's
+/// repetitions is merged when the next cell begins.
+pub(crate) struct Curves {
+    policies: Vec<String>,
+    scenarios: Vec<String>,
+    /// The cell whose repetitions are being gathered.
+    current: Option<(usize, usize)>,
+    /// By slice, then repetition.
+    gathered: Vec<Vec<Vec<CdfPoint>>>,
+    /// By policy, scenario, slice.
+    pub(crate) delay: BTreeMap<(usize, usize, usize), Curve>,
+    /// The first repetition of each cell.
+    pub(crate) binned: Vec<BinnedRun>,
+    /// Every repetition of the first policy that has runs, as sent: no policy changes them.
+    pub(crate) arrivals: Vec<Arrivals>,
+    /// By policy, class and reason: frames dropped in all runs of each scenario.
+    pub(crate) drops: BTreeMap<(usize, String, String), BTreeMap<usize, u64>>,
+}
+
+impl Curves {
+    pub(crate) fn new(study: &StudyDescription) -> Self {
+        Self {
+            policies: study.policies.iter().map(|p| p.name.clone()).collect(),
+            scenarios: study.scenarios.iter().map(|s| s.name.clone()).collect(),
+            current: None,
+            gathered: Vec::new(),
+            delay: BTreeMap::new(),
+            binned: Vec::new(),
+            arrivals: Vec::new(),
+            drops: BTreeMap::new(),
+        }
+    }
+
+    /// Take what is drawn of one run.
+    pub(crate) fn on_run(&mut self, record: &RunRecord) {
+        let place = |names: &[String], name: &str| names.iter().position(|n| n == name);
+        let Some(policy) = place(&self.policies, &record.key.policy) else {
+            return;
+        };
+        let Some(scenario) = place(&self.scenarios, &record.key.scenario) else {
+            return;
+        };
+        if self.current != Some((policy, scenario)) {
+            self.end_cell();
+            self.current = Some((policy, scenario));
+            self.gathered = vec![Vec::new(); record.slices.len()];
+            self.binned.push(binned(record, policy, scenario));
+        }
+        for (gathered, slice) in self.gathered.iter_mut().zip(&record.slices) {
+            gathered.push(slice.delay_cdf.clone());
+        }
+        for drop in &record.drops {
+            let by_scenario = self
+                .drops
+                .entry((policy, drop.class.clone(), drop.reason.clone()))
+                .or_default();
+            let frames = by_scenario.entry(scenario).or_default();
+            *frames = frames.saturating_add(drop.frames);
+        }
+        if self
+            .arrivals
+            .first()
+            .is_none_or(|first| first.policy == policy)
+        {
+            for (slice, slice_record) in record.slices.iter().enumerate() {
+                self.arrivals.push(Arrivals {
+                    policy,
+                    scenario,
+                    slice,
+                    repetition: record.key.repetition,
+                    cdf: Curve::of(thinned(&slice_record.iat_sent.cdf)),
+                });
+            }
+        }
+    }
+
+    /// Merge what was gathered last.
+    pub(crate) fn finish(&mut self) {
+        self.end_cell();
+    }
+
+    fn end_cell(&mut self) {
+        let Some((policy, scenario)) = self.current.take() else {
+            return;
+        };
+        for (slice, repetitions) in std::mem::take(&mut self.gathered).into_iter().enumerate() {
+            self.delay.insert(
+                (policy, scenario, slice),
+                Curve::of(mean_distribution(&repetitions)),
+            );
+        }
+    }
+}
+
+fn binned(record: &RunRecord, policy: usize, scenario: usize) -> BinnedRun {
+    let slices = record
+        .slices
+        .iter()
+        .map(|SliceRecord { series, .. }| BinnedSlice {
+            sent: series.sent_bytes.clone(),
+            received: series.received_bytes.clone(),
+            frames: series.sent_frames.clone(),
+            lost: series.lost_frames.clone(),
+            // Rounded up: 0 says that nothing was received.
+            delay: series
+                .delay_mean_ns
+                .iter()
+                .map(|ns| ns.div_ceil(DELAY_UNIT_NS))
+                .collect(),
+        });
+    BinnedRun {
+        policy,
+        scenario,
+        repetition: record.key.repetition,
+        bin_ns: record.bin_ns,
+        transient_end_ns: record.transient.end_ns,
+        delay_unit_ns: DELAY_UNIT_NS,
+        slices: slices.collect(),
+    }
+}
+
+/// The mean of several distribution functions: that of all their samples, as every repetition has
+/// about as many.
+fn mean_distribution(repetitions: &[Vec<CdfPoint>]) -> Vec<CdfPoint> {
+    let measured: Vec<&Vec<CdfPoint>> = repetitions.iter().filter(|cdf| !cdf.is_empty()).collect();
+    let mut steps: Vec<CdfPoint> = Vec::new();
+    for cdf in &measured {
+        let mut below = 0.0;
+        for CdfPoint(value, fraction) in cdf.iter() {
+            steps.push(CdfPoint(*value, (fraction - below) / measured.len() as f64));
+            below = *fraction;
+        }
+    }
+    steps.sort_by_key(|step| step.0);
+    let mut merged: Vec<CdfPoint> = Vec::new();
+    let mut total = 0.0;
+    for CdfPoint(value, step) in steps {
+        total += step;
+        match merged.last_mut() {
+            Some(last) if last.0 == value => last.1 = f64::min(total, 1.0),
+            _ => merged.push(CdfPoint(value, f64::min(total, 1.0))),
+        }
+    }
+    thinned(&merged)
+}
+
+/// Fewer steps: one is left out where the steps around it are near in fraction and in value.
+fn thinned(cdf: &[CdfPoint]) -> Vec<CdfPoint> {
+    let Some((first, last)) = cdf.first().zip(cdf.last()) else {
+        return Vec::new();
+    };
+    let octaves = (last.0.max(1) as f64 / first.0.max(1) as f64).log2();
+    let step = octaves / MOST_POINTS as f64;
+    let mut kept: Vec<CdfPoint> = vec![*first];
+    for pair in cdf.windows(2) {
+        let [point, next] = pair else { continue };
+        let Some(previous) = kept.last() else {
+            continue;
+        };
+        let wide = (next.0.max(1) as f64 / previous.0.max(1) as f64).log2() > step;
+        let high = next.1 - previous.1 > 1.0 / MOST_POINTS as f64;
+        if (wide || high) && point.0 != previous.0 {
+            kept.push(*point);
+        }
+    }
+    if kept.last().is_some_and(|point| point.0 != last.0) {
+        kept.push(*last);
+    }
+    kept
+}
+
+/// A tenth of a microsecond: finer than a pixel at any zoom, and half the digits.
+const DELAY_UNIT_NS: u64 = 100;
+/// Steps that are nearer than this part of a curve's height, and of its width, are merged: no
+/// curve has more than four times as many.
+const MOST_POINTS: usize = 80;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(cdf: &[CdfPoint], value: u64) -> f64 {
+        cdf.iter()
+            .take_while(|point| point.0 <= value)
+            .last()
+            .map_or(0.0, |point| point.1)
+    }
+
+    fn distribution(mut values: Vec<u64>) -> Vec<CdfPoint> {
+        values.sort_unstable();
+        let total = values.len() as f64;
+        let mut cdf: Vec<CdfPoint> = Vec::new();
+        for (index, value) in values.into_iter().enumerate() {
+            let fraction = (index + 1) as f64 / total;
+            match cdf.last_mut() {
+                Some(last) if last.0 == value => last.1 = fraction,
+                _ => cdf.push(CdfPoint(value, fraction)),
+            }
+        }
+        cdf
+    }
+
+    #[test]
+    fn the_mean_of_two_distributions_is_that_of_their_samples() {
+        let merged = mean_distribution(&[
+            distribution(vec![100, 200]),
+            Vec::new(),
+            distribution(vec![200, 400]),
+        ]);
+        assert_eq!(
+            merged,
+            [CdfPoint(100, 0.25), CdfPoint(200, 0.75), CdfPoint(400, 1.0)]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn thinning_keeps_the_ends_and_moves_no_point_far(
+            values in proptest::collection::vec(1u64..10_000_000, 1..2_000)
+        ) {
+            let cdf = distribution(values);
+            let thin = thinned(&cdf);
+            prop_assert!(thin.len() <= 4 * MOST_POINTS + 2);
+            prop_assert_eq!(thin.first(), cdf.first());
+            prop_assert_eq!(thin.last().map(|p| p.1), Some(1.0));
+            let octaves = (cdf[cdf.len() - 1].0 as f64 / cdf[0].0 as f64).log2();
+            let width = (octaves / MOST_POINTS as f64).exp2();
+            for point in &cdf {
+                // Near in height at this value, or at one a step further left.
+                let value = point.0;
+                let there = at(&thin, value);
+                let left = cdf
+                    .iter()
+                    .take_while(|p| p.0 as f64 <= value as f64 / width * (1.0 - 1e-9))
+                    .last()
+                    .map_or(0.0, |p| p.1);
+                prop_assert!(there <= point.1 + 1e-12);
+                prop_assert!(there >= left - 1.0 / MOST_POINTS as f64, "{there} {left}");
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Estimates over repetitions: one row a quantity of a slice in a cell.
+
+use super::table::{Column, Kind, Schema, TableWriter, Value};
+use crate::error::ReportError;
+use slicewise_stats::estimate::Estimate;
+use slicewise_stats::summary::{FiguresSummary, Summary};
+use std::path::Path;
+
+pub(crate) const CELLS: Schema = Schema {
+    name: "cells",
+    columns: &[
+        Column::new("policy", Kind::Text),
+        Column::new("scenario", Kind::Text),
+        Column::optional("slice", Kind::Text),
+        Column::new("span", Kind::Text),
+        Column::new("quantity", Kind::Text),
+        Column::new("repetitions", Kind::Integer),
+        Column::new("mean", Kind::Real),
+        Column::optional("standard_deviation", Kind::Real),
+        Column::optional("interval_low", Kind::Real),
+        Column::optional("interval_high", Kind::Real),
+        Column::new("confidence", Kind::Real),
+    ],
+};
+
+/// Write every estimate of `summary`.
+pub(crate) fn write_cells(folder: &Path, summary: &Summary) -> Result<(), ReportError> {
+    let mut table = TableWriter::create(folder, CELLS)?;
+    for cell in &summary.cells {
+        let mut rows =
+            |slice: Option<&str>, span: &str, name: &str, estimate: Option<&Estimate>| {
+                let Some(estimate) = estimate else {
+                    return Ok(());
+                };
+                table.row(&[
+                    cell.policy.as_str().into(),
+                    cell.scenario.as_str().into(),
+                    slice.into(),
+                    span.into(),
+                    name.into(),
+                    estimate.samples.into(),
+                    estimate.mean.into(),
+                    estimate.standard_deviation.into(),
+                    estimate.interval.low.into(),
+                    estimate.interval.high.into(),
+                    Value::Real(summary.confidence),
+                ])
+            };
+        for slice in &cell.slices {
+            for (span, figures) in [("steady", &slice.steady), ("whole", &slice.whole)] {
+                for (name, estimate) in quantities(figures) {
+                    rows(Some(&slice.slice), span, name, estimate)?;
+                }
+            }
+        }
+        for (name, estimate) in quantities(&cell.aggregate) {
+            rows(None, "steady", name, estimate)?;
+        }
+        let transient = &cell.transient;
+        rows(None, "transient", "end_ns", transient.end_ns.as_ref())?;
+        rows(
+            None,
+            "transient",
+            "throughput_bits_per_second",
+            transient.throughput_before_bits_per_second.as_ref(),
+        )?;
+    }
+    table.finish()
+}
+
+/// The estimates of a summary under the names of the `runs` table's columns.
+fn quantities(figures: &FiguresSummary) -> [(&'static str, Option<&Estimate>); 8] {
+    [
+        (
+            "offered_bits_per_second",
+            figures.offered_bits_per_second.as_ref(),
+        ),
+        (
+            "throughput_bits_per_second",
+            figures.throughput_bits_per_second.as_ref(),
+        ),
+        ("loss_ratio", figures.loss_ratio.as_ref()),
+        ("delay_mean_ns", figures.delay_mean_ns.as_ref()),
+        ("delay_p50_ns", figures.delay_p50_ns.as_ref()),
+        ("delay_p99_ns", figures.delay_p99_ns.as_ref()),
+        ("delay_p999_ns", figures.delay_p999_ns.as_ref()),
+        ("delay_max_ns", figures.delay_max_ns.as_ref()),
+    ]
+}

@@ -1,0 +1,195 @@
+//! Verdicts, and every test behind them.
+
+use super::table::{Column, Kind, Schema, TableWriter, Value};
+use crate::attribute::attributes;
+use crate::error::ReportError;
+use slicewise_stats::verdict::{
+    DecidedBy, Indicator, PolicyVerdict, Scale, TestName, VerdictTable,
+};
+use std::path::Path;
+
+pub(crate) const VERDICTS: Schema = Schema {
+    name: "verdicts",
+    columns: &[
+        Column::new("policy", Kind::Text),
+        Column::new("attribute", Kind::Text),
+        Column::new("verdict", Kind::Text),
+        Column::optional("test", Kind::Text),
+        Column::optional("slice", Kind::Text),
+        Column::optional("scenario", Kind::Text),
+        Column::optional("indicator", Kind::Text),
+        Column::optional("reference", Kind::Real),
+        Column::optional("treatment", Kind::Real),
+        Column::optional("statistic", Kind::Real),
+        Column::optional("interval_low", Kind::Real),
+        Column::optional("interval_high", Kind::Real),
+        Column::optional("margin", Kind::Real),
+        Column::optional("scale", Kind::Text),
+        Column::optional("p_value", Kind::Real),
+        Column::optional("repetitions_needed", Kind::Integer),
+        Column::optional("slice_limit", Kind::Integer),
+        Column::new("confidence", Kind::Real),
+        Column::optional("published", Kind::Text),
+        Column::optional("agrees", Kind::Flag),
+        Column::new("reason", Kind::Text),
+    ],
+};
+
+pub(crate) const VERDICT_TESTS: Schema = Schema {
+    name: "verdict_tests",
+    columns: &[
+        Column::new("policy", Kind::Text),
+        Column::new("attribute", Kind::Text),
+        Column::new("verdict", Kind::Text),
+        Column::optional("test", Kind::Text),
+        Column::new("slice", Kind::Text),
+        Column::new("scenario", Kind::Text),
+        Column::optional("indicator", Kind::Text),
+        Column::optional("reference", Kind::Real),
+        Column::optional("treatment", Kind::Real),
+        Column::new("statistic", Kind::Real),
+        Column::optional("interval_low", Kind::Real),
+        Column::optional("interval_high", Kind::Real),
+        Column::optional("margin", Kind::Real),
+        Column::new("scale", Kind::Text),
+        Column::optional("p_holds", Kind::Real),
+        Column::optional("p_broken", Kind::Real),
+        Column::optional("repetitions_needed", Kind::Integer),
+    ],
+};
+
+/// Write the verdicts and the tests behind them.
+pub(crate) fn write_verdicts(folder: &Path, verdicts: &VerdictTable) -> Result<(), ReportError> {
+    let mut table = TableWriter::create(folder, VERDICTS)?;
+    let mut tests = TableWriter::create(folder, VERDICT_TESTS)?;
+    for verdict in &verdicts.policies {
+        verdict_rows(&mut table, verdict, verdicts.confidence)?;
+        test_rows(&mut tests, verdict)?;
+    }
+    table.finish()?;
+    tests.finish()
+}
+
+fn verdict_rows(
+    table: &mut TableWriter,
+    verdict: &PolicyVerdict,
+    confidence: f64,
+) -> Result<(), ReportError> {
+    let numbers = [
+        (
+            verdict.isolation.decided_by.as_ref(),
+            verdict.isolation.repetitions_needed,
+            None,
+        ),
+        (
+            verdict.reallocation.decided_by.as_ref(),
+            verdict.reallocation.repetitions_needed,
+            None,
+        ),
+        (None, None, verdict.scalability.limit),
+    ];
+    for (text, (numbers, repetitions_needed, limit)) in attributes(verdict).iter().zip(numbers) {
+        table.row(&[
+            verdict.policy.as_str().into(),
+            text.key.into(),
+            text.word.as_str().into(),
+            numbers.map(|n| test_name(n.test)).into(),
+            numbers.map(|n| n.slice.as_str()).into(),
+            numbers.and_then(|n| n.scenario.as_deref()).into(),
+            numbers.and_then(|n| n.indicator).map(indicator_name).into(),
+            numbers.and_then(|n| n.reference).into(),
+            numbers.and_then(|n| n.treatment).into(),
+            numbers.map(|n| n.statistic).into(),
+            numbers.and_then(|n| n.interval.low).into(),
+            numbers.and_then(|n| n.interval.high).into(),
+            numbers.map(|n| n.margin).into(),
+            numbers.map(|n| scale_name(n.scale)).into(),
+            numbers.and_then(|n| n.p_value).into(),
+            repetitions_needed.into(),
+            limit.into(),
+            Value::Real(confidence),
+            text.published.as_deref().into(),
+            text.agrees.into(),
+            text.reason.as_str().into(),
+        ])?;
+    }
+    Ok(())
+}
+
+fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), ReportError> {
+    for test in &verdict.isolation.tests {
+        let n: &DecidedBy = &test.numbers;
+        table.row(&[
+            verdict.policy.as_str().into(),
+            "isolation".into(),
+            test.outcome.to_string().as_str().into(),
+            Value::Text(test_name(n.test)),
+            n.slice.as_str().into(),
+            n.scenario.as_deref().unwrap_or_default().into(),
+            n.indicator.map(indicator_name).into(),
+            n.reference.into(),
+            n.treatment.into(),
+            n.statistic.into(),
+            n.interval.low.into(),
+            n.interval.high.into(),
+            n.margin.into(),
+            scale_name(n.scale).into(),
+            test.p_holds.into(),
+            test.p_broken.into(),
+            test.repetitions_needed.into(),
+        ])?;
+    }
+    let slice = verdict
+        .reallocation
+        .decided_by
+        .as_ref()
+        .map_or("", |n| n.slice.as_str());
+    for scenario in &verdict.reallocation.scenarios {
+        table.row(&[
+            verdict.policy.as_str().into(),
+            "reallocation".into(),
+            "measured".into(),
+            Value::Null,
+            slice.into(),
+            scenario.scenario.as_str().into(),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            scenario.fraction.into(),
+            scenario.interval.low.into(),
+            scenario.interval.high.into(),
+            Value::Null,
+            scale_name(Scale::Fraction).into(),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+        ])?;
+    }
+    Ok(())
+}
+
+fn test_name(test: TestName) -> &'static str {
+    match test {
+        TestName::WelchDifference => "welch_difference",
+        TestName::FiellerRatio => "fieller_ratio",
+        TestName::StudentMean => "student_mean",
+    }
+}
+
+fn indicator_name(indicator: Indicator) -> &'static str {
+    match indicator {
+        Indicator::Throughput => "throughput",
+        Indicator::LossRatio => "loss_ratio",
+        Indicator::DelayMean => "delay_mean",
+        Indicator::DelayP99 => "delay_p99",
+    }
+}
+
+fn scale_name(scale: Scale) -> &'static str {
+    match scale {
+        Scale::Relative => "relative",
+        Scale::RatioDifference => "ratio_difference",
+        Scale::Nanoseconds => "nanoseconds",
+        Scale::Fraction => "fraction",
+    }
+}

@@ -1,0 +1,53 @@
+use crate::layout::ResultsError;
+use std::path::PathBuf;
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The results folder cannot be used.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// There is nothing to report on.
+    #[error("`{}` holds no finished run: run the study first", path.display())]
+    NoRuns {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A table could not be written as CSV.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Csv {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: csv::Error,
+    },
+    /// A table could not be written as Parquet.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: parquet::errors::ParquetError,
+    },
+    /// A figure could not be drawn.
+    #[error("cannot draw `{}`: {reason}", path.display())]
+    Figure {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+impl ReportError {
+    /// True where the user named the wrong folder (exit code 2), false where something failed
+    /// (exit code 1).
+    #[must_use]
+    pub fn is_users_mistake(&self) -> bool {
+        match self {
+            Self::Results(error) => error.is_users_mistake(),
+            Self::NoRuns { .. } => true,
+            Self::Csv { .. } | Self::Parquet { .. } | Self::Figure { .. } => false,
+        }
+    }
+}

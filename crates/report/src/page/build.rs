@@ -1,0 +1,298 @@
+//! From findings to what the page's script reads.
+
+use super::document::{
+    AttributeView, CellView, Colours, Document, DropsView, EstimateView, PolicyView, PublishedView,
+    RunsView, ScenarioView, SliceCellView, SliceView, StudyView, TestView, TransientView,
+    VerdictView,
+};
+use super::wording;
+use crate::attribute::{self, AttributeText, attributes};
+use crate::colours;
+use crate::curves::Curves;
+use crate::findings::Findings;
+use crate::published::{expected, ours, seen_in, subject};
+use crate::words::percent;
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::estimate::Estimate;
+use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
+use slicewise_stats::summary::{SliceSummary, Summary};
+use slicewise_stats::verdict::{IsolationTest, PolicyVerdict};
+
+pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
+    let study = findings.study;
+    Document {
+        study: study_view(study, findings.summary.confidence),
+        runs: RunsView {
+            expected: findings.expected_runs,
+            finished: findings.finished_runs,
+            damaged: findings.damaged_runs.clone(),
+        },
+        slices: study
+            .slices
+            .iter()
+            .map(|slice| SliceView {
+                name: slice.name.clone(),
+                share_bits_per_second: slice.share_bits_per_second,
+                guaranteed: slice.guaranteed,
+            })
+            .collect(),
+        policies: study
+            .policies
+            .iter()
+            .map(|policy| PolicyView {
+                name: policy.name.clone(),
+                title: policy.title.clone(),
+                configuration: policy.configuration.clone(),
+            })
+            .collect(),
+        scenarios: study
+            .scenarios
+            .iter()
+            .map(|scenario| ScenarioView {
+                name: scenario.name.clone(),
+                title: scenario.title.clone(),
+                reference: scenario.reference,
+            })
+            .collect(),
+        colours: Colours {
+            light: colours::LIGHT,
+            dark: colours::DARK,
+            slices_light: colours::SLICES_LIGHT,
+            slices_dark: colours::SLICES_DARK,
+        },
+        finding: wording::finding(&findings.verdicts),
+        verdicts: findings
+            .verdicts
+            .policies
+            .iter()
+            .enumerate()
+            .map(verdict_view)
+            .collect(),
+        verdict_key: wording::verdict_key(study),
+        cells: cells(study, &findings.summary, &findings.curves),
+        binned: &findings.curves.binned,
+        arrivals: &findings.curves.arrivals,
+        drops: drops(study, &findings.summary, &findings.curves),
+        published: findings.published.iter().map(published_view).collect(),
+        method: wording::method(study, &findings.summary),
+        command: wording::command(study),
+        host: findings
+            .host
+            .as_ref()
+            .map(wording::host)
+            .unwrap_or_default(),
+    }
+}
+
+fn study_view(study: &StudyDescription, confidence: f64) -> StudyView {
+    StudyView {
+        name: study.name.clone(),
+        title: study.title.clone(),
+        description: study.description.clone(),
+        source: study.source.clone(),
+        dut: study.dut.clone(),
+        digest: study.digest.clone(),
+        seed: study.seed.to_string(),
+        program_version: study.program_version.clone(),
+        repetitions: study.repetitions,
+        duration_ns: study.duration_ns,
+        confidence,
+        assumptions: study.assumptions.clone(),
+    }
+}
+
+fn cells<'a>(
+    study: &StudyDescription,
+    summary: &Summary,
+    curves: &'a Curves,
+) -> Vec<Vec<Option<CellView<'a>>>> {
+    let cell = |policy: usize, scenario: usize| {
+        let (p, s) = (study.policies.get(policy)?, study.scenarios.get(scenario)?);
+        let found = summary
+            .cells
+            .iter()
+            .find(|c| c.policy == p.name && c.scenario == s.name)?;
+        let slices = found
+            .slices
+            .iter()
+            .enumerate()
+            .map(|(slice, figures)| slice_cell(figures, curves, (policy, scenario, slice)));
+        let transient = &found.transient;
+        Some(CellView {
+            repetitions: found.repetitions,
+            transient: TransientView {
+                found: transient.found,
+                not_reached: transient.not_reached,
+                end_ns: estimate(transient.end_ns.as_ref()),
+                before: estimate(transient.throughput_before_bits_per_second.as_ref()),
+                after: estimate(transient.throughput_after_bits_per_second.as_ref()),
+            },
+            slices: slices.collect(),
+        })
+    };
+    (0..study.policies.len())
+        .map(|policy| {
+            (0..study.scenarios.len())
+                .map(|scenario| cell(policy, scenario))
+                .collect()
+        })
+        .collect()
+}
+
+fn drops(study: &StudyDescription, summary: &Summary, curves: &Curves) -> Vec<DropsView> {
+    let repetitions = |policy: usize, scenario: usize| {
+        let (p, s) = (study.policies.get(policy)?, study.scenarios.get(scenario)?);
+        let cell = summary
+            .cells
+            .iter()
+            .find(|c| c.policy == p.name && c.scenario == s.name)?;
+        Some(f64::from(cell.repetitions))
+    };
+    let rows = curves
+        .drops
+        .iter()
+        .filter(|(_, frames)| frames.values().any(|f| *f > 0));
+    rows.map(|((policy, class, reason), by_scenario)| DropsView {
+        policy: *policy,
+        class: class.clone(),
+        reason: reason.clone(),
+        frames: (0..study.scenarios.len())
+            .map(|scenario| {
+                let frames = by_scenario.get(&scenario).copied().unwrap_or_default();
+                repetitions(*policy, scenario).map(|repetitions| frames as f64 / repetitions)
+            })
+            .collect(),
+    })
+    .collect()
+}
+
+fn slice_cell<'a>(
+    slice: &SliceSummary,
+    curves: &'a Curves,
+    place: (usize, usize, usize),
+) -> SliceCellView<'a> {
+    let figures = &slice.steady;
+    SliceCellView {
+        throughput: estimate(figures.throughput_bits_per_second.as_ref()),
+        loss: estimate(figures.loss_ratio.as_ref()),
+        delay_mean: estimate(figures.delay_mean_ns.as_ref()),
+        delay_p50: estimate(figures.delay_p50_ns.as_ref()),
+        delay_p99: estimate(figures.delay_p99_ns.as_ref()),
+        delay_p999: estimate(figures.delay_p999_ns.as_ref()),
+        delay_max: estimate(figures.delay_max_ns.as_ref()),
+        delay_cdf: curves.delay.get(&place),
+    }
+}
+
+fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {
+    estimate.map(|e| (e.mean, e.interval.low, e.interval.high))
+}
+
+fn verdict_view((policy, verdict): (usize, &PolicyVerdict)) -> VerdictView {
+    let [isolation, reallocation, scalability] = attributes(verdict);
+    VerdictView {
+        policy,
+        isolation: attribute_view(isolation, isolation_tests(verdict)),
+        reallocation: attribute_view(reallocation, reallocation_tests(verdict)),
+        scalability: attribute_view(scalability, Vec::new()),
+    }
+}
+
+fn attribute_view(text: AttributeText, tests: Vec<TestView>) -> AttributeView {
+    AttributeView {
+        outcome: text.sign,
+        word: text.word,
+        deciding: text.deciding,
+        reason: text.reason,
+        published: text.published,
+        agrees: text.agrees,
+        tests,
+    }
+}
+
+fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
+    let decisive = verdict.isolation.decided_by.as_ref();
+    let view = |test: &IsolationTest| {
+        let numbers = &test.numbers;
+        TestView {
+            outcome: attribute::sign(test.outcome),
+            word: test.outcome.to_string(),
+            slice: numbers.slice.clone(),
+            indicator: numbers
+                .indicator
+                .map_or_else(String::new, |i| i.to_string()),
+            scenario: numbers.scenario.clone().unwrap_or_default(),
+            measured: attribute::worsening(numbers),
+            interval: attribute::bounds(numbers),
+            margin: attribute::margin(numbers),
+            p_value: numbers.p_value.map_or_else(String::new, wording::p_value),
+            decides: decisive.is_some_and(|d| {
+                d.slice == numbers.slice
+                    && d.scenario == numbers.scenario
+                    && d.indicator == numbers.indicator
+            }),
+        }
+    };
+    let not_judged = verdict.isolation.not_judged.iter().map(|missing| TestView {
+        outcome: "inconclusive",
+        word: "not tested".to_owned(),
+        slice: missing.slice.clone(),
+        indicator: "all".to_owned(),
+        scenario: missing.scenario.clone(),
+        measured: missing.why.clone(),
+        interval: String::new(),
+        margin: String::new(),
+        p_value: String::new(),
+        decides: false,
+    });
+    verdict
+        .isolation
+        .tests
+        .iter()
+        .map(view)
+        .chain(not_judged)
+        .collect()
+}
+
+fn reallocation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
+    let decided = verdict.reallocation.decided_by.as_ref();
+    let slice = decided.map_or_else(String::new, |numbers| numbers.slice.clone());
+    let scenarios = verdict.reallocation.scenarios.iter();
+    scenarios
+        .map(|scenario| TestView {
+            outcome: attribute::sign(verdict.reallocation.outcome),
+            word: String::new(),
+            slice: slice.clone(),
+            indicator: "reallocated fraction".to_owned(),
+            scenario: scenario.scenario.clone(),
+            measured: percent(scenario.fraction),
+            interval: match (scenario.interval.low, scenario.interval.high) {
+                (Some(low), Some(high)) => format!("{} to {}", percent(low), percent(high)),
+                _ => "unknown".to_owned(),
+            },
+            margin: decided.map_or_else(String::new, attribute::margin),
+            p_value: String::new(),
+            decides: false,
+        })
+        .collect()
+}
+
+fn published_view(comparison: &PublishedComparison) -> PublishedView {
+    let figure = &comparison.figure;
+    let (outcome, word) = match comparison.outcome {
+        PublishedOutcome::Agrees => ("holds", "agrees"),
+        PublishedOutcome::Differs => ("broken", "differs"),
+        PublishedOutcome::NotMeasured => ("inconclusive", "not measured"),
+    };
+    PublishedView {
+        claim: figure.claim.clone(),
+        source: figure.source.clone(),
+        subject: subject(figure),
+        expected: expected(figure),
+        ours: ours(comparison),
+        seen_in: seen_in(comparison),
+        outcome,
+        word,
+        explanation: figure.explanation.clone(),
+    }
+}

@@ -1,0 +1,185 @@
+//! What the page's script reads: everything the page shows, and nothing else.
+//!
+//! Names of fields are the script's; `assets/page/*.js` reads them.
+
+use crate::curves::{Arrivals, BinnedRun, Curve};
+use serde::Serialize;
+
+/// The whole document.
+#[derive(Debug, Serialize)]
+pub(crate) struct Document<'a> {
+    pub(crate) study: StudyView,
+    pub(crate) runs: RunsView,
+    pub(crate) slices: Vec<SliceView>,
+    pub(crate) policies: Vec<PolicyView>,
+    pub(crate) scenarios: Vec<ScenarioView>,
+    pub(crate) colours: Colours,
+    /// What the verdicts come to, in a sentence or two.
+    pub(crate) finding: String,
+    pub(crate) verdicts: Vec<VerdictView>,
+    /// How to read the verdict table, a line each.
+    pub(crate) verdict_key: Vec<String>,
+    /// By policy, then scenario; `None` where no run is finished.
+    pub(crate) cells: Vec<Vec<Option<CellView<'a>>>>,
+    /// Time series of the first repetition of each cell.
+    pub(crate) binned: &'a [BinnedRun],
+    pub(crate) arrivals: &'a [Arrivals],
+    pub(crate) drops: Vec<DropsView>,
+    pub(crate) published: Vec<PublishedView>,
+    /// How it was measured and judged, a paragraph each.
+    pub(crate) method: Vec<String>,
+    /// What to type to run it again.
+    pub(crate) command: String,
+    /// Facts about the host: name and value.
+    pub(crate) host: Vec<(String, String)>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct StudyView {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) source: String,
+    pub(crate) dut: String,
+    pub(crate) digest: String,
+    /// As text: a script's numbers do not hold 64 bits.
+    pub(crate) seed: String,
+    pub(crate) program_version: String,
+    pub(crate) repetitions: u32,
+    pub(crate) duration_ns: u64,
+    pub(crate) confidence: f64,
+    pub(crate) assumptions: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct RunsView {
+    pub(crate) expected: u64,
+    pub(crate) finished: u64,
+    /// Records that could not be trusted, and why.
+    pub(crate) damaged: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct SliceView {
+    pub(crate) name: String,
+    pub(crate) share_bits_per_second: u64,
+    pub(crate) guaranteed: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PolicyView {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) configuration: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ScenarioView {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) reference: bool,
+}
+
+/// One colour a policy, one a slice, for either background.
+#[derive(Debug, Serialize)]
+pub(crate) struct Colours {
+    pub(crate) light: &'static [&'static str],
+    pub(crate) dark: &'static [&'static str],
+    pub(crate) slices_light: &'static [&'static str],
+    pub(crate) slices_dark: &'static [&'static str],
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct VerdictView {
+    /// Place of the policy in the study.
+    pub(crate) policy: usize,
+    pub(crate) isolation: AttributeView,
+    pub(crate) reallocation: AttributeView,
+    pub(crate) scalability: AttributeView,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct AttributeView {
+    /// What it is drawn as.
+    pub(crate) outcome: &'static str,
+    pub(crate) word: String,
+    pub(crate) deciding: String,
+    pub(crate) reason: String,
+    pub(crate) published: Option<String>,
+    pub(crate) agrees: Option<bool>,
+    pub(crate) tests: Vec<TestView>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct TestView {
+    pub(crate) outcome: &'static str,
+    pub(crate) word: String,
+    pub(crate) slice: String,
+    pub(crate) indicator: String,
+    pub(crate) scenario: String,
+    pub(crate) measured: String,
+    pub(crate) interval: String,
+    pub(crate) margin: String,
+    pub(crate) p_value: String,
+    /// True for the test that the verdict names.
+    pub(crate) decides: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct CellView<'a> {
+    pub(crate) repetitions: u32,
+    pub(crate) transient: TransientView,
+    pub(crate) slices: Vec<SliceCellView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct TransientView {
+    /// Runs that have one.
+    pub(crate) found: u32,
+    /// Runs that reached no steady state.
+    pub(crate) not_reached: u32,
+    pub(crate) end_ns: Option<EstimateView>,
+    pub(crate) before: Option<EstimateView>,
+    pub(crate) after: Option<EstimateView>,
+}
+
+/// Frames that one class dropped for one reason: a mean over the runs of each scenario.
+#[derive(Debug, Serialize)]
+pub(crate) struct DropsView {
+    pub(crate) policy: usize,
+    pub(crate) class: String,
+    pub(crate) reason: String,
+    /// `None` where no run is finished.
+    pub(crate) frames: Vec<Option<f64>>,
+}
+
+/// Mean and interval.
+pub(crate) type EstimateView = (f64, Option<f64>, Option<f64>);
+
+#[derive(Debug, Serialize)]
+pub(crate) struct SliceCellView<'a> {
+    pub(crate) throughput: Option<EstimateView>,
+    pub(crate) loss: Option<EstimateView>,
+    pub(crate) delay_mean: Option<EstimateView>,
+    pub(crate) delay_p50: Option<EstimateView>,
+    pub(crate) delay_p99: Option<EstimateView>,
+    pub(crate) delay_p999: Option<EstimateView>,
+    pub(crate) delay_max: Option<EstimateView>,
+    pub(crate) delay_cdf: Option<&'a Curve>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PublishedView {
+    pub(crate) claim: String,
+    pub(crate) source: String,
+    /// What the figure is of.
+    #[serde(rename = "where")]
+    pub(crate) subject: String,
+    pub(crate) expected: String,
+    pub(crate) ours: String,
+    /// Where ours was seen, and how many cells agree.
+    pub(crate) seen_in: String,
+    pub(crate) outcome: &'static str,
+    pub(crate) word: &'static str,
+    pub(crate) explanation: String,
+}

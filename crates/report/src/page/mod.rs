@@ -1,0 +1,139 @@
+//! The HTML report: one file that needs nothing else.
+
+mod build;
+mod document;
+mod wording;
+
+use crate::error::ReportError;
+use crate::findings::Findings;
+use crate::layout::{ResultsError, write_file};
+use std::path::Path;
+
+/// Write the page of `findings` to `path`.
+pub(crate) fn write_page(path: &Path, findings: &Findings<'_>) -> Result<(), ReportError> {
+    let results = serde_json::to_string(&build::document(findings))
+        .map_err(|e| ResultsError::io("write", path, e.into()))?;
+    let html = fill(&[
+        ("version", &escaped(&findings.study.program_version)),
+        ("echarts_version", ECHARTS_VERSION),
+        ("title", &escaped(title(findings))),
+        ("css", CSS),
+        ("results", &script_safe(&results)),
+        ("echarts", ECHARTS),
+        ("script", &script()),
+    ]);
+    write_file(path, html.as_bytes())?;
+    Ok(())
+}
+
+fn title<'a>(findings: &Findings<'a>) -> &'a str {
+    if findings.study.title.is_empty() {
+        &findings.study.name
+    } else {
+        &findings.study.title
+    }
+}
+
+/// The template with each `{{name}}` replaced, in one pass: what is put in is not looked at again.
+fn fill(values: &[(&str, &str)]) -> String {
+    let mut html =
+        String::with_capacity(TEMPLATE.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
+    let mut rest = TEMPLATE;
+    while let Some((before, after)) = rest.split_once("{{") {
+        html.push_str(before);
+        let Some((name, after)) = after.split_once("}}") else {
+            break;
+        };
+        html.push_str(
+            values
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map_or("", |(_, value)| value),
+        );
+        rest = after;
+    }
+    html.push_str(rest);
+    html
+}
+
+/// Text as HTML.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// JSON that no HTML parser takes for markup: `<` occurs only inside strings, where this escape
+/// means the same.
+fn script_safe(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// All parts of the page's own script, in a scope of their own.
+fn script() -> String {
+    format!("(() => {{\n\"use strict\";\n{}\n}})();", SCRIPTS.join("\n"))
+}
+
+const TEMPLATE: &str = include_str!("../../assets/page/report.html");
+const CSS: &str = include_str!("../../assets/page/report.css");
+const SCRIPTS: [&str; 6] = [
+    include_str!("../../assets/page/base.js"),
+    include_str!("../../assets/page/text.js"),
+    include_str!("../../assets/page/charts.js"),
+    include_str!("../../assets/page/distributions.js"),
+    include_str!("../../assets/page/series.js"),
+    include_str!("../../assets/page/main.js"),
+];
+const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
+const ECHARTS_VERSION: &str = "6.1.0";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_every_place_of_the_template_once() {
+        let html = fill(&[("title", "{{css}}"), ("version", "1")]);
+        assert!(
+            html.contains("<title>{{css}}</title>"),
+            "what is put in is not filled again"
+        );
+        let places = [
+            "version",
+            "echarts_version",
+            "title",
+            "css",
+            "results",
+            "echarts",
+            "script",
+        ];
+        let mut rest = TEMPLATE;
+        while let Some((_, after)) = rest.split_once("{{") {
+            let (name, after) = after.split_once("}}").unwrap();
+            assert!(places.contains(&name), "{name}");
+            rest = after;
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_study_ends_a_script_or_a_title() {
+        let json = serde_json::to_string("</script><!--<script>").unwrap();
+        assert!(!script_safe(&json).contains('<'));
+        let back: String = serde_json::from_str(&script_safe(&json)).unwrap();
+        assert_eq!(back, "</script><!--<script>");
+        assert_eq!(escaped("</title>&\""), "&lt;/title&gt;&amp;&quot;");
+    }
+
+    #[test]
+    fn nothing_that_is_embedded_ends_its_element() {
+        assert!(!ECHARTS.contains("</script"));
+        assert!(!script().contains("</script"));
+        assert!(!CSS.contains("</style"));
+    }
+
+    #[test]
+    fn names_the_version_of_the_library_it_embeds() {
+        assert!(ECHARTS.contains(&format!("version=\"{ECHARTS_VERSION}\"")));
+    }
+}

@@ -1,0 +1,223 @@
+//! Published figures in words.
+
+use crate::words::{digits, percent, rate, signed, time};
+use slicewise_stats::description::{Expected, Metric, PublishedFigure};
+use slicewise_stats::published::{OurFigure, PublishedComparison};
+
+/// A metric's name in files.
+pub(crate) fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::LossRatio => "loss_ratio",
+        Metric::DelayMean => "delay_mean",
+        Metric::DelayMeanWhole => "delay_mean_whole",
+        Metric::DelayMin => "delay_min",
+        Metric::DelayP50 => "delay_p50",
+        Metric::DelayP99 => "delay_p99",
+        Metric::DelayMax => "delay_max",
+        Metric::IatSamples => "iat_samples",
+        Metric::IatMean => "iat_mean",
+        Metric::IatVariance => "iat_variance",
+        Metric::IatKolmogorovSmirnov => "iat_kolmogorov_smirnov",
+        Metric::TransientEnd => "transient_end",
+        Metric::TransientThroughput => "transient_throughput",
+        Metric::AggregateThroughput => "aggregate_throughput",
+    }
+}
+
+/// A metric's unit in files.
+pub(crate) fn metric_unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput | Metric::TransientThroughput | Metric::AggregateThroughput => "bit/s",
+        Metric::LossRatio | Metric::IatKolmogorovSmirnov => "ratio",
+        Metric::IatSamples => "intervals",
+        Metric::IatVariance => "ns2",
+        Metric::DelayMean
+        | Metric::DelayMeanWhole
+        | Metric::DelayMin
+        | Metric::DelayP50
+        | Metric::DelayP99
+        | Metric::DelayMax
+        | Metric::IatMean
+        | Metric::TransientEnd => "ns",
+    }
+}
+
+/// A metric in words.
+fn metric_words(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::LossRatio => "loss",
+        Metric::DelayMean => "mean delay",
+        Metric::DelayMeanWhole => "mean delay, transient included",
+        Metric::DelayMin => "smallest delay",
+        Metric::DelayP50 => "median delay",
+        Metric::DelayP99 => "99th percentile of delay",
+        Metric::DelayMax => "largest delay",
+        Metric::IatSamples => "number of inter-arrival times",
+        Metric::IatMean => "mean inter-arrival time",
+        Metric::IatVariance => "variance of the inter-arrival time",
+        Metric::IatKolmogorovSmirnov => "Kolmogorov–Smirnov statistic of inter-arrival times",
+        Metric::TransientEnd => "end of the transient",
+        Metric::TransientThroughput => "rate before the transient ends",
+        Metric::AggregateThroughput => "rate of all slices",
+    }
+}
+
+/// What a figure is of: metric, slice, cells, and what it is relative to.
+pub(crate) fn subject(figure: &PublishedFigure) -> String {
+    let mut parts = vec![metric_words(figure.metric).to_owned()];
+    if let Some(slice) = &figure.slice {
+        parts.push(format!("slice {slice}"));
+    }
+    let named = |what: &str, names: &[String]| match names {
+        [] => None,
+        [only] => Some(format!("{what} {only}")),
+        several => Some(format!("{} {}", plural(what), several.join(", "))),
+    };
+    parts.extend(named("policy", &figure.policies));
+    parts.extend(named("scenario", &figure.scenarios));
+    let mut text = parts.join("; ");
+    if let Some(cell) = &figure.relative_to {
+        let other = [
+            cell.policy.as_ref().map(|p| format!("policy {p}")),
+            cell.scenario.as_ref().map(|s| format!("scenario {s}")),
+        ];
+        let other: Vec<String> = other.into_iter().flatten().collect();
+        text.push_str(&format!("; change against {}", other.join(", ")));
+    }
+    text
+}
+
+fn plural(what: &str) -> String {
+    match what.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{what}s"),
+    }
+}
+
+/// What was published, with what "about" is taken to mean.
+pub(crate) fn expected(figure: &PublishedFigure) -> String {
+    let told = |value| quantity(figure, value);
+    match figure.expected {
+        Expected::About { value, tolerance } if value == 0.0 => {
+            format!(
+                "{} ± {}",
+                told(value),
+                told(tolerance).trim_start_matches('+')
+            )
+        }
+        Expected::About { value, tolerance } => format!("{} ± {}", told(value), percent(tolerance)),
+        Expected::Between { low, high } => format!("{} to {}", told(low), told(high)),
+        Expected::AtLeast { value } => format!("at least {}", told(value)),
+        Expected::AtMost { value } => format!("at most {}", told(value)),
+    }
+}
+
+/// Ours, with its interval and where it was seen.
+pub(crate) fn ours(comparison: &PublishedComparison) -> String {
+    let Some(ours) = &comparison.ours else {
+        return "not measured".to_owned();
+    };
+    let told = |value| quantity(&comparison.figure, value);
+    let interval = match (ours.interval.low, ours.interval.high) {
+        // A range that rounds to the value says nothing.
+        (Some(low), Some(high)) if told(low) != told(high) => {
+            format!(" ({} to {})", told(low), told(high))
+        }
+        _ => String::new(),
+    };
+    let p_value = match ours.p_value {
+        Some(p) if p < 0.001 => format!(" (p = {p:.1e})"),
+        Some(p) => format!(" (p = {p:.3})"),
+        None => String::new(),
+    };
+    format!("{}{interval}{p_value}", told(ours.value))
+}
+
+/// The cell that ours was seen in, where the figure is of several; and how many of them agree.
+pub(crate) fn seen_in(comparison: &PublishedComparison) -> String {
+    match &comparison.ours {
+        Some(OurFigure {
+            policy, scenario, ..
+        }) if comparison.cells > 1 => format!(
+            "farthest off: policy {policy}, scenario {scenario}; {} of {} cells agree",
+            comparison.cells_agreeing, comparison.cells
+        ),
+        _ => String::new(),
+    }
+}
+
+fn quantity(figure: &PublishedFigure, value: f64) -> String {
+    if figure.relative_to.is_some() {
+        return signed(&percent(value));
+    }
+    match metric_unit(figure.metric) {
+        "bit/s" => rate(value),
+        "ns" => time(value),
+        "ns2" => format!("{} ms²", digits(value / 1e12, 4)),
+        "ratio" if figure.metric == Metric::LossRatio => percent(value),
+        "ratio" => digits(value, 3),
+        _ => digits(value, 6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slicewise_stats::description::Cell;
+
+    fn figure() -> PublishedFigure {
+        PublishedFigure {
+            claim: String::new(),
+            source: String::new(),
+            metric: Metric::DelayMean,
+            policies: vec!["bandwidth".to_owned()],
+            scenarios: vec!["5".to_owned(), "6".to_owned()],
+            slice: Some("critical".to_owned()),
+            relative_to: None,
+            expected: Expected::About {
+                value: 400_000.0,
+                tolerance: 0.25,
+            },
+            explanation: String::new(),
+        }
+    }
+
+    #[test]
+    fn says_what_a_figure_is_of_and_what_was_expected() {
+        let absolute = figure();
+        assert_eq!(
+            subject(&absolute),
+            "mean delay; slice critical; policy bandwidth; scenarios 5, 6"
+        );
+        assert_eq!(expected(&absolute), "400 µs ± 25 %");
+
+        let relative = PublishedFigure {
+            relative_to: Some(Cell {
+                policy: Some("priority".to_owned()),
+                scenario: None,
+            }),
+            expected: Expected::Between {
+                low: 0.9,
+                high: 1.1,
+            },
+            ..figure()
+        };
+        assert_eq!(
+            subject(&relative),
+            "mean delay; slice critical; policy bandwidth; scenarios 5, 6; change against policy priority"
+        );
+        assert_eq!(expected(&relative), "+90 % to +110 %");
+
+        let nothing = PublishedFigure {
+            metric: Metric::LossRatio,
+            expected: Expected::About {
+                value: 0.0,
+                tolerance: 0.001,
+            },
+            ..figure()
+        };
+        assert_eq!(expected(&nothing), "0 % ± 0.1 %");
+    }
+}

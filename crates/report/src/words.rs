@@ -1,0 +1,115 @@
+//! Numbers as people read them: a few digits and the unit that fits.
+
+/// A rate in bit/s: "17.5 Mbit/s".
+pub(crate) fn rate(bits_per_second: f64) -> String {
+    in_unit(
+        bits_per_second,
+        &[
+            ("Gbit/s", 1e9),
+            ("Mbit/s", 1e6),
+            ("kbit/s", 1e3),
+            ("bit/s", 1.0),
+        ],
+    )
+}
+
+/// A time in ns: 735 500 is "735.5 µs".
+pub(crate) fn time(ns: f64) -> String {
+    in_unit(ns, &[("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)])
+}
+
+/// A ratio: 0.25 is "25 %". Three decimals at most: less is noise.
+pub(crate) fn percent(ratio: f64) -> String {
+    format!("{} %", digits((ratio * 1e5).round() / 1e3, 3))
+}
+
+/// With its sign, as a change is told; what rounds to nothing has none.
+pub(crate) fn signed(text: &str) -> String {
+    if !text.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
+        return text.trim_start_matches('−').to_owned();
+    }
+    if text.starts_with('−') {
+        text.to_owned()
+    } else {
+        format!("+{text}")
+    }
+}
+
+/// `significant` digits, no trailing zeros, no exponent, a true minus sign.
+pub(crate) fn digits(value: f64, significant: i32) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let magnitude = if value == 0.0 {
+        0.0
+    } else {
+        value.abs().log10().floor()
+    };
+    // A float's exponent is far inside an integer's range, and the clamp inside a usize's.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the exponent of a float is small"
+    )]
+    let decimals = (significant - 1 - magnitude as i32)
+        .clamp(0, MOST_DECIMALS)
+        .unsigned_abs() as usize;
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    match text.strip_prefix('-') {
+        Some("0") => "0".to_owned(),
+        Some(positive) => format!("−{positive}"),
+        None => text.to_owned(),
+    }
+}
+
+/// "1 run", "2 runs".
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+fn in_unit(value: f64, units: &[(&str, f64)]) -> String {
+    let fits = units
+        .iter()
+        .find(|(_, factor)| value.abs() >= *factor)
+        .or(units.last());
+    fits.map_or_else(String::new, |(symbol, factor)| {
+        format!("{} {symbol}", digits(value / factor, 4))
+    })
+}
+
+const MOST_DECIMALS: i32 = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_a_few_digits_in_the_unit_that_fits() {
+        assert_eq!(rate(17_500_000.0), "17.5 Mbit/s");
+        assert_eq!(time(735_500.0), "735.5 µs");
+        assert_eq!(time(4e10), "40 s");
+        assert_eq!(time(0.0), "0 ns");
+        assert_eq!(percent(0.001), "0.1 %");
+        assert_eq!(percent(-0.1234), "−12.3 %");
+        assert_eq!(percent(12.5), "1250 %");
+        assert_eq!(percent(-0.000_000_4), "0 %");
+    }
+
+    #[test]
+    fn gives_a_change_its_sign_and_nothing_none() {
+        assert_eq!(signed(&percent(1.04)), "+104 %");
+        assert_eq!(signed(&percent(-0.02)), "−2 %");
+        assert_eq!(signed(&percent(0.0)), "0 %");
+        assert_eq!(signed(&percent(-1e-13)), "0 %");
+    }
+
+    #[test]
+    fn writes_what_is_no_number_as_a_dash() {
+        assert_eq!(digits(f64::NAN, 3), "–");
+        assert_eq!(digits(f64::INFINITY, 3), "–");
+    }
+}
