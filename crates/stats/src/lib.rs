@@ -1,6 +1,30 @@
 //! Estimators, confidence intervals, tests and verdicts; the schema of results.
+//!
+//! From packets to a verdict:
+//!
+//! 1. [`collect`] turns the packets of one run into a [`record::RunRecord`], in constant memory;
+//! 2. [`summary::SummaryBuilder`] keeps the scalars of many records, in [`observations`];
+//! 3. [`summary`] estimates each cell over repetitions, [`verdict`] judges each policy, and
+//!    [`published`] sets published figures beside ours.
+//!
+//! The statistics underneath stand alone: [`estimate`], [`compare`], [`holm`], [`ks`], [`mser`],
+//! [`power`]. No function here returns NaN or panics on any record it accepts.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod collect;
+pub mod compare;
 pub mod description;
+pub mod distribution;
+pub mod estimate;
+pub mod holm;
+pub mod ks;
+pub mod mser;
+pub mod observations;
+pub mod opportunity;
+pub mod power;
+pub mod published;
 pub mod record;
+pub mod summary;
+pub mod verdict;

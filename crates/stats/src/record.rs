@@ -43,7 +43,7 @@ pub struct RunRecord {
     pub transient: Transient,
     /// One record a slice, in the order of the study.
     pub slices: Vec<SliceRecord>,
-    /// All slices together.
+    /// All slices together, after the transient.
     pub aggregate: Figures,
     /// Frames dropped by reason, over the whole run, by the device's own counters.
     pub drops: Vec<DropCount>,
@@ -70,9 +70,10 @@ pub struct Transient {
     /// False where no steady state was reached within the first half of the run (the method's own
     /// rule): then `steady` figures cover the whole run.
     pub steady_state_reached: bool,
-    /// Mean received rate of all slices before `end_ns`, bit/s; 0 without transient.
+    /// Mean received rate of all slices before `end_ns`, over whole load cycles counted back from
+    /// there, bit/s; 0 without transient.
     pub throughput_before_bits_per_second: f64,
-    /// The same from `end_ns` on.
+    /// The same from `end_ns` on; over the whole run without transient.
     pub throughput_after_bits_per_second: f64,
 }
 

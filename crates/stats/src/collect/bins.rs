@@ -1,0 +1,127 @@
+//! Time bins of one slice, and finding the bin of a point in time without dividing.
+
+use slicewise_units::Instant;
+
+/// How a run is cut: bins for the series, segments of several bins for delay histograms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grid {
+    pub bin_ns: u64,
+    /// Number of bins; index `bins` stands for everything at or after the end of the run.
+    pub bins: usize,
+    pub bins_per_segment: usize,
+}
+
+impl Grid {
+    /// Number of segments; index `segments()` stands for everything after the end.
+    pub fn segments(&self) -> usize {
+        self.bins.div_ceil(self.bins_per_segment)
+    }
+
+    fn segment_of(&self, bin: usize) -> usize {
+        if bin < self.bins {
+            bin / self.bins_per_segment
+        } else {
+            self.segments()
+        }
+    }
+}
+
+/// The bin last asked for. Packets come nearly in order, so the next one is nearly always in the
+/// same bin: one comparison; only a change of bin divides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor {
+    start_ns: u64,
+    pub bin: usize,
+    pub segment: usize,
+}
+
+impl Cursor {
+    pub const START: Self = Self {
+        start_ns: 0,
+        bin: 0,
+        segment: 0,
+    };
+
+    /// Move to the bin that holds `at`.
+    #[inline]
+    pub fn seek(&mut self, grid: &Grid, at: Instant) {
+        // Wrapping: a point before the bin gives a huge number, and so a move as well.
+        if at.nanos().wrapping_sub(self.start_ns) >= grid.bin_ns {
+            self.seek_elsewhere(grid, at.nanos());
+        }
+    }
+
+    #[cold]
+    fn seek_elsewhere(&mut self, grid: &Grid, at_ns: u64) {
+        self.bin = usize::try_from(at_ns / grid.bin_ns).map_or(grid.bins, |bin| bin.min(grid.bins));
+        self.start_ns = self.bin as u64 * grid.bin_ns;
+        self.segment = grid.segment_of(self.bin);
+    }
+}
+
+/// What happened to one slice in one bin. One cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Bin {
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// Of frames sent in this bin and received; likewise all of delay.
+    pub delay_sum_ns: u64,
+    pub delay_min_ns: u64,
+    pub delay_max_ns: u64,
+    pub delay_samples: u32,
+    pub sent_frames: u32,
+    pub received_frames: u32,
+    pub lost_frames: u32,
+}
+
+impl Bin {
+    pub const EMPTY: Self = Self {
+        sent_bytes: 0,
+        received_bytes: 0,
+        delay_sum_ns: 0,
+        delay_min_ns: u64::MAX,
+        delay_max_ns: 0,
+        delay_samples: 0,
+        sent_frames: 0,
+        received_frames: 0,
+        lost_frames: 0,
+    };
+
+    /// Mean delay, rounded to the nearest nanosecond; 0 without samples.
+    pub fn delay_mean_ns(&self) -> u64 {
+        let samples = u64::from(self.delay_samples);
+        (self.delay_sum_ns.saturating_add(samples / 2))
+            .checked_div(samples)
+            .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_finds_every_bin_forward_backward_and_past_the_end() {
+        let grid = Grid {
+            bin_ns: 50,
+            bins: 8,
+            bins_per_segment: 3,
+        };
+        let mut cursor = Cursor::START;
+        for (at, bin, segment) in [
+            (0, 0, 0),
+            (49, 0, 0),
+            (50, 1, 0),
+            (399, 7, 2),
+            (149, 2, 0),
+            (150, 3, 1),
+            (400, 8, 3),
+            (u64::MAX, 8, 3),
+            (0, 0, 0),
+        ] {
+            cursor.seek(&grid, Instant::from_nanos(at));
+            assert_eq!((cursor.bin, cursor.segment), (bin, segment), "at {at}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Log-linear histograms with three significant digits, in pages that many histograms share.
+//!
+//! The layout is that of HdrHistogram (Tene): 1,024 bins an octave, each as wide as 1/1,024 of the
+//! octave's lower end, and width 1 below 1,024. Only octaves that hold something take memory
+//! (4 KiB each), which is what lets a run keep a histogram for each segment of time; and one is
+//! counted with a shift, a table look-up and an addition.
+
+use crate::distribution::Distribution;
+
+const SUB_BINS: usize = 1 << SUB_BITS;
+const SUB_BITS: u32 = 10;
+/// Values below 1,024, and one for each bit above.
+const OCTAVES: usize = 65 - SUB_BITS as usize;
+const NO_PAGE: u32 = u32::MAX;
+
+/// A set of histograms.
+#[derive(Debug, Clone)]
+pub(super) struct Histograms {
+    pages: Vec<[u32; SUB_BINS]>,
+    /// Which page holds an octave of a histogram.
+    tables: Vec<[u32; OCTAVES]>,
+}
+
+impl Histograms {
+    pub fn new(count: usize) -> Self {
+        Self {
+            pages: Vec::new(),
+            tables: vec![[NO_PAGE; OCTAVES]; count],
+        }
+    }
+
+    /// Forget every value, keep the memory.
+    pub fn clear(&mut self) {
+        self.pages.clear();
+        self.tables.fill([NO_PAGE; OCTAVES]);
+    }
+
+    /// Count `value` in a histogram; a full counter stays full.
+    #[inline]
+    pub fn record(&mut self, histogram: usize, value: u64) {
+        let octave = octave_of(value);
+        let mut page = self.tables[histogram][octave];
+        if page == NO_PAGE {
+            page = self.add_page(histogram, octave);
+        }
+        // Truncation is meant: the mask keeps ten bits.
+        #[expect(clippy::cast_possible_truncation, reason = "masked to ten bits")]
+        let sub_bin = (value >> octave.saturating_sub(1)) as usize & (SUB_BINS - 1);
+        let counter = &mut self.pages[page as usize][sub_bin];
+        *counter = counter.saturating_add(1);
+    }
+
+    #[cold]
+    fn add_page(&mut self, histogram: usize, octave: usize) -> u32 {
+        // 2³² pages would be 16 TiB.
+        let page = u32::try_from(self.pages.len()).unwrap_or(NO_PAGE - 1);
+        self.pages.push([0; SUB_BINS]);
+        self.tables[histogram][octave] = page;
+        page
+    }
+
+    /// Bytes held for pages.
+    pub fn page_bytes(&self) -> usize {
+        self.pages.len() * size_of::<[u32; SUB_BINS]>()
+    }
+
+    /// The samples of a range of histograms together.
+    pub fn distribution(&self, histograms: std::ops::Range<usize>) -> Distribution {
+        let tables = self.tables.get(histograms).unwrap_or_default();
+        let mut merged = Distribution::default();
+        let mut sums = [0u64; SUB_BINS];
+        for octave in 0..OCTAVES {
+            let mut pages = tables
+                .iter()
+                .filter_map(|table| self.pages.get(table[octave] as usize))
+                .peekable();
+            if pages.peek().is_none() {
+                continue;
+            }
+            sums.fill(0);
+            for page in pages {
+                for (sum, &count) in sums.iter_mut().zip(page) {
+                    *sum += u64::from(count);
+                }
+            }
+            for (sub_bin, &count) in sums.iter().enumerate() {
+                merged.push(upper_edge(octave, sub_bin), count);
+            }
+        }
+        merged
+    }
+}
+
+#[inline]
+fn octave_of(value: u64) -> usize {
+    (u64::BITS - SUB_BITS - (value | (SUB_BINS as u64 - 1)).leading_zeros()) as usize
+}
+
+/// Largest value that a bin holds.
+fn upper_edge(octave: usize, sub_bin: usize) -> u64 {
+    if octave == 0 {
+        return sub_bin as u64;
+    }
+    let shift = octave - 1;
+    // `x << shift` with all lower bits set, without overflow in the last bin.
+    ((SUB_BINS + sub_bin) as u64) << shift | ((1u64 << shift) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::Histogram;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_value_lies_in_a_bin_no_wider_than_a_thousandth() {
+        for value in (0..64).flat_map(|bit| {
+            let power = 1u64 << bit;
+            [power - 1, power, power + power / 3, power | (power - 1)]
+        }) {
+            let mut histograms = Histograms::new(1);
+            histograms.record(0, value);
+            let edge = histograms.distribution(0..1).quantile(1, 1);
+            assert!(edge >= value, "{edge} < {value}");
+            assert!(edge - value <= value / 1_000, "{edge} is far above {value}");
+        }
+    }
+
+    #[test]
+    fn clearing_forgets_and_a_range_merges() {
+        let mut histograms = Histograms::new(3);
+        histograms.record(0, 5);
+        histograms.clear();
+        histograms.record(0, 7);
+        histograms.record(1, 7);
+        histograms.record(2, 1_000_000);
+        assert_eq!(histograms.distribution(0..2).bins(), &[(7, 2)]);
+        assert_eq!(histograms.distribution(0..3).total(), 3);
+        assert_eq!(histograms.distribution(2..2).total(), 0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn quantiles_equal_those_of_hdrhistogram_within_its_resolution(
+            values in prop::collection::vec(1u64..10_000_000_000, 1..500),
+        ) {
+            let mut ours = Histograms::new(1);
+            let mut reference = Histogram::<u32>::new(3).unwrap();
+            for &value in &values {
+                ours.record(0, value);
+                reference.record(value).unwrap();
+            }
+            let distribution = ours.distribution(0..1);
+            for per_mille in [1u32, 10, 500, 900, 990, 999, 1000] {
+                let own = distribution.quantile(per_mille, 1000) as f64;
+                let theirs = reference.value_at_quantile(f64::from(per_mille) / 1000.0) as f64;
+                prop_assert!((own - theirs).abs() <= theirs.max(own) * 0.001 + 1.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Streaming collection of one run: packets in, a [`RunRecord`] out, in constant memory.
+//!
+//! One [`RunCollector`] serves one run at a time and is meant to be reused. What is measured, and
+//! with what resolution, is told in `docs/measurement.md`.
+
+mod bins;
+mod finish;
+mod histogram;
+mod iat;
+
+use crate::record::{DropCount, RunKey, RunRecord};
+use bins::{Bin, Cursor, Grid};
+use histogram::Histograms;
+use iat::IatState;
+use slicewise_units::{Duration, Instant};
+use thiserror::Error;
+
+/// What a collector has to know of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectorParams {
+    /// Names of the slices, in the order of the study: a slice is told by its index from then on.
+    pub slices: Vec<String>,
+    /// How long traffic is offered.
+    pub duration: Duration,
+    /// Width of a bin of the series; `duration` must be a multiple of it.
+    pub bin: Duration,
+    /// The longest on/off cycle of the load; zero where the load is constant.
+    pub cycle: Duration,
+}
+
+/// Why a collector cannot be set up.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CollectorError {
+    /// There is nothing to measure.
+    #[error("a run needs at least one slice")]
+    NoSlices,
+    /// A width of zero.
+    #[error("the interval of the series must not be zero")]
+    ZeroBin,
+    /// The series would not have a whole number of bins.
+    #[error("the duration {duration} is not a positive multiple of the interval {bin}")]
+    NotAMultiple {
+        /// The duration as given.
+        duration: Duration,
+        /// The bin as given.
+        bin: Duration,
+    },
+    /// The series would not fit into memory.
+    #[error(
+        "{bins} intervals a run are more than the {MAX_BINS} allowed: choose a longer interval"
+    )]
+    TooManyBins {
+        /// Bins the run would have, of all slices together.
+        bins: u64,
+    },
+}
+
+/// Collects one run.
+///
+/// Memory is set up once: 64 B a bin and slice, and 4 KiB for each octave of delay that occurs in
+/// a segment of time (see [`RunCollector::memory_bytes`]).
+#[derive(Debug, Clone)]
+pub struct RunCollector {
+    params: CollectorParams,
+    grid: Grid,
+    /// Bin of the packet last sent, and of the packet last received, of any slice.
+    sent: Cursor,
+    received: Cursor,
+    slices: Vec<SliceState>,
+    /// One a slice and segment; segment `grid.segments()` holds what was sent after the end.
+    delays: Histograms,
+}
+
+/// What is collected of one slice.
+#[derive(Debug, Clone)]
+struct SliceState {
+    /// One a bin, and one for everything after the end of the run.
+    bins: Vec<Bin>,
+    /// Bin in which the packet last received or lost was sent.
+    origin: Cursor,
+    iat: IatState,
+    lost_bytes: u64,
+}
+
+/// Packets sent whose fate is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InFlight {
+    /// Frames sent, less those received and those lost.
+    pub frames: i64,
+    /// Bytes sent, less those received and those lost.
+    pub bytes: i64,
+}
+
+impl RunCollector {
+    /// A collector ready for its first run.
+    ///
+    /// # Errors
+    /// Where the parameters do not describe a series of bins.
+    pub fn new(params: CollectorParams) -> Result<Self, CollectorError> {
+        if params.slices.is_empty() {
+            return Err(CollectorError::NoSlices);
+        }
+        let (duration_ns, bin_ns) = (params.duration.nanos(), params.bin.nanos());
+        if bin_ns == 0 {
+            return Err(CollectorError::ZeroBin);
+        }
+        if duration_ns == 0 || duration_ns % bin_ns != 0 {
+            let (duration, bin) = (params.duration, params.bin);
+            return Err(CollectorError::NotAMultiple { duration, bin });
+        }
+        let all_bins = (duration_ns / bin_ns).saturating_mul(params.slices.len() as u64);
+        let bins = usize::try_from(duration_ns / bin_ns)
+            .ok()
+            .filter(|_| all_bins <= MAX_BINS)
+            .ok_or(CollectorError::TooManyBins { bins: all_bins })?;
+        let grid = Grid {
+            bin_ns,
+            bins,
+            bins_per_segment: bins.div_ceil(MAX_SEGMENTS),
+        };
+        let slice = SliceState {
+            bins: vec![Bin::EMPTY; bins + 1],
+            origin: Cursor::START,
+            iat: IatState::new(),
+            lost_bytes: 0,
+        };
+        Ok(Self {
+            grid,
+            sent: Cursor::START,
+            received: Cursor::START,
+            slices: vec![slice; params.slices.len()],
+            delays: Histograms::new(params.slices.len() * (grid.segments() + 1)),
+            params,
+        })
+    }
+
+    /// A frame of `bytes` bytes was sent. `first_source` tells whether the slice's first source
+    /// sent it: inter-arrival times are those of that source.
+    ///
+    /// # Panics
+    /// If `slice` is not the index of a slice.
+    #[inline]
+    pub fn on_sent(&mut self, slice: usize, first_source: bool, now: Instant, bytes: u32) {
+        self.sent.seek(&self.grid, now);
+        let state = &mut self.slices[slice];
+        let bin = &mut state.bins[self.sent.bin];
+        bin.sent_frames = bin.sent_frames.saturating_add(1);
+        bin.sent_bytes += u64::from(bytes);
+        if first_source {
+            state.iat.on_sent(now);
+        }
+    }
+
+    /// A frame sent at `sent_at` was received.
+    ///
+    /// # Panics
+    /// If `slice` is not the index of a slice.
+    #[inline]
+    pub fn on_received(&mut self, slice: usize, sent_at: Instant, now: Instant, bytes: u32) {
+        self.received.seek(&self.grid, now);
+        let state = &mut self.slices[slice];
+        state.origin.seek(&self.grid, sent_at);
+
+        let arrival = &mut state.bins[self.received.bin];
+        arrival.received_frames = arrival.received_frames.saturating_add(1);
+        arrival.received_bytes += u64::from(bytes);
+
+        let delay_ns = now.saturating_since(sent_at).nanos();
+        let origin = &mut state.bins[state.origin.bin];
+        origin.delay_samples = origin.delay_samples.saturating_add(1);
+        origin.delay_sum_ns = origin.delay_sum_ns.saturating_add(delay_ns);
+        origin.delay_min_ns = origin.delay_min_ns.min(delay_ns);
+        origin.delay_max_ns = origin.delay_max_ns.max(delay_ns);
+        let histogram = slice * (self.grid.segments() + 1) + state.origin.segment;
+        self.delays.record(histogram, delay_ns);
+    }
+
+    /// A frame sent at `sent_at` will never be received.
+    ///
+    /// # Panics
+    /// If `slice` is not the index of a slice.
+    #[inline]
+    pub fn on_lost(&mut self, slice: usize, sent_at: Instant, bytes: u32) {
+        let state = &mut self.slices[slice];
+        state.origin.seek(&self.grid, sent_at);
+        let bin = &mut state.bins[state.origin.bin];
+        bin.lost_frames = bin.lost_frames.saturating_add(1);
+        state.lost_bytes += u64::from(bytes);
+    }
+
+    /// What a slice sent and has neither received nor lost, the time after `duration` included.
+    /// Negative only if the caller told of a packet twice, or of one never sent.
+    ///
+    /// # Panics
+    /// If `slice` is not the index of a slice.
+    #[must_use]
+    pub fn in_flight(&self, slice: usize) -> InFlight {
+        let state = &self.slices[slice];
+        let sum = |value: fn(&Bin) -> u64| {
+            i64::try_from(state.bins.iter().map(value).sum::<u64>()).unwrap_or(i64::MAX)
+        };
+        let lost_bytes = i64::try_from(state.lost_bytes).unwrap_or(i64::MAX);
+        InFlight {
+            frames: sum(|b| u64::from(b.sent_frames))
+                - sum(|b| u64::from(b.received_frames))
+                - sum(|b| u64::from(b.lost_frames)),
+            bytes: sum(|b| b.sent_bytes) - sum(|b| b.received_bytes) - lost_bytes,
+        }
+    }
+
+    /// Write the run down, and be ready for the next one.
+    pub fn finish(
+        &mut self,
+        key: RunKey,
+        study: impl Into<String>,
+        study_digest: impl Into<String>,
+        drops: Vec<DropCount>,
+    ) -> RunRecord {
+        let record = finish::record(self, key, study.into(), study_digest.into(), drops);
+        self.reset();
+        record
+    }
+
+    /// Forget the run, keep the memory.
+    pub fn reset(&mut self) {
+        self.sent = Cursor::START;
+        self.received = Cursor::START;
+        self.delays.clear();
+        for slice in &mut self.slices {
+            slice.bins.fill(Bin::EMPTY);
+            slice.origin = Cursor::START;
+            slice.iat.reset();
+            slice.lost_bytes = 0;
+        }
+    }
+
+    /// Bytes held for bins and delay histograms.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let bins: usize = self
+            .slices
+            .iter()
+            .map(|s| s.bins.len() * size_of::<Bin>())
+            .sum();
+        bins + self.delays.page_bytes()
+    }
+}
+
+/// Bins of all slices together: 64 MiB.
+const MAX_BINS: u64 = 1 << 20;
+/// Segments of time with a delay histogram each. The start of the steady state is rounded up to a
+/// segment for percentiles: to 1/64 of the run at most.
+const MAX_SEGMENTS: usize = 64;
+/// Points of a distribution function written down.
+const MAX_CDF_POINTS: usize = 200;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+use super::*;
+use crate::record::Figures;
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+fn params(duration_ms: u64, bin_ms: u64) -> CollectorParams {
+    CollectorParams {
+        slices: vec!["critical".into(), "best effort".into()],
+        duration: Duration::from_millis(duration_ms),
+        bin: Duration::from_millis(bin_ms),
+        cycle: Duration::ZERO,
+    }
+}
+
+fn at(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+
+fn key() -> RunKey {
+    RunKey {
+        policy: "p".into(),
+        scenario: "s".into(),
+        repetition: 3,
+        seed: 9,
+    }
+}
+
+fn finish(collector: &mut RunCollector) -> RunRecord {
+    collector.finish(key(), "study", "digest", Vec::new())
+}
+
+#[test]
+fn refuses_what_has_no_whole_number_of_bins() {
+    let refused = |params: CollectorParams| RunCollector::new(params).unwrap_err();
+    assert_eq!(refused(params(100, 0)), CollectorError::ZeroBin);
+    assert_eq!(
+        refused(params(120, 50)).to_string(),
+        "the duration 120 ms is not a positive multiple of the interval 50 ms"
+    );
+    assert!(matches!(
+        refused(params(0, 50)),
+        CollectorError::NotAMultiple { .. }
+    ));
+    assert!(matches!(
+        refused(params(1 << 40, 1)),
+        CollectorError::TooManyBins { .. }
+    ));
+    let nobody = CollectorParams {
+        slices: Vec::new(),
+        ..params(100, 50)
+    };
+    assert_eq!(refused(nobody), CollectorError::NoSlices);
+}
+
+#[test]
+fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
+    let mut collector = RunCollector::new(params(200, 50)).unwrap();
+    collector.on_sent(0, true, at(10 * MS), 1000);
+    collector.on_sent(0, true, at(49 * MS), 500);
+    collector.on_sent(1, true, at(50 * MS), 100);
+    collector.on_sent(0, true, at(120 * MS), 1000);
+    collector.on_received(0, at(10 * MS), at(60 * MS), 1000);
+    collector.on_lost(0, at(49 * MS), 500);
+    // Received after the end: counts for delay, not for throughput.
+    collector.on_received(0, at(120 * MS), at(230 * MS), 1000);
+    let record = finish(&mut collector);
+    let series = &record.slices[0].series;
+    assert_eq!(series.sent_bytes, [1500, 0, 1000, 0]);
+    assert_eq!(series.sent_frames, [2, 0, 1, 0]);
+    assert_eq!(series.received_bytes, [0, 1000, 0, 0]);
+    assert_eq!(series.lost_frames, [1, 0, 0, 0]);
+    assert_eq!(series.delay_mean_ns, [50 * MS, 0, 110 * MS, 0]);
+    assert_eq!(series.delay_max_ns, [50 * MS, 0, 110 * MS, 0]);
+    let whole = record.slices[0].whole;
+    assert_eq!(
+        (whole.sent_frames, whole.received_frames, whole.lost_frames),
+        (3, 1, 1)
+    );
+    assert_eq!(whole.delay.samples, 2);
+    assert_eq!(whole.delay.mean_ns, 80.0 * MS as f64);
+    assert_eq!(
+        (whole.delay.min_ns, whole.delay.max_ns),
+        (50 * MS, 110 * MS)
+    );
+    assert_eq!(whole.offered_bits_per_second, 2500.0 * 8.0 / 0.2);
+    assert_eq!(whole.throughput_bits_per_second, 1000.0 * 8.0 / 0.2);
+    assert!((whole.loss_ratio - 1.0 / 3.0).abs() < 1e-15);
+    assert_eq!(record.aggregate.sent_bytes, 2600);
+    assert_eq!(record.slices[0].iat_sent.samples, 2);
+}
+
+#[test]
+fn what_is_sent_after_the_end_is_in_no_figure() {
+    let mut collector = RunCollector::new(params(100, 50)).unwrap();
+    collector.on_sent(0, true, at(100 * MS), 1000);
+    collector.on_received(0, at(100 * MS), at(101 * MS), 1000);
+    collector.on_sent(0, true, at(170 * MS), 1000);
+    collector.on_lost(0, at(170 * MS), 1000);
+    assert_eq!(collector.in_flight(0), InFlight::default());
+    let record = finish(&mut collector);
+    let figures = Figures {
+        span_ns: 100 * MS,
+        ..Figures::default()
+    };
+    assert_eq!(record.slices[0].whole, figures);
+    assert!(record.slices[0].delay_cdf.is_empty());
+}
+
+#[test]
+fn percentiles_are_those_of_the_steady_state() {
+    // 8 s with 20 % more traffic and 10 ms of delay, then 32 s with 1 ms and a few late packets.
+    let mut collector = RunCollector::new(params(40_000, 50)).unwrap();
+    for packet in 0..40_000u64 {
+        let sent_at = packet * MS;
+        let (bytes, delay) = match packet {
+            0..8_000 => (1200, 10 * MS),
+            _ if packet % 50 == 0 => (1000, 5 * MS),
+            _ => (1000, MS),
+        };
+        collector.on_sent(0, true, at(sent_at), bytes);
+        collector.on_received(0, at(sent_at), at(sent_at + delay), bytes);
+    }
+    let record = finish(&mut collector);
+    // The first packets of the excess arrive 10 ms late: the end may be a batch later.
+    assert!((8_000 * MS..=8_250 * MS).contains(&record.transient.end_ns));
+    let (whole, steady) = (record.slices[0].whole.delay, record.slices[0].steady.delay);
+    let within = |value: u64, expected: u64| {
+        assert!(
+            value >= expected && value - expected <= expected / 1000,
+            "{value} {expected}"
+        );
+    };
+    within(whole.p99_ns, 10 * MS);
+    within(steady.p50_ns, MS);
+    within(steady.p99_ns, 5 * MS);
+    assert_eq!((steady.min_ns, steady.max_ns), (MS, 5 * MS));
+    assert!(
+        (steady.mean_ns - 1.08 * MS as f64).abs() < 1.0,
+        "{}",
+        steady.mean_ns
+    );
+    let cdf = &record.slices[0].delay_cdf;
+    assert_eq!(cdf.len(), 2);
+    assert!((cdf[0].1 - 0.98).abs() < 1e-3);
+    assert_eq!(cdf[1].0, 5 * MS);
+}
+
+#[test]
+fn a_collector_used_again_gives_the_same_record() {
+    let run = |collector: &mut RunCollector| {
+        for packet in 0..5000u64 {
+            let slice = (packet % 3 == 0) as usize;
+            let (sent_at, delay) = (packet * 700_000, 90_000 + packet * packet % 7_000_000);
+            collector.on_sent(slice, packet % 2 == 0, at(sent_at), 1400);
+            if packet % 11 == 0 {
+                collector.on_lost(slice, at(sent_at), 1400);
+            } else {
+                collector.on_received(slice, at(sent_at), at(sent_at + delay), 1400);
+            }
+        }
+        finish(collector)
+    };
+    let mut collector = RunCollector::new(params(4_000, 50)).unwrap();
+    let first = run(&mut collector);
+    assert_eq!(collector.memory_bytes(), 2 * 81 * 64);
+    // An abandoned run leaves no trace either.
+    collector.on_sent(1, true, at(5), 99);
+    collector.reset();
+    assert_eq!(run(&mut collector), first);
+}
+
+#[test]
+fn a_run_of_the_router_study_takes_a_few_megabytes() {
+    let mut collector = RunCollector::new(params(40_000, 50)).unwrap();
+    for packet in 0..200_000u64 {
+        let (slice, sent_at) = ((packet % 2) as usize, packet * 200_000);
+        // Best effort goes through every delay from 0.1 to 500 ms in every segment.
+        let delay = if slice == 0 {
+            200_000 + packet % 1000
+        } else {
+            packet * 7919 % (500 * MS)
+        };
+        collector.on_sent(slice, false, at(sent_at), 1400);
+        collector.on_received(slice, at(sent_at), at(sent_at + delay), 1400);
+    }
+    assert!(
+        collector.memory_bytes() < 5_000_000,
+        "{}",
+        collector.memory_bytes()
+    );
+}
+
+#[test]
+fn a_record_survives_json() {
+    let mut collector = RunCollector::new(params(3_000, 50)).unwrap();
+    for packet in 0..3000u64 {
+        collector.on_sent(0, true, at(packet * MS + packet * packet % 1000), 1000);
+        collector.on_received(0, at(packet * MS), at(packet * MS + 333_333 + packet), 1000);
+    }
+    let record = finish(&mut collector);
+    let text = serde_json::to_string(&record).unwrap();
+    assert_eq!(serde_json::from_str::<RunRecord>(&text).unwrap(), record);
+}
+
+/// What happens to a packet: lost, still under way, or received after this delay.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Lost,
+    UnderWay,
+    Received(u64),
+}
+
+fn fates() -> impl Strategy<Value = Vec<(bool, u64, u32, Fate)>> {
+    let fate = prop_oneof![
+        Just(Fate::Lost),
+        Just(Fate::UnderWay),
+        (0..3_000 * MS).prop_map(Fate::Received),
+        (0..MS).prop_map(Fate::Received),
+    ];
+    prop::collection::vec((any::<bool>(), 0..1_200 * MS, 60u32..9000, fate), 0..300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_frame_is_received_lost_or_in_flight(packets in fates(), bin_ms in prop::sample::select(vec![1u64, 2, 5, 10, 50, 100, 1000])) {
+        let mut collector = RunCollector::new(params(1_000, bin_ms)).unwrap();
+        let mut under_way = [InFlight::default(); 2];
+        let mut delays: Vec<u64> = Vec::new();
+        for &(slice, sent_at, bytes, fate) in &packets {
+            let slice = usize::from(slice);
+            collector.on_sent(slice, true, at(sent_at), bytes);
+            match fate {
+                Fate::Lost => collector.on_lost(slice, at(sent_at), bytes),
+                Fate::UnderWay => {
+                    under_way[slice].frames += 1;
+                    under_way[slice].bytes += i64::from(bytes);
+                }
+                Fate::Received(delay) => {
+                    collector.on_received(slice, at(sent_at), at(sent_at + delay), bytes);
+                    if sent_at < 1_000 * MS {
+                        delays.push(delay);
+                    }
+                }
+            }
+        }
+        prop_assert_eq!([collector.in_flight(0), collector.in_flight(1)], under_way);
+        let record = finish(&mut collector);
+        let in_time: Vec<_> = packets.iter().filter(|p| p.1 < 1_000 * MS).collect();
+        let sent: u64 = record.slices.iter().map(|s| s.whole.sent_frames).sum();
+        prop_assert_eq!(sent, in_time.len() as u64);
+        let lost: u64 = record.slices.iter().map(|s| s.whole.lost_frames).sum();
+        prop_assert_eq!(lost, in_time.iter().filter(|p| matches!(p.3, Fate::Lost)).count() as u64);
+        for slice in &record.slices {
+            let series = &slice.series;
+            prop_assert_eq!(series.sent_bytes.len() as u64, 1_000 / bin_ms);
+            prop_assert_eq!(series.sent_bytes.iter().sum::<u64>(), slice.whole.sent_bytes);
+            prop_assert_eq!(series.received_bytes.iter().sum::<u64>(), slice.whole.received_bytes);
+            let delay = slice.whole.delay;
+            prop_assert!(delay.min_ns <= delay.p50_ns && delay.p50_ns <= delay.p99_ns);
+            prop_assert!(delay.p99_ns <= delay.p999_ns && delay.p999_ns <= delay.max_ns);
+            prop_assert!(slice.delay_cdf.windows(2).all(|w| w[0].1 < w[1].1));
+        }
+        let samples: u64 = record.slices.iter().map(|s| s.whole.delay.samples).sum();
+        prop_assert_eq!(samples, delays.len() as u64);
+        let largest = record.slices.iter().map(|s| s.whole.delay.max_ns).max();
+        prop_assert_eq!(largest, Some(delays.iter().copied().max().unwrap_or(0)));
+    }
+}

@@ -1,0 +1,168 @@
+//! An empirical distribution as counts in bins: quantiles and distribution function.
+
+use crate::record::CdfPoint;
+
+/// Samples counted in bins of increasing value.
+///
+/// A bin is known by its upper edge, the largest value it can hold: a quantile is therefore never
+/// told too small, and too large by one bin width at most.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Distribution {
+    /// Upper edge and count of each bin that is not empty, edges increasing.
+    bins: Vec<(u64, u64)>,
+    total: u64,
+}
+
+impl Distribution {
+    /// Append a bin; empty ones are skipped.
+    ///
+    /// Edges must come in increasing order: a smaller or equal one is counted in the last bin.
+    pub fn push(&mut self, upper_edge: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.total = self.total.saturating_add(count);
+        match self.bins.last_mut() {
+            Some((last_edge, last_count)) if *last_edge >= upper_edge => {
+                *last_count = last_count.saturating_add(count);
+            }
+            _ => self.bins.push((upper_edge, count)),
+        }
+    }
+
+    /// The bins that are not empty: upper edge and count.
+    #[must_use]
+    pub fn bins(&self) -> &[(u64, u64)] {
+        &self.bins
+    }
+
+    /// Number of samples.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Both distributions' samples together.
+    #[must_use]
+    pub fn merged(&self, other: &Self) -> Self {
+        let mut merged = Self::default();
+        let (mut left, mut right) = (self.bins.as_slice(), other.bins.as_slice());
+        while let (Some(&(a, count_a)), Some(&(b, count_b))) = (left.first(), right.first()) {
+            if a <= b {
+                merged.push(a, count_a);
+                left = &left[1..];
+            } else {
+                merged.push(b, count_b);
+                right = &right[1..];
+            }
+        }
+        for &(edge, count) in left.iter().chain(right) {
+            merged.push(edge, count);
+        }
+        merged
+    }
+
+    /// Smallest edge with at least `numerator / denominator` of the samples at or below it;
+    /// 0 without samples.
+    #[must_use]
+    pub fn quantile(&self, numerator: u32, denominator: u32) -> u64 {
+        let wanted = (u128::from(self.total) * u128::from(numerator))
+            .div_ceil(u128::from(denominator.max(1)))
+            .max(1);
+        let mut seen = 0u128;
+        for &(edge, count) in &self.bins {
+            seen += u128::from(count);
+            if seen >= wanted {
+                return edge;
+            }
+        }
+        self.bins.last().map_or(0, |&(edge, _)| edge)
+    }
+
+    /// The distribution function in at most `max_points` points (2 at least), values capped at
+    /// `max_value`, the largest sample.
+    ///
+    /// Read as a step function, it is exact at every point and nowhere too low by more than
+    /// 1 / (`max_points` − 1).
+    #[must_use]
+    pub fn cdf(&self, max_points: usize, max_value: u64) -> Vec<CdfPoint> {
+        let total = self.total as f64;
+        let every_bin = self.bins.len() <= max_points;
+        let step = 1.0 / (max_points.max(2) - 1) as f64;
+        let mut points: Vec<CdfPoint> = Vec::with_capacity(self.bins.len().min(max_points));
+        let (mut seen, mut told) = (0u64, 0.0);
+        for (index, &(edge, count)) in self.bins.iter().enumerate() {
+            seen += count;
+            let is_last = index + 1 == self.bins.len();
+            let fraction = if is_last { 1.0 } else { seen as f64 / total };
+            if every_bin || is_last || fraction - told >= step {
+                points.push(CdfPoint(edge.min(max_value), fraction));
+                told = fraction;
+            }
+        }
+        points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(bins: &[(u64, u64)]) -> Distribution {
+        let mut distribution = Distribution::default();
+        for &(edge, count) in bins {
+            distribution.push(edge, count);
+        }
+        distribution
+    }
+
+    #[test]
+    fn a_quantile_is_the_smallest_edge_that_holds_its_share() {
+        let distribution = of(&[(10, 50), (20, 49), (30, 1)]);
+        assert_eq!(distribution.quantile(50, 100), 10);
+        assert_eq!(distribution.quantile(51, 100), 20);
+        assert_eq!(distribution.quantile(99, 100), 20);
+        assert_eq!(distribution.quantile(999, 1000), 30);
+    }
+
+    #[test]
+    fn a_quantile_of_nothing_is_zero() {
+        assert_eq!(Distribution::default().quantile(1, 2), 0);
+    }
+
+    #[test]
+    fn merging_counts_equal_edges_once() {
+        let merged = of(&[(1, 2), (5, 1)]).merged(&of(&[(1, 3), (9, 1)]));
+        assert_eq!(merged, of(&[(1, 5), (5, 1), (9, 1)]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_cdf_rises_to_one_within_its_points_and_its_error(
+            counts in prop::collection::vec(0u64..1000, 1..2000),
+            max_points in 2usize..300,
+        ) {
+            let bins: Vec<_> = counts.iter().enumerate().map(|(i, &c)| (i as u64 * 3, c)).collect();
+            let distribution = of(&bins);
+            let cdf = distribution.cdf(max_points, u64::MAX);
+            prop_assert!(cdf.len() <= max_points);
+            prop_assert!(cdf.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1));
+            if distribution.total() > 0 {
+                prop_assert_eq!(cdf.last().map(|p| p.1), Some(1.0));
+            }
+            let (mut seen, mut next, mut told) = (0, 0, 0.0);
+            for &(edge, count) in distribution.bins() {
+                seen += count;
+                if cdf.get(next).is_some_and(|p| p.0 == edge) {
+                    told = cdf[next].1;
+                    next += 1;
+                }
+                let exact = seen as f64 / distribution.total() as f64;
+                prop_assert!(exact - told <= 1.0 / (max_points - 1) as f64 + 1e-12);
+                prop_assert!(told <= exact + 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The scalars of many runs: what summaries, verdicts and published figures are made of.
+//!
+//! A record holds time series and distributions, some 100 kB; what is kept here is less than 1 kB
+//! a run, so that thousands of runs fit. Runs may be added in any order: what is computed from
+//! them goes by policy, scenario and repetition.
+
+use crate::description::{Metric, StudyDescription};
+use crate::opportunity::{self, Opportunity};
+use crate::record::{
+    CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord, Transient,
+};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// The scalars of one slice in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SliceObservation {
+    /// After the transient.
+    pub steady: Figures,
+    /// Over the whole run.
+    pub whole: Figures,
+    /// Number of inter-arrival times of the first source.
+    pub iat_samples: u64,
+    /// Their mean, ns.
+    pub iat_mean_ns: f64,
+    /// Their variance, ns².
+    pub iat_variance_ns2: f64,
+    /// Their distribution; empty where no published figure needs it.
+    pub iat_cdf: Vec<CdfPoint>,
+}
+
+/// The scalars of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunObservation {
+    /// Repetition, from 0.
+    pub repetition: u32,
+    /// The transient.
+    pub transient: Transient,
+    /// In the order of the study.
+    pub slices: Vec<SliceObservation>,
+    /// All slices together, after the transient.
+    pub aggregate: Figures,
+    /// What could be reallocated, and what was.
+    pub opportunity: Opportunity,
+}
+
+/// Why a record is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// Written by another version of the program.
+    #[error("record has schema version {found}, expected {SCHEMA_VERSION}")]
+    SchemaVersion {
+        /// Version of the record.
+        found: u32,
+    },
+    /// Of another study, or of another version of this one.
+    #[error(
+        "record is of study `{found}` as it was when its digest was `{digest}`: not of this one"
+    )]
+    OtherStudy {
+        /// Study the record names.
+        found: String,
+        /// Digest the record names.
+        digest: String,
+    },
+    /// A policy, scenario or slice that the study does not have.
+    #[error("record names the {what} `{name}`: not what the study has")]
+    Unknown {
+        /// "policy", "scenario" or "slices".
+        what: &'static str,
+        /// As the record names it.
+        name: String,
+    },
+    /// The same run twice.
+    #[error("repetition {repetition} of policy `{policy}`, scenario `{scenario}` is there twice")]
+    Duplicate {
+        /// Policy.
+        policy: String,
+        /// Scenario.
+        scenario: String,
+        /// Repetition.
+        repetition: u32,
+    },
+    /// Values that no run can have.
+    #[error(
+        "record of repetition {repetition} of policy `{policy}`, scenario `{scenario}` is damaged: {problem}"
+    )]
+    Damaged {
+        /// Policy.
+        policy: String,
+        /// Scenario.
+        scenario: String,
+        /// Repetition.
+        repetition: u32,
+        /// What is wrong.
+        problem: &'static str,
+    },
+}
+
+/// The scalars of all runs of a study.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observations {
+    /// By policy and scenario (their places in the study), then by repetition.
+    cells: BTreeMap<(usize, usize), BTreeMap<u32, RunObservation>>,
+}
+
+impl Observations {
+    /// Keep the scalars of `record`, a run of `study`.
+    ///
+    /// # Errors
+    /// Where the record is not one of this study, is there already, or is damaged; nothing is
+    /// kept then.
+    pub fn add(&mut self, study: &StudyDescription, record: &RunRecord) -> Result<(), RecordError> {
+        if record.schema_version != SCHEMA_VERSION {
+            return Err(RecordError::SchemaVersion {
+                found: record.schema_version,
+            });
+        }
+        if record.study_digest != study.digest {
+            let (found, digest) = (record.study.clone(), record.study_digest.clone());
+            return Err(RecordError::OtherStudy { found, digest });
+        }
+        let key = &record.key;
+        let unknown = |what, name: &str| RecordError::Unknown {
+            what,
+            name: name.to_owned(),
+        };
+        let policy = study.policies.iter().position(|p| p.name == key.policy);
+        let policy = policy.ok_or_else(|| unknown("policy", &key.policy))?;
+        let scenario = study.scenarios.iter().position(|s| s.name == key.scenario);
+        let scenario = scenario.ok_or_else(|| unknown("scenario", &key.scenario))?;
+        let names = record.slices.iter().map(|s| s.slice.as_str());
+        if !names
+            .clone()
+            .eq(study.slices.iter().map(|s| s.name.as_str()))
+        {
+            return Err(unknown("slices", &names.collect::<Vec<_>>().join(", ")));
+        }
+        check(record)?;
+
+        let keeps_cdf = needs_iat_distribution(study, key);
+        let observation = RunObservation {
+            repetition: key.repetition,
+            transient: record.transient,
+            slices: record
+                .slices
+                .iter()
+                .map(|slice| observe(slice, keeps_cdf))
+                .collect(),
+            aggregate: record.aggregate,
+            opportunity: opportunity::of_run(study, record, study.scenarios[scenario].cycle_ns),
+        };
+        let cell = self.cells.entry((policy, scenario)).or_default();
+        if cell.contains_key(&key.repetition) {
+            return Err(RecordError::Duplicate {
+                policy: key.policy.clone(),
+                scenario: key.scenario.clone(),
+                repetition: key.repetition,
+            });
+        }
+        cell.insert(key.repetition, observation);
+        Ok(())
+    }
+
+    /// Number of runs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cells.values().map(BTreeMap::len).sum()
+    }
+
+    /// True where there is no run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The runs of a cell, by repetition; `policy` and `scenario` are places in the study.
+    pub fn cell(&self, policy: usize, scenario: usize) -> impl Iterator<Item = &RunObservation> {
+        self.cells
+            .get(&(policy, scenario))
+            .into_iter()
+            .flat_map(BTreeMap::values)
+    }
+
+    /// One value a run of a cell, where the run has it.
+    pub fn values(
+        &self,
+        policy: usize,
+        scenario: usize,
+        value: impl Fn(&RunObservation) -> Option<f64>,
+    ) -> Vec<f64> {
+        self.cell(policy, scenario).filter_map(value).collect()
+    }
+}
+
+fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
+    let IatFigures {
+        samples,
+        mean_ns,
+        variance_ns2,
+        cdf,
+    } = &record.iat_sent;
+    SliceObservation {
+        steady: record.steady,
+        whole: record.whole,
+        iat_samples: *samples,
+        iat_mean_ns: *mean_ns,
+        iat_variance_ns2: *variance_ns2,
+        iat_cdf: if keeps_cdf { cdf.clone() } else { Vec::new() },
+    }
+}
+
+/// True where a published figure compares the inter-arrival times of this cell's repetitions.
+fn needs_iat_distribution(study: &StudyDescription, key: &RunKey) -> bool {
+    let names = |list: &[String], name: &String| list.is_empty() || list.contains(name);
+    study.published.iter().any(|figure| {
+        figure.metric == Metric::IatKolmogorovSmirnov
+            && names(&figure.policies, &key.policy)
+            && names(&figure.scenarios, &key.scenario)
+    })
+}
+
+/// Refuse what would make arithmetic meaningless: a record comes from a file, which may be
+/// damaged.
+fn check(record: &RunRecord) -> Result<(), RecordError> {
+    let damaged = |problem| {
+        Err(RecordError::Damaged {
+            policy: record.key.policy.clone(),
+            scenario: record.key.scenario.clone(),
+            repetition: record.key.repetition,
+            problem,
+        })
+    };
+    if record.bin_ns == 0 || record.duration_ns == 0 {
+        return damaged("the run or its intervals have no length");
+    }
+    let transient = &record.transient;
+    if transient.end_ns > record.duration_ns {
+        return damaged("the transient ends after the run");
+    }
+    let bins = record.duration_ns / record.bin_ns;
+    let lengths_differ = record.slices.iter().any(|slice| {
+        slice.series.sent_bytes.len() as u64 != bins
+            || slice.series.received_bytes.len() as u64 != bins
+    });
+    if lengths_differ {
+        return damaged("a series has not one value for each interval of the run");
+    }
+    let slices = record
+        .slices
+        .iter()
+        .flat_map(|slice| [&slice.steady, &slice.whole]);
+    let figures = slices.chain([&record.aggregate]).flat_map(|figures| {
+        [
+            figures.offered_bits_per_second,
+            figures.throughput_bits_per_second,
+            figures.loss_ratio,
+            figures.delay.mean_ns,
+        ]
+    });
+    let iat = record
+        .slices
+        .iter()
+        .flat_map(|s| [s.iat_sent.mean_ns, s.iat_sent.variance_ns2]);
+    let levels = [
+        transient.throughput_before_bits_per_second,
+        transient.throughput_after_bits_per_second,
+    ];
+    if figures
+        .chain(iat)
+        .chain(levels)
+        .any(|value| !value.is_finite() || value < 0.0)
+    {
+        return damaged("a figure is negative or not a number");
+    }
+    Ok(())
+}

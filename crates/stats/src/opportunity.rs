@@ -1,0 +1,124 @@
+//! What best effort could take of the capacity that guaranteed slices left, and what it took.
+
+use crate::description::{SliceDescription, StudyDescription};
+use crate::record::{RunRecord, Series};
+
+/// Sums over the windows of one run in which there was something to reallocate.
+///
+/// A window is one whole load cycle. Within a cycle, a queue or the burst of a policer moves a
+/// slice's own unused share from one phase to the next; that looks like more than its share for a
+/// while, but it is not another slice's capacity.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Opportunity {
+    /// Windows in which best effort wanted more than its share and guaranteed slices left some.
+    pub windows: u32,
+    /// Σ min(what guaranteed slices left, what best effort wanted beyond its share), bytes.
+    pub available_bytes: f64,
+    /// Σ what best effort received beyond its share, at most what was available in each window,
+    /// bytes; 0 where it received less than its share over the run.
+    pub taken_bytes: f64,
+}
+
+impl Opportunity {
+    /// Both runs' windows together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            windows: self.windows.saturating_add(other.windows),
+            available_bytes: self.available_bytes + other.available_bytes,
+            taken_bytes: self.taken_bytes + other.taken_bytes,
+        }
+    }
+
+    /// The reallocated fraction; `None` where there was nothing to reallocate.
+    #[must_use]
+    pub fn fraction(&self) -> Option<f64> {
+        (self.available_bytes > 0.0).then(|| self.taken_bytes / self.available_bytes)
+    }
+}
+
+/// The opportunities in the steady state of `record`, which must be one of `study`'s, of a
+/// scenario whose load cycle is `cycle_ns` (0 for constant load).
+pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64) -> Opportunity {
+    let bin_ns = record.bin_ns.max(1);
+    let cycle_ns = if cycle_ns == 0 {
+        CONSTANT_LOAD_WINDOW_NS
+    } else {
+        cycle_ns
+    };
+    let window_bins = usize::try_from((cycle_ns.saturating_add(bin_ns / 2)) / bin_ns)
+        .unwrap_or(usize::MAX)
+        .max(1);
+    let first = usize::try_from(record.transient.end_ns / bin_ns).unwrap_or(usize::MAX);
+    let bins = record
+        .slices
+        .iter()
+        .map(|s| s.series.sent_bytes.len())
+        .min()
+        .unwrap_or(0);
+
+    let mut sums = Opportunity::default();
+    let mut start = first;
+    while start < bins && window_bins <= bins - start {
+        let window = start..start + window_bins;
+        let seconds = window_bins as f64 * bin_ns as f64 / 1e9;
+        let slices = study
+            .slices
+            .iter()
+            .zip(&record.slices)
+            .map(|(slice, r)| (slice, &r.series));
+        sums = sums.plus(of_window(slices, window, seconds));
+        start += window_bins;
+    }
+    // Not window by window: what a queue carries from one to the next must cancel.
+    sums.taken_bytes = sums.taken_bytes.max(0.0);
+    sums
+}
+
+fn of_window<'a>(
+    slices: impl Iterator<Item = (&'a SliceDescription, &'a Series)>,
+    window: std::ops::Range<usize>,
+    seconds: f64,
+) -> Opportunity {
+    let (mut unused, mut own_share, mut wanted, mut received) = (0.0, 0.0, 0.0, 0.0);
+    for (slice, series) in slices {
+        let share = slice.share_bits_per_second as f64 / 8.0 * seconds;
+        let sent = sum(&series.sent_bytes, &window);
+        if slice.guaranteed {
+            if sent > share {
+                // It competes for what the others leave: nothing is best effort's alone.
+                return Opportunity::default();
+            }
+            unused += share - sent;
+        } else {
+            own_share += share;
+            wanted += sent;
+            received += sum(&series.received_bytes, &window);
+        }
+    }
+    let available = f64::min(unused, wanted - own_share);
+    if available <= 0.0 || available < MIN_AVAILABLE * own_share {
+        return Opportunity::default();
+    }
+    let taken = (received - own_share).min(available);
+    Opportunity {
+        windows: 1,
+        available_bytes: available,
+        taken_bytes: taken,
+    }
+}
+
+fn sum(bytes: &[u64], window: &std::ops::Range<usize>) -> f64 {
+    bytes
+        .get(window.clone())
+        .unwrap_or_default()
+        .iter()
+        .map(|&b| b as f64)
+        .sum()
+}
+
+/// Window under load without a cycle.
+const CONSTANT_LOAD_WINDOW_NS: u64 = 1_000_000_000;
+/// Less than this part of best effort's own share is the granularity of frames and of metering,
+/// not capacity to reallocate.
+const MIN_AVAILABLE: f64 = 0.01;

@@ -1,0 +1,235 @@
+//! Means over repetitions with confidence intervals, for each policy × scenario × slice.
+
+use crate::description::StudyDescription;
+use crate::estimate::{Estimate, valid_confidence};
+use crate::observations::{Observations, RecordError, RunObservation};
+use crate::record::{Figures, RunRecord};
+use serde::{Deserialize, Serialize};
+
+/// All cells of a study that have runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Name of the study.
+    pub study: String,
+    /// Confidence of every interval, two-sided.
+    pub confidence: f64,
+    /// Repetitions the study asks for.
+    pub repetitions: u32,
+    /// Cells with at least one run: policies in the order of the study, then scenarios.
+    pub cells: Vec<CellSummary>,
+}
+
+/// One policy under one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellSummary {
+    /// Policy name.
+    pub policy: String,
+    /// Scenario name.
+    pub scenario: String,
+    /// Runs there are, at least 1.
+    pub repetitions: u32,
+    /// The transient.
+    pub transient: TransientSummary,
+    /// In the order of the study.
+    pub slices: Vec<SliceSummary>,
+    /// All slices together, after the transient.
+    pub aggregate: FiguresSummary,
+}
+
+/// The transients of a cell's runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransientSummary {
+    /// Runs with a transient.
+    pub found: u32,
+    /// Runs that reached no steady state, or were too short to show one.
+    pub not_reached: u32,
+    /// Its end, ns, over the runs that have one.
+    pub end_ns: Option<Estimate>,
+    /// Rate received by all slices before its end, bit/s, over the same runs.
+    pub throughput_before_bits_per_second: Option<Estimate>,
+    /// Rate received by all slices after it, bit/s, over all runs.
+    pub throughput_after_bits_per_second: Option<Estimate>,
+}
+
+/// One slice in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SliceSummary {
+    /// Slice name.
+    pub slice: String,
+    /// After the transient.
+    pub steady: FiguresSummary,
+    /// Over the whole run.
+    pub whole: FiguresSummary,
+}
+
+/// Estimates over repetitions. An estimate is `None` where no run has the quantity: no frame was
+/// sent, or none received.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FiguresSummary {
+    /// Rate sent, bit/s.
+    pub offered_bits_per_second: Option<Estimate>,
+    /// Rate received, bit/s.
+    pub throughput_bits_per_second: Option<Estimate>,
+    /// Lost frames / sent frames.
+    pub loss_ratio: Option<Estimate>,
+    /// Mean one-way delay, ns.
+    pub delay_mean_ns: Option<Estimate>,
+    /// Median one-way delay, ns.
+    pub delay_p50_ns: Option<Estimate>,
+    /// 99th percentile of one-way delay, ns.
+    pub delay_p99_ns: Option<Estimate>,
+    /// 99.9th percentile of one-way delay, ns.
+    pub delay_p999_ns: Option<Estimate>,
+    /// Largest one-way delay of a run, ns.
+    pub delay_max_ns: Option<Estimate>,
+    /// Smallest one-way delay of all runs, ns.
+    pub delay_min_ns: Option<u64>,
+}
+
+/// Takes records one by one, and keeps only their scalars.
+#[derive(Debug, Clone)]
+pub struct SummaryBuilder<'a> {
+    study: &'a StudyDescription,
+    observations: Observations,
+}
+
+impl<'a> SummaryBuilder<'a> {
+    /// No records yet.
+    #[must_use]
+    pub fn new(study: &'a StudyDescription) -> Self {
+        Self {
+            study,
+            observations: Observations::default(),
+        }
+    }
+
+    /// Keep the scalars of a run.
+    ///
+    /// # Errors
+    /// See [`Observations::add`].
+    pub fn add(&mut self, record: &RunRecord) -> Result<(), RecordError> {
+        self.observations.add(self.study, record)
+    }
+
+    /// What was kept, for verdicts and published figures.
+    #[must_use]
+    pub fn observations(&self) -> &Observations {
+        &self.observations
+    }
+
+    /// The summary of what was added so far.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let study = self.study;
+        let confidence = valid_confidence(study.margins.confidence);
+        let mut cells = Vec::new();
+        for (policy, policy_description) in study.policies.iter().enumerate() {
+            for (scenario, scenario_description) in study.scenarios.iter().enumerate() {
+                let runs: Vec<_> = self.observations.cell(policy, scenario).collect();
+                if !runs.is_empty() {
+                    let names = (&*policy_description.name, &*scenario_description.name);
+                    cells.push(summarise_cell(study, names, &runs, confidence));
+                }
+            }
+        }
+        Summary {
+            study: study.name.clone(),
+            confidence,
+            repetitions: study.repetitions,
+            cells,
+        }
+    }
+}
+
+/// The summary of `records`, all of `study`.
+///
+/// # Errors
+/// See [`Observations::add`].
+pub fn summarise(study: &StudyDescription, records: &[RunRecord]) -> Result<Summary, RecordError> {
+    let mut builder = SummaryBuilder::new(study);
+    records.iter().try_for_each(|record| builder.add(record))?;
+    Ok(builder.summary())
+}
+
+fn summarise_cell(
+    study: &StudyDescription,
+    (policy, scenario): (&str, &str),
+    runs: &[&RunObservation],
+    confidence: f64,
+) -> CellSummary {
+    let figures = |of: &dyn Fn(&RunObservation) -> Option<Figures>| {
+        let figures: Vec<Figures> = runs.iter().filter_map(|run| of(run)).collect();
+        summarise_figures(&figures, confidence)
+    };
+    let slices = study
+        .slices
+        .iter()
+        .enumerate()
+        .map(|(index, slice)| SliceSummary {
+            slice: slice.name.clone(),
+            steady: figures(&|run| run.slices.get(index).map(|s| s.steady)),
+            whole: figures(&|run| run.slices.get(index).map(|s| s.whole)),
+        });
+    CellSummary {
+        policy: policy.to_owned(),
+        scenario: scenario.to_owned(),
+        repetitions: count(runs.iter()),
+        transient: summarise_transients(runs, confidence),
+        slices: slices.collect(),
+        aggregate: figures(&|run| Some(run.aggregate)),
+    }
+}
+
+fn summarise_transients(runs: &[&RunObservation], confidence: f64) -> TransientSummary {
+    let transients = || runs.iter().map(|run| run.transient);
+    let found = || transients().filter(|t| t.end_ns > 0);
+    let estimate = |values: Vec<f64>| Estimate::of(&values, confidence);
+    TransientSummary {
+        found: count(found()),
+        not_reached: count(transients().filter(|t| !t.steady_state_reached)),
+        end_ns: estimate(found().map(|t| t.end_ns as f64).collect()),
+        throughput_before_bits_per_second: estimate(
+            found()
+                .map(|t| t.throughput_before_bits_per_second)
+                .collect(),
+        ),
+        throughput_after_bits_per_second: estimate(
+            transients()
+                .map(|t| t.throughput_after_bits_per_second)
+                .collect(),
+        ),
+    }
+}
+
+fn summarise_figures(figures: &[Figures], confidence: f64) -> FiguresSummary {
+    let estimate = |value: &dyn Fn(&Figures) -> Option<f64>| {
+        let values: Vec<f64> = figures.iter().filter_map(value).collect();
+        Estimate::of(&values, confidence)
+    };
+    let delay =
+        |value: &dyn Fn(&Figures) -> f64| estimate(&|f| (f.delay.samples > 0).then(|| value(f)));
+    FiguresSummary {
+        offered_bits_per_second: estimate(&|f| Some(f.offered_bits_per_second)),
+        throughput_bits_per_second: estimate(&|f| Some(f.throughput_bits_per_second)),
+        loss_ratio: estimate(&|f| (f.sent_frames > 0).then_some(f.loss_ratio)),
+        delay_mean_ns: delay(&|f| f.delay.mean_ns),
+        delay_p50_ns: delay(&|f| f.delay.p50_ns as f64),
+        delay_p99_ns: delay(&|f| f.delay.p99_ns as f64),
+        delay_p999_ns: delay(&|f| f.delay.p999_ns as f64),
+        delay_max_ns: delay(&|f| f.delay.max_ns as f64),
+        delay_min_ns: figures
+            .iter()
+            .filter(|f| f.delay.samples > 0)
+            .map(|f| f.delay.min_ns)
+            .min(),
+    }
+}
+
+fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
+}

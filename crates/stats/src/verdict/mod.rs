@@ -1,0 +1,188 @@
+//! The three attributes of each policy, decided by stated tests: performance isolation, resource
+//! reallocation, scalability.
+//!
+//! How each is decided, and why so, is told in `docs/verdicts.md`.
+
+mod isolation;
+mod reallocation;
+mod reason;
+mod scalability;
+
+pub use isolation::{IsolationTest, IsolationVerdict, NotJudged};
+pub use reallocation::{ReallocationVerdict, ScenarioReallocation};
+pub use scalability::ScalabilityVerdict;
+
+use crate::description::{PublishedVerdict, StudyDescription};
+use crate::estimate::Interval;
+use crate::observations::Observations;
+use serde::{Deserialize, Serialize};
+
+/// The verdicts of a study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerdictTable {
+    /// Name of the study.
+    pub study: String,
+    /// One-sided confidence of every decision.
+    pub confidence: f64,
+    /// In the order of the study.
+    pub policies: Vec<PolicyVerdict>,
+}
+
+/// The verdicts of one policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyVerdict {
+    /// Policy name.
+    pub policy: String,
+    /// Do guaranteed slices keep what they were promised when another one overloads?
+    pub isolation: IsolationVerdict,
+    /// Does best effort get what guaranteed slices leave?
+    pub reallocation: ReallocationVerdict,
+    /// How many slices does it hold?
+    pub scalability: ScalabilityVerdict,
+    /// What was published of this policy.
+    pub published: Option<PublishedVerdict>,
+    /// Whether our verdicts are the published ones.
+    pub agrees: Agreement,
+}
+
+/// Whether a verdict is the published one; `None` where nothing was published, or nothing decided.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agreement {
+    /// Performance isolation.
+    pub isolation: Option<bool>,
+    /// Resource reallocation; a partial one agrees with neither yes nor no.
+    pub reallocation: Option<bool>,
+    /// Scalability.
+    pub scalability: Option<bool>,
+}
+
+/// A verdict in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Shown to hold.
+    Holds,
+    /// Shown to be broken.
+    Broken,
+    /// Between the two, as a percentage (reallocation only).
+    Partial,
+    /// Not decided by the repetitions there are.
+    Inconclusive,
+    /// There was nothing to judge it by.
+    NotTested,
+}
+
+impl Outcome {
+    /// True or false where a publication's yes or no can be compared with it.
+    fn agrees_with(self, published: bool) -> Option<bool> {
+        match self {
+            Self::Holds => Some(published),
+            Self::Broken => Some(!published),
+            Self::Partial => Some(false),
+            Self::Inconclusive | Self::NotTested => None,
+        }
+    }
+}
+
+/// What isolation is judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Indicator {
+    /// Relative loss of received rate.
+    Throughput,
+    /// Absolute increase of the loss ratio.
+    LossRatio,
+    /// Increase of the mean one-way delay.
+    DelayMean,
+    /// Increase of the 99th percentile of one-way delay.
+    DelayP99,
+}
+
+/// The statistical test behind a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestName {
+    /// One-sided test of the difference of two means with unequal variances (Welch).
+    WelchDifference,
+    /// One-sided test of the ratio of two means with unequal variances (Fieller).
+    FiellerRatio,
+    /// One-sided bound of one mean (Student).
+    StudentMean,
+}
+
+/// What a statistic and its margin are told in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// A fraction of the reference: 0.25 is 25 %.
+    Relative,
+    /// A difference of two ratios: 0.001 is 0.1 percentage points.
+    RatioDifference,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// A fraction of what was possible: 0.95 is 95 %.
+    Fraction,
+}
+
+/// The numbers behind a decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecidedBy {
+    /// The test.
+    pub test: TestName,
+    /// Scenario; `None` where several were pooled.
+    pub scenario: Option<String>,
+    /// Slice, or slices.
+    pub slice: String,
+    /// What was compared; `None` for reallocation.
+    pub indicator: Option<Indicator>,
+    /// Mean of the indicator in the reference scenario, in its own unit.
+    pub reference: Option<f64>,
+    /// Mean of the indicator in this scenario, in its own unit.
+    pub treatment: Option<f64>,
+    /// What was estimated: the worsening, or the reallocated fraction.
+    pub statistic: f64,
+    /// Unit of `statistic`, `interval` and `margin`.
+    pub scale: Scale,
+    /// One-sided bounds of `statistic`, each at the confidence of the table.
+    pub interval: Interval,
+    /// What `statistic` was held against.
+    pub margin: f64,
+    /// p-value of the decision, corrected where it is one of many; `None` where the repetitions do
+    /// not allow one.
+    pub p_value: Option<f64>,
+}
+
+/// Judge every policy of `study` by its runs.
+#[must_use]
+pub fn judge(study: &StudyDescription, observations: &Observations) -> VerdictTable {
+    let policies = study.policies.iter().enumerate().map(|(index, policy)| {
+        let isolation = isolation::judge(study, observations, index);
+        let reallocation = reallocation::judge(study, observations, index);
+        let scalability = ScalabilityVerdict::of(&policy.scalability);
+        let published = policy.published_verdict.clone();
+        let agrees = published
+            .as_ref()
+            .map_or_else(Agreement::default, |published| Agreement {
+                isolation: isolation.outcome.agrees_with(published.isolation),
+                reallocation: reallocation.outcome.agrees_with(published.reallocation),
+                scalability: Some(scalability.agrees_with(&published.scalability)),
+            });
+        PolicyVerdict {
+            policy: policy.name.clone(),
+            isolation,
+            reallocation,
+            scalability,
+            published,
+            agrees,
+        }
+    });
+    VerdictTable {
+        study: study.name.clone(),
+        confidence: crate::estimate::valid_confidence(study.margins.confidence),
+        policies: policies.collect(),
+    }
+}

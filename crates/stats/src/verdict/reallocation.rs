@@ -1,0 +1,145 @@
+//! Resource reallocation: how much of what guaranteed slices leave does best effort get?
+
+use super::{DecidedBy, Outcome, Scale, TestName};
+use crate::description::StudyDescription;
+use crate::estimate::{Interval, Sample, valid_confidence};
+use crate::observations::Observations;
+use crate::opportunity::Opportunity;
+use crate::power;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The verdict on resource reallocation, over all scenarios in which there was something to
+/// reallocate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReallocationVerdict {
+    /// `Holds`, `Broken`, `Partial`, `Inconclusive` (a single repetition) or `NotTested`.
+    pub outcome: Outcome,
+    /// The numbers: `statistic` is the reallocated fraction, `margin` the threshold it was held
+    /// against (for a partial one, that of "holds").
+    pub decided_by: Option<DecidedBy>,
+    /// Repetitions that would move a partial or inconclusive verdict to the side of the threshold
+    /// its mean lies on; `None` where it is decided or no number within reason would.
+    pub repetitions_needed: Option<u32>,
+    /// Scenarios in which there was something to reallocate, in the order of the study.
+    pub scenarios: Vec<ScenarioReallocation>,
+}
+
+/// The reallocated fraction in one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioReallocation {
+    /// Scenario.
+    pub scenario: String,
+    /// Mean reallocated fraction over repetitions.
+    pub fraction: f64,
+    /// One-sided bounds of it, each at the confidence of the table.
+    pub interval: Interval,
+    /// Repetitions with an opportunity.
+    pub repetitions: u32,
+    /// Windows with an opportunity, in all repetitions.
+    pub windows: u32,
+}
+
+/// Judge one policy, told by its place in the study.
+pub(super) fn judge(
+    study: &StudyDescription,
+    observations: &Observations,
+    policy: usize,
+) -> ReallocationVerdict {
+    let confidence = valid_confidence(study.margins.confidence);
+    let mut pooled: BTreeMap<u32, Opportunity> = BTreeMap::new();
+    let mut scenarios = Vec::new();
+    for (index, scenario) in study.scenarios.iter().enumerate() {
+        let mut here = Vec::new();
+        for run in observations.cell(policy, index) {
+            let repetition = pooled.entry(run.repetition).or_default();
+            *repetition = repetition.plus(run.opportunity);
+            here.push(run.opportunity);
+        }
+        let fractions: Vec<f64> = here.iter().filter_map(Opportunity::fraction).collect();
+        if let Some(sample) = Sample::of(&fractions) {
+            scenarios.push(ScenarioReallocation {
+                scenario: scenario.name.clone(),
+                fraction: sample.mean,
+                interval: sample.one_sided_bounds(confidence),
+                repetitions: sample.count,
+                windows: here.iter().map(|o| o.windows).fold(0, u32::saturating_add),
+            });
+        }
+    }
+    let fractions: Vec<f64> = pooled.values().filter_map(Opportunity::fraction).collect();
+    let Some(sample) = Sample::of(&fractions) else {
+        return ReallocationVerdict {
+            outcome: Outcome::NotTested,
+            decided_by: None,
+            repetitions_needed: None,
+            scenarios,
+        };
+    };
+    conclude(study, &sample, scenarios)
+}
+
+fn conclude(
+    study: &StudyDescription,
+    sample: &Sample,
+    scenarios: Vec<ScenarioReallocation>,
+) -> ReallocationVerdict {
+    let margins = &study.margins;
+    let confidence = valid_confidence(margins.confidence);
+    let interval = sample.one_sided_bounds(confidence);
+    let (outcome, margin) = match (interval.low, interval.high) {
+        (Some(low), _) if low >= margins.reallocation_holds => {
+            (Outcome::Holds, margins.reallocation_holds)
+        }
+        (_, Some(high)) if high <= margins.reallocation_broken => {
+            (Outcome::Broken, margins.reallocation_broken)
+        }
+        (Some(_), Some(_)) => (Outcome::Partial, margins.reallocation_holds),
+        _ => (Outcome::Inconclusive, margins.reallocation_holds),
+    };
+    let best_effort = study
+        .slices
+        .iter()
+        .filter(|s| !s.guaranteed)
+        .map(|s| s.name.as_str());
+    ReallocationVerdict {
+        outcome,
+        decided_by: Some(DecidedBy {
+            test: TestName::StudentMean,
+            scenario: match &*scenarios {
+                [only] => Some(only.scenario.clone()),
+                _ => None,
+            },
+            slice: best_effort.collect::<Vec<_>>().join(", "),
+            indicator: None,
+            reference: None,
+            treatment: None,
+            statistic: sample.mean,
+            scale: Scale::Fraction,
+            interval,
+            margin,
+            p_value: None,
+        }),
+        repetitions_needed: match outcome {
+            Outcome::Partial => repetitions_needed(study, sample),
+            Outcome::Inconclusive => Some(2),
+            _ => None,
+        },
+        scenarios,
+    }
+}
+
+/// Repetitions after which a mean beyond a threshold would be shown to be beyond it.
+fn repetitions_needed(study: &StudyDescription, sample: &Sample) -> Option<u32> {
+    let margins = &study.margins;
+    let distance = if sample.mean >= margins.reallocation_holds {
+        sample.mean - margins.reallocation_holds
+    } else if sample.mean <= margins.reallocation_broken {
+        margins.reallocation_broken - sample.mean
+    } else {
+        return None;
+    };
+    power::repetitions_needed(distance, sample.variance?, margins.confidence, 1)
+}

@@ -1,0 +1,278 @@
+//! Each verdict's reason in one line of English.
+
+use super::{
+    DecidedBy, Indicator, IsolationVerdict, Outcome, PolicyVerdict, ReallocationVerdict,
+    ScalabilityVerdict, Scale, TestName,
+};
+use crate::estimate::Interval;
+use std::fmt;
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Holds => "holds",
+            Self::Broken => "broken",
+            Self::Partial => "partial",
+            Self::Inconclusive => "inconclusive",
+            Self::NotTested => "not tested",
+        })
+    }
+}
+
+impl fmt::Display for Indicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Throughput => "throughput",
+            Self::LossRatio => "loss ratio",
+            Self::DelayMean => "mean delay",
+            Self::DelayP99 => "p99 delay",
+        })
+    }
+}
+
+impl fmt::Display for TestName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::WelchDifference => "Welch",
+            Self::FiellerRatio => "Fieller",
+            Self::StudentMean => "Student",
+        })
+    }
+}
+
+impl PolicyVerdict {
+    /// Why each verdict is as it is, in one line.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        format!(
+            "isolation {}; reallocation {}; scalability {}",
+            self.isolation.reason(),
+            self.reallocation.reason(),
+            self.scalability.reason()
+        )
+    }
+}
+
+impl IsolationVerdict {
+    /// Why isolation is judged so, in one line.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let Some(numbers) = &self.decided_by else {
+            let missing = self.not_judged.iter().find(|n| n.missing);
+            let why = match missing.or(self.not_judged.first()) {
+                Some(first) => format!("{} in {}: {}", first.slice, first.scenario, first.why),
+                None => "no guaranteed slice, no reference scenario, or no other one".to_owned(),
+            };
+            return format!("{}: {why}", self.outcome);
+        };
+        let told = numbers.worsening();
+        match self.outcome {
+            Outcome::Broken => {
+                let first = match &self.first_broken {
+                    Some(first) if numbers.scenario.as_ref() != Some(first) => {
+                        format!("; first in {first}")
+                    }
+                    _ => String::new(),
+                };
+                format!("broken: {told}{first}")
+            }
+            Outcome::Holds => format!("holds; closest call: {told}"),
+            _ => format!(
+                "{}: {told}{}",
+                self.outcome,
+                more_repetitions(numbers, self.repetitions_needed)
+            ),
+        }
+    }
+}
+
+impl ReallocationVerdict {
+    /// Why reallocation is judged so, in one line.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let Some(numbers) = &self.decided_by else {
+            return "not tested: in no load cycle did a guaranteed slice leave what best effort \
+                    wanted"
+                .to_owned();
+        };
+        let scenarios = match &*self.scenarios {
+            [only] => format!("in {}", only.scenario),
+            several => format!("over {} scenarios", several.len()),
+        };
+        let (fraction, margin) = (percent(numbers.statistic), percent(numbers.margin));
+        let bounds = bounds(numbers);
+        let compared = match self.outcome {
+            Outcome::Holds => format!("at least {margin} needed"),
+            Outcome::Broken => format!("at most {margin} counts as none"),
+            _ => format!("{margin} needed"),
+        };
+        let more = match self.outcome {
+            Outcome::Partial if self.repetitions_needed.is_none() => String::new(),
+            Outcome::Partial | Outcome::Inconclusive => {
+                more_repetitions(numbers, self.repetitions_needed)
+            }
+            _ => String::new(),
+        };
+        format!(
+            "{}: {} gets {fraction} ({bounds}) of what is left {scenarios}, {compared} \
+             ({}){more}",
+            self.outcome, numbers.slice, numbers.test
+        )
+    }
+}
+
+impl ScalabilityVerdict {
+    /// What limits the number of slices, in one line.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let limit = match self.limit {
+            Some(limit) => format!("{limit} slices"),
+            None => "no limit known".to_owned(),
+        };
+        if self.limited_by.is_empty() {
+            limit
+        } else {
+            format!("{limit}: {}", self.limited_by)
+        }
+    }
+}
+
+impl DecidedBy {
+    /// "mean delay of critical in s6 +104 % (98 % to 110 %), margin 25 % (Fieller, p < 0.001)".
+    fn worsening(&self) -> String {
+        let indicator = self
+            .indicator
+            .map_or_else(String::new, |i| format!("{i} of "));
+        let scenario = self
+            .scenario
+            .as_ref()
+            .map_or_else(String::new, |s| format!(" in {s}"));
+        // Worsening is told in the direction in which the indicator moves.
+        let sign = if self.indicator == Some(Indicator::Throughput) {
+            -1.0
+        } else {
+            1.0
+        };
+        let p_value = match self.p_value {
+            // Without scatter there is nothing a probability could tell.
+            None => String::new(),
+            Some(_) if self.interval.low == self.interval.high => String::new(),
+            Some(p) if p < 0.001 => ", p < 0.001".to_owned(),
+            Some(p) => format!(", p = {p:.3}"),
+        };
+        format!(
+            "{indicator}{}{scenario} {} ({}), margin {} ({}{p_value})",
+            self.slice,
+            signed(self.scale, sign * self.statistic),
+            bounds(self),
+            quantity(self.scale, self.margin),
+            self.test,
+        )
+    }
+}
+
+/// The one-sided bounds, in the direction in which the indicator moves.
+fn bounds(numbers: &DecidedBy) -> String {
+    let is_fraction = numbers.scale == Scale::Fraction;
+    let falls = numbers.indicator == Some(Indicator::Throughput);
+    let told = |value: f64| {
+        if is_fraction {
+            percent(value)
+        } else {
+            signed(numbers.scale, value)
+        }
+    };
+    let (low, high) = if falls {
+        (
+            numbers.interval.high.map(|h| -h),
+            numbers.interval.low.map(|l| -l),
+        )
+    } else {
+        (numbers.interval.low, numbers.interval.high)
+    };
+    match (low, high) {
+        (Some(low), Some(high)) if low == high => "in every repetition".to_owned(),
+        (Some(low), Some(high)) => format!("{} to {}", told(low), told(high)),
+        (Some(low), None) => format!("at least {}", told(low)),
+        (None, Some(high)) => format!("at most {}", told(high)),
+        (None, None) => "no interval".to_owned(),
+    }
+}
+
+fn more_repetitions(numbers: &DecidedBy, needed: Option<u32>) -> String {
+    match needed {
+        Some(needed) if numbers.interval == Interval::UNBOUNDED => {
+            format!("; at least {needed} repetitions are needed")
+        }
+        Some(needed) => format!("; about {needed} repetitions would decide"),
+        None => "; more repetitions alone will not decide".to_owned(),
+    }
+}
+
+fn signed(scale: Scale, value: f64) -> String {
+    let text = quantity(scale, value);
+    if text.starts_with('−') || text.starts_with("0 ") {
+        text
+    } else {
+        format!("+{text}")
+    }
+}
+
+fn quantity(scale: Scale, value: f64) -> String {
+    match scale {
+        Scale::Relative | Scale::Fraction => percent(value),
+        Scale::RatioDifference => format!("{} points", three_digits(value * 100.0)),
+        Scale::Nanoseconds => match value.abs() {
+            v if v >= 1e9 => format!("{} s", three_digits(value / 1e9)),
+            v if v >= 1e6 => format!("{} ms", three_digits(value / 1e6)),
+            v if v >= 1e3 => format!("{} µs", three_digits(value / 1e3)),
+            _ => format!("{} ns", three_digits(value)),
+        },
+    }
+}
+
+fn percent(value: f64) -> String {
+    format!("{} %", three_digits(value * 100.0))
+}
+
+/// Three significant digits, three decimals at most, no trailing zeros, a typographic minus, and
+/// no sign for what rounds to nothing.
+fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        _ => 3,
+    };
+    let text = format!("{:.decimals$}", value.abs());
+    let text = match decimals {
+        0 => &*text,
+        _ => text.trim_end_matches('0').trim_end_matches('.'),
+    };
+    if value < 0.0 && text != "0" {
+        format!("−{text}")
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_keep_three_digits_and_their_sign() {
+        for (value, text) in [
+            (1.042, "+104 %"),
+            (-0.0231, "−2.31 %"),
+            (0.1, "+10 %"),
+            (-1e-9, "0 %"),
+            (0.0, "0 %"),
+        ] {
+            assert_eq!(signed(Scale::Relative, value), text);
+        }
+        assert_eq!(signed(Scale::Nanoseconds, 412_345.0), "+412 µs");
+        assert_eq!(signed(Scale::Nanoseconds, 2_000_000.0), "+2 ms");
+        assert_eq!(quantity(Scale::RatioDifference, 0.001), "0.1 points");
+    }
+}

@@ -1,0 +1,68 @@
+//! Scalability: the hard limit of a mechanism on its device.
+
+use crate::description::Scalability;
+use serde::{Deserialize, Serialize};
+
+/// How many slices a policy holds, and what limits it: declared by the device model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScalabilityVerdict {
+    /// Most slices; `None` where no limit is known.
+    pub limit: Option<u64>,
+    /// What limits, in words.
+    pub limited_by: String,
+    /// Where the limit is stated.
+    pub source: String,
+}
+
+impl ScalabilityVerdict {
+    pub(super) fn of(scalability: &Scalability) -> Self {
+        Self {
+            limit: scalability.slices,
+            limited_by: scalability.limited_by.clone(),
+            source: scalability.source.clone(),
+        }
+    }
+
+    /// True where a publication names the same number, or none as well. A publication's words
+    /// may hold several numbers ("2 levels (256 classes)"): one of them must be ours.
+    pub(super) fn agrees_with(&self, published: &str) -> bool {
+        let mut numbers = published
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|digits| digits.parse::<u64>().ok())
+            .peekable();
+        match self.limit {
+            Some(limit) => numbers.any(|number| number == limit),
+            None => numbers.peek().is_none() && !published.trim().is_empty(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_where_the_published_words_hold_our_number() {
+        for (limit, published, agrees) in [
+            (Some(256), "256", true),
+            (Some(2), "2 levels (256 classes)", true),
+            (Some(25), "256", false),
+            (Some(256), "no limit", false),
+            (None, "no limit", true),
+            (None, "256", false),
+            (None, "", false),
+        ] {
+            let verdict = ScalabilityVerdict {
+                limit,
+                limited_by: String::new(),
+                source: String::new(),
+            };
+            assert_eq!(
+                verdict.agrees_with(published),
+                agrees,
+                "{limit:?} {published}"
+            );
+        }
+    }
+}

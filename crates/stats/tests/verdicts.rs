@@ -1,0 +1,384 @@
+//! Verdicts on devices of known behaviour.
+
+#![allow(clippy::unwrap_used)]
+
+mod synthetic;
+
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::record::RunRecord;
+use slicewise_stats::summary::SummaryBuilder;
+use slicewise_stats::verdict::{self, Outcome, PolicyVerdict, VerdictTable};
+use synthetic::{BEST_EFFORT, CRITICAL, LINK, Service, published, run, study};
+
+const SCENARIOS: u32 = 7;
+const BASE: f64 = 0.45 * LINK;
+
+/// On/off peak of best effort: 5, 15, 20, … 40 % of the link, as in the router study.
+fn peak(scenario: u32) -> f64 {
+    let percent = if scenario == 0 {
+        5.0
+    } else {
+        10.0 + 5.0 * f64::from(scenario)
+    };
+    percent / 100.0 * LINK
+}
+
+/// A best-effort slice that gets at most `limit`.
+fn limited(scenario: u32, limit: f64) -> Service {
+    let service = Service::on_off(BASE, peak(scenario));
+    let (on, off) = service.offered;
+    let received = (on.min(limit), off.min(limit));
+    Service {
+        received,
+        loss_ratio: 1.0 - (received.0 + received.1) / (on + off),
+        ..service
+    }
+}
+
+/// Best effort takes what the link has left, its queue carries the rest into the off phase.
+fn work_conserving(scenario: u32) -> Service {
+    let service = Service::on_off(BASE, peak(scenario));
+    let (on, off) = service.offered;
+    let free = LINK - BASE;
+    let backlog = (on - free).max(0.0);
+    Service {
+        received: (on.min(free), (off + backlog).min(free)),
+        ..service
+    }
+}
+
+fn shaping(scenario: u32) -> [Service; 2] {
+    [Service::untroubled(BASE), limited(scenario, 17.5e6)]
+}
+
+fn priority(scenario: u32) -> [Service; 2] {
+    [Service::untroubled(BASE), work_conserving(scenario)]
+}
+
+/// As priority, but the critical slice waits the longer, the more there is of the other.
+fn bandwidth(scenario: u32) -> [Service; 2] {
+    let factor = if scenario < 3 {
+        1.0
+    } else {
+        1.0 + 0.26 * f64::from(scenario - 2)
+    };
+    let base = Service::untroubled(BASE);
+    let critical = Service {
+        delay_mean_ns: base.delay_mean_ns * factor,
+        delay_p99_ns: base.delay_p99_ns * factor,
+        ..base
+    };
+    [critical, work_conserving(scenario)]
+}
+
+fn no_policy(scenario: u32) -> [Service; 2] {
+    let mut critical = Service::untroubled(BASE);
+    if scenario > 0 {
+        critical.delay_mean_ns *= 40.0;
+        critical.delay_p99_ns *= 50.0;
+        critical.loss_ratio = 0.01 * f64::from(scenario);
+        critical.received.0 *= 1.0 - critical.loss_ratio * 2.0;
+    }
+    [critical, work_conserving(scenario)]
+}
+
+fn records(
+    policy: &str,
+    repetitions: u32,
+    scatter: f64,
+    services: impl Fn(u32) -> [Service; 2],
+) -> Vec<RunRecord> {
+    let scenarios = (0..SCENARIOS).flat_map(|s| (0..repetitions).map(move |r| (s, r)));
+    scenarios
+        .map(|(s, r)| run(policy, &format!("s{s}"), r, services(s), scatter))
+        .collect()
+}
+
+fn judge(study: &StudyDescription, records: &[RunRecord]) -> VerdictTable {
+    let mut builder = SummaryBuilder::new(study);
+    records
+        .iter()
+        .for_each(|record| builder.add(record).unwrap());
+    verdict::judge(study, builder.observations())
+}
+
+/// The verdict on a single policy called "p".
+fn judge_one(
+    repetitions: u32,
+    scatter: f64,
+    services: impl Fn(u32) -> [Service; 2],
+) -> PolicyVerdict {
+    let study = study(&[("p", None)], SCENARIOS);
+    judge(&study, &records("p", repetitions, scatter, services))
+        .policies
+        .remove(0)
+}
+
+#[test]
+fn the_table_of_known_devices_is_as_they_are() {
+    let policies = [
+        ("no policy", Some(published(false, true, "256"))),
+        (
+            "priority",
+            Some(published(true, true, "2 levels (256 classes)")),
+        ),
+        ("bandwidth", Some(published(false, true, "no limit"))),
+        ("shaping", Some(published(true, true, "256"))),
+        ("not run", Some(published(true, true, "256"))),
+    ];
+    let study = study(&policies, SCENARIOS);
+    let mut all = records("no policy", 10, 0.02, no_policy);
+    all.extend(records("priority", 10, 0.02, priority));
+    all.extend(records("bandwidth", 10, 0.02, bandwidth));
+    all.extend(records("shaping", 10, 0.02, shaping));
+    let table = judge(&study, &all);
+    let told: Vec<String> = table
+        .policies
+        .iter()
+        .map(|p| {
+            let agrees = [
+                p.agrees.isolation,
+                p.agrees.reallocation,
+                p.agrees.scalability,
+            ]
+            .map(|agrees| {
+                agrees.map_or(
+                    "?",
+                    |agrees| if agrees { "as published" } else { "differs" },
+                )
+            });
+            format!(
+                "{}\n  {} [{}]\n  {} [{}]\n  {} [{}]",
+                p.policy,
+                p.isolation.reason(),
+                agrees[0],
+                p.reallocation.reason(),
+                agrees[1],
+                p.scalability.reason(),
+                agrees[2],
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    no policy
+      broken: p99 delay of critical in s1 +4900 % (+4848 % to +4952 %), margin 25 % (Fieller, p < 0.001) [as published]
+      holds: best effort gets 100 % (in every repetition) of what is left over 6 scenarios, at least 95 % needed (Student) [as published]
+      256 slices: classes of a policy map [as published]
+    priority
+      holds; closest call: p99 delay of critical in s1 0 % (−1.04 % to +1.05 %), margin 25 % (Fieller, p < 0.001) [as published]
+      holds: best effort gets 100 % (in every repetition) of what is left over 6 scenarios, at least 95 % needed (Student) [as published]
+      256 slices: classes of a policy map [as published]
+    bandwidth
+      broken: p99 delay of critical in s6 +104 % (+102 % to +106 %), margin 25 % (Fieller, p < 0.001); first in s4 [as published]
+      holds: best effort gets 100 % (in every repetition) of what is left over 6 scenarios, at least 95 % needed (Student) [as published]
+      256 slices: classes of a policy map [differs]
+    shaping
+      holds; closest call: p99 delay of critical in s1 0 % (−1.04 % to +1.05 %), margin 25 % (Fieller, p < 0.001) [as published]
+      broken: best effort gets 0 % (in every repetition) of what is left over 6 scenarios, at most 5 % counts as none (Student) [differs]
+      256 slices: classes of a policy map [as published]
+    not run
+      not tested: critical in s1: the reference scenario has no runs [?]
+      not tested: in no load cycle did a guaranteed slice leave what best effort wanted [?]
+      256 slices: classes of a policy map [as published]
+    ");
+}
+
+#[test]
+fn a_breach_names_the_worst_and_the_first_scenario() {
+    let verdict = judge_one(10, 0.02, bandwidth);
+    assert_eq!(verdict.isolation.outcome, Outcome::Broken);
+    let numbers = verdict.isolation.decided_by.unwrap();
+    assert_eq!(numbers.scenario.as_deref(), Some("s6"));
+    assert_eq!(numbers.slice, "critical");
+    assert_eq!(verdict.isolation.first_broken.as_deref(), Some("s4"));
+}
+
+#[test]
+fn equal_repetitions_decide_exactly() {
+    // 1.26 times the delay in s3, without any scatter: one per cent beyond the margin.
+    let verdict = judge_one(2, 0.0, bandwidth);
+    assert_eq!(verdict.isolation.first_broken.as_deref(), Some("s3"));
+    assert!(
+        verdict
+            .isolation
+            .tests
+            .iter()
+            .all(|t| t.outcome != Outcome::Inconclusive)
+    );
+    // At the margin itself it holds.
+    let at_the_margin = judge_one(2, 0.0, |scenario| {
+        let mut services = priority(scenario);
+        if scenario > 0 {
+            services[CRITICAL].delay_mean_ns *= 1.25;
+            services[CRITICAL].loss_ratio = 0.001;
+        }
+        services
+    });
+    assert_eq!(at_the_margin.isolation.outcome, Outcome::Holds);
+}
+
+#[test]
+fn scatter_leaves_it_open_and_says_how_many_repetitions_it_takes() {
+    // 15 % worse on average, with repetitions that scatter by ± 30 %.
+    let services = |scenario| {
+        let mut services = priority(scenario);
+        if scenario == 4 {
+            services[CRITICAL].delay_mean_ns *= 1.15;
+        }
+        services
+    };
+    let verdict = judge_one(10, 0.3, services);
+    assert_eq!(verdict.isolation.outcome, Outcome::Inconclusive);
+    let numbers = verdict.isolation.decided_by.as_ref().unwrap();
+    assert_eq!(numbers.scenario.as_deref(), Some("s4"));
+    let needed = verdict.isolation.repetitions_needed.unwrap();
+    assert!((20..200).contains(&needed), "{needed}");
+    // And that many do decide it.
+    assert_eq!(
+        judge_one(needed, 0.3, services).isolation.outcome,
+        Outcome::Holds
+    );
+    insta::assert_snapshot!(verdict.isolation.reason(), @"inconclusive: mean delay of critical in s4 +15 % (−1.74 % to +34.6 %), margin 25 % (Fieller, p = 0.184); about 74 repetitions would decide");
+}
+
+#[test]
+fn a_single_repetition_decides_nothing_and_asks_for_two() {
+    let verdict = judge_one(1, 0.02, priority);
+    assert_eq!(verdict.isolation.outcome, Outcome::Inconclusive);
+    assert_eq!(verdict.isolation.repetitions_needed, Some(2));
+    assert_eq!(verdict.reallocation.outcome, Outcome::Inconclusive);
+    assert_eq!(verdict.reallocation.repetitions_needed, Some(2));
+    insta::assert_snapshot!(verdict.reason(), @"isolation inconclusive: throughput of critical in s1 0 % (no interval), margin 1 % (Fieller); at least 2 repetitions are needed; reallocation inconclusive: best effort gets 100 % (no interval) of what is left over 6 scenarios, 95 % needed (Student); at least 2 repetitions are needed; scalability 256 slices: classes of a policy map");
+}
+
+#[test]
+fn a_scenario_without_runs_keeps_isolation_from_holding_but_not_from_being_broken() {
+    let study = study(&[("p", None)], SCENARIOS);
+    let without_s6 = |services: fn(u32) -> [Service; 2]| {
+        let mut records = records("p", 5, 0.02, services);
+        records.retain(|record| record.key.scenario != "s6");
+        judge(&study, &records).policies.remove(0).isolation
+    };
+    let held = without_s6(priority);
+    assert_eq!(held.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(held.reason(), @"inconclusive: critical in s6: the scenario has no runs");
+    assert_eq!(without_s6(no_policy).outcome, Outcome::Broken);
+}
+
+#[test]
+fn a_delay_within_the_resolution_of_the_method_is_no_breach() {
+    let mut study = study(&[("p", None)], SCENARIOS);
+    study.margins.delay_resolution_ns = 1_000_000;
+    let judged = |factor: f64| {
+        let services = |scenario| {
+            let mut services = priority(scenario);
+            if scenario > 0 {
+                services[CRITICAL].delay_mean_ns *= factor;
+                services[CRITICAL].delay_p99_ns *= factor;
+            }
+            services
+        };
+        judge(&study, &records("p", 10, 0.02, services))
+            .policies
+            .remove(0)
+            .isolation
+    };
+    // p99 rises by 0.8 ms, then by 1.6 ms.
+    let within = judged(3.0);
+    assert_eq!(within.outcome, Outcome::Holds);
+    insta::assert_snapshot!(within.reason(), @"holds; closest call: p99 delay of critical in s1 +800 µs (+790 µs to +810 µs), margin 1 ms (Welch, p < 0.001)");
+    assert_eq!(judged(5.0).outcome, Outcome::Broken);
+}
+
+#[test]
+fn a_slice_that_breaks_its_own_promise_is_not_judged_there() {
+    let verdict = judge_one(5, 0.02, |scenario| {
+        let mut services = priority(scenario);
+        if scenario == 2 {
+            services[CRITICAL] = Service {
+                loss_ratio: 0.2,
+                ..Service::untroubled(20e6)
+            };
+        }
+        services
+    });
+    assert_eq!(verdict.isolation.outcome, Outcome::Holds);
+    let skipped: Vec<_> = verdict
+        .isolation
+        .not_judged
+        .iter()
+        .map(|n| (&*n.scenario, &*n.why))
+        .collect();
+    assert_eq!(skipped, [("s2", "it exceeds its own guarantee there")]);
+}
+
+#[test]
+fn a_slice_that_receives_nothing_is_broken_not_undefined() {
+    let verdict = judge_one(3, 0.02, |scenario| {
+        let mut services = priority(scenario);
+        if scenario == 5 {
+            services[CRITICAL].received = (0.0, 0.0);
+            services[CRITICAL].loss_ratio = 1.0;
+        }
+        services
+    });
+    assert_eq!(verdict.isolation.outcome, Outcome::Broken);
+    insta::assert_snapshot!(verdict.isolation.reason(), @"broken: loss ratio of critical in s5 +100 points (in every repetition), margin 0.1 points (Welch)");
+}
+
+#[test]
+fn bursts_that_only_move_the_own_share_in_time_are_not_reallocation() {
+    // A policer's bucket passes more than the share at the start of each on phase, a deep shaper
+    // queue sends at its rate in the off phase: over a cycle neither exceeds 17.5 Mbit/s.
+    for received in [(19.0e6, 16.0e6), (17.5e6, 17.5e6)] {
+        let verdict = judge_one(5, 0.02, |scenario| {
+            let best_effort = Service {
+                received,
+                ..Service::on_off(BASE, peak(scenario))
+            };
+            [Service::untroubled(BASE), best_effort]
+        });
+        assert_eq!(
+            verdict.reallocation.outcome,
+            Outcome::Broken,
+            "{received:?}"
+        );
+    }
+}
+
+#[test]
+fn half_of_what_is_left_is_partial() {
+    let verdict = judge_one(10, 0.02, |scenario| {
+        // 18.375 Mbit/s: half of the unused 1.75 Mbit/s on top of the share.
+        let mut services = [Service::untroubled(BASE), Service::on_off(BASE, 0.4 * LINK)];
+        services[BEST_EFFORT].received = (18.375e6, 18.375e6);
+        if scenario < 6 {
+            services[BEST_EFFORT] = Service::untroubled(BASE);
+        }
+        services
+    });
+    assert_eq!(verdict.reallocation.outcome, Outcome::Partial);
+    assert_eq!(verdict.reallocation.scenarios.len(), 1);
+    insta::assert_snapshot!(verdict.reallocation.reason(), @"partial: best effort gets 50 % (in every repetition) of what is left in s6, 95 % needed (Student)");
+}
+
+#[test]
+fn nothing_to_reallocate_is_not_tested() {
+    let verdict = judge_one(5, 0.02, |_| {
+        [Service::untroubled(BASE), Service::untroubled(0.3 * LINK)]
+    });
+    assert_eq!(verdict.reallocation.outcome, Outcome::NotTested);
+    insta::assert_snapshot!(verdict.reallocation.reason(), @"not tested: in no load cycle did a guaranteed slice leave what best effort wanted");
+}
+
+#[test]
+fn the_order_of_records_does_not_matter_and_json_keeps_the_table() {
+    let study = study(&[("p", Some(published(true, true, "256")))], SCENARIOS);
+    let mut records = records("p", 10, 0.1, bandwidth);
+    let table = judge(&study, &records);
+    records.reverse();
+    records.swap(3, 30);
+    assert_eq!(judge(&study, &records), table);
+    let json = serde_json::to_string(&table).unwrap();
+    assert_eq!(serde_json::from_str::<VerdictTable>(&json).unwrap(), table);
+}
