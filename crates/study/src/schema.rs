@@ -2,13 +2,15 @@
 
 use crate::spec::StudySpec;
 use schemars::Schema;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// The JSON Schema (draft 2020-12) of study files: what `slicewise check` would say of names,
-/// units and unknown keys, while writing.
+/// The JSON Schema (draft 2020-12) of study files: names, units, and which keys there are, told
+/// while writing. What needs the whole study, such as sums of rates, only a check tells.
 #[must_use]
 pub fn json_schema() -> Value {
-    schemars::schema_for!(StudySpec).to_value()
+    let mut schema = schemars::schema_for!(StudySpec).to_value();
+    tidy(&mut schema);
+    schema
 }
 
 /// A study is complete, unless it extends another.
@@ -25,4 +27,47 @@ pub(crate) fn require_unless_extending(schema: &mut Schema) {
     ];
     let alternatives = json!([{ "required": ["extends"] }, { "required": needed }]);
     schema.insert("anyOf".to_owned(), alternatives);
+}
+
+/// A setting may be left out, but not left empty: take the null out of optional settings. And
+/// descriptions are one paragraph, whatever the width of this source.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.values_mut().for_each(tidy);
+            simplify_alternatives(object);
+            simplify_type(object);
+            if let Some(Value::String(description)) = object.get_mut("description") {
+                *description = description.replace('\n', " ");
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+fn simplify_alternatives(object: &mut Map<String, Value>) {
+    let Some(Value::Array(alternatives)) = object.get_mut("anyOf") else {
+        return;
+    };
+    alternatives.retain(|alternative| *alternative != json!({ "type": "null" }));
+    if let [Value::Object(only)] = alternatives.as_slice() {
+        let only = only.clone();
+        object.remove("anyOf");
+        for (key, value) in only {
+            // The description of the setting says more than that of its type.
+            object.entry(key).or_insert(value);
+        }
+    }
+}
+
+fn simplify_type(object: &mut Map<String, Value>) {
+    let Some(kind) = object.get_mut("type") else {
+        return;
+    };
+    let Value::Array(kinds) = kind else { return };
+    kinds.retain(|kind| kind != "null");
+    if let [only] = kinds.as_slice() {
+        *kind = only.clone();
+    }
 }

@@ -99,9 +99,13 @@ impl Checker<'_> {
         let file = self.sources.text(at.file);
         let start = usize::try_from(at.start).unwrap_or(usize::MAX);
         let before = file.get(..start).unwrap_or_default();
-        // The block starts on the line after its `|`; its first line that is not blank shows how
-        // far it is indented.
-        let first_line = before.matches('\n').count() + 1;
+        // The place of a block is its first line that is not blank; blank ones before it count.
+        let blank = text
+            .text()
+            .lines()
+            .take_while(|line| line.trim().is_empty())
+            .count();
+        let first_line = before.matches('\n').count().saturating_sub(blank);
         let lines = file.lines().skip(first_line);
         let indented = lines
             .clone()

@@ -114,6 +114,7 @@ impl Checker<'_> {
             if range.last > largest {
                 self.problems
                     .add(text.span(), format!("this is above {largest}, the largest"));
+                continue;
             }
             conditions.push(condition(range.first..=range.last));
         }

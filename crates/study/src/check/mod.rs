@@ -11,10 +11,11 @@ mod traffic;
 
 use crate::diagnostics::suggestion;
 use crate::file::{Files, Node, Problems, Sources, Span};
-use crate::params::{ScenarioParams, SliceParams};
+use crate::params::{DutModel, DutParams, LinkParams, ScenarioParams, SliceParams};
 use crate::spec::{Name, Named, Scalar, StudySpec, Text};
 use crate::study::Study;
-use slicewise_units::Duration;
+use slicewise_model::Rate;
+use slicewise_units::{Accounting, BitRate, Duration};
 
 /// Longest run: a day.
 const MAX_DURATION: Duration = Duration::from_secs(86_400);
@@ -24,6 +25,26 @@ const MAX_REPETITIONS: u32 = 10_000;
 const MAX_RUNS: u64 = 1_000_000;
 /// Most bins of a time series.
 const MAX_BINS: u64 = 1_000_000;
+
+/// Stands for a link that could not be read.
+const UNKNOWN_LINK: LinkParams = LinkParams {
+    rate: Rate {
+        rate: BitRate::new(u64::MAX),
+        accounting: Accounting::L1,
+    },
+    propagation: Duration::ZERO,
+    mtu_bytes: u32::MAX,
+};
+/// Stands for a device that could not be read.
+const UNKNOWN_DUT: DutParams = DutParams {
+    model: DutModel::Port,
+    port_rate: Rate {
+        rate: BitRate::MAX,
+        accounting: Accounting::L1,
+    },
+    processing_delay: Duration::ZERO,
+    licence: None,
+};
 
 /// What checking needs beside the specification.
 pub(crate) struct Checker<'a> {
@@ -110,18 +131,25 @@ impl Checker<'_> {
             .assumptions
             .iter()
             .map(|(_, text)| text.text().trim().to_owned());
-        let (link, dut) = (link?, dut?);
+        // What depends on a setting that could not be read is checked all the same, against one
+        // so large that nothing is wrong because of it.
+        let (link, dut) = match (link, dut) {
+            (Some(link), Some(dut)) => (link, dut),
+            (_, dut) => (UNKNOWN_LINK, dut.unwrap_or(UNKNOWN_DUT)),
+        };
         let slices = self.slices(spec, &dut);
         let network = traffic::Network {
             link,
             dut,
             hosts,
-            duration: duration?,
+            duration: duration.unwrap_or(MAX_DURATION),
         };
         let scenarios = self.scenarios(spec, &network, &slices);
         let policies = self.policies(spec, &dut);
         self.check_roles(spec, &slices, &scenarios);
-        self.check_amount(spec, repetitions?);
+        if let Some(repetitions) = repetitions {
+            self.check_amount(spec, repetitions);
+        }
         let published = self.published(spec);
         let seed = self.read_or(spec.seed.as_ref(), 1);
         let text = |field: &Option<Text<String>>| {
@@ -218,7 +246,15 @@ impl Checker<'_> {
                     .add_with_help(first, message, Some(help.to_owned()));
                 return;
             };
-            let sends = |s: &ScenarioParams| s.sources.iter().any(|source| source.slice == slice);
+            // A source that could not be read may have been the slice's.
+            let written = spec
+                .scenarios
+                .0
+                .get(reference)
+                .map(|(_, s)| s.sources.len());
+            let sends = |s: &ScenarioParams| {
+                Some(s.sources.len()) < written || s.sources.iter().any(|s| s.slice == slice)
+            };
             if let (Some(scenario), Some(at)) = (scenarios.get(reference), spans(reference))
                 && !sends(scenario)
             {

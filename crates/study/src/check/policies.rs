@@ -70,7 +70,10 @@ impl Checker<'_> {
                 let at = self
                     .place(&understood.origin, &error)
                     .unwrap_or(name.span());
-                let message = format!("class `{}`: {} {}", error.class, error.field, error.problem);
+                let message = format!(
+                    "class `{}`, {}: {}",
+                    error.class, error.field, error.problem
+                );
                 self.problems.add(at, message);
                 return None;
             }

@@ -91,8 +91,8 @@ impl Checker<'_> {
             }
         };
         let share = self.required(slice.share.as_ref(), "share", name.span());
-        let share = share.map_or(BitRate::ZERO, |share| rate_of(share, capacity));
-        if let Some(text) = &slice.share {
+        let share = share.map(|share| rate_of(share, capacity));
+        if let (Some(text), Some(share)) = (&slice.share, share) {
             if share > capacity {
                 let message =
                     format!("a share of {share} is above the {capacity} the device forwards");
@@ -102,6 +102,7 @@ impl Checker<'_> {
                 self.problems.add(text.span(), "a share of nothing");
             }
         }
+        let share = share.unwrap_or(BitRate::ZERO);
         let guaranteed = self.read_or(slice.guaranteed.as_ref(), false);
         SliceParams {
             name: name.text().to_owned(),
@@ -183,7 +184,8 @@ impl Checker<'_> {
                 / u128::from(source.counted_bytes.max(1));
         }
         if offered > u128::from(link.rate.rate.bits_per_second()) {
-            let offered = BitRate::new(u64::try_from(offered).unwrap_or(u64::MAX));
+            let rounded_up = offered.div_ceil(1_000_000).saturating_mul(1_000_000);
+            let offered = BitRate::new(u64::try_from(rounded_up).unwrap_or(u64::MAX));
             let message = format!(
                 "the sources of this scenario send up to {offered}, more than the {} of the link \
                  they send on",
@@ -408,7 +410,10 @@ impl Checker<'_> {
             Some(text) => self.nonzero_duration(Some(text)),
             None => self.required::<Duration>(None, key, spec.span),
         };
-        let (on, off) = (phase(&spec.value.on, "on"), phase(&spec.value.off, "off"));
+        let (on, off) = (
+            phase(&spec.value.on_for, "on_for"),
+            phase(&spec.value.off_for, "off_for"),
+        );
         Some(OnOffParams { on: on?, off: off? })
     }
 

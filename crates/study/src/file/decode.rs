@@ -180,9 +180,8 @@ impl<'de> de::Deserializer<'de> for NodeDeserializer<'de, '_> {
         match name {
             AT => {
                 let span = self.anchor();
-                let first = [span.file.0, span.start, span.end];
                 visitor.visit_seq(Wrapped {
-                    first: first.to_vec().into_iter(),
+                    first: vec![span.file.0, span.start, span.end].into_iter(),
                     inner: Some(self),
                 })
             }

@@ -190,7 +190,8 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
         Err(error) => {
             let error = error.without_snippet();
             let span = match error.location() {
-                Some(location) => span(location, file),
+                Some(location) if location.span().byte_offset().is_some() => span(location, file),
+                Some(location) => position(location, file, text),
                 None => Span {
                     file,
                     start: 0,
@@ -200,6 +201,25 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
             problems.add(span, UserMessageFormatter.format_message(error));
             None
         }
+    }
+}
+
+/// A place known by line and column only.
+fn position(location: Location, file: FileId, text: &str) -> Span {
+    let index = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+    let lines = text.split_inclusive('\n');
+    let line_start: usize = lines.take(index(location.line())).map(str::len).sum();
+    let rest = text.get(line_start..).unwrap_or_default();
+    let before: usize = rest
+        .chars()
+        .take(index(location.column()))
+        .map(char::len_utf8)
+        .sum();
+    let start = to_u32(line_start.saturating_add(before));
+    Span {
+        file,
+        start,
+        end: start,
     }
 }
 

@@ -132,7 +132,7 @@ impl Scalar for String {
     }
 
     fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+        json_schema!({ "type": ["string", "number", "boolean"] })
     }
 }
 
@@ -301,7 +301,7 @@ impl Scalar for bool {
     }
 
     fn schema() -> Schema {
-        json_schema!({ "type": "boolean" })
+        json_schema!({ "enum": [true, false, "yes", "no"] })
     }
 }
 

@@ -122,10 +122,11 @@ pub(crate) struct SourceSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OnOffSpec {
+    // Not `on` and `off`: many YAML parsers take these words for true and false.
     /// How long it sends.
-    pub(crate) on: Option<Text<Duration>>,
+    pub(crate) on_for: Option<Text<Duration>>,
     /// How long it is silent.
-    pub(crate) off: Option<Text<Duration>>,
+    pub(crate) off_for: Option<Text<Duration>>,
 }
 
 /// A scenario: what is offered.

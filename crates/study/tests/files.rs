@@ -1,0 +1,121 @@
+//! What may be found at the path of a study: nothing of it blocks, fills the memory or panics.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use slicewise_study::{MAX_FILE_BYTES, Study};
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+/// What is said of the file, without the name of the temporary folder.
+fn told(folder: &Path, name: &str) -> String {
+    let mistakes = Study::load(&folder.join(name)).unwrap_err().to_string();
+    mistakes.replace(&folder.display().to_string(), "FOLDER")
+}
+
+#[test]
+fn a_file_of_ten_gigabytes_is_refused_unread() {
+    let folder = tempfile::tempdir().unwrap();
+    // A hole: it takes no space, and reading it would take a while.
+    File::create(folder.path().join("huge.yaml"))
+        .unwrap()
+        .set_len(10_000_000_000)
+        .unwrap();
+    insta::assert_snapshot!(told(folder.path(), "huge.yaml"), @"
+    error: this is larger than 16 MiB, the most that is read
+    --> FOLDER/huge.yaml
+    ");
+}
+
+#[test]
+fn the_largest_file_read_is_sixteen_mebibytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.yaml");
+    let comment = vec![b'#'; usize::try_from(MAX_FILE_BYTES).unwrap()];
+    fs::write(&path, &comment).unwrap();
+    assert!(told(folder.path(), "large.yaml").contains("the file is empty"));
+    fs::write(&path, [comment, b"#".to_vec()].concat()).unwrap();
+    assert!(told(folder.path(), "large.yaml").contains("larger than 16 MiB"));
+}
+
+#[test]
+fn a_folder_is_not_a_study() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("study.yaml")).unwrap();
+    insta::assert_snapshot!(told(folder.path(), "study.yaml"), @"
+    error: this is a folder, not a file
+    --> FOLDER/study.yaml
+    ");
+}
+
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe.yaml");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    insta::assert_snapshot!(told(folder.path(), "pipe.yaml"), @"
+    error: this is a pipe, socket or device, not a file
+    --> FOLDER/pipe.yaml
+    ");
+}
+
+#[test]
+fn an_endless_device_is_not_read() {
+    let mistakes = Study::load(Path::new("/dev/zero")).unwrap_err();
+    insta::assert_snapshot!(mistakes, @"
+    error: this is a pipe, socket or device, not a file
+    --> /dev/zero
+    ");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    insta::assert_snapshot!(told(folder.path(), "missing.yaml"), @"
+    error: there is no such file
+    --> FOLDER/missing.yaml
+    ");
+}
+
+#[test]
+fn a_file_that_is_not_utf_8_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("latin.yaml"), b"title: caf\xe9\n").unwrap();
+    insta::assert_snapshot!(told(folder.path(), "latin.yaml"), @"
+    error: this is not UTF-8 text: byte 10 does not belong there; save the file as UTF-8
+    --> FOLDER/latin.yaml
+    ");
+}
+
+#[test]
+fn the_root_is_not_a_study() {
+    assert!(Study::load(Path::new("/")).is_err());
+    assert!(Study::load(Path::new("")).is_err());
+    assert!(Study::load(Path::new("..")).is_err());
+}
+
+#[test]
+fn a_byte_order_mark_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("bom.yaml"), "\u{feff}titel: x\n").unwrap();
+    assert!(told(folder.path(), "bom.yaml").contains("bom.yaml:1:1"));
+}
+
+#[test]
+fn files_are_found_beside_the_file_that_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().join("base");
+    fs::create_dir(&base).unwrap();
+    fs::write(base.join("bad.cfg"), "nonsense\n").unwrap();
+    fs::write(base.join("base.yaml"), "policies: {p: {ios: bad.cfg}}\n").unwrap();
+    fs::write(folder.path().join("top.yaml"), "extends: base/base.yaml\n").unwrap();
+    let told = told(folder.path(), "top.yaml");
+    assert!(told.contains("FOLDER/base/bad.cfg:1:1"), "{told}");
+}
