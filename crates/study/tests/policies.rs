@@ -1,0 +1,280 @@
+//! Policies written as classes, and conditions on headers.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use slicewise_model::{
+    Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition, Discipline, MatchMode,
+    QueueLimitSpec, RateSpec, RedCurve, WredKey,
+};
+use slicewise_study::{Study, StudyPolicy};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use support::{STUDY, parse};
+
+/// The policy made of these classes, which are lines of YAML.
+fn policy(classes: &str) -> StudyPolicy {
+    try_policy(classes)
+        .unwrap_or_else(|told| panic!("{told}"))
+        .policies
+        .swap_remove(0)
+}
+
+fn try_policy(classes: &str) -> Result<Study, String> {
+    let start = STUDY.find("policies:").unwrap();
+    let end = STUDY.find("repetitions:").unwrap();
+    let policies = format!("policies:\n  p:\n    classes:\n{classes}\n");
+    parse(&format!("{}{policies}{}", &STUDY[..start], &STUDY[end..]))
+}
+
+fn class(settings: &str) -> ClassSpec {
+    let classes = format!("      - {{name: c, match: {{vlan: 10}}, {settings}}}");
+    policy(&classes).spec.classes.swap_remove(0)
+}
+
+fn matches(condition: &str) -> ClassMap {
+    let classes = format!("      - {{name: c, match: {condition}}}");
+    policy(&classes)
+        .spec
+        .classes
+        .swap_remove(0)
+        .matches
+        .unwrap()
+}
+
+#[test]
+fn a_policer_is_a_rate_or_all_its_settings() {
+    let short = class("police: 2 Mbit/s").police.unwrap();
+    assert_eq!(short.cir, RateSpec::Absolute(BitRate::new(2_000_000)));
+    assert_eq!((short.cbs, short.exceed), (None, None));
+    let long = class(
+        "police: {rate: 10 %, burst: 20 kB, peak_rate: 2 Mbit/s, peak_burst: 10 ms, counts: L3, \
+         colour: aware, conform: set_dscp af11, exceed: set_qos_group 3, violate: drop}",
+    );
+    let long = long.police.unwrap();
+    assert_eq!(long.cir, RateSpec::PercentMilli(10_000));
+    assert_eq!(long.cbs, Some(BurstSpec::Size(ByteCount::new(20_000))));
+    assert_eq!(long.pir, Some(RateSpec::Absolute(BitRate::new(2_000_000))));
+    assert_eq!(long.pbs, Some(BurstSpec::Time(Duration::from_millis(10))));
+    assert_eq!(
+        (long.accounting, long.mode),
+        (Accounting::L3, ColourMode::Aware)
+    );
+    let actions = [long.conform, long.exceed, long.violate].map(Option::unwrap);
+    assert_eq!(
+        actions,
+        [Action::SetDscp(10), Action::SetQosGroup(3), Action::Drop]
+    );
+}
+
+#[test]
+fn a_shaper_has_its_bursts_in_bits() {
+    let shape =
+        class("shape: {rate: 50 %, burst: 1 kB, excess_burst: 2 kB, peak: true, counts: L1}");
+    let shape = shape.shape.unwrap();
+    assert_eq!(shape.rate, RateSpec::PercentMilli(50_000));
+    assert_eq!(
+        (shape.committed_burst_bits, shape.excess_burst_bits),
+        (Some(8_000), Some(16_000))
+    );
+    assert_eq!((shape.peak, shape.accounting), (true, Accounting::L1));
+}
+
+#[test]
+fn a_priority_class_has_level_one_unless_it_is_said() {
+    assert_eq!(class("priority: {}").priority.unwrap().level, 1);
+    let priority = class("priority: {level: 2, rate: 1 Mbit/s, burst: 5 kB}")
+        .priority
+        .unwrap();
+    assert_eq!(priority.level, 2);
+    assert_eq!(
+        priority.rate,
+        Some(RateSpec::Absolute(BitRate::new(1_000_000)))
+    );
+    assert_eq!(priority.burst, Some(ByteCount::new(5_000)));
+}
+
+#[test]
+fn a_queue_limit_is_packets_bytes_or_time() {
+    let limit = |text: &str| class(&format!("queue_limit: {text}")).queue_limit.unwrap();
+    assert_eq!(limit("1 packet"), QueueLimitSpec::Packets(1));
+    assert_eq!(limit("1_000 packets"), QueueLimitSpec::Packets(1_000));
+    assert_eq!(
+        limit("64 kB"),
+        QueueLimitSpec::Bytes(ByteCount::new(64_000))
+    );
+    assert_eq!(
+        limit("10 ms"),
+        QueueLimitSpec::Time(Duration::from_millis(10))
+    );
+}
+
+#[test]
+fn wred_curves_are_for_code_points_by_number_or_name() {
+    let wred = class(
+        "shape: 1 Mbit/s, wred: {weight_exponent: 4, curves: [{for: 0, min: 1, max: 1, \
+         denominator: 1}, {for: ef, min: 5, max: 9}]}",
+    );
+    let wred = wred.wred.unwrap();
+    let curve = |min_packets, max_packets, mark_denominator| RedCurve {
+        min_packets,
+        max_packets,
+        mark_denominator,
+    };
+    assert_eq!(wred.key, WredKey::Dscp);
+    assert_eq!(wred.exponential_weight, Some(4));
+    assert_eq!(wred.curves, [(0, curve(1, 1, 1)), (46, curve(5, 9, 10))]);
+}
+
+#[test]
+fn a_class_is_divided_by_a_child() {
+    let class = class(
+        "shape: 2 Mbit/s, child: {discipline: deficit_round_robin, classes: [{name: a, match: \
+         {dscp: 1}, weight: 3}, {name: class-default, weight: 2}]}",
+    );
+    let child = class.child.unwrap();
+    assert_eq!(child.discipline, Discipline::DeficitRoundRobin);
+    assert_eq!(child.classes.len(), 2);
+    assert!(child.classes[1].matches.is_none());
+}
+
+#[test]
+fn a_class_of_a_slice_matches_what_the_slice_does() {
+    let study = parse(STUDY).unwrap();
+    let of_slice = policy("      - {name: gold, slice: gold}")
+        .spec
+        .classes
+        .swap_remove(0);
+    assert_eq!(of_slice.matches.unwrap(), study.slices[0].matches);
+}
+
+#[test]
+fn values_of_one_key_are_alternatives() {
+    let map = matches("{vlan: [10, 20-29]}");
+    assert_eq!(map.mode, MatchMode::Any);
+    assert_eq!(
+        map.conditions,
+        [Condition::OuterVlan(10..=10), Condition::OuterVlan(20..=29)]
+    );
+}
+
+#[test]
+fn keys_must_all_hold() {
+    let map = matches("{vlan: 10, protocol: udp, dscp: [ef, 0]}");
+    assert_eq!(map.mode, MatchMode::All);
+    assert_eq!(
+        map.conditions,
+        [
+            Condition::OuterVlan(10..=10),
+            Condition::Protocol(17),
+            Condition::Dscp(1 | 1 << 46),
+        ]
+    );
+}
+
+#[test]
+fn a_list_of_conditions_needs_one_of_them() {
+    let map = matches("[{vlan: 10}, {source: 10.0.0.0/8}]");
+    assert_eq!(map.mode, MatchMode::Any);
+    let prefix = "10.0.0.0/8".parse().unwrap();
+    assert_eq!(
+        map.conditions,
+        [Condition::OuterVlan(10..=10), Condition::Source(prefix)]
+    );
+}
+
+#[test]
+fn no_condition_is_every_frame() {
+    assert_eq!(matches("{}").conditions, [Condition::Everything]);
+}
+
+#[test]
+fn a_policy_is_shown_as_it_was_written() {
+    let shown = policy(
+        "      # the one\n      - name: c\n        match: {vlan: 10}\n        minimum: 5 %\n",
+    );
+    insta::assert_snapshot!(shown.configuration, @"
+    classes:
+      # the one
+      - name: c
+        match: {vlan: 10}
+        minimum: 5 %
+    ");
+}
+
+#[test]
+fn mistakes_in_classes_are_all_told() {
+    let told = try_policy(
+        "      - {name: a, match: {vlan: 4095}}
+      - {name: b, match: {protocol: tpc}}
+      - {name: c, match: {precedence: 8}}
+      - {name: d, match: {source: 10.0.0.0/33}}
+      - {name: e, match: {dscp: af14}}
+      - {name: f, match: {vlan: 20-10}}
+      - {name: g, match: {vlan: 1}, police: {rate: 1 Mbit/s, exceed: drops}}
+      - {name: h, match: {vlan: 1}, queue_limit: 5}
+      - {name: class-default, match: {vlan: 1}}
+      - {name: i}",
+    );
+    insta::assert_snapshot!(told.unwrap_err(), @"
+    error: this is above 4094, the largest
+      --> study.yaml:27:33
+       |
+    27 |       - {name: a, match: {vlan: 4095}}
+       |                                 ^^^^
+
+    error: `tpc` is not a protocol: write a number from 0 to 255 or a name: known are `icmp`, `tcp`, `udp`, `icmpv6`, `sctp`
+      --> study.yaml:28:37
+       |
+    28 |       - {name: b, match: {protocol: tpc}}
+       |                                     ^^^
+
+    error: a precedence is a number from 0 to 7
+      --> study.yaml:29:39
+       |
+    29 |       - {name: c, match: {precedence: 8}}
+       |                                       ^
+
+    error: `10.0.0.0/33` is not an address prefix: write for example `10.0.10.0/24` or `2001:db8::/32`
+      --> study.yaml:30:35
+       |
+    30 |       - {name: d, match: {source: 10.0.0.0/33}}
+       |                                   ^^^^^^^^^^^
+
+    error: `af14` is not a code point from 0 to 63, or the name of one: did you mean `af41`?
+      --> study.yaml:31:33
+       |
+    31 |       - {name: e, match: {dscp: af14}}
+       |                                 ^^^^
+
+    error: the range `20-10` ends before it starts
+      --> study.yaml:32:33
+       |
+    32 |       - {name: f, match: {vlan: 20-10}}
+       |                                 ^^^^^
+
+    error: `drops` is not an action: write `transmit`, `drop`, `set_dscp af11` or `set_qos_group 3`
+      --> study.yaml:33:70
+       |
+    33 |       - {name: g, match: {vlan: 1}, police: {rate: 1 Mbit/s, exceed: drops}}
+       |                                                                      ^^^^^
+
+    error: `5` is not a queue limit: write for example `64 packets`, `100 kB` or `10 ms`
+      --> study.yaml:34:50
+       |
+    34 |       - {name: h, match: {vlan: 1}, queue_limit: 5}
+       |                                                  ^
+
+    error: `class-default` takes what matches no other class
+      --> study.yaml:35:31
+       |
+    35 |       - {name: class-default, match: {vlan: 1}}
+       |                               ^^^^^
+
+    error: a class needs either `match` or `slice`, to say which frames
+      --> study.yaml:36:16
+       |
+    36 |       - {name: i}
+       |                ^
+    ");
+}
