@@ -11,6 +11,29 @@ pub struct LinkClock {
     free_at: Instant,
     /// Work beyond `free_at` in nanobits, less than `rate`.
     remainder: u64,
+    /// What the frame sent last lasted: frames of one size follow each other.
+    last: Lasting,
+}
+
+/// How long a frame of a size lasts: `nanos + part / rate` nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Lasting {
+    size: ByteCount,
+    nanos: u64,
+    part: u64,
+}
+
+impl Lasting {
+    #[cold]
+    fn new(size: ByteCount, rate: BitRate) -> Self {
+        let work = u128::from(size.bytes()) * 8 * u128::from(NANOS_PER_SECOND);
+        let rate = u128::from(rate.bits_per_second().max(1));
+        Self {
+            size,
+            nanos: u64::try_from(work / rate).unwrap_or(u64::MAX),
+            part: u64::try_from(work % rate).unwrap_or(0),
+        }
+    }
 }
 
 impl LinkClock {
@@ -22,6 +45,7 @@ impl LinkClock {
             rate,
             free_at: Instant::ZERO,
             remainder: 0,
+            last: Lasting::new(ByteCount::ZERO, rate),
         }
     }
 
@@ -48,22 +72,16 @@ impl LinkClock {
             self.free_at = now;
             self.remainder = 0;
         }
-        let work = u128::from(size.bytes()) * 8 * u128::from(NANOS_PER_SECOND)
-            + u128::from(self.remainder);
-        let rate = self.rate.bits_per_second().max(1);
-        let (nanos, remainder) = match u64::try_from(work) {
-            // 64-bit division is several times faster, and nearly always enough.
-            Ok(work) => (work / rate, work % rate),
-            Err(_) => {
-                let rate = u128::from(rate);
-                (
-                    u64::try_from(work / rate).unwrap_or(u64::MAX),
-                    u64::try_from(work % rate).unwrap_or(0),
-                )
-            }
-        };
+        if size != self.last.size {
+            self.last = Lasting::new(size, self.rate);
+        }
+        let Lasting { nanos, part, .. } = self.last;
+        // Without the sum of both, which may not fit.
+        let missing = self.rate.bits_per_second().max(1) - part;
+        let carry = self.remainder >= missing;
+        self.remainder = if carry { self.remainder - missing } else { self.remainder + part };
+        let nanos = nanos.saturating_add(u64::from(carry));
         self.free_at = self.free_at.saturating_add(Duration::from_nanos(nanos));
-        self.remainder = remainder;
         self.free_at()
     }
 }

@@ -1,16 +1,19 @@
 //! The event queue: what happens next, in a total order.
 //!
-//! Events are ordered by (time, order of scheduling), so two events of the same nanosecond
-//! happen in the order in which they were scheduled, on every machine. One event is one 128-bit
-//! integer — time, sequence, code, from the high bits down — so that one comparison orders two
-//! events and nothing else is stored.
+//! Everything that acts in a network — a source, a link, a device, a host — has at most one event
+//! pending, so the queue is a table of times with a place for each of them, and above it a tree of
+//! minima, eight children a node. Scheduling writes a time and mends the minima above it; the
+//! next event is found by going down the tree to the least. A small network is one node: then to
+//! schedule is one store, and to find the next event eight comparisons without a branch.
+//! Scheduling again replaces what was pending, so a timer that is set back leaves nothing behind.
+//! `benches/event_queue.rs` compares this with a binary heap.
 //!
-//! The queue is an implicit d-ary heap (Johnson 1975, "Priority queues with update and finding
-//! minimum spanning trees"). Handling an event nearly always schedules its successor, so
-//! [`EventQueue::pop`] leaves a hole at the root that the next [`EventQueue::schedule`] fills: one
-//! sift instead of two.
+//! Events of one nanosecond happen in this order on every machine: departures, arrivals, egress,
+//! interrupts, each by index. So a frame that arrives in the nanosecond in which a device may send
+//! is considered, and one that arrives with an interrupt is captured by it.
 
 use slicewise_units::Instant;
+use std::hint::select_unpredictable;
 
 /// What happens. The number tells to whom: an index into the network's table of that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,152 +28,176 @@ pub enum Event {
     Interrupt(u32),
 }
 
-/// Bits of an event's code: two for the kind, the rest for the index.
-const CODE_BITS: u32 = 24;
-const INDEX_BITS: u32 = 22;
-/// Bits of the sequence number. It wraps after 10¹² events, which could at worst reverse two
-/// events of one nanosecond, the same way on every machine.
-const SEQUENCE_BITS: u32 = 64 - CODE_BITS;
-const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
-/// Indices an event can name: [0, `INDEX_LIMIT`).
-pub const INDEX_LIMIT: u32 = 1 << INDEX_BITS;
+/// How many there are of each that can have an event pending.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Actors {
+    /// Sources.
+    pub departures: u32,
+    /// Links.
+    pub arrivals: u32,
+    /// Devices.
+    pub egresses: u32,
+    /// Hosts.
+    pub interrupts: u32,
+}
 
-impl Event {
-    #[inline]
-    const fn code(self) -> u32 {
-        let (kind, index) = match self {
-            Self::Departure(index) => (0, index),
-            Self::Arrival(index) => (1, index),
-            Self::Egress(index) => (2, index),
-            Self::Interrupt(index) => (3, index),
-        };
-        (kind << INDEX_BITS) | (index & (INDEX_LIMIT - 1))
+impl Actors {
+    /// All of them; `None` where that is more than a queue holds.
+    #[must_use]
+    pub fn total(&self) -> Option<u32> {
+        [self.arrivals, self.egresses, self.interrupts]
+            .into_iter()
+            .try_fold(self.departures, u32::checked_add)
+            .filter(|total| *total <= MAX_ACTORS)
     }
 
-    #[inline]
-    const fn from_code(code: u32) -> Self {
-        let index = code & (INDEX_LIMIT - 1);
-        match (code >> INDEX_BITS) & 3 {
-            0 => Self::Departure(index),
-            1 => Self::Arrival(index),
-            2 => Self::Egress(index),
-            _ => Self::Interrupt(index),
-        }
+    fn events(self) -> impl Iterator<Item = Event> {
+        (0..self.departures)
+            .map(Event::Departure)
+            .chain((0..self.arrivals).map(Event::Arrival))
+            .chain((0..self.egresses).map(Event::Egress))
+            .chain((0..self.interrupts).map(Event::Interrupt))
     }
 }
 
-/// Pending events. `ARITY` children a node; see `benches/event_queue.rs` for the choice.
+/// Most actors of a network.
+pub const MAX_ACTORS: u32 = 1 << 24;
+/// Children of a node: their times fill one cache line, and the least of them is found by
+/// comparing all, which needs no branch.
+const WIDTH: usize = 8;
+/// The time of whoever has nothing pending.
+const NEVER: u64 = u64::MAX;
+
+/// The times of [`WIDTH`] neighbours.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Group([u64; WIDTH]);
+
+/// No place.
+const NOWHERE: usize = usize::MAX;
+/// Levels of the largest queue: 8⁸ = 2²⁴ actors.
+const MAX_LEVELS: usize = 8;
+
+/// The pending events of a network.
 #[derive(Debug, Clone)]
-pub struct EventQueue<const ARITY: usize = 4> {
-    /// The heap; with `hole`, the root's value is spent.
-    heap: Vec<u128>,
-    hole: bool,
-    sequence: u64,
+pub struct EventQueue {
+    /// Level after level. Level 0 holds the time of every actor, each level above it the least
+    /// time of every group below; the last level is one group.
+    groups: Vec<Group>,
+    /// Where each level starts in `groups`.
+    starts: [usize; MAX_LEVELS],
+    levels: usize,
+    /// The place of the event taken last, [`NOWHERE`] once that is vacated: what an event does
+    /// usually schedules its own successor, which saves vacating the place before.
+    spent: usize,
+    /// What each place on level 0 stands for.
+    events: Vec<Event>,
+    first_arrival: u32,
+    first_egress: u32,
+    first_interrupt: u32,
 }
 
-impl<const ARITY: usize> Default for EventQueue<ARITY> {
-    fn default() -> Self {
-        Self {
-            heap: Vec::with_capacity(64),
-            hole: false,
-            sequence: 0,
+impl EventQueue {
+    /// A queue with nothing pending; `None` for more than [`MAX_ACTORS`].
+    #[must_use]
+    pub fn new(actors: Actors) -> Option<Self> {
+        let mut width = (actors.total()? as usize).div_ceil(WIDTH).max(1);
+        let (mut starts, mut levels, mut total) = ([0; MAX_LEVELS], 1, width);
+        while width > 1 {
+            *starts.get_mut(levels)? = total;
+            width = width.div_ceil(WIDTH);
+            total += width;
+            levels += 1;
         }
-    }
-}
-
-impl<const ARITY: usize> EventQueue<ARITY> {
-    /// Number of pending events.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.hole)
-    }
-
-    /// True where nothing is pending.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        Some(Self {
+            groups: vec![Group([NEVER; WIDTH]); total],
+            starts,
+            levels,
+            spent: NOWHERE,
+            events: actors.events().collect(),
+            first_arrival: actors.departures,
+            first_egress: actors.departures + actors.arrivals,
+            first_interrupt: actors.departures + actors.arrivals + actors.egresses,
+        })
     }
 
-    /// Let `event` happen at `at`, after everything already scheduled for that time.
+    /// Let `event` happen at `at`, and not when it was scheduled before. At [`Instant::MAX`] it
+    /// never happens.
     #[inline]
     pub fn schedule(&mut self, at: Instant, event: Event) {
-        let order = (self.sequence << CODE_BITS) | u64::from(event.code());
-        let entry = (u128::from(at.nanos()) << 64) | u128::from(order);
-        self.sequence = (self.sequence + 1) & SEQUENCE_MASK;
-        if self.hole {
-            self.hole = false;
-            self.sift_down(entry);
-        } else {
-            self.heap.push(entry);
-            self.sift_up(entry);
+        let place = match event {
+            Event::Departure(index) => index,
+            Event::Arrival(index) => self.first_arrival + index,
+            Event::Egress(index) => self.first_egress + index,
+            Event::Interrupt(index) => self.first_interrupt + index,
+        };
+        let place = place as usize;
+        if place == self.spent {
+            self.spent = NOWHERE;
         }
+        self.set(place, at.nanos());
     }
 
     /// Take the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, Event)> {
-        if self.hole {
-            self.hole = false;
-            let last = self.heap.pop()?;
-            if self.heap.is_empty() {
-                return None;
-            }
-            self.sift_down(last);
+        if self.spent != NOWHERE {
+            self.set(self.spent, NEVER);
         }
-        let entry = *self.heap.first()?;
-        self.hole = true;
-        let [time, order] = halves(entry);
-        let code = u32::try_from(order & ((1 << CODE_BITS) - 1)).unwrap_or(0);
-        Some((Instant::from_nanos(time), Event::from_code(code)))
+        let (mut least, mut place) = least_of(self.groups.last()?);
+        if least == NEVER {
+            self.spent = NOWHERE;
+            return None;
+        }
+        for level in (1..self.levels).rev() {
+            let lane;
+            (least, lane) = least_of(&self.groups[self.starts[level - 1] + place]);
+            place = place * WIDTH + lane;
+        }
+        self.spent = place;
+        Some((Instant::from_nanos(least), self.events[place]))
     }
 
-    /// Put `entry` into the hole at the root and let it sink.
+    /// Set a time on level 0, and what follows from it above.
     #[inline]
-    fn sift_down(&mut self, entry: u128) {
-        let heap = self.heap.as_mut_slice();
-        let mut hole = 0;
-        loop {
-            let first = hole * ARITY + 1;
-            if first >= heap.len() {
-                break;
-            }
-            let end = (first + ARITY).min(heap.len());
-            let (mut least, mut child) = (heap[first], first);
-            for (offset, &candidate) in heap[first + 1..end].iter().enumerate() {
-                if candidate < least {
-                    (least, child) = (candidate, first + 1 + offset);
-                }
-            }
-            if entry < least {
-                break;
-            }
-            heap[hole] = least;
-            hole = child;
+    fn set(&mut self, place: usize, at: u64) {
+        self.groups[place / WIDTH].0[place % WIDTH] = at;
+        if self.levels > 1 {
+            self.mend(place / WIDTH);
         }
-        heap[hole] = entry;
     }
 
-    /// Let the last entry, which is `entry`, rise.
-    #[inline]
-    fn sift_up(&mut self, entry: u128) {
-        let heap = self.heap.as_mut_slice();
-        let mut hole = heap.len() - 1;
-        while hole > 0 {
-            let parent = (hole - 1) / ARITY;
-            if heap[parent] < entry {
-                break;
+    /// A time of `group` on level 0 has changed: mend the minima above it, up to the first that
+    /// stays as it was.
+    #[inline(never)]
+    fn mend(&mut self, mut group: usize) {
+        for level in 1..self.levels {
+            let (least, _) = least_of(&self.groups[self.starts[level - 1] + group]);
+            let above = self.starts[level] + group / WIDTH;
+            let entry = &mut self.groups[above].0[group % WIDTH];
+            if *entry == least {
+                return;
             }
-            heap[hole] = heap[parent];
-            hole = parent;
+            *entry = least;
+            group /= WIDTH;
         }
-        heap[hole] = entry;
     }
 }
 
+/// The least time of a group, and the first lane that holds it.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the halves of a u128")]
-const fn halves(entry: u128) -> [u64; 2] {
-    [(entry >> 64) as u64, entry as u64]
+fn least_of(group: &Group) -> (u64, usize) {
+    let [a, b, c, d, e, f, g, h] = group.0;
+    let earlier = |left: (u64, usize), right: (u64, usize)| {
+        let right_wins = right.0 < left.0;
+        (
+            select_unpredictable(right_wins, right.0, left.0),
+            select_unpredictable(right_wins, right.1, left.1),
+        )
+    };
+    let front = earlier(earlier((a, 0), (b, 1)), earlier((c, 2), (d, 3)));
+    let back = earlier(earlier((e, 4), (f, 5)), earlier((g, 6), (h, 7)));
+    earlier(front, back)
 }
 
 #[cfg(test)]
@@ -178,67 +205,94 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn drain<const A: usize>(queue: &mut EventQueue<A>) -> Vec<(u64, Event)> {
-        std::iter::from_fn(|| queue.pop().map(|(at, event)| (at.nanos(), event))).collect()
+    const fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    fn queue(departures: u32) -> EventQueue {
+        EventQueue::new(Actors {
+            departures,
+            ..Actors::default()
+        })
+        .unwrap()
+    }
+
+    fn drain(queue: &mut EventQueue) -> Vec<Event> {
+        std::iter::from_fn(|| queue.pop())
+            .map(|popped| popped.1)
+            .collect()
     }
 
     #[test]
-    fn events_of_one_nanosecond_happen_in_the_order_scheduled() {
-        let mut queue = EventQueue::<4>::default();
-        for index in 0..9 {
-            queue.schedule(Instant::from_nanos(7), Event::Arrival(index));
+    fn events_of_one_nanosecond_happen_by_kind_and_index_whatever_the_order_of_scheduling() {
+        let actors = Actors {
+            departures: 30,
+            arrivals: 20,
+            egresses: 10,
+            interrupts: 40,
+        };
+        let mut queue = EventQueue::new(actors).unwrap();
+        for event in actors.events().collect::<Vec<_>>().into_iter().rev() {
+            queue.schedule(at(7), event);
         }
-        queue.schedule(Instant::from_nanos(6), Event::Egress(0));
-        let order: Vec<Event> = drain(&mut queue)
-            .into_iter()
-            .map(|(_, event)| event)
-            .collect();
-        let expected: Vec<Event> = std::iter::once(Event::Egress(0))
-            .chain((0..9).map(Event::Arrival))
-            .collect();
-        assert_eq!(order, expected);
+        assert_eq!(drain(&mut queue), actors.events().collect::<Vec<_>>());
+        assert_eq!(actors.events().count(), 100);
     }
 
     #[test]
-    fn every_kind_and_index_survives_packing() {
-        for index in [0, 1, INDEX_LIMIT - 1] {
-            for event in [
-                Event::Departure(index),
-                Event::Arrival(index),
-                Event::Egress(index),
-                Event::Interrupt(index),
-            ] {
-                assert_eq!(Event::from_code(event.code()), event);
-            }
-        }
+    fn nobody_and_too_many_are_no_accident() {
+        assert_eq!(queue(0).pop(), None);
+        let actors = Actors {
+            departures: MAX_ACTORS,
+            arrivals: 1,
+            ..Actors::default()
+        };
+        assert!(EventQueue::new(actors).is_none());
+        let actors = Actors {
+            departures: u32::MAX,
+            arrivals: 1,
+            ..Actors::default()
+        };
+        assert!(EventQueue::new(actors).is_none());
+    }
+
+    #[test]
+    fn scheduling_again_replaces_and_never_cancels() {
+        let mut queue = queue(2);
+        queue.schedule(at(5), Event::Departure(0));
+        queue.schedule(at(9), Event::Departure(0));
+        queue.schedule(at(7), Event::Departure(1));
+        assert_eq!(queue.pop(), Some((at(7), Event::Departure(1))));
+        queue.schedule(Instant::MAX, Event::Departure(0));
+        assert_eq!(queue.pop(), None);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Against the obvious model: a sorted list of (time, order of scheduling).
+        /// Against the obvious model: a list of what is pending, searched for the least.
         #[test]
-        fn agrees_with_a_sorted_list(steps in prop::collection::vec(prop::option::of(0u64..50), 1..300)) {
-            let mut binary = EventQueue::<2>::default();
-            let mut quaternary = EventQueue::<4>::default();
-            let mut model: Vec<(u64, u32)> = Vec::new();
-            for (index, step) in (0u32..).zip(steps) {
-                match step {
-                    Some(at) => {
-                        binary.schedule(Instant::from_nanos(at), Event::Departure(index));
-                        quaternary.schedule(Instant::from_nanos(at), Event::Departure(index));
-                        model.push((at, index));
-                        model.sort_unstable();
-                    }
-                    None => {
-                        let expected = (!model.is_empty()).then(|| model.remove(0));
-                        let expected = expected
-                            .map(|(at, index)| (Instant::from_nanos(at), Event::Departure(index)));
-                        prop_assert_eq!(binary.pop(), expected);
-                        prop_assert_eq!(quaternary.pop(), expected);
-                    }
+        fn agrees_with_a_list(
+            actors in 1u32..600,
+            steps in prop::collection::vec(prop::option::of((0u32..600, 0u64..30)), 1..300),
+        ) {
+            let mut queue = queue(actors);
+            let mut pending: Vec<Option<u64>> = vec![None; actors as usize];
+            for step in steps {
+                if let Some((actor, nanos)) = step {
+                    let actor = actor % actors;
+                    queue.schedule(at(nanos), Event::Departure(actor));
+                    pending[actor as usize] = Some(nanos);
+                } else {
+                    let least = (0..actors)
+                        .filter_map(|actor| pending[actor as usize].map(|nanos| (nanos, actor)))
+                        .min();
+                    let expected = least.map(|(nanos, actor)| {
+                        pending[actor as usize] = None;
+                        (at(nanos), Event::Departure(actor))
+                    });
+                    prop_assert_eq!(queue.pop(), expected);
                 }
-                prop_assert_eq!(quaternary.len(), model.len());
             }
         }
     }

@@ -7,10 +7,12 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod backend;
 pub mod device;
 pub mod event;
 pub mod host;
 pub mod link;
+mod measurement;
 mod network;
 mod observer;
 pub mod packet;
@@ -18,6 +20,8 @@ pub mod rng;
 pub mod source;
 mod topology;
 
+pub use backend::Simulator;
+pub use measurement::Measurement;
 pub use network::{Network, Outcome};
 pub use observer::{FlowId, Observer};
 pub use topology::{FlowParams, Node, Topology, TopologyError};

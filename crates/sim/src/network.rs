@@ -85,11 +85,10 @@ impl<F> Device<F> {
         }
     }
 
-    /// Wake at `at`, unless a wake-up before that is scheduled: being early is harmless, and it
-    /// will schedule the next.
+    /// Wake at `at`, and not before.
     #[inline]
     fn wake(&mut self, index: u32, at: Instant, events: &mut EventQueue) {
-        if at < self.wake_at {
+        if at != self.wake_at {
             self.wake_at = at;
             events.schedule(at, Event::Egress(index));
         }
@@ -98,13 +97,13 @@ impl<F> Device<F> {
 
 impl<F: Forwarding, O: Observer> Network<F, O> {
     pub(crate) fn new(
+        mut events: EventQueue,
         links: Vec<(Link, LinkEnd)>,
         devices: Vec<Device<F>>,
         hosts: Vec<Host>,
         mut flows: Vec<Flow>,
         observer: O,
     ) -> Self {
-        let mut events = EventQueue::default();
         for (index, flow) in (0u32..).zip(&mut flows) {
             if let Some(at) = flow.source.next_departure() {
                 events.schedule(at, Event::Departure(index));
@@ -245,38 +244,37 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// A wake-up scheduled for a device.
     #[inline]
     fn on_egress(&mut self, index: u32, now: Instant) {
-        let device = &mut self.devices[index as usize];
-        if device.wake_at == now {
-            device.wake_at = Instant::MAX;
-            self.transmit(index, now);
-        }
+        self.devices[index as usize].wake_at = Instant::MAX;
+        self.transmit(index, now);
     }
 
-    /// Send the next frame of a device, if its egress link is free and one may leave, and see to
+    /// Send the next frame of a device if its egress link is free and one may leave, and see to
     /// it that the device wakes when the next one may.
     #[inline]
     fn transmit(&mut self, index: u32, now: Instant) {
         let device = &mut self.devices[index as usize];
         let link = &mut self.links[device.egress as usize].0;
         let mut free_at = link.free_at();
-        if free_at > now {
-            device.wake(index, free_at, &mut self.events);
-            return;
-        }
-        if let Some(frame) = device.forwarding.poll_egress(now) {
-            let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
-            self.packets.get_mut(id).dscp = frame.dscp;
-            let (sent, first_arrival) = link.transmit(id, frame.lengths, now);
-            free_at = sent;
-            if let Some(at) = first_arrival {
-                self.events.schedule(at, Event::Arrival(device.egress));
+        let mut poll_at = device.forwarding.poll_at().unwrap_or(Instant::MAX);
+        if poll_at.max(free_at) <= now {
+            if let Some(frame) = device.forwarding.poll_egress(now) {
+                let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
+                self.packets.get_mut(id).dscp = frame.dscp;
+                let first_arrival;
+                (free_at, first_arrival) = link.transmit(id, frame.lengths, now);
+                if let Some(at) = first_arrival {
+                    self.events.schedule(at, Event::Arrival(device.egress));
+                }
             }
+            // Whatever it answers, it is not asked twice in one nanosecond.
+            let later = now.saturating_add(Duration::from_nanos(1));
+            poll_at = device
+                .forwarding
+                .poll_at()
+                .unwrap_or(Instant::MAX)
+                .max(later);
         }
-        if let Some(at) = device.forwarding.poll_at() {
-            // A forwarding plane that has just refused must not be asked in the same nanosecond.
-            let soonest = free_at.max(now.saturating_add(Duration::from_nanos(1)));
-            device.wake(index, at.max(soonest), &mut self.events);
-        }
+        device.wake(index, poll_at.max(free_at), &mut self.events);
     }
 
     /// A frame reaches a host's network adapter.

@@ -1,7 +1,7 @@
 //! Which nodes there are and how links join them.
 
 use crate::device::{Device, DeviceParams, Forwarding};
-use crate::event::INDEX_LIMIT;
+use crate::event::{Actors, EventQueue};
 use crate::host::{HostParams, Receiver, TransmitQueue};
 use crate::link::{Link, LinkParams};
 use crate::network::{Flow, Host, LinkEnd, Network};
@@ -101,14 +101,14 @@ impl<F: Forwarding> Topology<F> {
         flows: Vec<FlowParams>,
         observer: O,
     ) -> Result<Network<F, O>, TopologyError> {
-        let sizes = [
-            self.hosts.len(),
-            self.devices.len(),
-            self.links.len(),
-            flows.len(),
-        ]
-        .map(count);
-        if sizes.iter().any(|size| *size >= INDEX_LIMIT) || flows.len() > usize::from(u16::MAX) {
+        let actors = Actors {
+            departures: count(flows.len()),
+            arrivals: count(self.links.len()),
+            egresses: count(self.devices.len()),
+            interrupts: count(self.hosts.len()),
+        };
+        let events = EventQueue::new(actors).ok_or(TopologyError::TooLarge)?;
+        if flows.len() > usize::from(u16::MAX) {
             return Err(TopologyError::TooLarge);
         }
         let mut links = Vec::with_capacity(self.links.len());
@@ -139,7 +139,7 @@ impl<F: Forwarding> Topology<F> {
             .zip(egress)
             .map(|(device, egress)| Device::new(device.forwarding, egress.unwrap_or(0)))
             .collect();
-        Ok(Network::new(links, devices, hosts, flows, observer))
+        Ok(Network::new(events, links, devices, hosts, flows, observer))
     }
 
     fn link_state(&self, from: Node, to: Node, params: LinkParams) -> Result<Link, TopologyError> {

@@ -56,7 +56,6 @@ pub(crate) struct Device<F> {
     pub(crate) forwarding: F,
     /// The link its egress port sends on.
     pub(crate) egress: u32,
-    /// The earliest wake-up scheduled for it that still counts; `Instant::MAX` for none. A
-    /// wake-up that finds another time here was superseded by an earlier one, and does nothing.
+    /// When its wake-up is scheduled; `Instant::MAX` for never.
     pub(crate) wake_at: Instant,
 }

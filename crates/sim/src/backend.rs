@@ -1,0 +1,263 @@
+//! Runs of a study: what the study says, put in the simulator's terms.
+
+use crate::device::DeviceParams;
+use crate::device::isr4221::{LicenceParams, isr4221};
+use crate::device::port::port;
+use crate::host::HostParams;
+use crate::link::LinkParams;
+use crate::measurement::Measurement;
+use crate::network::Network;
+use crate::observer::FlowId;
+use crate::rng::Random;
+use crate::source::{
+    Cbr, Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Replay, Source, Timeline,
+};
+use crate::topology::{FlowParams, Node, Topology};
+use slicewise_dataplane::{DropReason, Pipeline};
+use slicewise_stats::collect::{CollectorParams, RunCollector};
+use slicewise_stats::record::{DropCount, RunRecord};
+use slicewise_study::{
+    Backend, DutModel, PatternParams, RunError, RunSpec, ScenarioParams, SourceHeaders,
+    SourceParams, Study,
+};
+use slicewise_units::{Duration, Instant};
+use slicewise_wire::{Headers, IpVersion};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// How long after the sources have stopped the network may take to drain. Queues are finite, so
+/// only a class shaped to almost nothing needs longer, and then the run fails and says so.
+const DRAIN: Duration = Duration::from_secs(3_600);
+
+/// The simulator as a back end of studies. One serves all threads.
+#[derive(Debug, Default)]
+pub struct Simulator {
+    /// Captures to replay, each read once.
+    timelines: Mutex<BTreeMap<PathBuf, Timeline>>,
+}
+
+impl Backend for Simulator {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn run(&self, study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
+        let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
+        let mut network = self.network(study, run)?;
+        let end = Instant::ZERO
+            .saturating_add(study.duration)
+            .saturating_add(DRAIN);
+        let outcome = network.run_until(end);
+        if outcome.in_flight > 0 {
+            return Err(RunError::Failed(format!(
+                "{} packets were still queued {DRAIN} after the sources had stopped: a class is \
+                 shaped to almost nothing",
+                outcome.in_flight
+            )));
+        }
+        let drops = network.forwarding().flat_map(drops).collect();
+        let mut collector = network.into_observer().into_collector();
+        Ok(collector.finish(key, study.name.as_str(), study.digest(), drops))
+    }
+}
+
+const NAME: &str = "simulator";
+
+impl Simulator {
+    /// The network of one run: a sender, the device, a receiver.
+    fn network(
+        &self,
+        study: &Study,
+        run: &RunSpec,
+    ) -> Result<Network<Pipeline, Measurement>, RunError> {
+        let scenario = study
+            .scenarios
+            .get(run.scenario)
+            .ok_or(RunError::UnknownRun(*run))?;
+        let mut topology = Topology::default();
+        let device = topology.device(device(study, run)?);
+        let sender = topology.host(HostParams::default());
+        let receiver = topology.host(HostParams {
+            interrupt_interval: study.hosts.interrupt_moderation,
+            transmit_queue_frames: None,
+        });
+        let propagation = study.link.propagation;
+        let link = |rate| LinkParams { rate, propagation };
+        topology.link(sender, device, link(study.link.rate));
+        topology.link(device, receiver, link(study.dut.port_rate));
+        let flows = self.flows(study, run, scenario, sender)?;
+        let collector = RunCollector::new(CollectorParams {
+            slices: study
+                .slices
+                .iter()
+                .map(|slice| slice.name.clone())
+                .collect(),
+            duration: study.duration,
+            bin: study.measure.bin,
+            cycle: scenario.cycle(),
+        });
+        let collector = collector.map_err(failed)?;
+        topology
+            .build(flows, Measurement::new(collector))
+            .map_err(failed)
+    }
+
+    /// A flow for each source of the scenario.
+    fn flows(
+        &self,
+        study: &Study,
+        run: &RunSpec,
+        scenario: &ScenarioParams,
+        sender: Node,
+    ) -> Result<Vec<FlowParams>, RunError> {
+        let host = Iperf3Params {
+            tick: study.hosts.timer,
+            timer_slack: study.hosts.timer_slack,
+            send_cost: study.hosts.send_cost,
+        };
+        let mut sources_of_slice = vec![0u16; study.slices.len()];
+        let mut flows = Vec::with_capacity(scenario.sources.len());
+        for (stream, params) in (0u64..).zip(&scenario.sources) {
+            let count = sources_of_slice.get_mut(params.slice).ok_or_else(|| {
+                RunError::Failed(format!("source `{}` is of no slice", params.name))
+            })?;
+            let slice = u16::try_from(params.slice).map_err(failed)?;
+            let id = FlowId {
+                slice,
+                source: *count,
+            };
+            *count = count.saturating_add(1);
+            let source = Source::new(
+                self.pattern(params, &host)?,
+                Instant::ZERO.saturating_add(params.start),
+                params.start_spread,
+                Instant::ZERO.saturating_add(params.stop),
+                Random::stream(run.traffic_seed, stream),
+            );
+            let headers = headers(&params.headers);
+            flows.push(FlowParams {
+                id,
+                sender,
+                headers,
+                l2_bytes: params.l2_bytes,
+                source,
+            });
+        }
+        Ok(flows)
+    }
+
+    fn pattern(&self, params: &SourceParams, host: &Iperf3Params) -> Result<Pattern, RunError> {
+        let pace = || {
+            Pace::new(params.counted_bytes, params.rate).ok_or_else(|| {
+                RunError::Failed(format!("source `{}` has a rate of zero", params.name))
+            })
+        };
+        let pattern = match &params.pattern {
+            PatternParams::Iperf3 => Pattern::Iperf3(Iperf3::new(pace()?, host)),
+            PatternParams::Cbr => Pattern::Cbr(Cbr::new(pace()?)),
+            PatternParams::Poisson => Pattern::Poisson(Poisson::new(&pace()?)),
+            PatternParams::Replay { pcap } => Pattern::Replay(Replay::new(self.timeline(pcap)?)),
+        };
+        let Some(on_off) = params.on_off else {
+            return Ok(pattern);
+        };
+        let gated = OnOff::new(pattern, on_off.on, on_off.off)
+            .ok_or_else(|| RunError::Failed(format!("source `{}` is never on", params.name)))?;
+        Ok(Pattern::OnOff(Box::new(gated)))
+    }
+
+    fn timeline(&self, pcap: &Path) -> Result<Timeline, RunError> {
+        let mut timelines = self
+            .timelines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(timeline) = timelines.get(pcap) {
+            return Ok(timeline.clone());
+        }
+        let input = |problem: String| RunError::Input {
+            path: pcap.display().to_string(),
+            problem,
+        };
+        let file = File::open(pcap).map_err(|error| input(error.to_string()))?;
+        let timeline =
+            Timeline::read_pcap(BufReader::new(file)).map_err(|error| input(error.to_string()))?;
+        timelines.insert(pcap.to_owned(), timeline.clone());
+        Ok(timeline)
+    }
+}
+
+fn device(study: &Study, run: &RunSpec) -> Result<DeviceParams<Pipeline>, RunError> {
+    let policy = study
+        .policies
+        .get(run.policy)
+        .ok_or(RunError::UnknownRun(*run))?;
+    let (policy, processing) = (policy.params.clone(), study.dut.processing_delay);
+    match (study.dut.model, study.dut.licence) {
+        (DutModel::Port, None) => port(policy, processing, run.seed).map_err(failed),
+        (DutModel::Isr4221, Some(licence)) => {
+            let licence = LicenceParams {
+                rate: licence.rate,
+                credit: licence.credit,
+                priority_borrows: licence.priority_borrows,
+            };
+            isr4221(policy, &licence, processing, run.seed).map_err(failed)
+        }
+        (DutModel::Port, Some(_)) => Err(unsupported("a plain port with a licence")),
+        (DutModel::Isr4221, None) => Err(unsupported("an ISR 4221 without a licence")),
+    }
+}
+
+/// What a device's classes dropped, by reason.
+fn drops(pipeline: &Pipeline) -> impl Iterator<Item = DropCount> {
+    pipeline.counters().flat_map(|class| {
+        DropReason::ALL.into_iter().filter_map(|reason| {
+            let frames = class.dropped(reason);
+            let (class, reason) = (class.class.clone(), reason.name().to_owned());
+            (frames > 0).then_some(DropCount {
+                class,
+                reason,
+                frames,
+            })
+        })
+    })
+}
+
+fn headers(params: &SourceHeaders) -> Headers {
+    let address = |address| match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    };
+    Headers {
+        source: address(params.source),
+        destination: address(params.destination),
+        vlan_tags: u8::from(params.vlan.is_some()) + u8::from(params.inner_vlan.is_some()),
+        ip_version: if params.source.is_ipv4() {
+            IpVersion::V4
+        } else {
+            IpVersion::V6
+        },
+        protocol: params.protocol,
+        dscp: params.dscp,
+        outer_vlan: params.vlan.unwrap_or(0),
+        inner_vlan: params.inner_vlan.unwrap_or(0),
+        has_ports: params.has_ports(),
+        source_port: params.source_port,
+        destination_port: params.destination_port,
+        l3_offset: params.l3_offset(),
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> RunError {
+    RunError::Failed(error.to_string())
+}
+
+fn unsupported(what: &str) -> RunError {
+    RunError::Unsupported {
+        backend: NAME.to_owned(),
+        what: what.to_owned(),
+    }
+}
