@@ -20,9 +20,18 @@ pub(crate) const SLICES_LIGHT: &[&str] = &["#004488", "#BB5566", "#997700"];
 /// The same on dark screens.
 pub(crate) const SLICES_DARK: &[&str] = &["#6699CC", "#EE99AA", "#EECC66"];
 
-/// The colour of the `index`th policy or slice on paper.
+/// The colour of the `index`th policy on paper.
 pub(crate) fn on_paper(index: usize) -> (u8, u8, u8) {
-    let code = LIGHT[index % LIGHT.len()];
+    parts(LIGHT[index % LIGHT.len()])
+}
+
+/// The colour of the `index`th slice on paper, where policies are not told apart.
+pub(crate) fn slice_on_paper(index: usize) -> (u8, u8, u8) {
+    parts(SLICES_LIGHT[index % SLICES_LIGHT.len()])
+}
+
+/// Red, green and blue of "#RRGGBB".
+fn parts(code: &str) -> (u8, u8, u8) {
     let part = |at: usize| {
         code.get(at..at + 2)
             .and_then(|hex| u8::from_str_radix(hex, 16).ok())
@@ -39,6 +48,10 @@ mod tests {
     fn reads_its_own_colours() {
         assert_eq!(on_paper(0), (0x5B, 0x8F, 0xF9));
         assert_eq!(on_paper(LIGHT.len() + 1), (0xC7, 0x7F, 0x00));
-        assert_eq!(LIGHT.len(), DARK.len());
+        assert_eq!(slice_on_paper(0), (0x00, 0x44, 0x88));
+        assert_eq!(
+            (LIGHT.len(), SLICES_LIGHT.len()),
+            (DARK.len(), SLICES_DARK.len())
+        );
     }
 }

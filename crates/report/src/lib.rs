@@ -10,11 +10,13 @@ mod colours;
 mod curves;
 mod data;
 mod error;
+mod figures;
 mod findings;
 pub mod host;
 pub mod layout;
 mod page;
 mod published;
+pub mod terminal;
 mod words;
 
 pub use error::ReportError;
@@ -66,6 +68,7 @@ pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
     data::write_cells(&data, &findings.summary)?;
     data::write_verdicts(&data, &findings.verdicts)?;
     data::write_published(&data, &findings.published)?;
+    figures::write_figures(&figures, &findings)?;
     page::write_page(&html, &findings)?;
     Ok(Report {
         html,

@@ -13,18 +13,51 @@ pub(crate) use runs::RunTables;
 pub(crate) use verdicts::write_verdicts;
 
 #[cfg(test)]
-use table::{Kind, Schema};
+mod tests {
+    use super::table::Schema;
+    use super::{cells, published, runs, verdicts};
 
-/// Every table that a report writes.
-#[cfg(test)]
-const SCHEMAS: [Schema; 9] = [
-    runs::RUNS,
-    runs::SERIES,
-    runs::DELAY_CDF,
-    runs::IAT_CDF,
-    runs::DROPS,
-    cells::CELLS,
-    verdicts::VERDICTS,
-    verdicts::VERDICT_TESTS,
-    published::PUBLISHED,
-];
+    /// Every table that a report writes.
+    const SCHEMAS: [Schema; 9] = [
+        runs::RUNS,
+        runs::SERIES,
+        runs::DELAY_CDF,
+        runs::IAT_CDF,
+        runs::DROPS,
+        cells::CELLS,
+        verdicts::VERDICTS,
+        verdicts::VERDICT_TESTS,
+        published::PUBLISHED,
+    ];
+    const DOCUMENTATION: &str = include_str!("../../../../docs/results.md");
+
+    /// The first cells of the rows of a table's section: where its columns are named.
+    fn described(table: &str) -> Vec<&'static str> {
+        let (_, section) = DOCUMENTATION.split_once(&format!("### {table}\n")).unwrap();
+        let section = section.split("\n##").next().unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+        let cells = rows.map(|row| row.split(" |").next().unwrap().trim_end_matches('`'));
+        cells.flat_map(|names| names.split("`, `")).collect()
+    }
+
+    #[test]
+    fn every_column_is_documented_and_every_documented_column_is_there() {
+        for schema in SCHEMAS {
+            let mut described = described(schema.name);
+            let mut columns: Vec<&str> = schema.columns.iter().map(|c| c.name).collect();
+            described.sort_unstable();
+            columns.sort_unstable();
+            assert_eq!(described, columns, "table {}", schema.name);
+        }
+    }
+
+    #[test]
+    fn no_table_has_two_columns_of_one_name() {
+        for schema in SCHEMAS {
+            let mut names: Vec<&str> = schema.columns.iter().map(|c| c.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), schema.columns.len(), "table {}", schema.name);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Figures for papers, as SVG: the same numbers as the page, and the same bytes for the same runs.
+
+mod axis;
+mod panel;
+
+use crate::colours;
+use crate::curves::{BinnedRun, Curve};
+use crate::error::ReportError;
+use crate::findings::Findings;
+use crate::layout::{path_component, write_file};
+use crate::words::time;
+use axis::Axis;
+use panel::{DrawError, Panel, Rgb, figure};
+use slicewise_stats::estimate::Estimate;
+use slicewise_stats::summary::SliceSummary;
+use std::path::Path;
+
+/// Write every figure into `folder`.
+pub(crate) fn write_figures(folder: &Path, findings: &Findings<'_>) -> Result<(), ReportError> {
+    let write = |name: String, svg: Result<String, DrawError>| {
+        let path = folder.join(format!("{name}.svg"));
+        match svg {
+            Ok(svg) => Ok(write_file(&path, svg.as_bytes())?),
+            Err(reason) => Err(ReportError::Figure { path, reason }),
+        }
+    };
+    let study = findings.study;
+    for (index, slice) in study.slices.iter().enumerate() {
+        let slice_name = path_component(&slice.name);
+        for quantity in QUANTITIES {
+            let svg = estimates(findings, index, quantity);
+            write(format!("{}-{slice_name}", quantity.file_name), svg)?;
+        }
+        for (scenario, description) in study.scenarios.iter().enumerate() {
+            if let Some(svg) = delay_cdf(findings, index, scenario) {
+                let scenario_name = path_component(&description.name);
+                write(
+                    format!("delay-cdf-{slice_name}-scenario-{scenario_name}"),
+                    svg,
+                )?;
+            }
+        }
+    }
+    for run in &findings.curves.binned {
+        let policy = study.policies.get(run.policy).map_or("", |p| &p.name);
+        let scenario = study.scenarios.get(run.scenario).map_or("", |s| &s.name);
+        let name = format!(
+            "time-series-{}-scenario-{}",
+            path_component(policy),
+            path_component(scenario)
+        );
+        let transient = if run.transient_end_ns > 0 {
+            " (shaded: the initial transient)"
+        } else {
+            ""
+        };
+        let title = format!("{policy}, scenario {scenario}{transient}");
+        write(name, time_series(findings, run, &title))?;
+    }
+    Ok(())
+}
+
+/// What a figure of estimates shows.
+#[derive(Clone, Copy)]
+struct Quantity {
+    file_name: &'static str,
+    title: &'static str,
+    of: fn(&SliceSummary) -> Option<&Estimate>,
+    /// Name and factor of the unit; `None` for times on a logarithmic axis.
+    unit: Option<(&'static str, f64)>,
+}
+
+const QUANTITIES: [Quantity; 4] = [
+    Quantity {
+        file_name: "throughput",
+        title: "Throughput",
+        of: |slice| slice.steady.throughput_bits_per_second.as_ref(),
+        unit: Some(("Mbit/s", 1e6)),
+    },
+    Quantity {
+        file_name: "loss",
+        title: "Loss",
+        of: |slice| slice.steady.loss_ratio.as_ref(),
+        unit: Some(("%", 0.01)),
+    },
+    Quantity {
+        file_name: "delay-mean",
+        title: "Mean one-way delay",
+        of: |slice| slice.steady.delay_mean_ns.as_ref(),
+        unit: None,
+    },
+    Quantity {
+        file_name: "delay-p99",
+        title: "99th percentile of one-way delay",
+        of: |slice| slice.steady.delay_p99_ns.as_ref(),
+        unit: None,
+    },
+];
+
+/// An estimate and where it is drawn.
+struct Mark<'a> {
+    policy: usize,
+    scenario: usize,
+    estimate: &'a Estimate,
+}
+
+fn marks<'a>(findings: &'a Findings<'_>, slice: usize, quantity: Quantity) -> Vec<Mark<'a>> {
+    let study = findings.study;
+    let cells = findings.summary.cells.iter();
+    cells
+        .filter_map(|cell| {
+            Some(Mark {
+                policy: study.policies.iter().position(|p| p.name == cell.policy)?,
+                scenario: study
+                    .scenarios
+                    .iter()
+                    .position(|s| s.name == cell.scenario)?,
+                estimate: cell.slices.get(slice).and_then(quantity.of)?,
+            })
+        })
+        .collect()
+}
+
+/// Bars with whiskers by scenario; points with whiskers on a logarithmic axis, where the length of
+/// a bar would say nothing.
+fn estimates(
+    findings: &Findings<'_>,
+    slice: usize,
+    quantity: Quantity,
+) -> Result<String, DrawError> {
+    let study = findings.study;
+    let marks = marks(findings, slice, quantity);
+    let highest = |mark: &Mark<'_>| mark.estimate.interval.high.unwrap_or(mark.estimate.mean);
+    let share = study
+        .slices
+        .get(slice)
+        .filter(|_| quantity.file_name == "throughput");
+    #[expect(clippy::cast_precision_loss, reason = "a rate that is drawn")]
+    let share = share.map(|s| s.share_bits_per_second as f64);
+    let y = match quantity.unit {
+        Some((unit, factor)) => {
+            let largest = marks.iter().map(highest).chain(share).fold(0.0, f64::max);
+            Axis::from_zero(
+                &format!("{}, {unit}", quantity.title.to_lowercase()),
+                largest,
+                factor,
+            )
+        }
+        None => {
+            let values = marks.iter().flat_map(|m| {
+                [
+                    m.estimate.interval.low.unwrap_or(0.0),
+                    highest(m),
+                    m.estimate.mean,
+                ]
+            });
+            Axis::logarithmic("one-way delay", values, time)
+        }
+    };
+    let scenarios: Vec<String> = study.scenarios.iter().map(|s| s.name.clone()).collect();
+    let x = Axis::categories("scenario", &scenarios);
+    let title = format!(
+        "{} of slice {}",
+        quantity.title,
+        slice_name(findings, slice)
+    );
+    figure(&title, &policy_legend(findings), HEIGHT, |area| {
+        let mut panel = Panel::new(area, &x, &y)?;
+        let width = BARS_WIDTH / count(study.policies.len()).max(1.0);
+        for mark in &marks {
+            let colour = colours::on_paper(mark.policy);
+            let left = count(mark.scenario) + (1.0 - BARS_WIDTH) / 2.0 + count(mark.policy) * width;
+            let centre = left + width / 2.0;
+            let ink = if y.is_logarithmic() {
+                colour
+            } else {
+                (0, 0, 0)
+            };
+            if y.is_logarithmic() {
+                panel.point((centre, mark.estimate.mean), colour)?;
+            } else {
+                let opposite = (left + width * 0.9, mark.estimate.mean);
+                panel.rectangle((left + width * 0.1, 0.0), opposite, colour, 1.0)?;
+            }
+            if let (Some(low), Some(high)) =
+                (mark.estimate.interval.low, mark.estimate.interval.high)
+                && high > low
+            {
+                panel.whisker(centre, (low, high), width * 0.5, (ink, 2))?;
+            }
+        }
+        share.map_or(Ok(()), |share| panel.level(share))
+    })
+}
+
+/// One line a policy; `None` where no policy has frames to show.
+fn delay_cdf(
+    findings: &Findings<'_>,
+    slice: usize,
+    scenario: usize,
+) -> Option<Result<String, DrawError>> {
+    let study = findings.study;
+    let curves: Vec<(usize, &Curve)> = (0..study.policies.len())
+        .filter_map(|policy| {
+            let curve = findings.curves.delay.get(&(policy, scenario, slice))?;
+            (!curve.0.is_empty()).then_some((policy, curve))
+        })
+        .collect();
+    if curves.is_empty() {
+        return None;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "times that are drawn")]
+    let nanoseconds = |curve: &Curve| curve.0.iter().map(|ns| *ns as f64).collect::<Vec<f64>>();
+    let values: Vec<f64> = curves
+        .iter()
+        .flat_map(|(_, curve)| nanoseconds(curve))
+        .collect();
+    let x = Axis::logarithmic("one-way delay", values.iter().copied(), time);
+    let y = Axis::from_zero("frames, %", 1.0, 0.01);
+    let scenario_name = study.scenarios.get(scenario).map_or("", |s| &s.name);
+    let title = format!(
+        "One-way delay of slice {}, scenario {scenario_name}",
+        slice_name(findings, slice)
+    );
+    Some(figure(&title, &policy_legend(findings), HEIGHT, |area| {
+        let mut panel = Panel::new(area, &x, &y)?;
+        for (place, (policy, curve)) in curves.iter().enumerate() {
+            let mut below = 0.0;
+            let mut points = vec![(0.0, Some(0.0))];
+            for (value, fraction) in nanoseconds(curve).into_iter().zip(&curve.1) {
+                points.extend([(value, Some(below)), (value, Some(*fraction))]);
+                below = *fraction;
+            }
+            points.push((f64::MAX, Some(below)));
+            // Earlier lines are wider, so that none hides another that runs along it.
+            let width = u32::try_from(curves.len() - place).unwrap_or(1).min(8) + 2;
+            panel.line(points.into_iter(), colours::on_paper(*policy), width, 1.0)?;
+        }
+        Ok(())
+    }))
+}
+
+/// Rate, loss and delay of one run above each other.
+#[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
+fn time_series(findings: &Findings<'_>, run: &BinnedRun, title: &str) -> Result<String, DrawError> {
+    let bin_seconds = run.bin_ns as f64 / 1e9;
+    let bins = run
+        .slices
+        .iter()
+        .map(|s| s.sent.len())
+        .max()
+        .unwrap_or_default();
+    let rate = |bytes: u64| bytes as f64 * 8.0 / bin_seconds;
+    let loss = |lost: u32, sent: u32| {
+        if sent == 0 {
+            0.0
+        } else {
+            f64::from(lost) / f64::from(sent)
+        }
+    };
+    let delay = |units: u64| (units > 0).then_some(units as f64 * run.delay_unit_ns as f64);
+    let in_order = |bin: usize, value| ((count(bin) + 0.5) * bin_seconds, value);
+
+    let all = |of: &dyn Fn(&crate::curves::BinnedSlice) -> Vec<f64>| -> Vec<f64> {
+        run.slices.iter().flat_map(of).collect()
+    };
+    let rates = all(&|s| s.sent.iter().chain(&s.received).map(|b| rate(*b)).collect());
+    let losses = all(&|s| {
+        s.lost
+            .iter()
+            .zip(&s.frames)
+            .map(|(l, f)| loss(*l, *f))
+            .collect()
+    });
+    let delays = all(&|s| s.delay.iter().filter_map(|d| delay(*d)).collect());
+    let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    let hidden = Axis::span("", count(bins) * bin_seconds);
+    let seconds = Axis::span(
+        "time since the start of the run, s",
+        count(bins) * bin_seconds,
+    );
+    let rate_axis = Axis::from_zero("rate, Mbit/s", largest(&rates), 1e6);
+    let loss_axis = Axis::from_zero("loss, %", largest(&losses), 0.01);
+    let delay_axis = Axis::logarithmic("delay", delays.into_iter(), time);
+    let end = run.transient_end_ns as f64 / 1e9;
+
+    let legend: Vec<(String, Rgb)> = (0..run.slices.len())
+        .map(|slice| {
+            (
+                format!("{} (thin: sent)", slice_name(findings, slice)),
+                colours::slice_on_paper(slice),
+            )
+        })
+        .collect();
+    figure(title, &legend, TALL, |area| {
+        let (upper, rest) = area.split_vertically(TALL / 3);
+        let (middle, lower) = rest.split_vertically(TALL / 4);
+        let mut panels = [
+            Panel::new(&upper, &hidden, &rate_axis)?,
+            Panel::new(&middle, &hidden, &loss_axis)?,
+            Panel::new(&lower, &seconds, &delay_axis)?,
+        ];
+        if end > 0.0 {
+            for panel in &mut panels {
+                panel.rectangle((0.0, 0.0), (end, f64::MAX), (199, 127, 0), 0.13)?;
+            }
+        }
+        let [rates, losses, delays] = &mut panels;
+        for (index, slice) in run.slices.iter().enumerate() {
+            let colour = colours::slice_on_paper(index);
+            let sent = slice
+                .sent
+                .iter()
+                .enumerate()
+                .map(|(b, v)| in_order(b, Some(rate(*v))));
+            rates.line(sent, colour, 1, 0.6)?;
+            let received = slice.received.iter().enumerate();
+            rates.line(
+                received.map(|(b, v)| in_order(b, Some(rate(*v)))),
+                colour,
+                3,
+                1.0,
+            )?;
+            let lost = slice.lost.iter().zip(&slice.frames).enumerate();
+            losses.line(
+                lost.map(|(b, (l, f))| in_order(b, Some(loss(*l, *f)))),
+                colour,
+                3,
+                1.0,
+            )?;
+            let took = slice.delay.iter().enumerate();
+            delays.line(took.map(|(b, d)| in_order(b, delay(*d))), colour, 3, 1.0)?;
+        }
+        Ok(())
+    })
+}
+
+fn policy_legend(findings: &Findings<'_>) -> Vec<(String, Rgb)> {
+    let names = findings.study.policies.iter().map(|p| p.name.clone());
+    names
+        .enumerate()
+        .map(|(index, name)| (name, colours::on_paper(index)))
+        .collect()
+}
+
+fn slice_name<'a>(findings: &Findings<'a>, slice: usize) -> &'a str {
+    findings.study.slices.get(slice).map_or("", |s| &s.name)
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// The part of a scenario's room that its bars take.
+const BARS_WIDTH: f64 = 0.8;
+const HEIGHT: u32 = 880;
+const TALL: u32 = 1400;

@@ -1,0 +1,124 @@
+//! The page in a real browser, where there is one.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use slicewise_report::host::HostFacts;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use support::{Size, fill, study};
+
+/// The page's elements after its script has run, and what the browser's console said; `None` where
+/// no Chromium is installed.
+fn load(page: &Path) -> Option<(String, String)> {
+    let profile = tempfile::tempdir().unwrap();
+    for browser in ["chromium", "chromium-browser", "google-chrome"] {
+        let output = Command::new(browser)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ])
+            .args([
+                "--enable-logging=stderr",
+                "--virtual-time-budget=10000",
+                "--window-size=1300,2000",
+            ])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("--dump-dom")
+            .arg(format!("file://{}", page.display()))
+            .output();
+        if let Ok(output) = output {
+            assert!(output.status.success(), "{browser} failed: {output:?}");
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            return Some((text(output.stdout), text(output.stderr)));
+        }
+    }
+    eprintln!("skipped: no Chromium is installed, so the page was not loaded");
+    None
+}
+
+fn complaints(console: &str) -> Vec<&str> {
+    console
+        .lines()
+        .filter(|line| line.contains("CONSOLE"))
+        .collect()
+}
+
+#[test]
+fn draws_all_charts_without_a_complaint() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = fill(temporary.path(), &study(Size::SMALL));
+    folder
+        .write_host(&HostFacts {
+            processor: "a <fast> one".to_owned(),
+            ..HostFacts::default()
+        })
+        .unwrap();
+    let page = slicewise_report::write(&folder).unwrap().html;
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+
+    assert_eq!(complaints(&console), [""; 0]);
+    assert!(!dom.contains("data-script-error"));
+    // Throughput, loss, delay and its distribution for two slices; time, trade-off, arrivals.
+    assert!(dom.contains(r#"data-charts="11""#));
+    assert_eq!(dom.matches(r#"role="img""#).count(), 11);
+    assert!(
+        dom.matches("<path").count() > 300,
+        "charts are drawn, not only framed"
+    );
+    assert_eq!(dom.matches(r#"class="verdict-row""#).count(), 3);
+    assert!(
+        dom.contains("<title>Synthetic study"),
+        "no name became a script"
+    );
+    assert!(dom.contains("a &lt;fast&gt; one"));
+}
+
+#[test]
+fn bears_every_choice_and_every_button() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = fill(
+        temporary.path(),
+        &study(Size {
+            policies: 2,
+            ..Size::SMALL
+        }),
+    );
+    fs::remove_dir_all(temporary.path().join("runs/priority/2")).unwrap();
+    let page = slicewise_report::write(&folder).unwrap().html;
+    let html = fs::read_to_string(&page).unwrap();
+    let press_everything = "<script>\
+        document.querySelectorAll('button').forEach((button) => button.click());\
+        document.querySelectorAll('details').forEach((details) => { details.open = true; });\
+        document.querySelectorAll('select').forEach((select) => {\
+          for (const option of select.options) {\
+            select.value = option.value;\
+            select.dispatchEvent(new Event('change'));\
+          }\
+        });\
+        window.dispatchEvent(new Event('beforeprint'));\
+        window.dispatchEvent(new Event('afterprint'));\
+        document.documentElement.dataset.pressed = 'all';\
+        </script></body>";
+    let (head, tail) = html.rsplit_once("</body>").unwrap();
+    fs::write(&page, format!("{head}{press_everything}{tail}")).unwrap();
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+
+    assert_eq!(complaints(&console), [""; 0]);
+    assert!(dom.contains(r#"data-pressed="all""#));
+    assert!(dom.contains("This run is not finished."));
+    assert!(dom.contains("Running the same command again does the rest"));
+}

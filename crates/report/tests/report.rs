@@ -1,0 +1,318 @@
+//! What a report is made of: files, numbers, and the same bytes for the same runs.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use slicewise_report::ReportError;
+use slicewise_report::layout::{Force, ResultsFolder};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::{NAUGHTY, Size, fill, record, study};
+
+const TABLES: [&str; 9] = [
+    "runs",
+    "series",
+    "delay_cdf",
+    "iat_cdf",
+    "drops",
+    "cells",
+    "verdicts",
+    "verdict_tests",
+    "published",
+];
+
+fn report(size: Size) -> (tempfile::TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("results");
+    slicewise_report::write(&fill(&path, &study(size))).unwrap();
+    (temporary, path)
+}
+
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|e| {
+            (
+                e.file_name().into_string().unwrap(),
+                fs::read(e.path()).unwrap(),
+            )
+        })
+        .collect()
+}
+
+fn csv_rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    let texts = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
+    let header = texts(reader.headers().unwrap());
+    (
+        header,
+        reader.records().map(|r| texts(&r.unwrap())).collect(),
+    )
+}
+
+/// A value of a Parquet file as the CSV writes it.
+fn text(field: &Field) -> String {
+    match field {
+        Field::Null => String::new(),
+        Field::Str(text) => text.clone(),
+        Field::Long(value) => value.to_string(),
+        Field::ULong(value) => value.to_string(),
+        Field::Double(value) => value.to_string(),
+        Field::Bool(value) => value.to_string(),
+        other => panic!("a kind of value that no table has: {other:?}"),
+    }
+}
+
+fn parquet_rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
+    let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+    let columns = reader
+        .metadata()
+        .file_metadata()
+        .schema_descr()
+        .columns()
+        .to_vec();
+    let header = columns.iter().map(|c| c.name().to_owned()).collect();
+    let rows = reader.get_row_iter(None).unwrap();
+    let texts = rows.map(|r| r.unwrap().get_column_iter().map(|(_, f)| text(f)).collect());
+    (header, texts.collect())
+}
+
+#[test]
+fn holds_the_same_numbers_as_csv_and_as_parquet() {
+    let (_temporary, path) = report(Size::SMALL);
+    let data = path.join("data");
+    for table in TABLES {
+        let csv = csv_rows(&data.join(format!("{table}.csv")));
+        let parquet = parquet_rows(&data.join(format!("{table}.parquet")));
+        assert_eq!(csv.0, parquet.0, "{table}: columns");
+        assert!(!csv.1.is_empty(), "{table} is empty");
+        assert!(csv.1 == parquet.1, "{table}: rows");
+    }
+    assert_eq!(files(&data).len(), 2 * TABLES.len());
+}
+
+#[test]
+fn holds_every_number_of_every_run() {
+    let size = Size::SMALL;
+    let (_temporary, path) = report(size);
+    let runs = size.policies * size.scenarios * size.repetitions as usize;
+    let (_, rows) = csv_rows(&path.join("data/runs.csv"));
+    assert_eq!(
+        rows.len(),
+        runs * 5,
+        "two slices before and after the transient, and the aggregate"
+    );
+    let (header, rows) = csv_rows(&path.join("data/series.csv"));
+    let bins = usize::try_from(size.seconds).unwrap() * 20;
+    assert_eq!(rows.len(), runs * 2 * bins);
+
+    let expected = record(&study(size), 1, 2, 1);
+    let series = &expected.slices[1].series;
+    let column = |name: &str| header.iter().position(|h| h == name).unwrap();
+    let of_run: Vec<&Vec<String>> = rows
+        .iter()
+        .filter(|r| r[..4] == ["priority", "2", "1", "best effort"].map(str::to_owned))
+        .collect();
+    assert_eq!(of_run.len(), bins);
+    for (bin, row) in of_run.iter().enumerate() {
+        assert_eq!(row[column("start_ns")], (bin * 50_000_000).to_string());
+        assert_eq!(
+            row[column("received_bytes")],
+            series.received_bytes[bin].to_string()
+        );
+        assert_eq!(
+            row[column("lost_frames")],
+            series.lost_frames[bin].to_string()
+        );
+        assert_eq!(
+            row[column("delay_max_ns")],
+            series.delay_max_ns[bin].to_string()
+        );
+    }
+}
+
+#[test]
+fn means_of_cells_are_the_means_of_their_runs() {
+    let (_temporary, path) = report(Size::SMALL);
+    let (header, runs) = csv_rows(&path.join("data/runs.csv"));
+    let column = |name: &str| header.iter().position(|h| h == name).unwrap();
+    let mut sums: BTreeMap<(String, String, String), Vec<f64>> = BTreeMap::new();
+    for row in runs.iter().filter(|row| row[column("span")] == "steady") {
+        for quantity in ["throughput_bits_per_second", "loss_ratio", "delay_p99_ns"] {
+            let cell = (
+                format!("{}/{}", row[column("policy")], row[column("scenario")]),
+                row[column("slice")].clone(),
+                quantity.to_owned(),
+            );
+            sums.entry(cell)
+                .or_default()
+                .push(row[column(quantity)].parse().unwrap());
+        }
+    }
+    let (header, cells) = csv_rows(&path.join("data/cells.csv"));
+    let column = |name: &str| header.iter().position(|h| h == name).unwrap();
+    let mut compared = 0;
+    for row in cells.iter().filter(|row| row[column("span")] == "steady") {
+        let cell = (
+            format!("{}/{}", row[column("policy")], row[column("scenario")]),
+            row[column("slice")].clone(),
+            row[column("quantity")].clone(),
+        );
+        let Some(values) = sums.get(&cell) else {
+            continue;
+        };
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let ours: f64 = row[column("mean")].parse().unwrap();
+        assert!(
+            (ours - mean).abs() <= 1e-9 * mean.abs(),
+            "{cell:?}: {ours} for {mean}"
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, sums.len());
+}
+
+#[test]
+fn gives_the_same_bytes_for_the_same_runs() {
+    let (_one, first) = report(Size::SMALL);
+    let (_other, second) = report(Size::SMALL);
+    for folder in ["data", "figures"] {
+        let (a, b) = (files(&first.join(folder)), files(&second.join(folder)));
+        assert!(a.keys().eq(b.keys()));
+        for (name, bytes) in &a {
+            assert!(b[name] == *bytes, "{folder}/{name} differs");
+        }
+    }
+    let html = |folder: &Path| fs::read(folder.join("report.html")).unwrap();
+    assert!(html(&first) == html(&second));
+}
+
+#[test]
+fn draws_each_figure_for_each_slice_and_each_cell() {
+    let (_temporary, path) = report(Size::SMALL);
+    let figures = files(&path.join("figures"));
+    for name in ["throughput", "loss", "delay-mean", "delay-p99"] {
+        for slice in ["critical", "best+effort"] {
+            assert!(
+                figures.contains_key(&format!("{name}-{slice}.svg")),
+                "{name} {slice}"
+            );
+        }
+    }
+    for policy in ["no+policy", "priority", "shaping"] {
+        for scenario in 0..3 {
+            let name = format!("time-series-{policy}-scenario-{scenario}.svg");
+            assert!(figures.contains_key(&name), "{name}");
+            assert!(figures.contains_key(&format!("delay-cdf-critical-scenario-{scenario}.svg")));
+        }
+    }
+    for (name, bytes) in &figures {
+        let svg = String::from_utf8(bytes.clone()).unwrap();
+        assert!(
+            svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"),
+            "{name}"
+        );
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+        assert!(
+            svg.contains("no policy") || name.starts_with("time-series"),
+            "{name}: legend"
+        );
+    }
+}
+
+#[test]
+fn needs_nothing_from_anywhere() {
+    let (_temporary, path) = report(Size::SMALL);
+    let html = fs::read_to_string(path.join("report.html")).unwrap();
+    let library = include_str!("../assets/echarts/echarts.min.js");
+    let html = html.replace(library, "");
+    for fetches in [
+        " src=",
+        "@import",
+        "url(",
+        "<link",
+        "<img",
+        "<iframe",
+        "fetch(",
+        "XMLHttpRequest",
+    ] {
+        assert!(!html.contains(fetches), "the page holds {fetches:?}");
+    }
+    assert!(
+        html.contains("default-src 'none'"),
+        "and the browser is told so"
+    );
+}
+
+#[test]
+fn takes_no_text_of_a_study_for_markup() {
+    let (_temporary, path) = report(Size::SMALL);
+    let html = fs::read_to_string(path.join("report.html")).unwrap();
+    assert_eq!(html.matches("<script").count(), 3, "results, library, page");
+    assert_eq!(html.matches("</script").count(), 3);
+    assert!(!html.contains(NAUGHTY));
+    let (_, after) = html.split_once("id=\"results\">").unwrap();
+    let (json, _) = after.split_once("</script>").unwrap();
+    let results: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert!(
+        results["study"]["source"]
+            .as_str()
+            .unwrap()
+            .ends_with(NAUGHTY)
+    );
+}
+
+#[test]
+fn stays_small_for_a_study_of_seven_policies_and_seven_scenarios() {
+    // Only one repetition of each cell is in the page, so ten are no larger.
+    let (_temporary, path) = report(Size {
+        repetitions: 2,
+        ..Size::FULL
+    });
+    let bytes = fs::metadata(path.join("report.html")).unwrap().len();
+    assert!(bytes < 6_000_000, "{bytes} bytes");
+}
+
+#[test]
+fn reports_what_is_there_where_runs_are_missing_or_damaged() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = fill(temporary.path(), &study);
+    fs::remove_file(folder.run_path("priority", "1", 2)).unwrap();
+    fs::remove_dir_all(temporary.path().join("runs/shaping")).unwrap();
+    let half = folder.run_path("no policy", "0", 1);
+    let record = fs::read(&half).unwrap();
+    fs::write(&half, &record[..record.len() / 3]).unwrap();
+    drop(folder);
+
+    let report = slicewise_report::write(&ResultsFolder::open(temporary.path()).unwrap()).unwrap();
+    assert_eq!((report.expected_runs, report.finished_runs), (27, 16));
+    assert_eq!(report.verdicts.policies.len(), 3);
+    let [damaged] = report.damaged_runs.as_slice() else {
+        panic!("{:?}", report.damaged_runs)
+    };
+    assert!(damaged.starts_with("`runs/no+policy/0/rep-001.json` cannot be trusted (it ends too"));
+    assert!(damaged.ends_with("this run has to be done again"));
+    let html = fs::read_to_string(&report.html).unwrap();
+    assert!(html.contains(r#""expected":27,"finished":16"#));
+    assert!(
+        !html.contains(&temporary.path().display().to_string()),
+        "no path of this machine"
+    );
+}
+
+#[test]
+fn refuses_to_report_on_nothing() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder =
+        ResultsFolder::create(temporary.path(), &study(Size::SMALL), Force::Refuse).unwrap();
+    let error = slicewise_report::write(&folder).unwrap_err();
+    assert!(matches!(error, ReportError::NoRuns { .. }), "{error}");
+    assert!(error.is_users_mistake());
+    assert!(!folder.report_path().exists());
+    assert_eq!(files(&folder.data_path()).len(), 0, "no empty tables");
+}

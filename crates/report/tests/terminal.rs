@@ -1,0 +1,171 @@
+//! The verdict table in a terminal.
+
+#![allow(clippy::unwrap_used)]
+
+use slicewise_report::terminal::verdict_table_text;
+use slicewise_stats::description::PublishedVerdict;
+use slicewise_stats::estimate::Interval;
+use slicewise_stats::verdict::{
+    Agreement, DecidedBy, Indicator, IsolationVerdict, Outcome, PolicyVerdict, ReallocationVerdict,
+    ScalabilityVerdict, Scale, TestName, VerdictTable,
+};
+
+fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
+    DecidedBy {
+        test: TestName::FiellerRatio,
+        scenario: Some("6".to_owned()),
+        slice: "critical".to_owned(),
+        indicator: Some(indicator),
+        reference: Some(200_000.0),
+        treatment: Some(408_000.0),
+        statistic,
+        scale,
+        interval: Interval {
+            low: Some(statistic * 0.98),
+            high: Some(statistic * 1.02),
+        },
+        margin,
+        p_value: Some(1e-9),
+    }
+}
+
+fn policy(
+    name: &str,
+    isolation: (Outcome, Option<DecidedBy>, Option<u32>),
+    reallocation: (Outcome, Option<f64>),
+    limit: Option<u64>,
+) -> PolicyVerdict {
+    let (outcome, decided_by, repetitions_needed) = isolation;
+    let threshold = if reallocation.0 == Outcome::Broken {
+        0.05
+    } else {
+        0.95
+    };
+    PolicyVerdict {
+        policy: name.to_owned(),
+        isolation: IsolationVerdict {
+            outcome,
+            decided_by,
+            first_broken: None,
+            repetitions_needed,
+            tests: Vec::new(),
+            not_judged: Vec::new(),
+        },
+        reallocation: ReallocationVerdict {
+            outcome: reallocation.0,
+            decided_by: reallocation.1.map(|fraction| DecidedBy {
+                indicator: None,
+                scenario: None,
+                ..numbers(Indicator::Throughput, fraction, Scale::Fraction, threshold)
+            }),
+            repetitions_needed: None,
+            scenarios: Vec::new(),
+        },
+        scalability: ScalabilityVerdict {
+            limit,
+            limited_by: "256 classes in a policy".to_owned(),
+            source: "data sheet".to_owned(),
+        },
+        published: None,
+        agrees: Agreement::default(),
+    }
+}
+
+fn table() -> VerdictTable {
+    let published = |isolation, remark: &str| {
+        Some(PublishedVerdict {
+            isolation,
+            reallocation: true,
+            scalability: "256".to_owned(),
+            remark: remark.to_owned(),
+        })
+    };
+    let agrees = |isolation| Agreement {
+        isolation: Some(isolation),
+        reallocation: Some(true),
+        scalability: Some(true),
+    };
+    let mean = |statistic| numbers(Indicator::DelayMean, statistic, Scale::Relative, 0.25);
+    let loss = numbers(Indicator::LossRatio, 0.000_4, Scale::RatioDifference, 0.001);
+    let rate = numbers(Indicator::Throughput, 0.000_1, Scale::Relative, 0.01);
+    VerdictTable {
+        study: "made up".to_owned(),
+        confidence: 0.95,
+        policies: vec![
+            PolicyVerdict {
+                published: published(false, "latency"),
+                agrees: agrees(true),
+                ..policy(
+                    "bandwidth",
+                    (Outcome::Broken, Some(mean(1.04)), None),
+                    (Outcome::Holds, Some(0.992)),
+                    Some(256),
+                )
+            },
+            PolicyVerdict {
+                published: published(false, ""),
+                agrees: agrees(false),
+                ..policy(
+                    "priority",
+                    (Outcome::Holds, Some(rate), None),
+                    (Outcome::Partial, Some(0.42)),
+                    Some(1),
+                )
+            },
+            policy(
+                "a policy with a long name",
+                (Outcome::Inconclusive, Some(loss), Some(23)),
+                (Outcome::Broken, Some(-0.013)),
+                None,
+            ),
+            policy(
+                "unjudged",
+                (Outcome::NotTested, None, None),
+                (Outcome::NotTested, None),
+                Some(2),
+            ),
+        ],
+    }
+}
+
+#[test]
+fn shows_each_verdict_with_its_number_and_the_published_one() {
+    insta::assert_snapshot!(verdict_table_text(&table(), 120), @r"
+────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ Policy                    Performance isolation     Resource reallocation    Scalability        Published
+════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
+ bandwidth                 broken                    holds                    256 slices         no (latency) / yes /
+                           mean delay +104 % in      99.2 % of what is left   256 classes in a   256
+                           scenario 6 (margin        (95 % needed)            policy             = agrees
+                           25 %)
+────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ priority                  holds                     partial                  1 slice            no / yes / 256
+                           throughput −0.01 % in     42 % of what is left     256 classes in a   ≠ differs: isolation
+                           scenario 6 (margin 1 %)   (95 % needed)            policy
+────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ a policy with a long      inconclusive              broken                   no limit           –
+ name                      loss ratio +0.04 points   −1.3 % of what is left   256 classes in a
+                           in scenario 6 (margin     (up to 5 % is none)      policy
+                           0.1 points); about 23
+                           repetitions would
+                           decide
+────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ unjudged                  not tested                not tested               2 slices           –
+                           nothing to judge it by    nothing was left to      256 classes in a
+                                                     reallocate               policy
+────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+");
+}
+
+#[test]
+fn is_never_wider_than_the_terminal_nor_than_120_columns() {
+    for (asked, widest) in [(80, 80), (100, 100), (120, 120), (u16::MAX, 120)] {
+        let text = verdict_table_text(&table(), asked);
+        let width = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(
+            width <= widest,
+            "{width} columns where {asked} were asked for:\n{text}"
+        );
+        assert!(text.lines().all(|line| !line.ends_with(' ')));
+    }
+}
