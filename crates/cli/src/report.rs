@@ -4,7 +4,10 @@ use crate::Failure;
 use crate::arguments::ReportOptions;
 use crate::exit::Exit;
 use crate::run::results_failure;
+use console::Term;
 use slicewise_report::layout::ResultsFolder;
+use slicewise_report::terminal;
+use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 
 pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
     let folder = ResultsFolder::open(&options.results).map_err(results_failure)?;
@@ -14,8 +17,41 @@ pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
 
 /// Judge what is in the folder, write the report, and print the verdicts.
 pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
-    let written = slicewise_report::write(folder).map_err(Failure::failure)?;
-    println!("{}", written.verdict_table);
-    println!("Report: {}", written.report.display());
+    let report = slicewise_report::write(folder).map_err(Failure::failure)?;
+    for damaged in &report.damaged_runs {
+        eprintln!("warning: left out: {damaged}");
+    }
+    if report.finished_runs < report.expected_runs {
+        eprintln!(
+            "note: made from {} of {} runs: verdicts that need the others say so",
+            report.finished_runs, report.expected_runs
+        );
+    }
+    println!("{}", terminal::verdict_table_text(&report.verdicts, columns()));
+    if let Some(line) = published_line(&report.published) {
+        println!("{line}");
+    }
+    println!("Report: {}", report.html.display());
     Ok(())
+}
+
+/// Width of the terminal; where the output goes to a file, as wide as a table gets.
+fn columns() -> u16 {
+    Term::stdout().size_checked().map_or(u16::MAX, |(_, columns)| columns)
+}
+
+/// How many published figures ours agree with; `None` where the study has none.
+fn published_line(published: &[PublishedComparison]) -> Option<String> {
+    let count = |outcome| published.iter().filter(|p| p.outcome == outcome).count();
+    let (agree, differ, missing) = (
+        count(PublishedOutcome::Agrees),
+        count(PublishedOutcome::Differs),
+        count(PublishedOutcome::NotMeasured),
+    );
+    (!published.is_empty()).then(|| {
+        format!(
+            "Published figures: {agree} agree, {differ} differ, {missing} not measured in these \
+             runs; each is in the report"
+        )
+    })
 }

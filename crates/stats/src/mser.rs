@@ -16,7 +16,6 @@
 //! rule then finds quiet stretches where there are none.) And a cut must mean something: see the
 //! constants below.
 
-use crate::compare;
 use crate::estimate::{self, Sample};
 use crate::record::Transient;
 use slicewise_units::Duration;
@@ -88,28 +87,31 @@ impl LoadSeries<'_> {
         let tail = TAIL_BATCHES
             .max(self.cycle_bins.div_ceil(BATCH_BINS))
             .min(batches.len() - 1);
-        let (mut cut, mut least) = (0, statistics[0]);
-        for (truncation, &statistic) in statistics[..statistics.len() - tail].iter().enumerate() {
-            if statistic < least {
-                (cut, least) = (truncation, statistic);
-            }
-        }
+        let half = batches.len() / 2;
+        let late_end = (statistics.len() - tail).max(half + 1);
+        let (early, late) = (&statistics[..=half], &statistics[half..late_end]);
+        let (_, least) = smallest(early);
+        let (later_cut, later_least) = smallest(late);
+        // The first cut that is as good as the best: chance makes some later one a little better.
+        let good_enough = SAME_STATISTIC * least + f64::EPSILON * statistics[0];
+        let cut = early.iter().position(|s| *s <= good_enough).unwrap_or(0);
         let cut_bins = cut * BATCH_BINS;
-        if cut_bins * 2 > bins {
-            let half = bins / 2;
-            let unsettled =
-                halves_differ(&self.cycle_means_until(half), &self.cycle_means_from(half));
-            return if unsettled {
-                Truncation::NotReached
-            } else {
-                Truncation::None
-            };
+        let later_bins = (half + later_cut) * BATCH_BINS;
+        // What follows the later cut may be too short to have a scatter; the second half is not.
+        let unsettled = later_least <= MAX_REMAINING_STATISTIC * least
+            && [later_bins, half * BATCH_BINS].into_iter().any(|split| {
+                let before = self.cycle_means(cut_bins, split);
+                level_changes(&before, &self.cycle_means_from(split), UNSETTLED_CONFIDENCE)
+            });
+        if unsettled {
+            return Truncation::NotReached;
         }
         let is_transient = cut_bins >= self.period()
-            && least <= MAX_REMAINING_STATISTIC * statistics[0]
+            && statistics[cut] <= MAX_REMAINING_STATISTIC * statistics[0]
             && level_changes(
                 &self.cycle_means_until(cut_bins),
                 &self.cycle_means_from(cut_bins),
+                CUT_CONFIDENCE,
             );
         if is_transient {
             Truncation::At(cut_bins)
@@ -152,7 +154,12 @@ impl LoadSeries<'_> {
 
     /// Mean bytes a bin of each whole period before `bin`, counted back from it.
     fn cycle_means_until(&self, bin: usize) -> Vec<f64> {
-        self.bytes[..bin]
+        self.cycle_means(0, bin)
+    }
+
+    /// The same between two bins.
+    fn cycle_means(&self, from: usize, to: usize) -> Vec<f64> {
+        self.bytes[from..to]
             .rchunks_exact(self.period())
             .map(mean_bytes)
             .collect()
@@ -188,7 +195,7 @@ impl LoadSeries<'_> {
 /// True where the level before the cut differs from the level after it by more than
 /// [`MIN_LEVEL_CHANGE`], and by more than the scatter of the settled part explains. (What is
 /// before a cut is not stationary: its own scatter tells nothing.)
-fn level_changes(before: &[f64], after: &[f64]) -> bool {
+fn level_changes(before: &[f64], after: &[f64], confidence: f64) -> bool {
     let (Some(first), Some(settled)) = (Sample::of(before), Sample::of(after)) else {
         return false;
     };
@@ -198,22 +205,19 @@ fn level_changes(before: &[f64], after: &[f64]) -> bool {
     let change = (first.mean - settled.mean).abs();
     let counts = 1.0 / f64::from(first.count) + 1.0 / f64::from(settled.count);
     let error = (variance * counts).sqrt();
-    let quantile = estimate::t_quantile(CONFIDENCE, f64::from(settled.count - 1));
+    let quantile = estimate::t_quantile(confidence, f64::from(settled.count - 1));
     change > MIN_LEVEL_CHANGE * settled.mean && change > quantile * error
 }
 
-/// True where the two halves of a run differ by more than [`MIN_LEVEL_CHANGE`], and by more than
-/// Welch's test explains.
-fn halves_differ(first: &[f64], second: &[f64]) -> bool {
-    let (Some(first), Some(second)) = (Sample::of(first), Sample::of(second)) else {
-        return false;
-    };
-    let Some(difference) = compare::difference(&first, &second) else {
-        return false;
-    };
-    let change = difference.estimate().abs();
-    change > MIN_LEVEL_CHANGE * second.mean
-        && difference.p_above(0.0).min(difference.p_below(0.0)) <= 1.0 - CONFIDENCE
+/// The first smallest value and where it is; a never empty slice is expected.
+fn smallest(statistics: &[f64]) -> (usize, f64) {
+    let mut found = (0, f64::INFINITY);
+    for (index, &statistic) in statistics.iter().enumerate() {
+        if statistic < found.1 {
+            found = (index, statistic);
+        }
+    }
+    found
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -232,14 +236,21 @@ pub const MIN_BATCHES: usize = 10;
 pub const MIN_CYCLES: usize = 4;
 /// Batches at the end at which no cut is looked for (or one cycle, where that is longer).
 const TAIL_BATCHES: usize = 5;
-/// A cut must at least halve the MSER statistic; cutting pure noise rarely does.
+/// A cut whose statistic is within this factor of the smallest is as good: past the transient
+/// the statistic is all but level, and where exactly it is smallest is chance.
+const SAME_STATISTIC: f64 = 1.5;
+/// A cut must at least halve the MSER statistic; cutting pure noise rarely does. So must a cut in
+/// the second half, compared with the best in the first, to show that a run is too short.
 const MAX_REMAINING_STATISTIC: f64 = 0.5;
 /// Relative change of the mean throughput, over whole cycles, below which nothing is worth
 /// cutting: that of the default margin of throughput.
 const MIN_LEVEL_CHANGE: f64 = 0.01;
 /// One-sided confidence that the change of level is not noise. High, because the cut was chosen
 /// to make the change large.
-const CONFIDENCE: f64 = 0.999;
+const CUT_CONFIDENCE: f64 = 0.999;
+/// The same for a run that has not settled: a trend adds to the scatter of what it is held
+/// against.
+const UNSETTLED_CONFIDENCE: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {
