@@ -1,6 +1,6 @@
 //! Each verdict in the few words that a table has room for.
 
-use crate::words::{percent, signed, time};
+use crate::words::{change, percent, signed, time};
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{DecidedBy, Indicator, Outcome, PolicyVerdict, Scale};
 
@@ -142,6 +142,7 @@ pub(crate) fn worsening(numbers: &DecidedBy) -> String {
     let direction = direction(numbers);
     match numbers.scale {
         Scale::Fraction => percent(numbers.statistic),
+        Scale::Relative => change(direction * numbers.statistic),
         scale => signed(&quantity(scale, direction * numbers.statistic)),
     }
 }
@@ -157,6 +158,7 @@ pub(crate) fn bounds(numbers: &DecidedBy) -> String {
     };
     let told = |value: f64| match numbers.scale {
         Scale::Fraction => percent(value),
+        Scale::Relative => change(direction * value),
         scale => signed(&quantity(scale, direction * value)),
     };
     match (low, high) {

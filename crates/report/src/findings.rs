@@ -4,11 +4,13 @@ use crate::curves::Curves;
 use crate::data::RunTables;
 use crate::error::ReportError;
 use crate::host::HostFacts;
-use crate::layout::ResultsFolder;
+use crate::layout::{ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::{self, PublishedComparison};
+use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::{Summary, SummaryBuilder};
 use slicewise_stats::verdict::{self, VerdictTable};
+use std::sync::mpsc::sync_channel;
 
 /// What the runs come to.
 pub(crate) struct Findings<'a> {
@@ -25,49 +27,77 @@ pub(crate) struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    /// Read every run once, writing its tables on the way; one run is in memory at a time.
+    /// Read every run once, writing its tables on the way; a few runs are in memory at a time.
     pub(crate) fn gather(folder: &'a ResultsFolder) -> Result<Self, ReportError> {
         let study = folder.study();
-        let mut tables = RunTables::create(&folder.data_path())?;
-        let mut builder = SummaryBuilder::new(study);
-        let mut curves = Curves::new(study);
-        let mut finished_runs = 0;
-        let mut damaged_runs = Vec::new();
-        for run in folder.finished_runs() {
-            let record = match run {
-                Ok(record) => record,
-                Err(error) if error.is_damaged_run() => {
-                    damaged_runs.push(without_folder(&error.to_string(), folder));
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if let Err(error) = builder.add(&record) {
-                damaged_runs.push(error.to_string());
-                continue;
-            }
-            tables.on_run(&record)?;
-            curves.on_run(&record);
-            finished_runs += 1;
-        }
-        if finished_runs == 0 {
+        let mut intake = Intake {
+            tables: RunTables::create(&folder.data_path())?,
+            builder: SummaryBuilder::new(study),
+            curves: Curves::new(study),
+            finished_runs: 0,
+            damaged_runs: Vec::new(),
+        };
+        // Reading is as much work as writing: each has a thread. Order is that of the folder.
+        std::thread::scope(|scope| {
+            let (sender, runs) = sync_channel(RUNS_READ_AHEAD);
+            scope.spawn(move || folder.finished_runs().try_for_each(|run| sender.send(run)));
+            runs.into_iter()
+                .try_for_each(|run| intake.on_run(run, folder))
+        })?;
+        if intake.finished_runs == 0 {
             return Err(ReportError::NoRuns {
                 path: folder.path().to_owned(),
             });
         }
-        tables.finish()?;
-        curves.finish();
+        intake.tables.finish()?;
+        intake.curves.finish();
+        let observations = intake.builder.observations();
         Ok(Self {
             study,
-            summary: builder.summary(),
-            verdicts: verdict::judge(study, builder.observations()),
-            published: published::compare(study, builder.observations()),
-            curves,
+            summary: intake.builder.summary(),
+            verdicts: verdict::judge(study, observations),
+            published: published::compare(study, observations),
+            curves: intake.curves,
             expected_runs: folder.expected_runs(),
-            finished_runs,
-            damaged_runs,
+            finished_runs: intake.finished_runs,
+            damaged_runs: intake.damaged_runs,
             host: folder.read_host(),
         })
+    }
+}
+
+/// Where runs go when they are read.
+struct Intake<'a> {
+    tables: RunTables,
+    builder: SummaryBuilder<'a>,
+    curves: Curves,
+    finished_runs: u64,
+    damaged_runs: Vec<String>,
+}
+
+impl Intake<'_> {
+    fn on_run(
+        &mut self,
+        run: Result<RunRecord, ResultsError>,
+        folder: &ResultsFolder,
+    ) -> Result<(), ReportError> {
+        let record = match run {
+            Ok(record) => record,
+            Err(error) if error.is_damaged_run() => {
+                self.damaged_runs
+                    .push(without_folder(&error.to_string(), folder));
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if let Err(error) = self.builder.add(&record) {
+            self.damaged_runs.push(error.to_string());
+            return Ok(());
+        }
+        self.tables.on_run(&record)?;
+        self.curves.on_run(&record);
+        self.finished_runs += 1;
+        Ok(())
     }
 }
 
@@ -77,3 +107,6 @@ fn without_folder(message: &str, folder: &ResultsFolder) -> String {
         "",
     )
 }
+
+/// Enough that neither thread waits long for the other; a record is some 100 kB.
+const RUNS_READ_AHEAD: usize = 4;

@@ -23,6 +23,15 @@ pub(crate) fn percent(ratio: f64) -> String {
     format!("{} %", digits((ratio * 1e5).round() / 1e3, 3))
 }
 
+/// A relative change with its sign; from ten times as much on, as a multiple: "5820-fold".
+pub(crate) fn change(ratio: f64) -> String {
+    if ratio >= MULTIPLE_FROM {
+        format!("{}-fold", digits(1.0 + ratio, 3))
+    } else {
+        signed(&percent(ratio))
+    }
+}
+
 /// With its sign, as a change is told; what rounds to nothing has none.
 pub(crate) fn signed(text: &str) -> String {
     if !text.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
@@ -34,6 +43,9 @@ pub(crate) fn signed(text: &str) -> String {
         format!("+{text}")
     }
 }
+
+/// From this relative change on, a percentage says less than a multiple.
+const MULTIPLE_FROM: f64 = 9.0;
 
 /// `significant` digits, no trailing zeros, no exponent, a true minus sign.
 pub(crate) fn digits(value: f64, significant: i32) -> String {
@@ -101,6 +113,9 @@ mod tests {
 
     #[test]
     fn gives_a_change_its_sign_and_nothing_none() {
+        assert_eq!(change(1.04), "+104 %");
+        assert_eq!(change(-0.5), "−50 %");
+        assert_eq!(change(5_819.42), "5820-fold");
         assert_eq!(signed(&percent(1.04)), "+104 %");
         assert_eq!(signed(&percent(-0.02)), "−2 %");
         assert_eq!(signed(&percent(0.0)), "0 %");

@@ -125,7 +125,7 @@ impl RunTables {
             distribution_rows(&mut self.iat_cdf, key, &slice.slice, &slice.iat_sent.cdf)?;
         }
         self.runs
-            .row(&run_row(record, None, "whole", &record.aggregate))?;
+            .row(&run_row(record, None, "steady", &record.aggregate))?;
         for drop in &record.drops {
             self.drops.row(&[
                 key.policy.as_str().into(),
