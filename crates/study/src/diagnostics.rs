@@ -31,16 +31,20 @@ struct Excerpt {
 
 /// Longest line shown whole, bytes; of a longer one, the surroundings of the mistake are shown.
 const EXCERPT_BYTES: usize = 400;
+/// Longest message, characters.
+const MESSAGE_CHARS: usize = 2_000;
+/// Longest name that is compared with what it may have been meant to be, bytes.
+const COMPARED_BYTES: usize = 64;
 
 impl Diagnostic {
     /// A mistake about a file as a whole.
     pub(crate) fn of_file(file: &str, message: &str) -> Self {
         Self {
-            file: escape_controls(file),
+            file: printable(file),
             line: 0,
             column: 0,
             span: 0..0,
-            message: escape_controls(message),
+            message: printable(message),
             help: None,
             excerpt: None,
         }
@@ -61,7 +65,7 @@ impl Diagnostic {
         let rest = text.get(start..).unwrap_or_default();
         let line_end = start + rest.find('\n').unwrap_or(rest.len());
         Self {
-            file: escape_controls(file),
+            file: printable(file),
             line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
             column: text
                 .get(line_start..start)
@@ -70,8 +74,8 @@ impl Diagnostic {
                 .count()
                 + 1,
             span: start..end,
-            message: escape_controls(message),
-            help: help.map(escape_controls),
+            message: printable(message),
+            help: help.map(printable),
             excerpt: Some(Excerpt::of(text, line_start..line_end, start..end)),
         }
     }
@@ -123,20 +127,22 @@ fn floor_boundary(text: &str, mut index: usize) -> usize {
     index
 }
 
-/// Control characters must not reach a terminal.
-fn escape_controls(text: &str) -> String {
-    if !text.chars().any(|c| c.is_control() && c != '\n') {
-        return text.to_owned();
-    }
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() && c != '\n' {
-            escaped.extend(c.escape_debug());
+/// Without control characters, which must not reach a terminal, and of bounded length: what is
+/// wrong may be quoted in it.
+fn printable(text: &str) -> String {
+    let mut printable = String::new();
+    for (index, c) in text.chars().enumerate() {
+        if index == MESSAGE_CHARS {
+            printable.push('…');
+            break;
+        }
+        if c.is_control() {
+            printable.extend(c.escape_debug());
         } else {
-            escaped.push(c);
+            printable.push(c);
         }
     }
-    escaped
+    printable
 }
 
 impl fmt::Display for Diagnostic {
@@ -154,13 +160,17 @@ pub struct Diagnostics {
 }
 
 /// Most mistakes kept: past these a reader fixes the first ones and tries again.
-const MAX_DIAGNOSTICS: usize = 50;
+pub(crate) const MAX_DIAGNOSTICS: usize = 50;
 
 impl Diagnostics {
-    pub(crate) fn new(mut found: Vec<Diagnostic>) -> Self {
-        let omitted = found.len().saturating_sub(MAX_DIAGNOSTICS);
-        found.truncate(MAX_DIAGNOSTICS);
+    /// `found`, of which there were `omitted` more.
+    pub(crate) fn new(found: Vec<Diagnostic>, omitted: usize) -> Self {
         Self { found, omitted }
+    }
+
+    /// One mistake about a file as a whole.
+    pub(crate) fn of_file(file: &str, message: &str) -> Self {
+        Self::new(vec![Diagnostic::of_file(file, message)], 0)
     }
 
     /// The mistakes.
@@ -203,8 +213,12 @@ pub(crate) fn closest<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    if written.len() > COMPARED_BYTES {
+        return None;
+    }
     known
         .into_iter()
+        .filter(|name| name.len() <= COMPARED_BYTES)
         .map(|name| {
             (
                 strsim::jaro_winkler(&written.to_lowercase(), &name.to_lowercase()),

@@ -1,7 +1,7 @@
 //! Reading a study: the file, what it names, and every check, in one go.
 
 use crate::check::Checker;
-use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
 use crate::file::{self, FileError, Files, Folder, Problems, Sources};
 use crate::spec::StudySpec;
@@ -17,7 +17,7 @@ impl Study {
     /// without being read.
     pub fn load(path: &Path) -> Result<Self, Diagnostics> {
         let shown = path.display().to_string();
-        let unusable = |problem: &str| Diagnostics::new(vec![Diagnostic::of_file(&shown, problem)]);
+        let unusable = |problem: &str| Diagnostics::of_file(&shown, problem);
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             return Err(unusable("this is not the path of a study file"));
         };
@@ -42,9 +42,7 @@ impl Study {
     pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
         if u64::try_from(text.len()).map_or(true, |length| length > file::MAX_FILE_BYTES) {
             let problem = FileError::TooLarge.to_string();
-            return Err(Diagnostics::new(vec![Diagnostic::of_file(
-                file_name, &problem,
-            )]));
+            return Err(Diagnostics::of_file(file_name, &problem));
         }
         read(file_name, text.to_owned(), files, Sources::default())
     }

@@ -119,3 +119,59 @@ fn files_are_found_beside_the_file_that_names_them() {
     let told = told(folder.path(), "top.yaml");
     assert!(told.contains("FOLDER/base/bad.cfg:1:1"), "{told}");
 }
+
+#[test]
+fn the_digest_does_not_depend_on_where_the_study_lies() {
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let copy = tempfile::tempdir().unwrap();
+    fs::create_dir(copy.path().join("router-mechanisms")).unwrap();
+    let mut names = vec!["router-mechanisms.yaml".to_owned()];
+    for file in fs::read_dir(studies.join("router-mechanisms")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        names.push(format!("router-mechanisms/{name}"));
+    }
+    for name in &names {
+        fs::copy(studies.join(name), copy.path().join(name)).unwrap();
+    }
+    let digest = |folder: &Path| {
+        Study::load(&folder.join("router-mechanisms.yaml"))
+            .unwrap()
+            .digest()
+            .to_owned()
+    };
+    assert_eq!(digest(&studies), digest(copy.path()));
+    fs::write(
+        copy.path().join("router-mechanisms/wred.cfg"),
+        "policy-map other\n class class-default\n",
+    )
+    .unwrap();
+    assert_ne!(digest(&studies), digest(copy.path()));
+}
+
+#[test]
+fn a_capture_to_replay_is_part_of_the_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "\
+name: replayed
+link: {rate: 1 Gbit/s}
+dut: {model: port, port_rate: 10 Mbit/s}
+slices: {all: {match: {}, share: 100 %}}
+sources: {capture: {slice: all, pattern: replay, pcap: traces/one.pcap, payload: 100 B}}
+scenarios: {only: {}}
+policies: {fifo: {none: true}}
+repetitions: 1
+duration: 1 s
+";
+    fs::write(folder.path().join("study.yaml"), text).unwrap();
+    assert!(told(folder.path(), "study.yaml").contains("cannot read `FOLDER/traces/one.pcap`"));
+    fs::create_dir(folder.path().join("traces")).unwrap();
+    let pcap = folder.path().join("traces/one.pcap");
+    let digest = |content: &[u8]| {
+        fs::write(&pcap, content).unwrap();
+        Study::load(&folder.path().join("study.yaml")).unwrap()
+    };
+    let (one, other) = (digest(b"one"), digest(b"other"));
+    assert_ne!(one.digest(), other.digest());
+    let pattern = &one.scenarios[0].sources[0].pattern;
+    assert_eq!(pattern, &slicewise_study::PatternParams::Replay { pcap });
+}

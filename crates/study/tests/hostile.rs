@@ -244,3 +244,33 @@ proptest! {
         hostile::check(&text);
     }
 }
+
+/// Work must grow with a file, not with its square: each of these took minutes where it did.
+#[test]
+fn large_tables_are_no_hard_work() {
+    let table = |name: &str, count: usize, entry: &str| {
+        let entries: String = (0..count).map(|n| format!("  n{n}: {entry}\n")).collect();
+        format!("{name}:\n{entries}")
+    };
+    refused(&table("nonsense", 20_000, "1"));
+    refused(
+        &(0..20_000)
+            .map(|n| format!("nonsense{n}: 1\n"))
+            .collect::<String>(),
+    );
+    refused(&table("slices", 20_000, "{share: 1 %}"));
+    refused(&table("policies", 20_000, "{none: true}"));
+    refused(&table("assumptions", 20_000, "x"));
+    let unknown = format!(
+        "{}{}",
+        table("slices", 4_000, "{match: {}, share: 1 bit/s}"),
+        table("sources", 4_000, "{slice: nobody, pattern: cbr}")
+    );
+    refused(&format!("{unknown}{}", table("scenarios", 20, "{}")));
+    let base = table("assumptions", 20_000, "x");
+    let files = slicewise_study::MemoryFiles::new().with("base.yaml", &base);
+    let text = format!("extends: base.yaml\n{}", table("assumptions", 20_000, "y"));
+    assert!(slicewise_study::Study::parse(&text, "study.yaml", &files).is_err());
+    refused(&format!("{}: 1\n", "k".repeat(900)));
+    refused(&format!("name: {}\n", "n".repeat(10_000_000)));
+}

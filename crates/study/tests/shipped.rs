@@ -340,3 +340,18 @@ fn digests_tell_the_shipped_studies_apart() {
     assert_eq!(digests.len(), shipped().len());
     assert!(digests.iter().all(|digest| digest.len() == 64));
 }
+
+#[test]
+fn the_study_in_the_documentation_is_correct() {
+    let page = include_str!("../../../docs/study-file.md");
+    let example = page.split("## A small study").nth(1).unwrap();
+    let lines = example.lines().skip_while(|line| line.is_empty());
+    let lines = lines.take_while(|line| line.is_empty() || line.starts_with("    "));
+    let text: String = lines
+        .map(|line| line.get(4..).unwrap_or_default().to_owned() + "\n")
+        .collect();
+    let study = support::parse(&text).unwrap_or_else(|told| panic!("{told}"));
+    assert_eq!(study.runs(&RunFilter::default()).unwrap().len(), 2 * 2 * 10);
+    let json = serde_saphyr::from_str::<serde_json::Value>(&text).unwrap();
+    assert_eq!(violations(&json, &json_schema()), Vec::<String>::new());
+}

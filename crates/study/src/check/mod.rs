@@ -23,6 +23,8 @@ const MAX_DURATION: Duration = Duration::from_secs(86_400);
 const MAX_REPETITIONS: u32 = 10_000;
 /// Most runs of a study.
 const MAX_RUNS: u64 = 1_000_000;
+/// Most entries of a table: slices, policies, scenarios, or classes of a policy.
+const MAX_ENTRIES: usize = 4_096;
 /// Most bins of a time series.
 const MAX_BINS: u64 = 1_000_000;
 
@@ -107,14 +109,46 @@ impl Checker<'_> {
         let index = known.iter().position(|known| *known == name.text());
         if index.is_none() {
             let message = format!("there is no {what} `{}`", name.text());
-            self.problems
-                .add_with_help(name.span(), message, suggestion(name.text(), known));
+            let help = if self.problems.are_many() {
+                None
+            } else {
+                suggestion(name.text(), known)
+            };
+            self.problems.add_with_help(name.span(), message, help);
         }
         index
     }
 
+    /// Whether tables are small enough to look names up in them.
+    fn has_fair_size(&mut self, spec: &StudySpec) -> bool {
+        let mut is_fair = true;
+        let mut check = |what: &str, excess: Option<Span>| {
+            if let Some(at) = excess {
+                let message = format!("there are more than {MAX_ENTRIES} {what}");
+                self.problems.add(at, message);
+                is_fair = false;
+            }
+        };
+        check("slices", excess(&spec.slices));
+        check("sources", excess(&spec.sources));
+        check("policies", excess(&spec.policies));
+        check("scenarios", excess(&spec.scenarios));
+        for (_, scenario) in spec.scenarios.iter() {
+            check("sources", excess(&scenario.sources));
+        }
+        for (_, policy) in spec.policies.iter() {
+            let classes = policy.classes.as_ref();
+            let excess = classes.and_then(|classes| classes.value.0.get(MAX_ENTRIES));
+            check("classes", excess.map(|class| class.span));
+        }
+        is_fair
+    }
+
     /// The study, unless something was found wrong.
     pub(crate) fn study(&mut self, spec: &StudySpec, file_name: &str) -> Option<Study> {
+        if !self.has_fair_size(spec) {
+            return None;
+        }
         let at = self.root.span;
         let name = self.required(spec.name.as_ref(), "name", at);
         let link = self.link(spec.link.as_ref());
@@ -283,4 +317,9 @@ impl Checker<'_> {
             self.problems.add(at, message);
         }
     }
+}
+
+/// Where the first entry that is too many is.
+fn excess<T>(table: &Named<T>) -> Option<Span> {
+    table.0.get(MAX_ENTRIES).map(|(name, _)| name.span())
 }

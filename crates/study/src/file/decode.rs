@@ -324,7 +324,12 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
             if let Some(fields) = self.fields
                 && !fields.contains(&key.text.as_str())
             {
-                let help = suggestion(&key.text, fields);
+                let are_many = self.sink.borrow().are_many();
+                let help = if are_many {
+                    None
+                } else {
+                    suggestion(&key.text, fields)
+                };
                 self.sink
                     .borrow_mut()
                     .add_with_help(key.span, unknown_key(&key.text), help);

@@ -6,9 +6,12 @@ use super::files::Files;
 use super::sources::{Problems, Sources, Span};
 use super::tree::{self, Key, Node, Value};
 use crate::diagnostics::suggestion;
+use std::collections::BTreeMap;
 
 /// Most files in a chain of `extends`.
 const MAX_CHAIN: usize = 8;
+/// Most things that one `without` leaves out.
+const MAX_WITHOUT: usize = 1_000;
 
 /// Everything needed to read one more file.
 pub(crate) struct Loader<'a> {
@@ -126,27 +129,34 @@ pub(crate) fn beside(file: &str, path: &str) -> String {
 
 /// `base` with everything that `over` says.
 pub(crate) fn merge_nodes(base: Node, over: Node) -> Node {
-    match (base.value, over.value) {
-        (Value::Mapping(mut entries), Value::Mapping(overrides)) => {
-            for (key, node) in overrides {
-                match entries.iter().position(|(k, _)| k.text == key.text) {
-                    Some(index) => {
-                        let (_, old) = entries.remove(index);
-                        entries.insert(index, (key, merge_nodes(old, node)));
-                    }
-                    None => entries.push((key, node)),
-                }
-            }
-            Node {
-                value: Value::Mapping(entries),
-                span: over.span,
-            }
+    let span = over.span;
+    let value = match (base.value, over.value) {
+        (Value::Mapping(entries), Value::Mapping(overrides)) => {
+            Value::Mapping(merge_entries(entries, overrides))
         }
-        (_, value) => Node {
-            value,
-            span: over.span,
-        },
+        (_, value) => value,
+    };
+    Node { value, span }
+}
+
+fn merge_entries(entries: Vec<(Key, Node)>, overrides: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
+    let mut overrides: BTreeMap<String, (usize, Key, Node)> = overrides
+        .into_iter()
+        .enumerate()
+        .map(|(position, (key, node))| (key.text.clone(), (position, key, node)))
+        .collect();
+    let mut merged = Vec::with_capacity(entries.len());
+    for (key, node) in entries {
+        merged.push(match overrides.remove(&key.text) {
+            Some((_, key, over)) => (key, merge_nodes(node, over)),
+            None => (key, node),
+        });
     }
+    // What is new comes behind, in the order written.
+    let mut new: Vec<(usize, Key, Node)> = overrides.into_values().collect();
+    new.sort_by_key(|(position, _, _)| *position);
+    merged.extend(new.into_iter().map(|(_, key, node)| (key, node)));
+    merged
 }
 
 /// Take the keys listed in `without` out of `base`; `a.b` is the key `b` in the mapping `a`.
@@ -158,6 +168,11 @@ pub(crate) fn remove_keys(base: &mut Node, without: &Node, problems: &mut Proble
         );
         return;
     };
+    if paths.len() > MAX_WITHOUT {
+        let message = format!("this leaves out more than {MAX_WITHOUT} things");
+        problems.add(without.span, message);
+        return;
+    }
     for path in paths {
         match &path.value {
             Value::Scalar(text) => remove_key(base, text, path.span, problems),

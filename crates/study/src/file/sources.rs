@@ -1,6 +1,6 @@
 //! Which files were read, and places in them.
 
-use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::diagnostics::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
@@ -170,14 +170,20 @@ impl Problems {
         }
     }
 
+    /// So many that looking for what was meant is no help any more.
+    pub(crate) fn are_many(&self) -> bool {
+        self.found.len() > MAX_DIAGNOSTICS
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// In order of place.
+    /// In order of place; the first of them where there are very many.
     pub(crate) fn into_diagnostics(mut self, sources: &Sources) -> Diagnostics {
         self.found.sort_by_key(|problem| problem.span);
-        let found = self.found.into_iter().map(|problem| {
+        let omitted = self.found.len().saturating_sub(MAX_DIAGNOSTICS);
+        let told = self.found.into_iter().take(MAX_DIAGNOSTICS).map(|problem| {
             Diagnostic::at(
                 &sources.shown_name(problem.span.file),
                 sources.text(problem.span.file),
@@ -186,6 +192,6 @@ impl Problems {
                 problem.help.as_deref(),
             )
         });
-        Diagnostics::new(found.collect())
+        Diagnostics::new(told.collect(), omitted)
     }
 }

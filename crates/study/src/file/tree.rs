@@ -167,13 +167,13 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
     let text = sources.text(file);
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_events: 2_000_000,
-            max_nodes: 500_000,
+            max_events: 1_000_000,
+            max_nodes: 200_000,
             max_depth: 40,
             max_documents: 1,
             max_aliases: 20_000,
             max_anchors: 10_000,
-            max_recorded_anchor_events: 500_000,
+            max_recorded_anchor_events: 200_000,
             alias_anchor_ratio_multiplier: 200,
         },
         alias_limits: serde_saphyr::alias_limits! {
