@@ -12,7 +12,11 @@ pub fn load_study(path: &Path) -> Result<Study, Failure> {
     Study::load(path).map_err(|diagnostics| {
         let count = diagnostics.count();
         let text = diagnostics.render(stderr().is_terminal());
-        let mistakes = if count == 1 { "1 mistake".to_owned() } else { format!("{count} mistakes") };
+        let mistakes = if count == 1 {
+            "1 mistake".to_owned()
+        } else {
+            format!("{count} mistakes")
+        };
         Failure::mistake(format!("{text}\n\nerror: {mistakes} in {}", path.display()))
     })
 }
@@ -36,9 +40,9 @@ pub fn schema() -> Result<Exit, Failure> {
         .map_err(|error| Failure::failure(format!("cannot write the schema: {error}")))?;
     // A closed pipe is not an error of ours: `slicewise schema | head` is fine.
     match writeln!(stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::failure(format!("cannot write the schema: {error}")))
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::failure(
+            format!("cannot write the schema: {error}"),
+        )),
         _ => Ok(Exit::Success),
     }
 }

@@ -45,7 +45,11 @@ pub fn execute(
     interrupt: &AtomicBool,
     mut on_event: impl FnMut(&RunEvent),
 ) -> Outcome {
-    let jobs = if backend.is_concurrent() { jobs.clamp(1, runs.len().max(1)) } else { 1 };
+    let jobs = if backend.is_concurrent() {
+        jobs.clamp(1, runs.len().max(1))
+    } else {
+        1
+    };
     let next = AtomicUsize::new(0);
     let (events, received) = mpsc::channel();
     let mut outcome = Outcome::default();

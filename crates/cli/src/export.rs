@@ -8,7 +8,11 @@ use slicewise_formats::ios;
 
 pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let study = load_study(&options.study)?;
-    let Some(policy) = study.policies.iter().find(|policy| policy.name == options.policy) else {
+    let Some(policy) = study
+        .policies
+        .iter()
+        .find(|policy| policy.name == options.policy)
+    else {
         let names: Vec<&str> = study.policies.iter().map(|p| p.name.as_str()).collect();
         return Err(Failure::mistake(format!(
             "the study has no policy `{}`: it has {}",

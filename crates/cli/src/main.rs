@@ -45,12 +45,18 @@ pub struct Failure {
 impl Failure {
     /// The user can mend it: exit code 2.
     pub fn mistake(message: impl ToString) -> Self {
-        Self { message: message.to_string(), exit: Exit::Mistake }
+        Self {
+            message: message.to_string(),
+            exit: Exit::Mistake,
+        }
     }
 
     /// Something failed: exit code 1.
     pub fn failure(message: impl ToString) -> Self {
-        Self { message: message.to_string(), exit: Exit::Failure }
+        Self {
+            message: message.to_string(),
+            exit: Exit::Failure,
+        }
     }
 
     fn print(&self) {

@@ -15,22 +15,32 @@ impl Progress {
     /// Progress over `total` runs.
     pub fn new(total: u64) -> Self {
         let plain = !stderr().is_terminal();
-        let target =
-            if plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
+        let target = if plain {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(10)
+        };
         let bar = ProgressBar::with_draw_target(Some(total), target);
         if let Ok(style) = ProgressStyle::with_template(
             "{bar:30.cyan/dim} {pos:>4}/{len} runs  {elapsed} elapsed, {eta} to go  {wide_msg:.dim}",
         ) {
             bar.set_style(style.progress_chars("━╸─"));
         }
-        Self { bar, plain, total, tenths_told: 0 }
+        Self {
+            bar,
+            plain,
+            total,
+            tenths_told: 0,
+        }
     }
 
     /// One more run is done.
     pub fn on_run(&mut self, policy: &str, scenario: &str) {
         self.bar.set_message(format!("{policy} / {scenario}"));
         self.bar.inc(1);
-        let tenths = (self.bar.position() * 10).checked_div(self.total).unwrap_or(10);
+        let tenths = (self.bar.position() * 10)
+            .checked_div(self.total)
+            .unwrap_or(10);
         if self.plain && tenths > self.tenths_told {
             self.tenths_told = tenths;
             eprintln!("{}/{} runs", self.bar.position(), self.total);

@@ -27,7 +27,10 @@ pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
             report.finished_runs, report.expected_runs
         );
     }
-    println!("{}", terminal::verdict_table_text(&report.verdicts, columns()));
+    println!(
+        "{}",
+        terminal::verdict_table_text(&report.verdicts, columns())
+    );
     if let Some(line) = published_line(&report.published) {
         println!("{line}");
     }
@@ -37,7 +40,9 @@ pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
 
 /// Width of the terminal; where the output goes to a file, as wide as a table gets.
 fn columns() -> u16 {
-    Term::stdout().size_checked().map_or(u16::MAX, |(_, columns)| columns)
+    Term::stdout()
+        .size_checked()
+        .map_or(u16::MAX, |(_, columns)| columns)
 }
 
 /// How many published figures ours agree with; `None` where the study has none.

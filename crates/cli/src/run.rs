@@ -22,7 +22,9 @@ const FAILURES_PRINTED: usize = 10;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let mut study = load_study(&options.study)?;
-    study.repetitions = options.repetitions.map_or(study.repetitions, NonZeroU32::get);
+    study.repetitions = options
+        .repetitions
+        .map_or(study.repetitions, NonZeroU32::get);
     study.seed = options.seed.unwrap_or(study.seed);
     let filter = RunFilter {
         policies: options.policies.clone(),
@@ -79,7 +81,10 @@ fn carry_out(
 /// Say what became of the runs, on standard error.
 fn conclude(outcome: &Outcome, total: usize) -> Exit {
     if outcome.resumed > 0 {
-        eprintln!("{} of {total} runs were finished before and are kept", outcome.resumed);
+        eprintln!(
+            "{} of {total} runs were finished before and are kept",
+            outcome.resumed
+        );
     }
     for (key, reason) in outcome.failed.iter().take(FAILURES_PRINTED) {
         eprintln!(
@@ -88,11 +93,16 @@ fn conclude(outcome: &Outcome, total: usize) -> Exit {
         );
     }
     if outcome.failed.len() > FAILURES_PRINTED {
-        eprintln!("error: and {} more runs failed", outcome.failed.len() - FAILURES_PRINTED);
+        eprintln!(
+            "error: and {} more runs failed",
+            outcome.failed.len() - FAILURES_PRINTED
+        );
     }
     if outcome.interrupted {
         let done = outcome.finished + outcome.resumed;
-        eprintln!("stopped: {done} of {total} runs are on disk; the same command goes on with the rest");
+        eprintln!(
+            "stopped: {done} of {total} runs are on disk; the same command goes on with the rest"
+        );
         Exit::Interrupted
     } else if outcome.failed.is_empty() {
         Exit::Success
@@ -102,16 +112,26 @@ fn conclude(outcome: &Outcome, total: usize) -> Exit {
 }
 
 fn open_folder(options: &RunOptions, study: &Study) -> Result<ResultsFolder, Failure> {
-    let path =
-        options.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&study.name));
-    let force = if options.replace { Force::Replace } else { Force::Refuse };
+    let path = options
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("results").join(&study.name));
+    let force = if options.replace {
+        Force::Replace
+    } else {
+        Force::Refuse
+    };
     let description = study.description(env!("CARGO_PKG_VERSION"));
     ResultsFolder::create(path, &description, force).map_err(results_failure)
 }
 
 /// Exit code 2 where the user named the wrong folder, 1 where the system failed.
 pub fn results_failure(error: ResultsError) -> Failure {
-    if error.is_users_mistake() { Failure::mistake(error) } else { Failure::failure(error) }
+    if error.is_users_mistake() {
+        Failure::mistake(error)
+    } else {
+        Failure::failure(error)
+    }
 }
 
 fn processors() -> u32 {

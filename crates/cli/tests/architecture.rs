@@ -187,13 +187,70 @@ fn names_that_say_nothing_are_not_used_for_files() {
     }
 }
 
+#[test]
+fn every_link_in_the_documentation_leads_somewhere() {
+    let root = root();
+    let pages = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "SPECIFICATION.md",
+        "CONTRIBUTING.md",
+    ];
+    let mut pages: Vec<PathBuf> = pages.map(|page| root.join(page)).into();
+    pages.extend(files_with(&root.join("docs"), "md"));
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let path = target.split('#').next().unwrap();
+            if path.is_empty() || path.contains("://") {
+                continue;
+            }
+            let leads = page.parent().unwrap().join(path).exists();
+            assert!(leads, "{}: `{target}`", page.display());
+        }
+    }
+}
+
+#[test]
+fn every_test_that_the_specification_names_exists() {
+    let root = root();
+    let text = std::fs::read_to_string(root.join("SPECIFICATION.md")).unwrap();
+    let sources: String = rust_files(&root.join("crates"))
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    let mut named = 0;
+    for name in text.split('`').skip(1).step_by(2) {
+        if name.contains('_')
+            && name
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        {
+            assert!(
+                sources.contains(&format!("fn {name}(")),
+                "no test is called `{name}`"
+            );
+            named += 1;
+        }
+    }
+    assert!(named > 20, "only {named} tests are named");
+}
+
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    files_with(folder, "rs")
+}
+
+fn files_with(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.extend(files_with(&path, extension));
+        } else if path.extension().is_some_and(|e| e == extension) {
             files.push(path);
         }
     }

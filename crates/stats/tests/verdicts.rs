@@ -161,7 +161,7 @@ fn the_table_of_known_devices_is_as_they_are() {
         .collect();
     insta::assert_snapshot!(told.join("\n"), @r"
     no policy
-      broken: p99 delay of critical in s1 +4900 % (+4848 % to +4952 %), margin 25 % (Fieller, p < 0.001) [as published]
+      broken: p99 delay of critical in s1 50-fold (49.5-fold to 50.5-fold), margin 25 % (Fieller, p < 0.001) [as published]
       holds: best effort gets 100 % (in every repetition) of what is left over 6 scenarios, at least 95 % needed (Student) [as published]
       256 slices: classes of a policy map [as published]
     priority

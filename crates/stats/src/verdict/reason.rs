@@ -210,6 +210,9 @@ fn more_repetitions(numbers: &DecidedBy, needed: Option<u32>) -> String {
 }
 
 fn signed(scale: Scale, value: f64) -> String {
+    if scale == Scale::Relative && value >= MULTIPLE_FROM {
+        return format!("{}-fold", three_digits(1.0 + value));
+    }
     let text = quantity(scale, value);
     if text.starts_with('−') || text.starts_with("0 ") {
         text
@@ -217,6 +220,9 @@ fn signed(scale: Scale, value: f64) -> String {
         format!("+{text}")
     }
 }
+
+/// From this relative change on, a percentage says less than a multiple.
+const MULTIPLE_FROM: f64 = 9.0;
 
 fn quantity(scale: Scale, value: f64) -> String {
     match scale {
@@ -266,6 +272,7 @@ mod tests {
             (1.042, "+104 %"),
             (-0.0231, "−2.31 %"),
             (0.1, "+10 %"),
+            (5_819.42, "5820-fold"),
             (-1e-9, "0 %"),
             (0.0, "0 %"),
         ] {

@@ -1,0 +1,354 @@
+//! The command itself, end to end: what it prints, writes and exits with.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A study small enough to run in a moment: one cell of each policy takes milliseconds.
+const STUDY: &str = "
+name: small
+link: {rate: 1 Gbit/s}
+dut: {model: port, port_rate: 10 Mbit/s}
+slices:
+  critical: {match: {vlan: 10}, share: 50 %, guaranteed: true}
+  rest: {match: {vlan: 20}, share: 50 %}
+sources:
+  critical: {slice: critical, headers: {vlan: 10, source: 10.0.10.2, destination: 10.0.10.3}, pattern: cbr, payload: 1000 B, rate: 40 %}
+  rest: {slice: rest, headers: {vlan: 20, source: 10.0.20.2, destination: 10.0.20.3}, pattern: poisson, payload: 1000 B}
+scenarios:
+  calm: {reference: true, sources: {rest: {rate: 40 %}}}
+  crowded: {sources: {rest: {rate: 90 %}}}
+policies:
+  shared: {none: true}
+  first:
+    classes:
+      - {name: critical, slice: critical, priority: {rate: 5 Mbit/s}}
+repetitions: 3
+duration: 4 s
+seed: 7
+measure: {bin: 50 ms}
+";
+
+struct Sandbox {
+    folder: TempDir,
+}
+
+impl Sandbox {
+    fn new() -> Self {
+        let sandbox = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        sandbox.write("small.yaml", STUDY);
+        sandbox
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn slicewise(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_slicewise"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap()
+    }
+
+    /// Standard error of a call that must exit with `code`.
+    fn refused(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.slicewise(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+        assert!(!error.contains("panicked"), "{error}");
+        error
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn runs_in(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.join("runs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                found.push(path)
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_study_runs_from_file_to_report() {
+    let sandbox = Sandbox::new();
+    let printed = succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    assert!(printed.contains("Performance isolation"), "{printed}");
+    assert!(
+        printed.contains("shared") && printed.contains("first"),
+        "{printed}"
+    );
+    assert!(printed.contains("report.html"), "{printed}");
+    let results = sandbox.path("results/small");
+    assert_eq!(runs_in(&results).len(), 2 * 2 * 3);
+    let page = fs::read_to_string(results.join("report.html")).unwrap();
+    assert!(
+        !page.contains("<script src") && !page.contains("<link"),
+        "the page stands alone"
+    );
+    for table in ["runs", "cells", "series", "verdicts"] {
+        assert!(
+            results.join("data").join(format!("{table}.csv")).exists(),
+            "{table}"
+        );
+        assert!(
+            results
+                .join("data")
+                .join(format!("{table}.parquet"))
+                .exists(),
+            "{table}"
+        );
+    }
+}
+
+#[test]
+fn the_same_study_and_seed_give_the_same_bytes_whatever_the_number_of_jobs() {
+    let sandbox = Sandbox::new();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "one", "--jobs", "1"]));
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "two", "--jobs", "3"]));
+    let (one, two) = (runs_in(&sandbox.path("one")), runs_in(&sandbox.path("two")));
+    assert_eq!(one.len(), two.len());
+    for (a, b) in one.iter().zip(&two) {
+        assert_eq!(
+            fs::read(a).unwrap(),
+            fs::read(b).unwrap(),
+            "{}",
+            a.display()
+        );
+    }
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "three", "--seed", "8"]));
+    let three = runs_in(&sandbox.path("three"));
+    assert_ne!(fs::read(&one[0]).unwrap(), fs::read(&three[0]).unwrap());
+}
+
+#[test]
+fn the_same_command_goes_on_and_repairs_what_a_killed_run_left() {
+    let sandbox = Sandbox::new();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    let results = sandbox.path("results/small");
+    let runs = runs_in(&results);
+    let whole = fs::read(&runs[0]).unwrap();
+    fs::write(&runs[0], &whole[..whole.len() / 2]).unwrap();
+    fs::remove_file(&runs[1]).unwrap();
+    let output = sandbox.slicewise(&["run", "small.yaml"]);
+    succeeded(&output);
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("10 of 12 runs were finished before"),
+        "{told}"
+    );
+    assert!(
+        told.contains("run again"),
+        "the damaged record is named: {told}"
+    );
+    assert_eq!(fs::read(&runs[0]).unwrap(), whole);
+    assert_eq!(runs_in(&results), runs);
+}
+
+#[test]
+fn results_of_another_study_are_never_mixed_in_or_overwritten_silently() {
+    let sandbox = Sandbox::new();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    let before = fs::read(&runs_in(&sandbox.path("results/small"))[0]).unwrap();
+    sandbox.write(
+        "small.yaml",
+        &STUDY.replace("duration: 4 s", "duration: 3 s"),
+    );
+    let error = sandbox.refused(2, &["run", "small.yaml"]);
+    assert!(
+        error.contains("results") && error.contains("--"),
+        "says what to do: {error}"
+    );
+    assert_eq!(
+        fs::read(&runs_in(&sandbox.path("results/small"))[0]).unwrap(),
+        before
+    );
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--replace"]));
+
+    fs::create_dir(sandbox.path("precious")).unwrap();
+    sandbox.write("precious/letter.txt", "dear");
+    sandbox.refused(2, &["run", "small.yaml", "--out", "precious"]);
+    sandbox.refused(2, &["run", "small.yaml", "--out", "precious", "--replace"]);
+    assert_eq!(
+        fs::read_to_string(sandbox.path("precious/letter.txt")).unwrap(),
+        "dear"
+    );
+}
+
+#[test]
+fn an_unwritable_results_folder_is_told() {
+    let sandbox = Sandbox::new();
+    let error = sandbox.refused(1, &["run", "small.yaml", "--out", "/proc/slicewise"]);
+    assert!(error.contains("/proc/slicewise"), "{error}");
+    let error = sandbox.refused(2, &["run", "small.yaml", "--out", "small.yaml"]);
+    assert!(error.contains("small.yaml"), "{error}");
+}
+
+#[test]
+fn a_filter_that_names_nothing_is_told_with_what_there_is() {
+    let sandbox = Sandbox::new();
+    let error = sandbox.refused(2, &["run", "small.yaml", "--policy", "frist"]);
+    assert!(
+        error.contains("frist") && error.contains("first"),
+        "{error}"
+    );
+    let error = sandbox.refused(2, &["run", "small.yaml", "--scenario", "storm"]);
+    assert!(error.contains("storm"), "{error}");
+    sandbox.refused(2, &["run", "small.yaml", "--repetitions", "0"]);
+    sandbox.refused(2, &["run", "small.yaml", "--jobs", "none"]);
+}
+
+#[test]
+fn a_part_of_a_study_runs_and_says_what_it_could_not_judge() {
+    let sandbox = Sandbox::new();
+    let arguments = [
+        "run",
+        "small.yaml",
+        "--policy",
+        "first",
+        "--repetitions",
+        "2",
+    ];
+    let output = sandbox.slicewise(&arguments);
+    succeeded(&output);
+    assert_eq!(runs_in(&sandbox.path("results/small")).len(), 2 * 2);
+    // The whole study then goes on from there.
+    let output = sandbox.slicewise(&["run", "small.yaml"]);
+    succeeded(&output);
+    assert!(text(&output.stderr).contains("4 of 12 runs were finished before"));
+}
+
+#[test]
+fn check_tells_every_mistake_with_its_place() {
+    let sandbox = Sandbox::new();
+    let printed = succeeded(&sandbox.slicewise(&["check", "small.yaml"]));
+    assert!(printed.contains("12 runs"), "{printed}");
+
+    let broken = STUDY
+        .replace("slice: rest,", "slice: rst,")
+        .replace("duration: 4 s", "duration: -4 s");
+    sandbox.write("broken.yaml", &broken);
+    let error = sandbox.refused(2, &["check", "broken.yaml"]);
+    assert!(error.contains("broken.yaml:"), "{error}");
+    assert!(error.contains("rst") && error.contains("-4 s"), "{error}");
+}
+
+#[test]
+fn what_is_no_study_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("malformed.yaml", "name: [unclosed");
+    sandbox.write("empty.yaml", "");
+    fs::write(sandbox.path("binary.yaml"), [0xff, 0xfe, 0x00]).unwrap();
+    let huge = fs::File::create(sandbox.path("huge.yaml")).unwrap();
+    huge.set_len(10 << 30).unwrap();
+    for name in [
+        "malformed.yaml",
+        "empty.yaml",
+        "binary.yaml",
+        "huge.yaml",
+        "absent.yaml",
+        ".",
+    ] {
+        let error = sandbox.refused(2, &["check", name]);
+        assert!(error.contains(name), "{name}: {error}");
+    }
+}
+
+#[test]
+fn the_report_is_made_again_from_the_folder_alone() {
+    let sandbox = Sandbox::new();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "here"]));
+    let before = fs::read(sandbox.path("here/report.html")).unwrap();
+    fs::remove_file(sandbox.path("small.yaml")).unwrap();
+    fs::remove_file(sandbox.path("here/report.html")).unwrap();
+    let printed = succeeded(&sandbox.slicewise(&["report", "here"]));
+    assert!(printed.contains("Performance isolation"), "{printed}");
+    assert_eq!(fs::read(sandbox.path("here/report.html")).unwrap(), before);
+    sandbox.refused(2, &["report", "nowhere"]);
+}
+
+#[test]
+fn the_schema_is_json() {
+    let sandbox = Sandbox::new();
+    let printed = succeeded(&sandbox.slicewise(&["schema"]));
+    let schema: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert!(schema["properties"]["policies"].is_object());
+}
+
+#[test]
+fn a_policy_is_exported_as_ios_text() {
+    let sandbox = Sandbox::new();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
+    let study = study.to_str().unwrap();
+    let arguments = ["export", study, "--policy", "priority", "--to", "ios"];
+    let printed = succeeded(&sandbox.slicewise(&arguments));
+    assert!(printed.contains("priority 17500"), "{printed}");
+    let error = sandbox.refused(2, &["export", study, "--policy", "none", "--to", "ios"]);
+    assert!(error.contains("no-policy"), "names what there is: {error}");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_study_keeps_what_is_finished_and_goes_on() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "small.yaml",
+        &STUDY.replace("repetitions: 3", "repetitions: 400"),
+    );
+    let mut child = Command::new(env!("CARGO_BIN_EXE_slicewise"))
+        .args(["run", "small.yaml", "--jobs", "1"])
+        .current_dir(sandbox.folder.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // Wait for the first finished run, however slow the machine.
+    let runs = sandbox.path("results/small/runs");
+    while child.try_wait().unwrap().is_none() && !runs.join("shared/calm/rep-001.json").exists() {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let finished = runs_in(&sandbox.path("results/small")).len();
+    assert!((2..1600).contains(&finished), "{finished} runs");
+
+    let first = fs::read(runs.join("shared/calm/rep-000.json")).unwrap();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--repetitions", "3"]));
+    assert_eq!(
+        fs::read(runs.join("shared/calm/rep-000.json")).unwrap(),
+        first
+    );
+}
