@@ -161,6 +161,9 @@ impl<'de> Visitor<'de> for RawVisitor {
     }
 }
 
+const TOO_COMPLEX: &str = "the document is too large or too complex: it has more than 200,000 \
+                           values, aliases that stand for that many, or is nested too deeply";
+
 /// Read the YAML of a file already among `sources`; `None` where that is not possible, and why
 /// among `problems`.
 pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) -> Option<Node> {
@@ -198,7 +201,14 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
                     end: 0,
                 },
             };
-            problems.add(span, UserMessageFormatter.format_message(error));
+            let message = UserMessageFormatter.format_message(error);
+            // The parser names the counter that ran over, which says little to a reader.
+            let message = if message.starts_with("YAML document too large or too complex") {
+                TOO_COMPLEX.into()
+            } else {
+                message
+            };
+            problems.add(span, message);
             None
         }
     }
