@@ -151,49 +151,22 @@ impl Checker<'_> {
         }
         let at = self.root.span;
         let name = self.required(spec.name.as_ref(), "name", at);
-        let link = self.link(spec.link.as_ref());
-        let dut = self.dut(spec.dut.as_ref(), link.as_ref());
-        let hosts = self.hosts(spec.hosts.as_ref());
-        let duration = match &spec.duration {
-            Some(text) => self.duration(text),
-            None => self.required(None, "duration", at),
-        };
+        let network = self.network(spec);
         let repetitions = self.repetitions(spec);
+        let duration = spec.duration.as_ref().map(|_| network.duration);
         let measure = self.measure(spec.measure.as_ref(), duration);
         let margins = self.margins(spec.margins.as_ref());
-        let assumptions = spec
-            .assumptions
-            .iter()
-            .map(|(_, text)| text.text().trim().to_owned());
-        // What depends on a setting that could not be read is checked all the same, against one
-        // so large that nothing is wrong because of it.
-        let (link, dut) = match (link, dut) {
-            (Some(link), Some(dut)) => (link, dut),
-            (_, dut) => (UNKNOWN_LINK, dut.unwrap_or(UNKNOWN_DUT)),
-        };
-        let slices = self.slices(spec, &dut);
-        let network = traffic::Network {
-            link,
-            dut,
-            hosts,
-            duration: duration.unwrap_or(MAX_DURATION),
-        };
+        let slices = self.slices(spec, &network.dut);
         let scenarios = self.scenarios(spec, &network, &slices);
-        let policies = self.policies(spec, &dut);
+        let policies = self.policies(spec, &network.dut);
         self.check_roles(spec, &slices, &scenarios);
         if let Some(repetitions) = repetitions {
             self.check_amount(spec, repetitions);
         }
         let published = self.published(spec);
         let seed = self.read_or(spec.seed.as_ref(), 1);
-        let text = |field: &Option<Text<String>>| {
-            field
-                .as_ref()
-                .map(|text| text.text().trim().to_owned())
-                .unwrap_or_default()
-        };
         let name = name?.0;
-        let title = text(&spec.title);
+        let title = trimmed(spec.title.as_ref());
         self.problems.is_empty().then(|| Study {
             title: if title.is_empty() {
                 name.clone()
@@ -201,13 +174,17 @@ impl Checker<'_> {
                 title
             },
             name,
-            description: text(&spec.description),
-            source: text(&spec.source),
+            description: trimmed(spec.description.as_ref()),
+            source: trimmed(spec.source.as_ref()),
             file_name: file_name.to_owned(),
-            assumptions: assumptions.collect(),
-            link,
-            dut,
-            hosts,
+            assumptions: spec
+                .assumptions
+                .iter()
+                .map(|(_, text)| trimmed(Some(text)))
+                .collect(),
+            link: network.link,
+            dut: network.dut,
+            hosts: network.hosts,
             slices,
             policies,
             scenarios,
@@ -219,6 +196,28 @@ impl Checker<'_> {
             published,
             digest: self.sources.digest(),
         })
+    }
+
+    /// The network and how long a run takes. What depends on a setting that could not be read is
+    /// checked all the same, against one so large that nothing is wrong because of it.
+    fn network(&mut self, spec: &StudySpec) -> traffic::Network {
+        let link = self.link(spec.link.as_ref());
+        let dut = self.dut(spec.dut.as_ref(), link.as_ref());
+        let hosts = self.hosts(spec.hosts.as_ref());
+        let duration = match &spec.duration {
+            Some(text) => self.duration(text),
+            None => self.required(None, "duration", self.root.span),
+        };
+        let (link, dut) = match (link, dut) {
+            (Some(link), Some(dut)) => (link, dut),
+            (_, dut) => (UNKNOWN_LINK, dut.unwrap_or(UNKNOWN_DUT)),
+        };
+        traffic::Network {
+            link,
+            dut,
+            hosts,
+            duration: duration.unwrap_or(MAX_DURATION),
+        }
     }
 
     fn duration(&mut self, text: &Text<Duration>) -> Option<Duration> {
@@ -322,4 +321,9 @@ impl Checker<'_> {
 /// Where the first entry that is too many is.
 fn excess<T>(table: &Named<T>) -> Option<Span> {
     table.0.get(MAX_ENTRIES).map(|(name, _)| name.span())
+}
+
+fn trimmed(text: Option<&Text<String>>) -> String {
+    text.map(|text| text.text().trim().to_owned())
+        .unwrap_or_default()
 }
