@@ -33,6 +33,14 @@ pub(crate) struct BinnedRun {
     pub(crate) slices: Vec<BinnedSlice>,
 }
 
+impl BinnedRun {
+    /// Width of a bin, s.
+    #[expect(clippy::cast_precision_loss, reason = "a time that is drawn")]
+    pub(crate) fn bin_seconds(&self) -> f64 {
+        self.bin_ns as f64 / 1e9
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct BinnedSlice {
     pub(crate) sent: Vec<u64>,

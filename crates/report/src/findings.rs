@@ -40,7 +40,14 @@ impl<'a> Findings<'a> {
         // Reading is as much work as writing: each has a thread. Order is that of the folder.
         std::thread::scope(|scope| {
             let (sender, runs) = sync_channel(RUNS_READ_AHEAD);
-            scope.spawn(move || folder.finished_runs().try_for_each(|run| sender.send(run)));
+            scope.spawn(move || {
+                for run in folder.finished_runs() {
+                    if sender.send(run).is_err() {
+                        // Writing failed, and says why.
+                        break;
+                    }
+                }
+            });
             runs.into_iter()
                 .try_for_each(|run| intake.on_run(run, folder))
         })?;

@@ -101,11 +101,11 @@ pub(crate) fn expected(figure: &PublishedFigure) -> String {
     let told = |value| quantity(figure, value);
     match figure.expected {
         Expected::About { value, tolerance } if value == 0.0 => {
-            format!(
-                "{} ± {}",
-                told(value),
-                told(tolerance).trim_start_matches('+')
-            )
+            match told(tolerance).trim_start_matches('+') {
+                // A tolerance too small to be seen is none.
+                tolerance if tolerance == told(value) => told(value),
+                tolerance => format!("{} ± {tolerance}", told(value)),
+            }
         }
         Expected::About { value, tolerance } => format!("{} ± {}", told(value), percent(tolerance)),
         Expected::Between { low, high } => format!("{} to {}", told(low), told(high)),
@@ -137,14 +137,24 @@ pub(crate) fn ours(comparison: &PublishedComparison) -> String {
 
 /// The cell that ours was seen in, where the figure is of several; and how many of them agree.
 pub(crate) fn seen_in(comparison: &PublishedComparison) -> String {
-    match &comparison.ours {
-        Some(OurFigure {
-            policy, scenario, ..
-        }) if comparison.cells > 1 => format!(
-            "farthest off: policy {policy}, scenario {scenario}; {} of {} cells agree",
-            comparison.cells_agreeing, comparison.cells
+    match (
+        &comparison.ours,
+        comparison.cells,
+        comparison.cells_agreeing,
+    ) {
+        (None, ..) | (_, 0 | 1, _) => String::new(),
+        (_, cells, agreeing) if cells == agreeing => {
+            format!("farthest off of {cells} cells, which all agree")
+        }
+        (
+            Some(OurFigure {
+                policy, scenario, ..
+            }),
+            cells,
+            agreeing,
+        ) => format!(
+            "farthest off: policy {policy}, scenario {scenario}; {agreeing} of {cells} cells agree"
         ),
-        _ => String::new(),
     }
 }
 
@@ -155,7 +165,7 @@ fn quantity(figure: &PublishedFigure, value: f64) -> String {
     match metric_unit(figure.metric) {
         "bit/s" => rate(value),
         "ns" => time(value),
-        "ns2" => format!("{} ms²", digits(value / 1e12, 4)),
+        "ns2" => format!("{} ms²", digits(value / 1e12, 5)),
         "ratio" if figure.metric == Metric::LossRatio => percent(value),
         "ratio" => digits(value, 3),
         _ => digits(value, 6),

@@ -138,7 +138,7 @@ function roundLog(value, upward) {
 
 function estimateOption(shown, slice, metricOf, axisOf) {
   const metric = metricOf();
-  const { units } = METRICS[metric];
+  const { units, text } = METRICS[metric];
   const [smallest, largest] = range(metric, [slice]);
   const logarithmic = axisOf() === "log" && largest > 0;
   // Only an axis from zero has bars: elsewhere their length would say nothing.
@@ -146,6 +146,8 @@ function estimateOption(shown, slice, metricOf, axisOf) {
   const policies = results.policies.map((_, index) => index).filter((index) => visible.has(index));
   const share = metric === "throughput" ? results.slices[slice].share_bits_per_second : null;
   const [symbol, factor] = unitFor(Math.max(largest, share ?? 0) || 1, units);
+  // Over several powers of ten no one unit fits.
+  const tick = logarithmic ? (value) => text(value, 3) : (value) => significant(value / factor, 3);
   const bars = points ? [] : policies.map((policy) => ({
     type: "bar",
     name: results.policies[policy].name,
@@ -163,17 +165,17 @@ function estimateOption(shown, slice, metricOf, axisOf) {
     },
   }] : [];
   return {
-    grid: { left: 56, right: 8, top: 30, bottom: 44 },
+    grid: { left: logarithmic ? 64 : 56, right: 8, top: logarithmic ? 14 : 30, bottom: 44 },
     xAxis: { type: "category", data: results.scenarios.map((s) => s.name), name: "scenario", nameLocation: "middle", nameGap: 26, ...axisStyle(shown), splitLine: { show: false }, axisTick: { show: false } },
     yAxis: {
       type: logarithmic ? "log" : "value",
-      name: symbol, nameLocation: "end", nameGap: 10,
+      name: logarithmic ? "" : symbol, nameLocation: "end", nameGap: 10,
       scale: points,
       min: logarithmic ? roundLog(smallest, false) : (points ? null : 0),
       max: logarithmic ? roundLog(largest, true) : (largest > 0 ? null : factor),
       ...axisStyle(shown), ...(logarithmic ? minorLines(shown) : {}),
       nameTextStyle: { ...axisStyle(shown).nameTextStyle, align: "right", padding: [0, 8, 0, 0] },
-      axisLabel: { ...axisStyle(shown).axisLabel, formatter: (value) => significant(value / factor, 3) },
+      axisLabel: { ...axisStyle(shown).axisLabel, formatter: tick },
     },
     tooltip: {
       ...tooltipStyle(shown), trigger: "axis", axisPointer: { type: "shadow", shadowStyle: { color: shown.rule, opacity: 0.35 } },

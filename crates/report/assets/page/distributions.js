@@ -82,7 +82,7 @@ function showTradeOff() {
   if (!slices || !results.binned.length) return hideSection("trade-off");
   const [guaranteed, other] = slices;
   const [one, two] = [results.slices[guaranteed].name, results.slices[other].name];
-  byId("trade-off-note").textContent = `Mean one-way delay of slice ${one} against that of slice ${two}, in the same interval of ${time(results.binned[0].bin_ns)} after the transient, repetition ${results.binned[0].repetition}. Isolation is a flat cloud: whatever ${two} suffers, ${one} does not feel it.`;
+  show("trade-off-note", `Mean one-way delay of slice ${one} against that of slice ${two}, in the same interval of ${time(results.binned[0].bin_ns)} after the transient, repetition ${results.binned[0].repetition}. Isolation is a flat cloud: whatever ${two} suffers, ${one} does not feel it.`);
   let scenario = heaviestScenario();
   const node = element("div", { class: "chart square" });
   byId("trade-off-chart").append(element("figure", {}, node));
@@ -117,7 +117,7 @@ function showArrivals() {
   const withData = results.arrivals.filter((a) => a.cdf[0].length);
   if (!withData.length) return hideSection("arrivals");
   const policy = results.policies[withData[0].policy].name;
-  byId("arrivals-note").textContent = `Time from one frame to the next, as sent by the first source of each slice under policy “${policy}”; one line a repetition. What a policy does comes after sending, so it cannot change them.`;
+  show("arrivals-note", `Time from one frame to the next, as sent by the first source of each slice under policy “${policy}”; one line a repetition. What a policy does comes after sending, so it cannot change them.`);
   let scenario = withData.some((a) => a.scenario === heaviestScenario()) ? heaviestScenario() : withData[0].scenario;
   const node = element("div", { class: "chart" });
   byId("arrivals-chart").append(element("figure", {}, node));

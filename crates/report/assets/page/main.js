@@ -28,7 +28,7 @@ function showThroughput() {
   });
 }
 
-function show() {
+function showPage() {
   showHead();
   showVerdicts();
   const refreshLegend = showLegend();
@@ -75,7 +75,7 @@ const PAPER_HEIGHTS = { plain: 225, tall: 560, square: 420 };
 
 // Tests read these two: whether the page came up, and with how many charts.
 try {
-  show();
+  showPage();
   document.documentElement.dataset.charts = String(registry.length);
 } catch (error) {
   document.documentElement.dataset.scriptError = String(error?.stack ?? error);

@@ -94,7 +94,7 @@ function timeOption(shown, run) {
 function showTimeSeries() {
   if (!results.binned.length) return hideSection("time");
   const first = results.binned[0];
-  byId("time-note").textContent = `Repetition ${first.repetition}, in intervals of ${time(first.bin_ns)}: rates by when frames were sent and received, loss and delay by when they were sent. The initial transient is shaded. Drag the bar below the chart, or turn the wheel with Ctrl held down, to zoom.`;
+  show("time-note", `Repetition ${first.repetition}, in intervals of ${time(first.bin_ns)}: rates by when frames were sent and received, loss and delay by when they were sent. The initial transient is shaded. Drag the bar below the chart, or turn the wheel with Ctrl held down, to zoom.`);
   const has = (policy, scenario) => results.binned.find((run) => run.policy === policy && run.scenario === scenario);
   let scenario = heaviestScenario();
   let policy = results.policies.findIndex((_, index) => has(index, scenario));

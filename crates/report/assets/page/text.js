@@ -1,5 +1,10 @@
 // Everything that is not a chart: head, verdicts, published figures, method.
 
+/** Write a text where the template has room for it. */
+function show(id, text) {
+  byId(id).textContent = unbroken(text);
+}
+
 function facts(id, entries) {
   byId(id).append(...entries.filter(([, value]) => value).map(([name, value]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, value))));
@@ -7,8 +12,8 @@ function facts(id, entries) {
 
 function showHead() {
   const { study, runs } = results;
-  byId("title").textContent = study.title || study.name;
-  byId("description").textContent = study.description;
+  show("title", study.title || study.name);
+  show("description", study.description);
   facts("facts", [
     ["Device under test", study.dut],
     ["Runs", `${results.policies.length} policies × ${results.scenarios.length} scenarios × ${study.repetitions} repetitions`],
@@ -89,7 +94,7 @@ function showVerdicts() {
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Policy"),
       ATTRIBUTES.map(([, title]) => element("th", { scope: "col" }, title)))),
     body));
-  byId("finding").textContent = results.finding;
+  show("finding", results.finding);
   byId("verdict-key").append(...results.verdict_key.map((text) => element("span", {}, text, element("br"))));
   document.querySelectorAll(".confidence").forEach((node) => { node.textContent = percent(results.study.confidence); });
 }
@@ -136,14 +141,15 @@ function showPublished() {
     return;
   }
   const agreeing = results.published.filter((figure) => figure.outcome === "holds").length;
-  byId("published-note").textContent = `${agreeing} of ${results.published.length} published figures come out as published. Where one does not, the last column says why, as far as it is known.`;
+  show("published-note", `${agreeing} of ${results.published.length} published figures come out as published. Where one does not, the last column says why, as far as it is known.`);
   const rows = results.published.map((figure) => element("tr", {},
     element("td", { class: "claim" }, figure.claim, element("span", { class: "quiet" }, figure.source ? ` (${figure.source})` : "")),
     element("td", {}, figure.where),
     element("td", {}, figure.expected),
     element("td", {}, figure.ours, figure.seen_in ? element("span", { class: "said" }, figure.seen_in) : null),
     element("td", {}, element("span", { class: `verdict ${figure.outcome}` }, icon(figure.outcome), figure.word)),
-    element("td", { class: "explanation" }, figure.explanation)));
+    element("td", { class: "explanation" }, figure.explanation
+      || (figure.outcome === "broken" ? element("span", { class: "quiet" }, "not explained") : ""))));
   byId("published-table").append(element("table", {},
     element("thead", {}, element("tr", {}, ["Published", "Where", "Expected", "Ours", "", "Difference explained"].map((text) => element("th", { scope: "col" }, text)))),
     element("tbody", {}, rows)));

@@ -4,7 +4,7 @@ mod axis;
 mod panel;
 
 use crate::colours;
-use crate::curves::{BinnedRun, Curve};
+use crate::curves::{BinnedRun, BinnedSlice, Curve};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::layout::{path_component, write_file};
@@ -241,98 +241,137 @@ fn delay_cdf(
 }
 
 /// Rate, loss and delay of one run above each other.
-#[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
 fn time_series(findings: &Findings<'_>, run: &BinnedRun, title: &str) -> Result<String, DrawError> {
-    let bin_seconds = run.bin_ns as f64 / 1e9;
-    let bins = run
-        .slices
-        .iter()
-        .map(|s| s.sent.len())
-        .max()
-        .unwrap_or_default();
-    let rate = |bytes: u64| bytes as f64 * 8.0 / bin_seconds;
-    let loss = |lost: u32, sent: u32| {
-        if sent == 0 {
-            0.0
-        } else {
-            f64::from(lost) / f64::from(sent)
-        }
-    };
-    let delay = |units: u64| (units > 0).then_some(units as f64 * run.delay_unit_ns as f64);
-    let in_order = |bin: usize, value| ((count(bin) + 0.5) * bin_seconds, value);
-
-    let all = |of: &dyn Fn(&crate::curves::BinnedSlice) -> Vec<f64>| -> Vec<f64> {
-        run.slices.iter().flat_map(of).collect()
-    };
-    let rates = all(&|s| s.sent.iter().chain(&s.received).map(|b| rate(*b)).collect());
-    let losses = all(&|s| {
-        s.lost
-            .iter()
-            .zip(&s.frames)
-            .map(|(l, f)| loss(*l, *f))
-            .collect()
-    });
-    let delays = all(&|s| s.delay.iter().filter_map(|d| delay(*d)).collect());
-    let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    let hidden = Axis::span("", count(bins) * bin_seconds);
-    let seconds = Axis::span(
-        "time since the start of the run, s",
-        count(bins) * bin_seconds,
-    );
-    let rate_axis = Axis::from_zero("rate, Mbit/s", largest(&rates), 1e6);
-    let loss_axis = Axis::from_zero("loss, %", largest(&losses), 0.01);
-    let delay_axis = Axis::logarithmic("delay", delays.into_iter(), time);
-    let end = run.transient_end_ns as f64 / 1e9;
-
+    let axes = TimeAxes::of(run);
     let legend: Vec<(String, Rgb)> = (0..run.slices.len())
         .map(|slice| {
-            (
-                format!("{} (thin: sent)", slice_name(findings, slice)),
-                colours::slice_on_paper(slice),
-            )
+            let name = format!("{} (thin: sent)", slice_name(findings, slice));
+            (name, colours::slice_on_paper(slice))
         })
         .collect();
+    #[expect(clippy::cast_precision_loss, reason = "a time that is drawn")]
+    let transient_end = run.transient_end_ns as f64 / 1e9;
     figure(title, &legend, TALL, |area| {
         let (upper, rest) = area.split_vertically(TALL / 3);
         let (middle, lower) = rest.split_vertically(TALL / 4);
         let mut panels = [
-            Panel::new(&upper, &hidden, &rate_axis)?,
-            Panel::new(&middle, &hidden, &loss_axis)?,
-            Panel::new(&lower, &seconds, &delay_axis)?,
+            Panel::new(&upper, &axes.hidden, &axes.rate)?,
+            Panel::new(&middle, &axes.hidden, &axes.loss)?,
+            Panel::new(&lower, &axes.seconds, &axes.delay)?,
         ];
-        if end > 0.0 {
+        if transient_end > 0.0 {
             for panel in &mut panels {
-                panel.rectangle((0.0, 0.0), (end, f64::MAX), (199, 127, 0), 0.13)?;
+                panel.rectangle((0.0, 0.0), (transient_end, f64::MAX), SHADE, SHADE_OPACITY)?;
             }
         }
         let [rates, losses, delays] = &mut panels;
         for (index, slice) in run.slices.iter().enumerate() {
             let colour = colours::slice_on_paper(index);
-            let sent = slice
-                .sent
-                .iter()
-                .enumerate()
-                .map(|(b, v)| in_order(b, Some(rate(*v))));
-            rates.line(sent, colour, 1, 0.6)?;
-            let received = slice.received.iter().enumerate();
-            rates.line(
-                received.map(|(b, v)| in_order(b, Some(rate(*v)))),
-                colour,
-                3,
-                1.0,
-            )?;
-            let lost = slice.lost.iter().zip(&slice.frames).enumerate();
-            losses.line(
-                lost.map(|(b, (l, f))| in_order(b, Some(loss(*l, *f)))),
-                colour,
-                3,
-                1.0,
-            )?;
-            let took = slice.delay.iter().enumerate();
-            delays.line(took.map(|(b, d)| in_order(b, delay(*d))), colour, 3, 1.0)?;
+            let view = SliceSeries { run, slice };
+            rates.line(view.points(view.sent().map(Some)), colour, 1, 0.6)?;
+            rates.line(view.points(view.received().map(Some)), colour, 3, 1.0)?;
+            losses.line(view.points(view.loss().map(Some)), colour, 3, 1.0)?;
+            delays.line(view.points(view.delay()), colour, 3, 1.0)?;
         }
         Ok(())
     })
+}
+
+/// The axes of a figure over time.
+struct TimeAxes {
+    /// Time, where the panel below has its labels.
+    hidden: Axis,
+    seconds: Axis,
+    rate: Axis,
+    loss: Axis,
+    delay: Axis,
+}
+
+impl TimeAxes {
+    fn of(run: &BinnedRun) -> Self {
+        let slices = || run.slices.iter().map(|slice| SliceSeries { run, slice });
+        let bins = run
+            .slices
+            .iter()
+            .map(|s| s.sent.len())
+            .max()
+            .unwrap_or_default();
+        let end = count(bins) * run.bin_seconds();
+        let rate = slices()
+            .flat_map(|s| s.sent().chain(s.received()).collect::<Vec<f64>>())
+            .fold(0.0, f64::max);
+        let loss = slices()
+            .flat_map(|s| s.loss().collect::<Vec<f64>>())
+            .fold(0.0, f64::max);
+        let delays: Vec<f64> = slices()
+            .flat_map(|s| s.delay().flatten().collect::<Vec<f64>>())
+            .collect();
+        Self {
+            hidden: Axis::span("", end),
+            seconds: Axis::span("time since the start of the run, s", end),
+            rate: Axis::from_zero("rate, Mbit/s", rate, 1e6),
+            loss: Axis::from_zero("loss, %", loss, 0.01),
+            delay: Axis::logarithmic("delay", delays.into_iter(), time),
+        }
+    }
+}
+
+/// The series of one slice in the units in which they are drawn.
+#[derive(Clone, Copy)]
+struct SliceSeries<'a> {
+    run: &'a BinnedRun,
+    slice: &'a BinnedSlice,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
+impl<'a> SliceSeries<'a> {
+    fn rates(self, bytes: &'a [u64]) -> impl Iterator<Item = f64> + 'a {
+        bytes
+            .iter()
+            .map(move |bytes| *bytes as f64 * 8.0 / self.run.bin_seconds())
+    }
+
+    /// Rate sent, bit/s.
+    fn sent(self) -> impl Iterator<Item = f64> + 'a {
+        self.rates(&self.slice.sent)
+    }
+
+    /// Rate received, bit/s.
+    fn received(self) -> impl Iterator<Item = f64> + 'a {
+        self.rates(&self.slice.received)
+    }
+
+    /// Loss ratio.
+    fn loss(self) -> impl Iterator<Item = f64> + 'a {
+        let frames = self.slice.lost.iter().zip(&self.slice.frames);
+        frames.map(|(lost, sent)| {
+            if *sent == 0 {
+                0.0
+            } else {
+                f64::from(*lost) / f64::from(*sent)
+            }
+        })
+    }
+
+    /// Mean delay, ns; `None` where nothing was received.
+    fn delay(self) -> impl Iterator<Item = Option<f64>> + 'a {
+        let unit = self.run.delay_unit_ns as f64;
+        self.slice
+            .delay
+            .iter()
+            .map(move |units| (*units > 0).then_some(*units as f64 * unit))
+    }
+
+    /// Values with the middle of their bin, s.
+    fn points(
+        self,
+        values: impl Iterator<Item = Option<f64>> + 'a,
+    ) -> impl Iterator<Item = (f64, Option<f64>)> + 'a {
+        let width = self.run.bin_seconds();
+        values
+            .enumerate()
+            .map(move |(bin, value)| ((count(bin) + 0.5) * width, value))
+    }
 }
 
 fn policy_legend(findings: &Findings<'_>) -> Vec<(String, Rgb)> {
@@ -355,3 +394,6 @@ fn count(number: usize) -> f64 {
 const BARS_WIDTH: f64 = 0.8;
 const HEIGHT: u32 = 880;
 const TALL: u32 = 1400;
+/// What the transient is shaded with.
+const SHADE: Rgb = (0xC7, 0x7F, 0x00);
+const SHADE_OPACITY: f64 = 0.13;
