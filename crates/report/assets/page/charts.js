@@ -113,18 +113,18 @@ function marks(shown, metric, slice, policy, place, count, withPoints) {
 
 const BAR_LAYOUT = { barGap: "12%", barCategoryGap: "26%" };
 
-/** The smallest lower end of an interval and the largest upper one that are drawn, above 0. */
-function range(metric, slices) {
+/** The smallest lower end of an interval and the largest upper one of `policies`, above 0. */
+function range(metric, slice, policies) {
   let [smallest, largest] = [Infinity, 0];
-  for (const policy of visible) {
-    results.scenarios.forEach((_, scenario) => slices.forEach((slice) => {
+  for (const policy of policies) {
+    results.scenarios.forEach((_, scenario) => {
       for (const value of estimateOf(policy, scenario, slice, metric) ?? []) {
         if (value !== null && value > 0) {
           smallest = Math.min(smallest, value);
           largest = Math.max(largest, value);
         }
       }
-    }));
+    });
   }
   return [smallest, largest];
 }
@@ -139,7 +139,7 @@ function roundLog(value, upward) {
 function estimateOption(shown, slice, metricOf, axisOf) {
   const metric = metricOf();
   const { units, text } = METRICS[metric];
-  const [smallest, largest] = range(metric, [slice]);
+  const [smallest, largest] = range(metric, slice, visible);
   const logarithmic = axisOf() === "log" && largest > 0;
   // Only an axis from zero has bars: elsewhere their length would say nothing.
   const points = axisOf() !== "zero" && largest > 0;
@@ -147,7 +147,7 @@ function estimateOption(shown, slice, metricOf, axisOf) {
   const share = metric === "throughput" ? results.slices[slice].share_bits_per_second : null;
   const [symbol, factor] = unitFor(Math.max(largest, share ?? 0) || 1, units);
   // Over several powers of ten no one unit fits.
-  const tick = logarithmic ? (value) => text(value, 3) : (value) => significant(value / factor, 3);
+  const tick = logarithmic ? (value) => text(value, 3) : (value) => significant(value / factor, points ? 6 : 3);
   const bars = points ? [] : policies.map((policy) => ({
     type: "bar",
     name: results.policies[policy].name,
@@ -194,7 +194,7 @@ function estimateNumbers(slice, metricOf) {
   const body = element("div", { class: "table-frame" });
   const details = element("details", { class: "numbers", on: { toggle: () => {
     const metric = metricOf();
-    const [symbol, factor] = unitFor(range(metric, [slice])[1] || 1, METRICS[metric].units);
+    const [symbol, factor] = unitFor(range(metric, slice, results.policies.keys())[1] || 1, METRICS[metric].units);
     body.replaceChildren(numberTable([`${METRICS[metric].title}, ${symbol}`, ...results.scenarios.map((s) => `scenario ${s.name}`)],
       results.policies.map((policy, index) => [policy.name, ...results.scenarios.map((_, scenario) =>
         estimateIn(estimateOf(index, scenario, slice, metric), factor))])));
