@@ -1,6 +1,6 @@
 //! The event queue: what happens next, in a total order.
 //!
-//! Everything that acts in a network — a source, a link, a device, a host — has at most one event
+//! Everything that acts in a network — a source, a link, a device — has at most one event
 //! pending, so the queue is a table of times with a place for each of them, and above it a tree of
 //! minima, eight children a node. Scheduling writes a time and mends the minima above it; the
 //! next event is found by going down the tree to the least. A small network is one node: then to
@@ -8,12 +8,11 @@
 //! Scheduling again replaces what was pending, so a timer that is set back leaves nothing behind.
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
-//! Events of one nanosecond happen in this order on every machine: departures, arrivals, egress,
-//! interrupts, each by index. So a frame that arrives in the nanosecond in which a device may send
-//! is considered, and one that arrives with an interrupt is captured by it.
+//! Events of one nanosecond happen in this order on every machine: departures, arrivals,
+//! egress, each by index. So a frame that arrives in the nanosecond in which a device may send is
+//! considered.
 
 use slicewise_units::Instant;
-use std::hint::select_unpredictable;
 
 /// What happens. The number tells to whom: an index into the network's table of that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +23,6 @@ pub enum Event {
     Arrival(u32),
     /// A device polls its pipeline for a frame to transmit.
     Egress(u32),
-    /// A host's network adapter raises an interrupt.
-    Interrupt(u32),
 }
 
 /// How many there are of each that can have an event pending.
@@ -37,15 +34,13 @@ pub struct Actors {
     pub arrivals: u32,
     /// Devices.
     pub egresses: u32,
-    /// Hosts.
-    pub interrupts: u32,
 }
 
 impl Actors {
     /// All of them; `None` where that is more than a queue holds.
     #[must_use]
     pub fn total(&self) -> Option<u32> {
-        [self.arrivals, self.egresses, self.interrupts]
+        [self.arrivals, self.egresses]
             .into_iter()
             .try_fold(self.departures, u32::checked_add)
             .filter(|total| *total <= MAX_ACTORS)
@@ -56,7 +51,6 @@ impl Actors {
             .map(Event::Departure)
             .chain((0..self.arrivals).map(Event::Arrival))
             .chain((0..self.egresses).map(Event::Egress))
-            .chain((0..self.interrupts).map(Event::Interrupt))
     }
 }
 
@@ -65,13 +59,48 @@ pub const MAX_ACTORS: u32 = 1 << 24;
 /// Children of a node: their times fill one cache line, and the least of them is found by
 /// comparing all, which needs no branch.
 const WIDTH: usize = 8;
-/// The time of whoever has nothing pending.
-const NEVER: u64 = u64::MAX;
+/// Low bits of a time that tell its place among its neighbours, so that the least of them is
+/// found together with where it is, and the first of equals is the least.
+const LANE_BITS: u32 = WIDTH.trailing_zeros();
+const LANE_MASK: u64 = WIDTH as u64 - 1;
+/// The time of whoever has nothing pending. What is scheduled for later, more than 73 years from
+/// the origin, never happens either.
+const NEVER: u64 = u64::MAX >> LANE_BITS;
 
-/// The times of [`WIDTH`] neighbours.
+/// The times of [`WIDTH`] neighbours, with their lanes.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Group([u64; WIDTH]);
+
+impl Group {
+    const IDLE: Self = {
+        let mut entries = [NEVER << LANE_BITS; WIDTH];
+        let mut lane = 0;
+        while lane < WIDTH {
+            entries[lane] |= lane as u64;
+            lane += 1;
+        }
+        Self(entries)
+    };
+
+    #[inline]
+    fn set(&mut self, lane: usize, at: u64) {
+        self.0[lane % WIDTH] = (at << LANE_BITS) | (lane % WIDTH) as u64;
+    }
+
+    #[inline]
+    fn time(&self, lane: usize) -> u64 {
+        self.0[lane % WIDTH] >> LANE_BITS
+    }
+
+    /// The least time, and the first lane that holds it.
+    #[inline]
+    fn least(&self) -> (u64, usize) {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        let least = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+        (least >> LANE_BITS, (least & LANE_MASK) as usize)
+    }
+}
 
 /// No place.
 const NOWHERE: usize = usize::MAX;
@@ -94,7 +123,6 @@ pub struct EventQueue {
     events: Vec<Event>,
     first_arrival: u32,
     first_egress: u32,
-    first_interrupt: u32,
 }
 
 impl EventQueue {
@@ -110,14 +138,13 @@ impl EventQueue {
             levels += 1;
         }
         Some(Self {
-            groups: vec![Group([NEVER; WIDTH]); total],
+            groups: vec![Group::IDLE; total],
             starts,
             levels,
             spent: NOWHERE,
             events: actors.events().collect(),
             first_arrival: actors.departures,
             first_egress: actors.departures + actors.arrivals,
-            first_interrupt: actors.departures + actors.arrivals + actors.egresses,
         })
     }
 
@@ -129,13 +156,12 @@ impl EventQueue {
             Event::Departure(index) => index,
             Event::Arrival(index) => self.first_arrival + index,
             Event::Egress(index) => self.first_egress + index,
-            Event::Interrupt(index) => self.first_interrupt + index,
         };
         let place = place as usize;
         if place == self.spent {
             self.spent = NOWHERE;
         }
-        self.set(place, at.nanos());
+        self.set(place, at.nanos().min(NEVER));
     }
 
     /// Take the earliest event.
@@ -144,14 +170,14 @@ impl EventQueue {
         if self.spent != NOWHERE {
             self.set(self.spent, NEVER);
         }
-        let (mut least, mut place) = least_of(self.groups.last()?);
+        let (mut least, mut place) = self.groups.last()?.least();
         if least == NEVER {
             self.spent = NOWHERE;
             return None;
         }
         for level in (1..self.levels).rev() {
             let lane;
-            (least, lane) = least_of(&self.groups[self.starts[level - 1] + place]);
+            (least, lane) = self.groups[self.starts[level - 1] + place].least();
             place = place * WIDTH + lane;
         }
         self.spent = place;
@@ -161,7 +187,7 @@ impl EventQueue {
     /// Set a time on level 0, and what follows from it above.
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
-        self.groups[place / WIDTH].0[place % WIDTH] = at;
+        self.groups[place / WIDTH].set(place, at);
         if self.levels > 1 {
             self.mend(place / WIDTH);
         }
@@ -172,32 +198,15 @@ impl EventQueue {
     #[inline(never)]
     fn mend(&mut self, mut group: usize) {
         for level in 1..self.levels {
-            let (least, _) = least_of(&self.groups[self.starts[level - 1] + group]);
+            let (least, _) = self.groups[self.starts[level - 1] + group].least();
             let above = self.starts[level] + group / WIDTH;
-            let entry = &mut self.groups[above].0[group % WIDTH];
-            if *entry == least {
+            if self.groups[above].time(group) == least {
                 return;
             }
-            *entry = least;
+            self.groups[above].set(group, least);
             group /= WIDTH;
         }
     }
-}
-
-/// The least time of a group, and the first lane that holds it.
-#[inline]
-fn least_of(group: &Group) -> (u64, usize) {
-    let [a, b, c, d, e, f, g, h] = group.0;
-    let earlier = |left: (u64, usize), right: (u64, usize)| {
-        let right_wins = right.0 < left.0;
-        (
-            select_unpredictable(right_wins, right.0, left.0),
-            select_unpredictable(right_wins, right.1, left.1),
-        )
-    };
-    let front = earlier(earlier((a, 0), (b, 1)), earlier((c, 2), (d, 3)));
-    let back = earlier(earlier((e, 4), (f, 5)), earlier((g, 6), (h, 7)));
-    earlier(front, back)
 }
 
 #[cfg(test)]
@@ -228,8 +237,7 @@ mod tests {
         let actors = Actors {
             departures: 30,
             arrivals: 20,
-            egresses: 10,
-            interrupts: 40,
+            egresses: 50,
         };
         let mut queue = EventQueue::new(actors).unwrap();
         for event in actors.events().collect::<Vec<_>>().into_iter().rev() {

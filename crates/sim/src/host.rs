@@ -1,14 +1,14 @@
 //! Hosts: the network adapter that sends, and the one that receives and raises interrupts.
 
-use crate::packet::PacketId;
 use slicewise_units::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// A host as a topology describes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostParams {
-    /// Shortest time between two receive interrupts (ethtool's `rx-usecs`); zero: one at once for
-    /// every frame. Captured frames carry the time of the interrupt.
+    /// Shortest time between two receive interrupts of an adapter (ethtool's `rx-usecs`); zero: one
+    /// at once for every frame. Captured frames carry the time of the interrupt. Every link that
+    /// leads to the host ends in an adapter of its own.
     pub interrupt_interval: Duration,
     /// Most frames handed to the adapter and not yet sent, beyond which frames are lost; `None`
     /// where the sender never loses any.
@@ -47,70 +47,53 @@ impl TransmitQueue {
     }
 }
 
-/// What a receiving adapter does about a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupt {
-    /// It raises an interrupt now: the frame is captured with this time.
-    Now,
-    /// The frame waits for an interrupt that is to be scheduled for then.
-    At(Instant),
-    /// The frame waits for an interrupt already scheduled.
-    Pending,
-}
-
-/// The receiving half of an adapter, with interrupt moderation: an interrupt at once if the last
-/// one is at least an interval ago, else when it is.
+/// The receiving half of an adapter, with interrupt moderation: a frame that arrives raises an
+/// interrupt at once if the last one is at least an interval ago, else when it is.
+///
+/// A host that only captures does not act on the network, and frames reach it in order; so when
+/// each of them will be captured is known as soon as it is sent, and needs no event.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     interval: Duration,
-    /// The first time at which an interrupt may be raised.
-    allowed_at: Instant,
-    waiting: Vec<PacketId>,
+    /// The interrupt that is pending, or else the first moment at which one may be raised.
+    interrupt_at: Instant,
+    pending: bool,
 }
 
 impl Receiver {
     /// An adapter that has raised no interrupt yet.
     #[must_use]
-    pub fn new(interval: Duration) -> Self {
+    pub const fn new(interval: Duration) -> Self {
         Self {
             interval,
-            allowed_at: Instant::ZERO,
-            waiting: Vec::new(),
+            interrupt_at: Instant::ZERO,
+            pending: false,
         }
     }
 
-    /// A frame has arrived.
+    /// A frame arrives at `at`, later than the last one: the time of the interrupt with which it is
+    /// captured.
     #[inline]
-    pub fn on_arrival(&mut self, packet: PacketId, now: Instant) -> Interrupt {
-        if self.waiting.is_empty() && now >= self.allowed_at {
-            self.allowed_at = now.saturating_add(self.interval);
-            return Interrupt::Now;
+    pub fn on_arrival(&mut self, at: Instant) -> Instant {
+        if self.pending {
+            if at <= self.interrupt_at {
+                return self.interrupt_at;
+            }
+            self.interrupt_at = self.interrupt_at.saturating_add(self.interval);
         }
-        self.waiting.push(packet);
-        if self.waiting.len() == 1 {
-            Interrupt::At(self.allowed_at)
-        } else {
-            Interrupt::Pending
+        self.pending = at < self.interrupt_at;
+        if self.pending {
+            return self.interrupt_at;
         }
-    }
-
-    /// The scheduled interrupt is raised: the frames waiting, in order of arrival, are captured
-    /// now. Give the vector back with [`recycle`](Self::recycle).
-    pub fn on_interrupt(&mut self, now: Instant) -> Vec<PacketId> {
-        self.allowed_at = now.saturating_add(self.interval);
-        std::mem::take(&mut self.waiting)
-    }
-
-    /// Take back a vector, so that the next interrupt need not allocate one.
-    pub fn recycle(&mut self, mut waiting: Vec<PacketId>) {
-        waiting.clear();
-        self.waiting = waiting;
+        self.interrupt_at = at.saturating_add(self.interval);
+        at
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const fn at(micros: u64) -> Instant {
         Instant::from_nanos(micros * 1_000)
@@ -119,23 +102,67 @@ mod tests {
     #[test]
     fn an_interrupt_comes_at_once_after_a_pause_and_at_the_interval_in_a_burst() {
         let mut receiver = Receiver::new(Duration::from_micros(100));
-        assert_eq!(receiver.on_arrival(0, at(10)), Interrupt::Now);
-        assert_eq!(receiver.on_arrival(1, at(22)), Interrupt::At(at(110)));
-        assert_eq!(receiver.on_arrival(2, at(34)), Interrupt::Pending);
-        assert_eq!(receiver.on_arrival(3, at(110)), Interrupt::Pending);
-        let captured = receiver.on_interrupt(at(110));
-        assert_eq!(captured, [1, 2, 3]);
-        receiver.recycle(captured);
-        assert_eq!(receiver.on_arrival(4, at(150)), Interrupt::At(at(210)));
-        assert_eq!(receiver.on_interrupt(at(210)), [4]);
-        assert_eq!(receiver.on_arrival(5, at(310)), Interrupt::Now);
+        for (arrival, captured) in [
+            (10, 10),
+            (22, 110),
+            (34, 110),
+            (110, 110),
+            // The interrupt of 110 us is the last one: the next is due 100 us after it.
+            (111, 210),
+            (210, 210),
+            (310, 310),
+            (311, 410),
+            // Nothing for a while.
+            (900, 900),
+        ] {
+            assert_eq!(
+                receiver.on_arrival(at(arrival)),
+                at(captured),
+                "arrived at {arrival} us"
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Against the rule played nanosecond by nanosecond, with a list of frames waiting.
+        #[test]
+        fn agrees_with_the_rule_played_step_by_step(
+            interval in 0u64..20,
+            gaps in prop::collection::vec(1u64..15, 1..60),
+        ) {
+            let mut receiver = Receiver::new(Duration::from_nanos(interval));
+            let arrivals: Vec<u64> = gaps
+                .iter()
+                .scan(0, |now, gap| {
+                    *now += gap;
+                    Some(*now)
+                })
+                .collect();
+            let mut expected = Vec::new();
+            let (mut waiting, mut last_interrupt) = (0usize, None::<u64>);
+            for now in 0..arrivals[arrivals.len() - 1] + 40 {
+                waiting += arrivals.iter().filter(|at| **at == now).count();
+                if waiting > 0 && last_interrupt.is_none_or(|last| now >= last + interval) {
+                    expected.extend(std::iter::repeat_n(now, waiting));
+                    (waiting, last_interrupt) = (0, Some(now));
+                }
+            }
+            let captured: Vec<u64> = arrivals
+                .into_iter()
+                .map(|arrival| receiver.on_arrival(Instant::from_nanos(arrival)).nanos())
+                .collect();
+            prop_assert_eq!(captured, expected);
+        }
     }
 
     #[test]
     fn without_moderation_every_frame_interrupts() {
         let mut receiver = Receiver::new(Duration::ZERO);
-        assert_eq!(receiver.on_arrival(0, at(10)), Interrupt::Now);
-        assert_eq!(receiver.on_arrival(1, at(10)), Interrupt::Now);
+        for arrival in [10, 10, 11] {
+            assert_eq!(receiver.on_arrival(at(arrival)), at(arrival));
+        }
     }
 
     #[test]

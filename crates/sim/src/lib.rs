@@ -19,6 +19,7 @@ pub mod packet;
 pub mod rng;
 pub mod source;
 mod topology;
+mod wires;
 
 pub use backend::Simulator;
 pub use measurement::Measurement;

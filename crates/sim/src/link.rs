@@ -54,20 +54,21 @@ impl Link {
         self.clock.free_at()
     }
 
-    /// Transmit as soon as the link is free. Returns when the last bit is out, and when to
-    /// schedule the delivery: only where no earlier frame is in flight.
+    /// Put a frame on the wire as soon as the link is free. Returns when its last bit is out, and
+    /// when it is delivered.
     #[inline]
-    pub fn transmit(
-        &mut self,
-        packet: PacketId,
-        lengths: FrameLengths,
-        now: Instant,
-    ) -> (Instant, Option<Instant>) {
+    pub fn transmit(&mut self, lengths: FrameLengths, now: Instant) -> (Instant, Instant) {
         let sent = self.clock.send(self.accounting.count(lengths), now);
-        let at = sent.saturating_add(self.latency);
+        (sent, sent.saturating_add(self.latency))
+    }
+
+    /// Keep a frame until it is delivered at `at`. True where it is the first in flight, and its
+    /// delivery is to be scheduled.
+    #[inline]
+    pub fn carry(&mut self, packet: PacketId, at: Instant) -> bool {
         let first = self.in_flight.is_empty();
         self.in_flight.push_back(InFlight { at, packet });
-        (sent, first.then_some(at))
+        first
     }
 
     /// Take the frame that is delivered now, and when the next one will be.
@@ -96,11 +97,10 @@ mod tests {
     fn frames_queue_for_the_wire_and_arrive_in_order() {
         let mut link = Link::new(GIGABIT, Duration::from_nanos(500));
         let at = Instant::from_nanos;
-        assert_eq!(
-            link.transmit(7, FRAME, at(100)),
-            (at(12_244), Some(at(12_744)))
-        );
-        assert_eq!(link.transmit(8, FRAME, at(100)), (at(24_388), None));
+        assert_eq!(link.transmit(FRAME, at(100)), (at(12_244), at(12_744)));
+        assert!(link.carry(7, at(12_744)));
+        assert_eq!(link.transmit(FRAME, at(100)), (at(24_388), at(24_888)));
+        assert!(!link.carry(8, at(24_888)));
         assert_eq!(link.free_at(), at(24_388));
         assert_eq!(link.deliver(), Some((7, Some(at(24_888)))));
         assert_eq!(link.deliver(), Some((8, None)));
@@ -114,7 +114,7 @@ mod tests {
             l2_bytes: 42,
             l3_offset: 14,
         };
-        let (sent, _) = link.transmit(0, short, Instant::ZERO);
+        let (sent, _) = link.transmit(short, Instant::ZERO);
         assert_eq!(sent.nanos(), 84 * 8);
     }
 }

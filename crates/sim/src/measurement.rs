@@ -35,10 +35,10 @@ impl Observer for Measurement {
     }
 
     #[inline]
-    fn on_received(&mut self, flow: &FlowId, packet: &Packet, now: Instant) {
+    fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant) {
         let slice = usize::from(flow.slice);
         self.collector
-            .on_received(slice, packet.sent_at, now, packet.l2_bytes);
+            .on_received(slice, packet.sent_at, at, packet.l2_bytes);
     }
 
     #[inline]

@@ -2,12 +2,12 @@
 
 use crate::device::{Device, Forwarding};
 use crate::event::{Event, EventQueue};
-use crate::host::{Interrupt, Receiver, TransmitQueue};
-use crate::link::Link;
+use crate::host::TransmitQueue;
 use crate::observer::{FlowId, Observer};
-use crate::packet::{Packet, PacketId, PacketStore};
+use crate::packet::{Packet, PacketId};
 use crate::source::Source;
 use crate::topology::FlowParams;
+use crate::wires::Wires;
 use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
 use slicewise_units::{Duration, Instant};
@@ -16,27 +16,12 @@ use slicewise_wire::Headers;
 /// A network at work. Made by [`Topology::build`](crate::Topology::build).
 #[derive(Debug, Clone)]
 pub struct Network<F, O> {
-    events: EventQueue,
-    handled: u64,
-    packets: PacketStore,
-    links: Vec<(Link, LinkEnd)>,
+    wires: Wires<O>,
     devices: Vec<Device<F>>,
-    hosts: Vec<Host>,
+    /// One a host, where it is limited.
+    transmit_queues: Vec<Option<TransmitQueue>>,
     flows: Vec<Flow>,
-    observer: O,
-}
-
-/// Where a link leads.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum LinkEnd {
-    Host(u32),
-    Device(u32),
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Host {
-    pub(crate) receiver: Receiver,
-    pub(crate) transmit_queue: Option<TransmitQueue>,
+    handled: u64,
 }
 
 /// A flow in a running network.
@@ -97,37 +82,32 @@ impl<F> Device<F> {
 
 impl<F: Forwarding, O: Observer> Network<F, O> {
     pub(crate) fn new(
-        mut events: EventQueue,
-        links: Vec<(Link, LinkEnd)>,
+        mut wires: Wires<O>,
         devices: Vec<Device<F>>,
-        hosts: Vec<Host>,
+        transmit_queues: Vec<Option<TransmitQueue>>,
         mut flows: Vec<Flow>,
-        observer: O,
     ) -> Self {
+        wires.flows = flows.iter().map(|flow| flow.id).collect();
         for (index, flow) in (0u32..).zip(&mut flows) {
             if let Some(at) = flow.source.next_departure() {
-                events.schedule(at, Event::Departure(index));
+                wires.events.schedule(at, Event::Departure(index));
             }
         }
-        let packets = PacketStore::default();
         Self {
-            events,
-            handled: 0,
-            packets,
-            links,
+            wires,
             devices,
-            hosts,
+            transmit_queues,
             flows,
-            observer,
+            handled: 0,
         }
     }
 
     /// Let everything happen that is due until `end`, that moment included.
     pub fn run_until(&mut self, end: Instant) -> Outcome {
         let mut ended_at = Instant::ZERO;
-        while let Some((now, event)) = self.events.pop() {
+        while let Some((now, event)) = self.wires.events.pop() {
             if now > end {
-                self.events.schedule(now, event);
+                self.wires.events.schedule(now, event);
                 break;
             }
             ended_at = now;
@@ -136,12 +116,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 Event::Departure(flow) => self.on_departure(flow, now),
                 Event::Arrival(link) => self.on_arrival(link, now),
                 Event::Egress(device) => self.on_egress(device, now),
-                Event::Interrupt(host) => self.on_interrupt(host, now),
             }
         }
         Outcome {
             ended_at,
-            in_flight: self.packets.len(),
+            in_flight: self.wires.packets.len(),
             events: self.handled,
         }
     }
@@ -153,7 +132,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// What watched the run.
     pub fn into_observer(self) -> O {
-        self.observer
+        self.wires.observer
     }
 
     /// A source hands a packet to its host's network adapter.
@@ -161,7 +140,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     fn on_departure(&mut self, index: u32, now: Instant) {
         let flow = &mut self.flows[index as usize];
         if let Some(next) = flow.source.next_departure() {
-            self.events.schedule(next, Event::Departure(index));
+            self.wires.events.schedule(next, Event::Departure(index));
         }
         let packet = Packet {
             sent_at: now,
@@ -172,49 +151,29 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             dscp: flow.headers.dscp,
         };
         flow.sent += 1;
-        self.observer.on_sent(&flow.id, &packet);
-        let host = &mut self.hosts[flow.host as usize];
-        if host
-            .transmit_queue
-            .as_mut()
-            .is_some_and(|queue| !queue.has_room(now))
-        {
-            self.observer.on_lost(&flow.id, &packet, now);
+        self.wires.observer.on_sent(&flow.id, &packet);
+        let queue = &mut self.transmit_queues[flow.host as usize];
+        if queue.as_mut().is_some_and(|queue| !queue.has_room(now)) {
+            self.wires.lose(&packet, now);
             return;
         }
-        let id = self.packets.insert(packet);
-        let link = &mut self.links[flow.link as usize].0;
-        let (sent, first_arrival) = link.transmit(id, packet.lengths(), now);
-        if let Some(queue) = &mut host.transmit_queue {
+        let id = self.wires.packets.insert(packet);
+        let sent = self.wires.send(flow.link, id, now);
+        if let Some(queue) = queue {
             queue.on_transmit(sent);
-        }
-        if let Some(at) = first_arrival {
-            self.events.schedule(at, Event::Arrival(flow.link));
         }
     }
 
-    /// The first frame in flight on a link is where the link leads.
+    /// The first frame in flight on a link reaches the device there, which offers it to its
+    /// forwarding plane.
     #[inline]
-    fn on_arrival(&mut self, index: u32, now: Instant) {
-        let (link, end) = &mut self.links[index as usize];
-        let Some((packet, next)) = link.deliver() else {
+    fn on_arrival(&mut self, link: u32, now: Instant) {
+        let Some((id, index)) = self.wires.deliver(link) else {
             debug_assert!(false, "an arrival without a frame");
             return;
         };
-        if let Some(at) = next {
-            self.events.schedule(at, Event::Arrival(index));
-        }
-        match *end {
-            LinkEnd::Device(device) => self.forward(device, packet, now),
-            LinkEnd::Host(host) => self.receive(host, packet, now),
-        }
-    }
-
-    /// A device offers a frame to its forwarding plane.
-    #[inline]
-    fn forward(&mut self, index: u32, id: PacketId, now: Instant) {
-        let packet = self.packets.get(id);
-        let flow = &self.flows[usize::from(packet.flow)];
+        let packet = *self.wires.packets.get(id);
+        let headers = &self.flows[usize::from(packet.flow)].headers;
         let frame = Frame {
             handle: u64::from(id),
             lengths: packet.lengths(),
@@ -222,21 +181,21 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             colour: Colour::Green,
         };
         let forwarding = &mut self.devices[index as usize].forwarding;
-        let verdict = if packet.dscp == flow.headers.dscp {
-            forwarding.on_frame(frame, &flow.headers, now)
+        let verdict = if packet.dscp == headers.dscp {
+            forwarding.on_frame(frame, headers, now)
         } else {
             // A device before this one remarked it.
             let headers = Headers {
                 dscp: packet.dscp,
-                ..flow.headers
+                ..*headers
             };
             forwarding.on_frame(frame, &headers, now)
         };
         match verdict {
             Verdict::Queued => self.transmit(index, now),
             Verdict::Dropped(_) => {
-                let packet = self.packets.remove(id);
-                self.observer.on_lost(&flow.id, &packet, now);
+                self.wires.packets.remove(id);
+                self.wires.lose(&packet, now);
             }
         }
     }
@@ -253,18 +212,13 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     #[inline]
     fn transmit(&mut self, index: u32, now: Instant) {
         let device = &mut self.devices[index as usize];
-        let link = &mut self.links[device.egress as usize].0;
-        let mut free_at = link.free_at();
+        let mut free_at = self.wires.free_at(device.egress);
         let mut poll_at = device.forwarding.poll_at().unwrap_or(Instant::MAX);
         if poll_at.max(free_at) <= now {
             if let Some(frame) = device.forwarding.poll_egress(now) {
                 let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
-                self.packets.get_mut(id).dscp = frame.dscp;
-                let first_arrival;
-                (free_at, first_arrival) = link.transmit(id, frame.lengths, now);
-                if let Some(at) = first_arrival {
-                    self.events.schedule(at, Event::Arrival(device.egress));
-                }
+                self.wires.packets.get_mut(id).dscp = frame.dscp;
+                free_at = self.wires.send(device.egress, id, now);
             }
             // Whatever it answers, it is not asked twice in one nanosecond.
             let later = now.saturating_add(Duration::from_nanos(1));
@@ -274,32 +228,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 .unwrap_or(Instant::MAX)
                 .max(later);
         }
-        device.wake(index, poll_at.max(free_at), &mut self.events);
-    }
-
-    /// A frame reaches a host's network adapter.
-    #[inline]
-    fn receive(&mut self, index: u32, id: PacketId, now: Instant) {
-        match self.hosts[index as usize].receiver.on_arrival(id, now) {
-            Interrupt::Now => self.capture(id, now),
-            Interrupt::At(at) => self.events.schedule(at, Event::Interrupt(index)),
-            Interrupt::Pending => {}
-        }
-    }
-
-    fn on_interrupt(&mut self, index: u32, now: Instant) {
-        let waiting = self.hosts[index as usize].receiver.on_interrupt(now);
-        for id in &waiting {
-            self.capture(*id, now);
-        }
-        self.hosts[index as usize].receiver.recycle(waiting);
-    }
-
-    /// The capture on a receiving host sees a packet.
-    #[inline]
-    fn capture(&mut self, id: PacketId, now: Instant) {
-        let packet = self.packets.remove(id);
-        self.observer
-            .on_received(&self.flows[usize::from(packet.flow)].id, &packet, now);
+        device.wake(index, poll_at.max(free_at), &mut self.wires.events);
     }
 }

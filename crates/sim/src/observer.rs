@@ -3,15 +3,18 @@
 use crate::packet::Packet;
 use slicewise_units::Instant;
 
-/// Where a run is measured. Called in order of virtual time.
+/// Where a run is measured.
+///
+/// Sent packets are told in order of time, and so are received ones of one receiver; but a packet
+/// may be told as received ahead of its time, as soon as it is certain when that will be.
 ///
 /// This is the seam for anything that watches packets — statistics, a capture file — and is
 /// dispatched statically: a run pays only for what its observer does.
 pub trait Observer {
     /// The sender hands `packet` to its network adapter, at `packet.sent_at`.
     fn on_sent(&mut self, flow: &FlowId, packet: &Packet);
-    /// The receiver's capture stamps `packet` with `now`.
-    fn on_received(&mut self, flow: &FlowId, packet: &Packet, now: Instant);
+    /// The receiver's capture stamps `packet` with `at`.
+    fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant);
     /// `packet` was dropped at `now`.
     fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant);
 }

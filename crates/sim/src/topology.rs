@@ -4,9 +4,10 @@ use crate::device::{Device, DeviceParams, Forwarding};
 use crate::event::{Actors, EventQueue};
 use crate::host::{HostParams, Receiver, TransmitQueue};
 use crate::link::{Link, LinkParams};
-use crate::network::{Flow, Host, LinkEnd, Network};
+use crate::network::{Flow, Network};
 use crate::observer::{FlowId, Observer};
 use crate::source::Source;
+use crate::wires::{LinkEnd, Wires};
 use slicewise_units::{BitRate, Duration};
 use slicewise_wire::Headers;
 
@@ -105,7 +106,6 @@ impl<F: Forwarding> Topology<F> {
             departures: count(flows.len()),
             arrivals: count(self.links.len()),
             egresses: count(self.devices.len()),
-            interrupts: count(self.hosts.len()),
         };
         let events = EventQueue::new(actors).ok_or(TopologyError::TooLarge)?;
         if flows.len() > usize::from(u16::MAX) {
@@ -122,14 +122,9 @@ impl<F: Forwarding> Topology<F> {
             .into_iter()
             .map(|flow| self.flow(flow))
             .collect::<Result<_, _>>()?;
-        let hosts = self
-            .hosts
-            .iter()
-            .map(|host| Host {
-                receiver: Receiver::new(host.interrupt_interval),
-                transmit_queue: host.transmit_queue_frames.map(TransmitQueue::new),
-            })
-            .collect();
+        let transmit_queue = |host: &HostParams| host.transmit_queue_frames.map(TransmitQueue::new);
+        let transmit_queues = self.hosts.iter().map(transmit_queue).collect();
+        let wires = Wires::new(events, links, observer);
         let egress: Vec<Option<u32>> = (0..count(self.devices.len()))
             .map(|d| self.link_from(Node::Device(d)))
             .collect();
@@ -139,7 +134,7 @@ impl<F: Forwarding> Topology<F> {
             .zip(egress)
             .map(|(device, egress)| Device::new(device.forwarding, egress.unwrap_or(0)))
             .collect();
-        Ok(Network::new(events, links, devices, hosts, flows, observer))
+        Ok(Network::new(wires, devices, transmit_queues, flows))
     }
 
     fn link_state(&self, from: Node, to: Node, params: LinkParams) -> Result<Link, TopologyError> {
@@ -165,11 +160,17 @@ impl<F: Forwarding> Topology<F> {
     }
 
     fn link_end(&self, to: Node) -> Result<LinkEnd, TopologyError> {
-        self.exists(to)?;
-        Ok(match to {
-            Node::Host(index) => LinkEnd::Host(index),
-            Node::Device(index) => LinkEnd::Device(index),
-        })
+        let nowhere = TopologyError::NoSuchNode(to);
+        match to {
+            Node::Host(index) => {
+                let host = self.hosts.get(index as usize).ok_or(nowhere)?;
+                Ok(LinkEnd::Host(Receiver::new(host.interrupt_interval)))
+            }
+            Node::Device(index) => {
+                self.exists(to)?;
+                Ok(LinkEnd::Device(index))
+            }
+        }
     }
 
     fn exists(&self, node: Node) -> Result<(), TopologyError> {

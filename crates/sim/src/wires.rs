@@ -1,0 +1,90 @@
+//! What lies between the nodes: links, the frames on them, and the captures at their ends.
+
+use crate::event::{Event, EventQueue};
+use crate::host::Receiver;
+use crate::link::Link;
+use crate::observer::{FlowId, Observer};
+use crate::packet::{Packet, PacketId, PacketStore};
+use slicewise_units::Instant;
+
+/// Where a link leads.
+#[derive(Debug, Clone)]
+pub(crate) enum LinkEnd {
+    /// The adapter of a host.
+    Host(Receiver),
+    /// The device of this index.
+    Device(u32),
+}
+
+/// The links of a network, and all packets on their way.
+#[derive(Debug, Clone)]
+pub(crate) struct Wires<O> {
+    pub(crate) events: EventQueue,
+    pub(crate) packets: PacketStore,
+    pub(crate) observer: O,
+    /// How the observer knows each flow.
+    pub(crate) flows: Vec<FlowId>,
+    links: Vec<(Link, LinkEnd)>,
+}
+
+impl<O: Observer> Wires<O> {
+    pub(crate) fn new(events: EventQueue, links: Vec<(Link, LinkEnd)>, observer: O) -> Self {
+        let packets = PacketStore::default();
+        Self {
+            events,
+            packets,
+            observer,
+            flows: Vec::new(),
+            links,
+        }
+    }
+
+    /// When a link can take a frame without letting it wait.
+    #[inline]
+    pub(crate) fn free_at(&self, link: u32) -> Instant {
+        self.links[link as usize].0.free_at()
+    }
+
+    /// Send a packet on a link, as soon as that is free; returns when its last bit is out.
+    #[inline]
+    pub(crate) fn send(&mut self, index: u32, id: PacketId, now: Instant) -> Instant {
+        let (link, end) = &mut self.links[index as usize];
+        let packet = self.packets.get(id);
+        let (sent, at) = link.transmit(packet.lengths(), now);
+        match end {
+            LinkEnd::Device(_) => {
+                if link.carry(id, at) {
+                    self.events.schedule(at, Event::Arrival(index));
+                }
+            }
+            LinkEnd::Host(receiver) => {
+                let captured_at = receiver.on_arrival(at);
+                let flow = &self.flows[usize::from(packet.flow)];
+                self.observer.on_received(flow, packet, captured_at);
+                self.packets.remove(id);
+            }
+        }
+        sent
+    }
+
+    /// Take the first packet in flight on a link, and the device that it has reached.
+    #[inline]
+    pub(crate) fn deliver(&mut self, index: u32) -> Option<(PacketId, u32)> {
+        let (link, end) = &mut self.links[index as usize];
+        let (id, next) = link.deliver()?;
+        if let Some(at) = next {
+            self.events.schedule(at, Event::Arrival(index));
+        }
+        match end {
+            LinkEnd::Device(device) => Some((id, *device)),
+            LinkEnd::Host(_) => None,
+        }
+    }
+
+    /// A device or adapter dropped a packet.
+    #[inline]
+    pub(crate) fn lose(&mut self, packet: &Packet, now: Instant) {
+        self.observer
+            .on_lost(&self.flows[usize::from(packet.flow)], packet, now);
+    }
+}
