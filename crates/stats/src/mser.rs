@@ -106,7 +106,13 @@ impl LoadSeries<'_> {
         if unsettled {
             return Truncation::NotReached;
         }
-        let is_transient = cut_bins >= self.period()
+        // A cut within the first cycle leaves all of it out, lest the phase of the load decide.
+        let cut_bins = if cut > 0 {
+            cut_bins.max(self.period())
+        } else {
+            0
+        };
+        let is_transient = cut > 0
             && statistics[cut] <= MAX_REMAINING_STATISTIC * statistics[0]
             && level_changes(
                 &self.cycle_means_until(cut_bins),
