@@ -90,15 +90,20 @@ impl Pipeline {
                     frame,
                     class: index,
                 };
+                let was_empty = leaf.state.packets() == 0;
                 leaf.state
                     .try_enqueue(&mut self.pool, queued, now, &mut self.random)
+                    .map(|()| was_empty)
             });
         match verdict {
-            Ok(()) => {
+            Ok(was_empty) => {
                 class.counters.queued_frames += 1;
                 let queue = class.queue;
                 self.tree.on_enqueued(queue, 1);
-                self.next_poll = Some(self.next_poll.map_or(now, |at| at.min(now)));
+                // Behind another frame of its queue it changes neither who is next nor when.
+                if was_empty {
+                    self.next_poll = Some(self.next_poll.map_or(now, |at| at.min(now)));
+                }
                 Verdict::Queued
             }
             Err(reason) => {
