@@ -37,12 +37,12 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
 
 pub fn schema() -> Result<Exit, Failure> {
     let text = serde_json::to_string_pretty(&slicewise_study::json_schema())
-        .map_err(|error| Failure::failure(format!("cannot write the schema: {error}")))?;
+        .map_err(|error| Failure::system(format!("cannot write the schema: {error}")))?;
     // A closed pipe is not an error of ours: `slicewise schema | head` is fine.
     match writeln!(stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::failure(
-            format!("cannot write the schema: {error}"),
-        )),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::system(format!("cannot write the schema: {error}")))
+        }
         _ => Ok(Exit::Success),
     }
 }

@@ -51,8 +51,8 @@ impl Failure {
         }
     }
 
-    /// Something failed: exit code 1.
-    pub fn failure(message: impl ToString) -> Self {
+    /// The system or a run failed: exit code 1.
+    pub fn system(message: impl ToString) -> Self {
         Self {
             message: message.to_string(),
             exit: Exit::Failure,

@@ -18,7 +18,11 @@ pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
 /// Judge what is in the folder, write the report, and print the verdicts.
 pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
     let report = slicewise_report::write(folder).map_err(|error| {
-        if error.is_users_mistake() { Failure::mistake(error) } else { Failure::failure(error) }
+        if error.is_users_mistake() {
+            Failure::mistake(error)
+        } else {
+            Failure::system(error)
+        }
     })?;
     for damaged in &report.damaged_runs {
         eprintln!("warning: left out: {damaged}");

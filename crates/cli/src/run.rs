@@ -130,7 +130,7 @@ pub fn results_failure(error: ResultsError) -> Failure {
     if error.is_users_mistake() {
         Failure::mistake(error)
     } else {
-        Failure::failure(error)
+        Failure::system(error)
     }
 }
 
@@ -148,6 +148,6 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
         }
         eprintln!("\nfinishing the runs that have begun; once more to stop at once");
     })
-    .map_err(|error| Failure::failure(format!("cannot listen for Ctrl-C: {error}")))?;
+    .map_err(|error| Failure::system(format!("cannot listen for Ctrl-C: {error}")))?;
     Ok(flag)
 }

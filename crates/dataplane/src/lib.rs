@@ -7,8 +7,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod bucket;
 mod apply;
+pub mod bucket;
 mod build;
 mod classifier;
 mod counters;

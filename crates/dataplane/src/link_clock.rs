@@ -79,7 +79,11 @@ impl LinkClock {
         // Without the sum of both, which may not fit.
         let missing = self.rate.bits_per_second().max(1) - part;
         let carry = self.remainder >= missing;
-        self.remainder = if carry { self.remainder - missing } else { self.remainder + part };
+        self.remainder = if carry {
+            self.remainder - missing
+        } else {
+            self.remainder + part
+        };
         let nanos = nanos.saturating_add(u64::from(carry));
         self.free_at = self.free_at.saturating_add(Duration::from_nanos(nanos));
         self.free_at()

@@ -27,7 +27,11 @@ impl QueueState {
     /// An empty queue.
     #[must_use]
     pub fn new(limit: QueueLimitParams, wred: Option<&WredParams>) -> Self {
-        Self { fifo: Fifo::new(), limit: TailDrop::new(limit), red: wred.map(RedState::new) }
+        Self {
+            fifo: Fifo::new(),
+            limit: TailDrop::new(limit),
+            red: wred.map(RedState::new),
+        }
     }
 
     /// Put `frame` at the end, or say why not. O(1).
@@ -52,7 +56,9 @@ impl QueueState {
         if !self.limit.admits(&self.fifo, frame.frame.lengths) {
             return Err(DropReason::QueueFull);
         }
-        self.fifo.try_push(pool, frame).map_err(|_| DropReason::BufferFull)
+        self.fifo
+            .try_push(pool, frame)
+            .map_err(|_| DropReason::BufferFull)
     }
 
     /// The frame that leaves next.
