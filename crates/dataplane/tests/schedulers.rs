@@ -1,5 +1,9 @@
 //! What each scheduler promises, over random traffic.
-#![allow(clippy::unwrap_used)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "small numbers of a test"
+)]
 
 mod support;
 
