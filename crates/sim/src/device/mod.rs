@@ -1,9 +1,10 @@
 //! Devices under test: what a frame meets between two links.
 //!
-//! The generic device ([`DeviceParams`]) has one egress port: a frame that arrives is processed for a fixed time
-//! (which the network adds to the ingress link's latency, since a delay line after a FIFO link is
-//! a longer FIFO link), then offered to the forwarding plane, which is polled whenever the egress
-//! link can take a frame. The folder's other files say what particular devices are made of.
+//! The generic device ([`DeviceParams`]) has one egress port: a frame that arrives is processed for
+//! a fixed time (which the network adds to the ingress link's latency, since a delay line after a
+//! FIFO link is a longer FIFO link), then offered to the forwarding plane, which is polled whenever
+//! the egress link can take a frame. The folder's other files say what particular devices are made
+//! of.
 
 pub mod isr4221;
 pub mod port;
