@@ -214,6 +214,67 @@ proptest! {
     }
 
     #[test]
+    fn polling_more_often_under_a_shaper_over_schedulers_changes_nothing(
+        traffic in arrivals(4, 200, 400_000),
+        extra in prop::collection::vec(0u64..80_000_000, 50),
+    ) {
+        let port = || {
+            let mut priority = vlan_class(0);
+            priority.priority =
+                Some(PrioritySpec { level: 1, rate: None, burst: None, accounting: Accounting::L2 });
+            let mut minimum = vlan_class(1);
+            minimum.minimum = Some(RateSpec::Absolute(rate("2 Mbit/s")));
+            let spec = policy(vec![priority, minimum, shaped(2, "3 Mbit/s", 16_000)]);
+            let shaper = ShaperParams {
+                rate: Rate::l2(rate("8 Mbit/s")),
+                burst: ByteCount::new(3_000),
+                priority_borrows: false,
+            };
+            Port::with_shaper(&spec, None, Some(shaper))
+        };
+        let mut asked = port();
+        asked.offer_all(&traffic);
+        asked.run_until(u64::MAX / 2);
+        let mut eager = port();
+        let mut polls = extra;
+        polls.sort_unstable();
+        let mut polls = polls.into_iter().peekable();
+        for arrival in &traffic {
+            while let Some(at) = polls.next_if(|&at| at < arrival.at) {
+                eager.run_until(at);
+                if eager.pipeline.poll_at().is_none_or(|due| due.nanos() > at) {
+                    let early = slicewise_units::Instant::from_nanos(at);
+                    prop_assert!(eager.pipeline.poll_egress(early).is_none());
+                }
+            }
+            let _ = eager.offer(*arrival);
+        }
+        eager.run_until(u64::MAX / 2);
+        prop_assert_eq!(asked.departures, eager.departures);
+    }
+
+    #[test]
+    fn a_shaped_class_below_its_share_gets_its_rate_at_any_weight(
+        weight in 1u32..1_000_000,
+    ) {
+        let mut slow = shaped(0, "5 Mbit/s", 20_000);
+        slow.weight = Some(weight);
+        let mut greedy = vlan_class(1);
+        greedy.weight = Some(weight);
+        greedy.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+        let spec = PolicySpec { discipline: Discipline::DeficitRoundRobin, ..policy(vec![slow, greedy]) };
+        let mut port = Port::new(&spec, Some(rate("35 Mbit/s")));
+        for vlan in [0, 1] {
+            for _ in 0..5_000 {
+                let _ = port.offer(Arrival { at: 0, vlan, bytes: 1000 });
+            }
+        }
+        port.run_until(1_000_000_000);
+        let sent = bytes_sent(&port.departures, 0, 0, 1_000_000_000);
+        prop_assert!(sent.abs_diff(625_000) <= 12_500, "{sent} B in a second at 5 Mbit/s");
+    }
+
+    #[test]
     fn every_frame_is_sent_queued_or_dropped_for_one_reason(
         traffic in arrivals(5, 400, 60_000),
         stop in 0u64..40_000_000,
@@ -279,6 +340,51 @@ fn excess_is_shared_by_weight_and_does_not_spend_the_minimum() {
     let sent = |vlan| bytes_sent(&port.departures, vlan, 0, second);
     assert!(sent(1).abs_diff(500_000) <= 3 * 1522, "{}", sent(1));
     assert!(sent(2).abs_diff(750_000) <= 3 * 1522, "{}", sent(2));
+}
+
+#[test]
+fn a_class_that_waits_for_its_shaper_saves_no_more_than_one_turn() {
+    // A tenant with a slow inner class and, after ten seconds, a fast one, beside a greedy class.
+    let mut tenant = slicewise_model::ClassSpec::new(slicewise_model::ClassMap {
+        name: "tenant".into(),
+        mode: slicewise_model::MatchMode::Any,
+        conditions: vec![slicewise_model::Condition::OuterVlan(1..=2)],
+    });
+    let mut fast = vlan_class(2);
+    fast.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+    tenant.child = Some(Box::new(policy(vec![shaped(1, "1 Mbit/s", 16_000), fast])));
+    let mut greedy = vlan_class(3);
+    greedy.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+    let spec = PolicySpec {
+        discipline: Discipline::DeficitRoundRobin,
+        ..policy(vec![tenant, greedy])
+    };
+    let mut port = Port::new(&spec, Some(rate("35 Mbit/s")));
+    for (vlan, frames) in [(1, 3_000), (3, 60_000)] {
+        for _ in 0..frames {
+            let _ = port.offer(Arrival {
+                at: 0,
+                vlan,
+                bytes: 1000,
+            });
+        }
+    }
+    let (from, to) = (10_000_000_000, 11_000_000_000);
+    port.run_until(from);
+    for _ in 0..5_000 {
+        let _ = port.offer(Arrival {
+            at: from,
+            vlan: 2,
+            bytes: 1000,
+        });
+    }
+    port.run_until(to);
+    let half = 35_000_000 / 8 / 2;
+    let sent = bytes_sent(&port.departures, 3, from, to);
+    assert!(
+        sent + 5_000 >= half,
+        "greedy got {sent} B of its half, {half} B"
+    );
 }
 
 #[test]

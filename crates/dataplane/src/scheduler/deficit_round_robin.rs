@@ -2,15 +2,20 @@
 //!
 //! Backlogged children take turns; at its turn a child's deficit grows by its quantum and it
 //! sends while the deficit covers its frames. Over any time in which two children stay
-//! backlogged, what they sent divided by their weights differs by less than one quantum plus one
-//! frame. With quanta of at least one largest frame a decision takes O(1).
+//! backlogged and may send, what they sent divided by their weights differs by less than one
+//! quantum plus one frame. With quanta of at least one largest frame a decision takes O(1).
+//!
+//! A child that must wait for its shaper when its turn comes is passed over and keeps its
+//! quantum. As soon as it may, it sends that ahead of the others, and gets no other before it is
+//! used up: so a shaper below its fair share gets its rate whatever the quanta, and nobody saves
+//! up more than one turn. Such children are looked at first: a decision costs as many steps.
 
 use super::{Discipline, NodeId, Peek, Tree};
 use crate::queue::FramePool;
 use slicewise_units::{FrameLengths, Instant};
 
-/// Bytes of quantum for each unit of weight: a largest frame with two VLAN tags, so that every
-/// turn sends at least one frame.
+/// Bytes of quantum of the child with the least weight: a largest frame with two VLAN tags, so
+/// that every turn sends at least one frame.
 pub const QUANTUM_BYTES: u32 = 1522;
 
 /// End of the ring, or not in it.
@@ -18,10 +23,14 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Turn {
-    /// Bytes added at each turn.
+    /// Added at each turn, in bytes × the least weight.
     quantum: i64,
-    /// Bytes that may still be sent in this turn.
+    /// What may still be sent in this turn, in bytes × the least weight.
     deficit: i64,
+    /// It has had its quantum for this turn.
+    granted: bool,
+    /// It is in the list of those that wait with a quantum.
+    listed: bool,
     next: u32,
     previous: u32,
     in_ring: bool,
@@ -33,9 +42,12 @@ pub struct DeficitRoundRobin {
     turns: Vec<Turn>,
     /// Whose turn it is.
     current: u32,
-    /// The current child has had its quantum for this turn.
-    granted: bool,
     ring_len: u32,
+    /// Children whose turn came while they had to wait. Entries may be out of date.
+    waiting: Vec<u32>,
+    /// Quanta are multiples of the weights by a largest frame, and frames cost their length by
+    /// this: so quanta are no larger than they must be, and shares are exact.
+    least_weight: i64,
 }
 
 impl DeficitRoundRobin {
@@ -47,16 +59,20 @@ impl DeficitRoundRobin {
             .map(|&weight| Turn {
                 quantum: i64::from(weight.max(1)) * i64::from(QUANTUM_BYTES),
                 deficit: 0,
+                granted: false,
+                listed: false,
                 next: NONE,
                 previous: NONE,
                 in_ring: false,
             })
             .collect();
+        let least = weights.iter().copied().min().unwrap_or(1).max(1);
         Self {
             turns,
             current: NONE,
-            granted: false,
             ring_len: 0,
+            waiting: Vec::with_capacity(weights.len()),
+            least_weight: i64::from(least),
         }
     }
 
@@ -67,7 +83,6 @@ impl DeficitRoundRobin {
         }
         let (previous, next) = if self.current == NONE {
             self.current = position;
-            self.granted = false;
             (position, position)
         } else {
             (self.turns[self.current as usize].previous, self.current)
@@ -75,6 +90,7 @@ impl DeficitRoundRobin {
         let turn = &mut self.turns[position as usize];
         turn.in_ring = true;
         turn.deficit = 0;
+        turn.granted = false;
         turn.previous = previous;
         turn.next = next;
         self.turns[previous as usize].next = position;
@@ -96,13 +112,12 @@ impl DeficitRoundRobin {
             self.current = NONE;
         } else if self.current == position {
             self.current = turn.next;
-            self.granted = false;
         }
     }
 
     /// Charge a frame sent by its turn.
     pub(super) fn charge(&mut self, position: u32, lengths: FrameLengths) {
-        self.turns[position as usize].deficit -= i64::from(lengths.l2_bytes);
+        self.turns[position as usize].deficit -= self.cost(lengths);
     }
 
     pub(super) fn on_departure(&mut self, position: u32, lengths: FrameLengths, emptied: bool) {
@@ -112,20 +127,66 @@ impl DeficitRoundRobin {
         }
     }
 
-    const fn pass_turn(&mut self) {
-        self.current = self.turns.as_slice()[self.current as usize].next;
-        self.granted = false;
+    fn cost(&self, lengths: FrameLengths) -> i64 {
+        i64::from(lengths.l2_bytes) * self.least_weight
+    }
+
+    /// The current child's turn is over.
+    fn end_turn(&mut self) {
+        let turn = &mut self.turns[self.current as usize];
+        turn.granted = false;
+        self.current = turn.next;
+    }
+
+    /// The current child has to wait: it keeps its turn for when it need not, and the next one
+    /// has its own.
+    fn postpone_turn(&mut self) {
+        let position = self.current;
+        let turn = &mut self.turns[position as usize];
+        turn.grant();
+        self.current = turn.next;
+        if !turn.listed {
+            turn.listed = true;
+            self.waiting.push(position);
+        }
     }
 
     /// Whether the current child may send a frame of this length in its turn; gives it its
     /// quantum where it has not had it yet.
     fn try_turn(&mut self, lengths: FrameLengths) -> bool {
+        let cost = self.cost(lengths);
         let turn = &mut self.turns[self.current as usize];
+        turn.grant();
+        turn.deficit >= cost
+    }
+
+    /// Whether a child that kept its turn may send a frame of this length in it; else it is over.
+    fn try_postponed(&mut self, position: u32, lengths: FrameLengths) -> bool {
+        let cost = self.cost(lengths);
+        let turn = &mut self.turns[position as usize];
+        turn.granted = turn.deficit >= cost;
+        turn.granted
+    }
+
+    /// The child at `index` of those that keep a turn, or that entry is removed.
+    fn postponed(&mut self, index: usize) -> Option<u32> {
+        let position = self.waiting[index];
+        let turn = &mut self.turns[position as usize];
+        if turn.in_ring && turn.granted && position != self.current {
+            return Some(position);
+        }
+        turn.listed = false;
+        self.waiting.swap_remove(index);
+        None
+    }
+}
+
+impl Turn {
+    fn grant(&mut self) {
         if !self.granted {
-            turn.deficit += turn.quantum;
+            self.deficit += self.quantum;
             self.granted = true;
         }
-        turn.deficit >= i64::from(lengths.l2_bytes)
     }
 }
 
@@ -139,9 +200,8 @@ pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) 
     })
 }
 
-/// Go round the ring from the current turn until a child may send. Children that must wait for a
-/// shaper are passed over without growing their deficit; when a whole round has only such
-/// children, so must we.
+/// First those that kept a turn and need wait no longer; then round the ring from the current
+/// turn until a child may send. When a whole round has only children that must wait, so must we.
 pub(super) fn peek_ring(
     tree: &mut Tree,
     id: NodeId,
@@ -149,14 +209,37 @@ pub(super) fn peek_ring(
     now: Instant,
     ring_of: RingOf,
 ) -> Peek {
-    let mut earliest: Option<Instant> = None;
+    let mut earliest = Instant::MAX;
+    let mut index = 0;
+    while let Some(ring) = ring_of(tree.discipline_mut(id))
+        && index < ring.waiting.len()
+    {
+        let Some(position) = ring.postponed(index) else {
+            continue;
+        };
+        let below = tree.peek_child(id, position, pool, now);
+        let Some(ring) = ring_of(tree.discipline_mut(id)) else {
+            return Peek::Empty;
+        };
+        match below {
+            Peek::Ready(head) if ring.try_postponed(position, head.lengths) => {
+                return Peek::Ready(head.until(earliest));
+            }
+            Peek::Ready(_) | Peek::Empty => {}
+            Peek::Wait(until) => earliest = earliest.min(until),
+        }
+        index += 1;
+    }
     let mut waiting = 0;
     loop {
         let Some(ring) = ring_of(tree.discipline_mut(id)) else {
             return Peek::Empty;
         };
-        if ring.ring_len == 0 || waiting >= ring.ring_len {
-            return earliest.map_or(Peek::Empty, Peek::Wait);
+        if ring.ring_len == 0 {
+            return Peek::Empty;
+        }
+        if waiting >= ring.ring_len {
+            return Peek::Wait(earliest);
         }
         let current = ring.current;
         let below = tree.peek_child(id, current, pool, now);
@@ -164,18 +247,22 @@ pub(super) fn peek_ring(
             return Peek::Empty;
         };
         match below {
-            Peek::Ready(head) => {
-                if ring.try_turn(head.lengths) {
-                    return below;
-                }
+            Peek::Ready(head) if ring.try_turn(head.lengths) => {
+                return Peek::Ready(head.until(earliest));
+            }
+            Peek::Ready(_) => {
                 waiting = 0;
+                ring.end_turn();
             }
             Peek::Wait(until) => {
-                earliest = Some(earliest.map_or(until, |e| e.min(until)));
+                earliest = earliest.min(until);
                 waiting += 1;
+                ring.postpone_turn();
             }
-            Peek::Empty => waiting += 1,
+            Peek::Empty => {
+                waiting += 1;
+                ring.postpone_turn();
+            }
         }
-        ring.pass_turn();
     }
 }

@@ -121,6 +121,8 @@ pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) 
     };
     node.paying = None;
     let (count, first) = (node.minimums.len(), node.next);
+    // When a minimum passed over here may come first after all.
+    let mut changes_at = Instant::MAX;
     for step in 0..count {
         let entry = (first + step) % count;
         let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
@@ -136,16 +138,27 @@ pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) 
         let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
             return Peek::Empty;
         };
-        if let Peek::Ready(head) = below {
-            let bucket = &node.minimums[entry].bucket;
-            if bucket.credit() >= bucket.cost(head.lengths).min(bucket.burst()) {
-                node.paying = Some(entry);
-                return below;
+        match below {
+            Peek::Ready(head) => {
+                let bucket = &node.minimums[entry].bucket;
+                let needed = bucket.cost(head.lengths).min(bucket.burst());
+                if bucket.credit() >= needed {
+                    node.paying = Some(entry);
+                    return Peek::Ready(head.until(changes_at));
+                }
+                let earned = bucket.ready_at(needed).unwrap_or(Instant::MAX);
+                changes_at = changes_at.min(earned).min(head.changes_at);
             }
+            Peek::Wait(until) => changes_at = changes_at.min(until),
+            Peek::Empty => {}
         }
     }
-    deficit_round_robin::peek_ring(tree, id, pool, now, |discipline| match discipline {
+    let excess = deficit_round_robin::peek_ring(tree, id, pool, now, |d| match d {
         Discipline::MinimumShare(node) => Some(&mut node.excess),
         _ => None,
-    })
+    });
+    match excess {
+        Peek::Ready(head) => Peek::Ready(head.until(changes_at)),
+        waiting => waiting,
+    }
 }

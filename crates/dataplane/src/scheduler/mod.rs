@@ -35,6 +35,19 @@ pub struct Head {
     pub lengths: FrameLengths,
     /// It belongs to a priority class.
     pub priority: bool,
+    /// From then on another frame may be first, though nothing arrived or left: one that is
+    /// ahead of this one waits for a shaper, or earns its minimum.
+    pub changes_at: Instant,
+}
+
+impl Head {
+    /// The same frame, first at most until `until`.
+    const fn until(mut self, until: Instant) -> Self {
+        if until.nanos() < self.changes_at.nanos() {
+            self.changes_at = until;
+        }
+        self
+    }
 }
 
 /// What a subtree answers when asked for a frame.
@@ -181,6 +194,7 @@ impl Tree {
                     queue: id,
                     lengths: queued.frame.lengths,
                     priority: leaf.priority,
+                    changes_at: Instant::MAX,
                 }),
                 None => Peek::Empty,
             },

@@ -57,5 +57,7 @@ pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) 
     if shaper.bucket.refill(now) >= needed {
         return below;
     }
-    Peek::Wait(shaper.bucket.ready_at(needed).unwrap_or(Instant::MAX))
+    let covered = shaper.bucket.ready_at(needed).unwrap_or(Instant::MAX);
+    // Before that another frame may come first, and cost less.
+    Peek::Wait(covered.min(head.changes_at))
 }

@@ -43,7 +43,9 @@ pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) 
         let position = remaining.trailing_zeros();
         remaining &= remaining - 1;
         match tree.peek_child(id, position, pool, now) {
-            ready @ Peek::Ready(_) => return ready,
+            Peek::Ready(head) => {
+                return Peek::Ready(head.until(earliest.unwrap_or(Instant::MAX)));
+            }
             Peek::Wait(until) => earliest = Some(earliest.map_or(until, |e| e.min(until))),
             Peek::Empty => {}
         }
