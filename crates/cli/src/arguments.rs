@@ -41,8 +41,8 @@ pub struct RunOptions {
     #[arg(long = "scenario", value_name = "NAME")]
     pub scenarios: Vec<String>,
     /// Repetitions of each policy and scenario, instead of the study's own number.
-    #[arg(long, value_name = "N")]
-    pub repetitions: Option<NonZeroU32>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repetitions: Option<u32>,
     /// The seed that all randomness is derived from, instead of the study's own.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

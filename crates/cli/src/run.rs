@@ -22,9 +22,7 @@ const FAILURES_PRINTED: usize = 10;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let mut study = load_study(&options.study)?;
-    study.repetitions = options
-        .repetitions
-        .map_or(study.repetitions, NonZeroU32::get);
+    study.repetitions = options.repetitions.unwrap_or(study.repetitions);
     study.seed = options.seed.unwrap_or(study.seed);
     let filter = RunFilter {
         policies: options.policies.clone(),
@@ -127,8 +125,13 @@ fn open_folder(options: &RunOptions, study: &Study) -> Result<ResultsFolder, Fai
 
 /// Exit code 2 where the user named the wrong folder, 1 where the system failed.
 pub fn results_failure(error: ResultsError) -> Failure {
+    let advice = if matches!(error, ResultsError::OtherStudy { .. }) {
+        " (`--out DIR`, or `--replace`)"
+    } else {
+        ""
+    };
     if error.is_users_mistake() {
-        Failure::mistake(error)
+        Failure::mistake(format!("{error}{advice}"))
     } else {
         Failure::system(error)
     }

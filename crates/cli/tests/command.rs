@@ -222,6 +222,7 @@ fn a_filter_that_names_nothing_is_told_with_what_there_is() {
     let error = sandbox.refused(2, &["run", "small.yaml", "--scenario", "storm"]);
     assert!(error.contains("storm"), "{error}");
     sandbox.refused(2, &["run", "small.yaml", "--repetitions", "0"]);
+    sandbox.refused(2, &["run", "small.yaml", "--repetitions", "4000000000"]);
     sandbox.refused(2, &["run", "small.yaml", "--jobs", "none"]);
 }
 
@@ -255,6 +256,12 @@ fn check_tells_every_mistake_with_its_place() {
         .replace("slice: rest,", "slice: rst,")
         .replace("duration: 4 s", "duration: -4 s");
     sandbox.write("broken.yaml", &broken);
+    sandbox.write(
+        "uneven.yaml",
+        &STUDY.replace("duration: 4 s", "duration: 75 ms"),
+    );
+    let error = sandbox.refused(2, &["check", "uneven.yaml"]);
+    assert!(error.contains("whole number of bins"), "{error}");
     let error = sandbox.refused(2, &["check", "broken.yaml"]);
     assert!(error.contains("broken.yaml:"), "{error}");
     assert!(error.contains("rst") && error.contains("-4 s"), "{error}");

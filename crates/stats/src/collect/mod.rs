@@ -246,8 +246,8 @@ impl RunCollector {
     }
 }
 
-/// Bins of all slices together: 64 MiB.
-const MAX_BINS: u64 = 1 << 20;
+/// Most bins of a run, of all slices together: 64 MiB.
+pub const MAX_BINS: u64 = 1 << 20;
 /// Segments of time with a delay histogram each. The start of the steady state is rounded up to a
 /// segment for percentiles: to 1/64 of the run at most.
 const MAX_SEGMENTS: usize = 64;

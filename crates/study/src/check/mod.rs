@@ -25,8 +25,6 @@ const MAX_REPETITIONS: u32 = 10_000;
 const MAX_RUNS: u64 = 1_000_000;
 /// Most entries of a table: slices, policies, scenarios, or classes of a policy.
 const MAX_ENTRIES: usize = 4_096;
-/// Most bins of a time series.
-const MAX_BINS: u64 = 1_000_000;
 
 /// Stands for a link that could not be read.
 const UNKNOWN_LINK: LinkParams = LinkParams {
@@ -153,10 +151,9 @@ impl Checker<'_> {
         let name = self.required(spec.name.as_ref(), "name", at);
         let network = self.network(spec);
         let repetitions = self.repetitions(spec);
-        let duration = spec.duration.as_ref().map(|_| network.duration);
-        let measure = self.measure(spec.measure.as_ref(), duration);
         let margins = self.margins(spec.margins.as_ref());
         let slices = self.slices(spec, &network.dut);
+        let measure = self.measure(spec, network.duration, slices.len());
         let scenarios = self.scenarios(spec, &network, &slices);
         let policies = self.policies(spec, &network.dut);
         self.check_roles(spec, &slices, &scenarios);

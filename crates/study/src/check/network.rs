@@ -1,13 +1,14 @@
 //! Links, the device under test, the hosts, measuring and margins.
 
-use super::{Checker, MAX_BINS};
+use super::Checker;
 use crate::file::At;
 use crate::params::{DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams};
 use crate::spec::{
     Amount, Counted, DutSpec, HostSpec, LicencePriority, LicenceSpec, LinkSpec, MarginsSpec,
-    MeasureSpec, ModelName, Percent, Text,
+    ModelName, Percent, StudySpec, Text,
 };
 use slicewise_model::Rate;
+use slicewise_stats::collect::MAX_BINS;
 use slicewise_stats::description::Margins;
 use slicewise_units::{BitRate, ByteCount, Duration, Layer};
 
@@ -175,24 +176,38 @@ impl Checker<'_> {
         }
     }
 
+    /// The series of a run has a whole number of bins, and no more than fit in memory.
     pub(super) fn measure(
         &mut self,
-        spec: Option<&MeasureSpec>,
-        duration: Option<Duration>,
+        spec: &StudySpec,
+        duration: Duration,
+        slices: usize,
     ) -> MeasureParams {
-        let text = spec.and_then(|spec| spec.bin.as_ref());
+        let text = spec.measure.as_ref().and_then(|spec| spec.bin.as_ref());
         let bin = match text {
             Some(text) => self.nonzero_duration(Some(text)).unwrap_or(DEFAULT_BIN),
             None => DEFAULT_BIN,
         };
-        if let (Some(duration), Some(text)) = (duration, text) {
-            if bin > duration {
-                let message = format!("a bin is longer than the run of {duration}");
-                self.problems.add(text.span(), message);
-            } else if duration.nanos() / bin.nanos() > MAX_BINS {
-                let message = format!("a run would have more than {MAX_BINS} bins");
-                self.problems.add(text.span(), message);
-            }
+        let Some(length) = spec.duration.as_ref() else {
+            return MeasureParams { bin };
+        };
+        let span = text.map_or_else(|| length.span(), |text| text.span());
+        // A duration that cannot be used has been told of.
+        if length.text().parse() != Ok(duration) {
+            return MeasureParams { bin };
+        }
+        let (length, width) = (duration.nanos(), bin.nanos().max(1));
+        if !length.is_multiple_of(width) {
+            let message = format!("the run of {duration} is not a whole number of bins of {bin}");
+            let help = "give `duration` a multiple of `measure.bin`".to_owned();
+            self.problems.add_with_help(span, message, Some(help));
+        } else if (length / width).saturating_mul(slices as u64) > MAX_BINS {
+            let message = format!(
+                "a run would have {} bins for each of {slices} slices, more than {MAX_BINS} in all",
+                length / width
+            );
+            let help = "choose a longer `measure.bin` or a shorter `duration`".to_owned();
+            self.problems.add_with_help(span, message, Some(help));
         }
         MeasureParams { bin }
     }
