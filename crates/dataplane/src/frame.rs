@@ -44,7 +44,7 @@ pub enum DropReason {
     RedForced,
     /// The frame memory shared by all queues was full.
     BufferFull,
-    /// Longer than any shaper on its way could ever pass, or of no length.
+    /// A frame of no length.
     BadLength,
 }
 

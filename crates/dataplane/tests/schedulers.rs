@@ -56,6 +56,33 @@ fn arrivals(vlans: u16, count: usize, gap_ns: u64) -> impl Strategy<Value = Vec<
     })
 }
 
+/// Two ports of a kind get the same traffic; one is also polled at times it did not ask for.
+fn assert_extra_polls_change_nothing(
+    port: impl Fn() -> Port,
+    traffic: &[Arrival],
+    mut extra: Vec<u64>,
+) {
+    let mut asked = port();
+    asked.offer_all(traffic);
+    asked.run_until(u64::MAX / 2);
+    let mut eager = port();
+    extra.sort_unstable();
+    let mut polls = extra.into_iter().peekable();
+    for arrival in traffic {
+        while let Some(at) = polls.next_if(|&at| at < arrival.at) {
+            eager.run_until(at);
+            // Too early by `poll_at`: must yield nothing.
+            if eager.pipeline.poll_at().is_none_or(|due| due.nanos() > at) {
+                let early = slicewise_units::Instant::from_nanos(at);
+                assert!(eager.pipeline.poll_egress(early).is_none());
+            }
+        }
+        let _ = eager.offer(*arrival);
+    }
+    eager.run_until(u64::MAX / 2);
+    assert_eq!(asked.departures, eager.departures);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -191,26 +218,7 @@ proptest! {
             low.minimum = Some(RateSpec::Absolute(rate("2 Mbit/s")));
             policy(vec![shaped(0, "10 Mbit/s", 40_000), low])
         };
-        let mut asked = Port::new(&spec(), None);
-        asked.offer_all(&traffic);
-        asked.run_until(u64::MAX / 2);
-        let mut eager = Port::new(&spec(), None);
-        let mut polls = extra;
-        polls.sort_unstable();
-        let mut polls = polls.into_iter().peekable();
-        for arrival in &traffic {
-            while let Some(at) = polls.next_if(|&at| at < arrival.at) {
-                eager.run_until(at);
-                // Too early by `poll_at`: must yield nothing.
-                if eager.pipeline.poll_at().is_none_or(|due| due.nanos() > at) {
-                    let early = slicewise_units::Instant::from_nanos(at);
-                    prop_assert!(eager.pipeline.poll_egress(early).is_none());
-                }
-            }
-            let _ = eager.offer(*arrival);
-        }
-        eager.run_until(u64::MAX / 2);
-        prop_assert_eq!(asked.departures, eager.departures);
+        assert_extra_polls_change_nothing(|| Port::new(&spec(), None), &traffic, extra);
     }
 
     #[test]
@@ -232,25 +240,7 @@ proptest! {
             };
             Port::with_shaper(&spec, None, Some(shaper))
         };
-        let mut asked = port();
-        asked.offer_all(&traffic);
-        asked.run_until(u64::MAX / 2);
-        let mut eager = port();
-        let mut polls = extra;
-        polls.sort_unstable();
-        let mut polls = polls.into_iter().peekable();
-        for arrival in &traffic {
-            while let Some(at) = polls.next_if(|&at| at < arrival.at) {
-                eager.run_until(at);
-                if eager.pipeline.poll_at().is_none_or(|due| due.nanos() > at) {
-                    let early = slicewise_units::Instant::from_nanos(at);
-                    prop_assert!(eager.pipeline.poll_egress(early).is_none());
-                }
-            }
-            let _ = eager.offer(*arrival);
-        }
-        eager.run_until(u64::MAX / 2);
-        prop_assert_eq!(asked.departures, eager.departures);
+        assert_extra_polls_change_nothing(port, &traffic, extra);
     }
 
     #[test]
