@@ -7,12 +7,17 @@
 #![forbid(unsafe_code)]
 
 pub mod class_map;
+pub mod guaranteed;
 pub mod meter;
 pub mod policy;
 pub mod queue;
 mod resolve;
 
 pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
+pub use guaranteed::{
+    DelayClass, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, SliceParams,
+    TenantParams,
+};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
 pub use policy::{
     BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec,

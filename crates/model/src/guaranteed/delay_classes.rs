@@ -1,0 +1,79 @@
+//! Delay classes: a few delays, geometrically spaced, that stand for all.
+
+use slicewise_units::Duration;
+
+/// A position in [`DelayClasses`], shortest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DelayClass(u8);
+
+impl DelayClass {
+    /// Its position.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// At most 64 delays, four to a doubling: an objective is rounded down to one of them, so that
+/// the admission test and the data plane handle classes, however many slices there are. Rounding
+/// costs at most 16 % of the objective.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DelayClasses {
+    delays: Vec<Duration>,
+}
+
+/// Most classes.
+const MAX_CLASSES: usize = 64;
+/// The fourth roots of two, in ten-thousandths: the steps within a doubling.
+const STEPS: [u64; 4] = [10_000, 11_892, 14_142, 16_818];
+
+impl DelayClasses {
+    /// Classes from `shortest` upwards, four to a doubling, as far as `longest` and at most 64
+    /// (a factor of 55,109). `shortest` is taken as at least 1 us.
+    #[must_use]
+    pub fn geometric(shortest: Duration, longest: Duration) -> Self {
+        let shortest = shortest.nanos().max(1_000);
+        let delays = (0..MAX_CLASSES)
+            .map(|class| {
+                let doubled = u128::from(shortest) << (class / 4);
+                let nanos = doubled * u128::from(STEPS[class % 4]) / u128::from(STEPS[0]);
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            })
+            .enumerate()
+            .take_while(|&(class, delay)| class == 0 || delay <= longest)
+            .map(|(_, delay)| delay)
+            .collect();
+        Self { delays }
+    }
+
+    /// The delays, shortest first; never empty.
+    #[must_use]
+    pub fn delays(&self) -> &[Duration] {
+        &self.delays
+    }
+
+    /// The delay of a class; that of the longest where there is no such class.
+    #[must_use]
+    pub fn delay(&self, class: DelayClass) -> Duration {
+        self.delays
+            .get(class.index())
+            .copied()
+            .unwrap_or_else(|| self.longest())
+    }
+
+    /// The longest delay.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        self.delays.last().copied().unwrap_or(Duration::ZERO)
+    }
+
+    /// The longest class within `objective`; `None` where even the shortest is longer.
+    #[must_use]
+    pub fn within(&self, objective: Duration) -> Option<DelayClass> {
+        let classes = self.delays.partition_point(|&delay| delay <= objective);
+        classes
+            .checked_sub(1)
+            .and_then(|class| u8::try_from(class).ok())
+            .map(DelayClass)
+    }
+}
