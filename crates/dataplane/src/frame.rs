@@ -46,11 +46,15 @@ pub enum DropReason {
     BufferFull,
     /// A frame of no length.
     BadLength,
+    /// A frame longer than the largest that guarantees were computed for.
+    FrameTooLong,
+    /// Its slice has been removed.
+    SliceRemoved,
 }
 
 impl DropReason {
     /// All reasons, in the order of their counters.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Policed,
         Self::PriorityExceeded,
         Self::QueueFull,
@@ -58,6 +62,8 @@ impl DropReason {
         Self::RedForced,
         Self::BufferFull,
         Self::BadLength,
+        Self::FrameTooLong,
+        Self::SliceRemoved,
     ];
 
     /// The name used in records and metrics.
@@ -71,6 +77,8 @@ impl DropReason {
             Self::RedForced => "red_forced",
             Self::BufferFull => "buffer_full",
             Self::BadLength => "bad_length",
+            Self::FrameTooLong => "frame_too_long",
+            Self::SliceRemoved => "slice_removed",
         }
     }
 }

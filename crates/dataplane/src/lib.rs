@@ -13,6 +13,7 @@ mod build;
 mod classifier;
 mod counters;
 mod frame;
+pub mod guaranteed;
 mod link_clock;
 pub mod meter;
 mod pipeline;

@@ -89,6 +89,7 @@ impl Pipeline {
                 let queued = QueuedFrame {
                     frame,
                     class: index,
+                    arrival: now,
                 };
                 let was_empty = leaf.state.packets() == 0;
                 leaf.state

@@ -56,7 +56,7 @@ impl Fifo {
     /// The oldest frame.
     #[inline]
     #[must_use]
-    pub fn front<'a>(&self, pool: &'a FramePool) -> Option<&'a QueuedFrame> {
+    pub fn front(&self, pool: &FramePool) -> Option<QueuedFrame> {
         (self.head != NIL).then(|| pool.get(self.head))
     }
 

@@ -63,7 +63,7 @@ impl QueueState {
 
     /// The frame that leaves next.
     #[must_use]
-    pub fn front<'a>(&self, pool: &'a FramePool) -> Option<&'a QueuedFrame> {
+    pub fn front(&self, pool: &FramePool) -> Option<QueuedFrame> {
         self.fifo.front(pool)
     }
 

@@ -1,6 +1,8 @@
 //! The frame memory shared by all queues: a slab of linked slots, reserved once.
 
 use crate::frame::Frame;
+use slicewise_model::Colour;
+use slicewise_units::{FrameLengths, Instant};
 
 /// A frame in a queue, with the class it was counted under.
 #[derive(Debug, Clone, Copy)]
@@ -9,16 +11,57 @@ pub struct QueuedFrame {
     pub frame: Frame,
     /// Index of its class.
     pub class: u32,
+    /// When it joined the queue.
+    pub arrival: Instant,
 }
 
+/// A queued frame in 32 bytes, so that two share a cache line.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    queued: QueuedFrame,
+    handle: u64,
+    arrival: Instant,
+    l2_bytes: u32,
+    class: u32,
     next: u32,
+    l3_offset: u8,
+    dscp: u8,
+    colour: Colour,
+}
+
+impl Slot {
+    const fn new(queued: QueuedFrame, next: u32) -> Self {
+        let frame = queued.frame;
+        Self {
+            handle: frame.handle,
+            arrival: queued.arrival,
+            l2_bytes: frame.lengths.l2_bytes,
+            class: queued.class,
+            next,
+            l3_offset: frame.lengths.l3_offset,
+            dscp: frame.dscp,
+            colour: frame.colour,
+        }
+    }
+
+    const fn queued(&self) -> QueuedFrame {
+        QueuedFrame {
+            frame: Frame {
+                handle: self.handle,
+                lengths: FrameLengths {
+                    l2_bytes: self.l2_bytes,
+                    l3_offset: self.l3_offset,
+                },
+                dscp: self.dscp,
+                colour: self.colour,
+            },
+            class: self.class,
+            arrival: self.arrival,
+        }
+    }
 }
 
 /// Marks the end of a list.
-pub(super) const NIL: u32 = u32::MAX;
+pub(crate) const NIL: u32 = u32::MAX;
 
 /// Slots for frames. Memory is reserved at construction but touched only as it is first used.
 #[derive(Debug)]
@@ -56,8 +99,8 @@ impl FramePool {
 
     /// A slot holding `queued` with nothing behind it; `None` when all are taken.
     #[inline]
-    pub(super) fn try_take(&mut self, queued: QueuedFrame) -> Option<u32> {
-        let slot = Slot { queued, next: NIL };
+    pub(crate) fn try_take(&mut self, queued: QueuedFrame) -> Option<u32> {
+        let slot = Slot::new(queued, NIL);
         if self.free != NIL {
             let index = self.free;
             let entry = &mut self.slots[index as usize];
@@ -74,22 +117,28 @@ impl FramePool {
 
     /// Give a slot back; returns what it held and what was behind it.
     #[inline]
-    pub(super) fn release(&mut self, index: u32) -> (QueuedFrame, u32) {
+    pub(crate) fn release(&mut self, index: u32) -> (QueuedFrame, u32) {
         let free = self.free;
         let slot = &mut self.slots[index as usize];
-        let (queued, next) = (slot.queued, slot.next);
+        let (queued, next) = (slot.queued(), slot.next);
         slot.next = free;
         self.free = index;
         (queued, next)
     }
 
+    /// Any part of a slot: to have it read. Zero where there is none.
     #[inline]
-    pub(super) fn link(&mut self, index: u32, next: u32) {
+    pub(crate) fn fetch(&self, index: u32) -> u64 {
+        self.slots.get(index as usize).map_or(0, |slot| slot.handle)
+    }
+
+    #[inline]
+    pub(crate) fn link(&mut self, index: u32, next: u32) {
         self.slots[index as usize].next = next;
     }
 
     #[inline]
-    pub(super) fn get(&self, index: u32) -> &QueuedFrame {
-        &self.slots[index as usize].queued
+    pub(crate) fn get(&self, index: u32) -> QueuedFrame {
+        self.slots[index as usize].queued()
     }
 }

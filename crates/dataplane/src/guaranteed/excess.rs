@@ -1,0 +1,151 @@
+//! The excess tier: what no guarantee needs, by weight, first among tenants and then among the
+//! slices of each.
+//!
+//! Two levels of deficit round robin (Shreedhar & Varghese, SIGCOMM 1995). A turn of weight 1 is
+//! one largest frame, so every turn sends at least one and a decision takes O(1).
+
+use super::ring::Ring;
+use super::slice::SliceState;
+use slicewise_model::TenantParams;
+
+/// Slices that share one part of the excess.
+#[derive(Debug, Clone)]
+struct Tenant {
+    /// Bytes of one turn.
+    quantum: i64,
+    /// Bytes it may still send in this turn.
+    deficit: i64,
+    /// Its place among the tenants.
+    position: u32,
+    /// Slices that are not removed: the ring has room for them.
+    slices: u32,
+    ring: Ring,
+}
+
+/// Tenants, and their slices that have frames and have not had their maximum.
+#[derive(Debug, Clone)]
+pub(super) struct ExcessTier {
+    tenants: Vec<Tenant>,
+    ring: Ring,
+    largest_frame: u64,
+}
+
+impl ExcessTier {
+    pub(super) fn new(tenants: &[TenantParams], largest_frame: u64) -> Self {
+        let mut ring = Ring::default();
+        ring.reserve(u32::try_from(tenants.len()).unwrap_or(u32::MAX));
+        let quantum = |weight: u32| {
+            let quantum = u64::from(weight.max(1)).saturating_mul(largest_frame);
+            i64::try_from(quantum).unwrap_or(i64::MAX / 2)
+        };
+        let tenants = tenants.iter().map(|tenant| Tenant {
+            quantum: quantum(tenant.weight),
+            deficit: 0,
+            position: 0,
+            slices: 0,
+            ring: Ring::default(),
+        });
+        Self {
+            tenants: tenants.collect(),
+            ring,
+            largest_frame,
+        }
+    }
+
+    /// Whether nobody takes turns.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// How many tenants there are.
+    pub(super) fn tenants(&self) -> usize {
+        self.tenants.len()
+    }
+
+    /// Make room for one slice more of `tenant`.
+    pub(super) fn add_slice(&mut self, tenant: u16) {
+        let tenant = &mut self.tenants[usize::from(tenant)];
+        tenant.slices += 1;
+        tenant.ring.reserve(tenant.slices);
+    }
+
+    /// A slice that has no frames is no more.
+    pub(super) fn remove_slice(&mut self, slice: &SliceState, id: u32) {
+        let tenant = &mut self.tenants[usize::from(slice.tenant)];
+        tenant.slices -= 1;
+        tenant.ring.forget(id, slice.turn);
+    }
+
+    /// A slice has frames and may send: it takes its turn, and has what a turn is worth. So
+    /// whoever comes to the front can send.
+    pub(super) fn join(&mut self, slice: &mut SliceState, id: u32) {
+        let number = u32::from(slice.tenant);
+        let tenant = &mut self.tenants[number as usize];
+        if tenant.ring.is_empty() {
+            tenant.deficit = tenant.quantum;
+            tenant.position = self.ring.join(number, tenant.position);
+        }
+        slice.deficit = slice.quantum(self.largest_frame);
+        slice.turn = tenant.ring.join(id, slice.turn);
+    }
+
+    /// A slice has no frames, or had its maximum.
+    pub(super) fn leave(&mut self, slice: &SliceState, id: u32) {
+        let number = u32::from(slice.tenant);
+        let tenant = &mut self.tenants[number as usize];
+        tenant.ring.leave(id, slice.turn);
+        if tenant.ring.is_empty() {
+            self.ring.leave(number, tenant.position);
+        }
+    }
+
+    /// Whose turn it is. `bytes_of_head` tells what a slice's first frame counts as, never
+    /// more than the largest.
+    pub(super) fn select(
+        &mut self,
+        slices: &mut [SliceState],
+        bytes_of_head: impl Fn(&SliceState) -> u64,
+    ) -> Option<u32> {
+        // A turn pays for at least one frame when it begins, so only the two at the fronts can be
+        // short of what the slice's next frame needs: at most two turns end here.
+        loop {
+            let number = self.ring.front()?;
+            let tenant = &mut self.tenants[number as usize];
+            let id = tenant.ring.front()?;
+            let slice = &mut slices[id as usize];
+            let bytes = signed(bytes_of_head(slice));
+            if tenant.deficit < bytes {
+                tenant.deficit += tenant.quantum;
+                tenant.position = self.ring.rotate();
+            } else if i64::from(slice.deficit) < bytes {
+                slice.deficit += slice.quantum(self.largest_frame);
+                slice.turn = tenant.ring.rotate();
+            } else {
+                return Some(id);
+            }
+        }
+    }
+
+    /// Charge a frame that the slice whose turn it is has sent. `next` is its next frame's size:
+    /// a turn that does not pay for it ends here, while the slice is at hand.
+    pub(super) fn charge(&mut self, slice: &mut SliceState, bytes: u64, next: Option<u64>) {
+        let tenant = &mut self.tenants[usize::from(slice.tenant)];
+        tenant.deficit -= signed(bytes);
+        slice.deficit -= i32::try_from(bytes).unwrap_or(i32::MAX / 2);
+        if next.is_some_and(|next| i64::from(slice.deficit) < signed(next)) {
+            slice.deficit += slice.quantum(self.largest_frame);
+            slice.turn = tenant.ring.rotate();
+        }
+    }
+
+    /// The slice that comes `turns` after the one whose turn it is. For reading ahead.
+    pub(super) fn ahead(&mut self, turns: u32) -> Option<u32> {
+        let number = self.ring.front()?;
+        self.tenants[number as usize].ring.ahead(turns)
+    }
+}
+
+/// Frames are far smaller than this can hold.
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}

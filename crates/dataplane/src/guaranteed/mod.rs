@@ -1,0 +1,424 @@
+//! Guaranteed slices: a delay bound for each, the excess by weight, at any number of slices.
+//!
+//! One queue a slice, served in two modes. In the *guarantee* tier a token bucket (CIR, CBS)
+//! makes each frame eligible at a time that depends on nothing but the slice's own arrivals; an
+//! eligible frame has the deadline `eligible + D`, D the slice's delay class, and the earliest
+//! deadline goes first. Where nothing is eligible, the *excess* tier gives the link to tenants and
+//! their slices by weight, up to each slice's maximum (PIR, PBS), and leaves the guarantee's
+//! tokens alone, as HFSC does (Stoica, Zhang & Ng, SIGCOMM 1997).
+//!
+//! With slices that pass the admission test, a frame within its slice's (CIR, CBS) leaves no
+//! later than `eligible + D` plus two bucket widths ([`Guaranteed::granularity`]), whatever others
+//! send: regulated earliest deadline first (Georgiadis et al., IEEE/ACM ToN 4(4), 1996). Calendars
+//! with find-first-set bitmaps, in the manner of Carousel (SIGCOMM 2017) and Eiffel (NSDI 2019),
+//! make every decision O(1).
+
+mod batch;
+mod bitmap;
+mod calendar;
+mod excess;
+mod place;
+mod ring;
+mod slice;
+
+use crate::frame::{DropReason, Frame};
+use crate::queue::{FramePool, QueuedFrame};
+use bitmap::BucketSet;
+use calendar::{Calendar, ParkedChain, TimerChain};
+use excess::ExcessTier;
+use slice::{Life, NIL, SliceState, Tier, cost};
+use slicewise_model::{GuaranteedParams, SliceParams};
+use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
+
+/// Names a slice of a [`Guaranteed`] scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SliceId(u32);
+
+impl SliceId {
+    /// The slice at position `index`: slices are numbered in the order they were added, and the
+    /// number of one that is gone is given out again.
+    #[must_use]
+    pub const fn new(index: u32) -> Self {
+        Self(index)
+    }
+
+    /// Its position.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.0
+    }
+}
+
+/// Why a slice cannot be added, changed or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SliceError {
+    /// There is no such slice, or it is being drained.
+    #[error("there is no slice {0}")]
+    Unknown(u32),
+    /// Its tenant is not among those the scheduler was made with.
+    #[error("there is no tenant {0}")]
+    UnknownTenant(u32),
+    /// A slice cannot move to another tenant.
+    #[error("a slice cannot move to another tenant: remove it and add it there")]
+    TenantChanged,
+    /// No more slices can be numbered.
+    #[error("there are {0} slices, as many as can be numbered")]
+    TooMany(u32),
+}
+
+/// What has become of a slice that was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Removal {
+    /// It is gone.
+    Gone,
+    /// It takes no more frames; those that wait leave first, under the same guarantee. What was
+    /// reserved for it may be promised to others only after that.
+    Draining {
+        /// Frames that wait.
+        packets: u32,
+    },
+}
+
+/// Most slices: as many as a ring can number.
+const MAX_SLICES: u32 = 1 << 30;
+/// Buckets from now to the deadline of the longest class: half of what there is, so that what is
+/// late and what is early fit beside them.
+const BUCKETS_AHEAD: u64 = BucketSet::SIZE as u64 / 2;
+/// Parked slices looked at for each frame sent: more than one, so that they do not pile up, and
+/// few, so that no decision takes long.
+const UNPARKED_PER_FRAME: u32 = 2;
+
+/// The frame that leaves next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Selected {
+    /// Its slice.
+    pub slice: SliceId,
+    /// Its lengths.
+    pub lengths: FrameLengths,
+    /// It leaves under its slice's guarantee, not as excess.
+    pub guaranteed: bool,
+    /// From then on another may be first.
+    pub changes_at: Instant,
+}
+
+/// What a guaranteed scheduler answers when asked for a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selection {
+    /// This one may leave now.
+    Ready(Selected),
+    /// Frames wait, but all of their slices have had their maximum until this time.
+    Wait(Instant),
+    /// No frame waits.
+    Empty,
+}
+
+/// A scheduler of slices, each with one queue. Frames are in a [`FramePool`] that the caller
+/// keeps; it must be the same in all calls.
+#[derive(Debug, Clone)]
+pub struct Guaranteed {
+    accounting: Accounting,
+    largest_frame: u64,
+    delays: Box<[u64]>,
+    slices: Vec<SliceState>,
+    /// First free place in `slices`.
+    free: u32,
+    live: u32,
+    /// Slices whose head is not eligible yet, by when it is.
+    wheel: Calendar<TimerChain>,
+    /// Slices whose head is eligible, by its deadline.
+    deadlines: Calendar<TimerChain>,
+    /// Slices that had their maximum, by when they may send again.
+    parked: Calendar<ParkedChain>,
+    excess: ExcessTier,
+    backlog: u32,
+    shift: u32,
+}
+
+impl Guaranteed {
+    /// A scheduler without slices. Memory for `slices` of them is reserved.
+    #[must_use]
+    pub fn new(params: &GuaranteedParams, slices: usize) -> Self {
+        let shift = bucket_shift(params.delay_classes.longest());
+        let delays = params.delay_classes.delays().iter();
+        let largest_frame = params.largest_frame.bytes().clamp(1, u64::from(u16::MAX));
+        Self {
+            accounting: params.accounting,
+            largest_frame,
+            delays: delays.map(|delay| delay.nanos()).collect(),
+            slices: Vec::with_capacity(slices),
+            free: NIL,
+            live: 0,
+            wheel: Calendar::new(shift),
+            deadlines: Calendar::new(shift),
+            parked: Calendar::new(shift),
+            excess: ExcessTier::new(&params.tenants, largest_frame),
+            backlog: 0,
+            shift,
+        }
+    }
+
+    /// Width of a bucket: deadlines are kept to this, so a frame may leave so much later.
+    #[must_use]
+    pub const fn granularity(&self) -> Duration {
+        Duration::from_nanos(1 << self.shift)
+    }
+
+    /// Frames waiting.
+    #[must_use]
+    pub const fn backlog(&self) -> u32 {
+        self.backlog
+    }
+
+    /// Slices that take frames.
+    #[must_use]
+    pub const fn slices(&self) -> u32 {
+        self.live
+    }
+
+    /// Bytes kept for each slice, without its frames.
+    #[must_use]
+    pub const fn bytes_per_slice() -> usize {
+        // A ring has room for up to twice its members.
+        size_of::<SliceState>() + 2 * size_of::<u32>()
+    }
+
+    /// Frames waiting of one slice.
+    #[must_use]
+    pub fn slice_backlog(&self, id: SliceId) -> u32 {
+        let slice = self.slices.get(id.0 as usize);
+        slice.map_or(0, |slice| slice.packets)
+    }
+
+    /// Add a slice whose buckets are full at `now`. Whether it fits is for the admission test to
+    /// say, before. O(1), but for memory that has to grow.
+    ///
+    /// # Errors
+    /// Where its tenant does not exist or there are too many slices; nothing is changed then.
+    pub fn add_slice(&mut self, params: &SliceParams, now: Instant) -> Result<SliceId, SliceError> {
+        if params.tenant as usize >= self.excess.tenants() {
+            return Err(SliceError::UnknownTenant(params.tenant));
+        }
+        if self.live >= MAX_SLICES {
+            return Err(SliceError::TooMany(MAX_SLICES));
+        }
+        let slice = SliceState::new(params, now.nanos());
+        self.excess.add_slice(slice.tenant);
+        self.live += 1;
+        let id = self.free;
+        if id != NIL {
+            self.free = self.slices[id as usize].head;
+            self.slices[id as usize] = slice;
+            return Ok(SliceId(id));
+        }
+        self.slices.push(slice);
+        let id = u32::try_from(self.slices.len() - 1).unwrap_or(NIL);
+        Ok(SliceId(id))
+    }
+
+    fn live(&self, id: SliceId) -> Result<usize, SliceError> {
+        let index = id.0 as usize;
+        match self.slices.get(index) {
+            Some(slice) if slice.life == Life::Live => Ok(index),
+            _ => Err(SliceError::Unknown(id.0)),
+        }
+    }
+
+    /// Change what a slice is promised. Its frames, its saved tokens and its debt stay; its first
+    /// frame is placed anew. O(1).
+    ///
+    /// # Errors
+    /// Where there is no such slice, or it would move to another tenant.
+    pub fn change_slice(
+        &mut self,
+        id: SliceId,
+        params: &SliceParams,
+        pool: &FramePool,
+        now: Instant,
+    ) -> Result<(), SliceError> {
+        let index = self.live(id)?;
+        if u32::from(self.slices[index].tenant) != params.tenant {
+            return Err(SliceError::TenantChanged);
+        }
+        if self.slices[index].tier == Tier::Waiting {
+            self.wheel.remove(&mut self.slices, id.0);
+            self.slices[index].tier = Tier::Idle;
+        }
+        let slice = &mut self.slices[index];
+        slice.change(params, now.nanos());
+        // What is eligible keeps its deadline: a promise already made.
+        if slice.packets > 0 && slice.tier == Tier::Idle {
+            let head = pool.get(slice.head);
+            self.place(id.0, &head, now.nanos());
+        }
+        Ok(())
+    }
+
+    /// Remove a slice: at once where nothing waits, else as soon as what waits has left. O(1).
+    ///
+    /// # Errors
+    /// Where there is no such slice.
+    pub fn remove_slice(&mut self, id: SliceId) -> Result<Removal, SliceError> {
+        let index = self.live(id)?;
+        self.live -= 1;
+        let packets = self.slices[index].packets;
+        if packets == 0 {
+            self.forget(id.0);
+            return Ok(Removal::Gone);
+        }
+        self.slices[index].life = Life::Draining;
+        Ok(Removal::Draining { packets })
+    }
+
+    /// Give the place of a removed slice free.
+    fn forget(&mut self, id: u32) {
+        let slice = &mut self.slices[id as usize];
+        slice.life = Life::Free;
+        slice.head = self.free;
+        self.excess.remove_slice(slice, id);
+        self.free = id;
+    }
+
+    fn bytes(&self, lengths: FrameLengths) -> u64 {
+        self.accounting.count(lengths).bytes()
+    }
+
+    /// Put a frame that arrives at `now` at the end of its slice's queue. O(1).
+    ///
+    /// # Errors
+    /// Why it is to be dropped: there is no such slice (any more), it is longer than any frame
+    /// should be, its queue is full, or the pool is.
+    pub fn try_enqueue(
+        &mut self,
+        id: SliceId,
+        frame: Frame,
+        class: u32,
+        pool: &mut FramePool,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let bytes = self.bytes(frame.lengths);
+        let slice = match self.slices.get_mut(id.0 as usize) {
+            Some(slice) if slice.life == Life::Live => slice,
+            _ => return Err(DropReason::SliceRemoved),
+        };
+        if bytes > self.largest_frame {
+            return Err(DropReason::FrameTooLong);
+        }
+        if !slice.has_room(frame.lengths.l2_bytes) {
+            return Err(DropReason::QueueFull);
+        }
+        let queued = QueuedFrame {
+            frame,
+            class,
+            arrival: now,
+        };
+        let slot = pool.try_take(queued).ok_or(DropReason::BufferFull)?;
+        slice.bytes += frame.lengths.l2_bytes;
+        slice.packets += 1;
+        self.backlog += 1;
+        if slice.packets > 1 {
+            pool.link(slice.tail, slot);
+            slice.tail = slot;
+            return Ok(());
+        }
+        slice.head = slot;
+        slice.tail = slot;
+        let now = now.nanos();
+        self.place(id.0, &queued, now);
+        Ok(())
+    }
+
+    /// The frame that would leave at `now`. O(1) on the average: each slice that has become
+    /// eligible since the last call is looked at once.
+    pub fn select(&mut self, pool: &FramePool, now: Instant) -> Selection {
+        if self.backlog == 0 {
+            return Selection::Empty;
+        }
+        let now = now.nanos();
+        self.wake_eligible(pool, now);
+        let next_eligible = self.wheel.next_time();
+        let changes_at = next_eligible.map_or(Instant::MAX, Instant::from_nanos);
+        let (id, guaranteed) = match self.deadlines.front() {
+            Some(id) => (id, true),
+            None => match self.select_excess(pool, now) {
+                Some(id) => (id, false),
+                None => {
+                    let next_unparked = self.parked.next_time();
+                    let next = next_eligible.into_iter().chain(next_unparked).min();
+                    debug_assert!(next.is_some_and(|next| next > now), "else it would be here");
+                    let next = next.map_or(Instant::MAX, Instant::from_nanos);
+                    return Selection::Wait(next);
+                }
+            },
+        };
+        let head = pool.get(self.slices[id as usize].head);
+        Selection::Ready(Selected {
+            slice: SliceId(id),
+            lengths: head.frame.lengths,
+            guaranteed,
+            changes_at,
+        })
+    }
+
+    /// Take the frame that [`select`](Self::select) has just found.
+    pub fn take(&mut self, selected: &Selected, pool: &mut FramePool, now: Instant) -> QueuedFrame {
+        let id = selected.slice.0;
+        let now = now.nanos();
+        let slice = &mut self.slices[id as usize];
+        let (queued, next) = pool.release(slice.head);
+        let bytes = self.accounting.count(queued.frame.lengths).bytes();
+        let price = cost(bytes);
+        if selected.guaranteed {
+            self.deadlines.remove(&mut self.slices, id);
+        }
+        let slice = &mut self.slices[id as usize];
+        slice.head = next;
+        slice.packets -= 1;
+        slice.bytes -= queued.frame.lengths.l2_bytes;
+        self.backlog -= 1;
+        if slice.peak.exists() {
+            slice.peak.spend(now, price);
+        }
+        if selected.guaranteed {
+            // Clocked by eligibility, not by departure: a frame that had to wait for others is
+            // not held against those behind it.
+            slice.tier = Tier::Idle;
+            if slice.committed.exists() {
+                let eligible = slice.eligible_at(&queued, price);
+                slice.committed.spend(eligible, price);
+            }
+        } else {
+            // Tokens stay. But what was not eligible until now cannot have been so before: a
+            // deadline in the past would ask for what was never reserved.
+            slice.committed.refill(now);
+        }
+        let head = (next != NIL).then(|| pool.get(next));
+        if !selected.guaranteed {
+            let next = head.map(|head| self.accounting.count(head.frame.lengths).bytes());
+            self.excess.charge(slice, bytes, next);
+        }
+        match head {
+            Some(head) => self.place(id, &head, now),
+            None => self.on_emptied(id),
+        }
+        queued
+    }
+
+    /// Take the frame that leaves at `now`, if one may. O(1) on the average.
+    pub fn dequeue(
+        &mut self,
+        pool: &mut FramePool,
+        now: Instant,
+    ) -> Option<(SliceId, QueuedFrame)> {
+        match self.select(pool, now) {
+            Selection::Ready(selected) => Some((selected.slice, self.take(&selected, pool, now))),
+            Selection::Wait(_) | Selection::Empty => None,
+        }
+    }
+}
+
+/// The narrowest buckets (2^n ns) with which `longest` fits in [`BUCKETS_AHEAD`] of them.
+fn bucket_shift(longest: Duration) -> u32 {
+    let buckets = longest.nanos() / BUCKETS_AHEAD;
+    u64::BITS - buckets.leading_zeros()
+}

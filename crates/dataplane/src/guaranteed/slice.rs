@@ -1,0 +1,232 @@
+//! What is kept for one slice: two cache lines.
+
+use super::calendar::Links;
+use crate::queue::QueuedFrame;
+use slicewise_model::SliceParams;
+use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
+
+/// No slice, no frame.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// What one byte costs, in nanobits.
+const NANOBITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
+/// The largest burst that 63 bits hold: 1.15 GB.
+const BURST_MAX: u64 = i64::MAX.unsigned_abs() / NANOBITS_PER_BYTE;
+
+/// A token bucket in 32 bytes: exact as [`TokenBucket`](crate::bucket::TokenBucket), but with a
+/// burst of at most 1.15 GB, so that credit fits in 64 bits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SmallBucket {
+    /// bit/s; zero where there is no such bucket.
+    rate: u64,
+    /// Most credit, nanobits.
+    burst: i64,
+    /// Credit at `clock`, nanobits; negative is debt.
+    credit: i64,
+    /// ns.
+    clock: u64,
+}
+
+impl SmallBucket {
+    const ABSENT: Self = Self {
+        rate: 0,
+        burst: 0,
+        credit: 0,
+        clock: 0,
+    };
+
+    fn full(rate: BitRate, burst: ByteCount, now: u64) -> Self {
+        let burst = cost(burst.bytes().min(BURST_MAX));
+        Self {
+            rate: rate.bits_per_second(),
+            burst,
+            credit: burst,
+            clock: now,
+        }
+    }
+
+    pub(super) const fn exists(&self) -> bool {
+        self.rate > 0
+    }
+
+    /// Any part of it: to have it read.
+    pub(super) const fn fetch(&self) -> u64 {
+        self.clock
+    }
+
+    /// Credit at `time`, or at its clock where that is later.
+    fn credit_at(&self, time: u64) -> i64 {
+        let earned = u128::from(self.rate) * u128::from(time.saturating_sub(self.clock));
+        let room = self.burst.saturating_sub(self.credit).max(0);
+        match i64::try_from(earned) {
+            Ok(earned) if earned < room => self.credit + earned,
+            _ => self.credit + room,
+        }
+    }
+
+    /// The earliest time, from `time` on, at which it pays `cost`.
+    pub(super) fn ready_at(&self, time: u64, cost: i64) -> u64 {
+        let start = time.max(self.clock);
+        let missing = cost - self.credit_at(start);
+        if missing <= 0 {
+            return start;
+        }
+        start.saturating_add(missing.unsigned_abs().div_ceil(self.rate.max(1)))
+    }
+
+    /// Move its clock to `time`, where that is later.
+    pub(super) fn refill(&mut self, time: u64) {
+        self.credit = self.credit_at(time);
+        self.clock = self.clock.max(time);
+    }
+
+    /// Pay `cost` at `time`, into debt if need be.
+    pub(super) fn spend(&mut self, time: u64, cost: i64) {
+        self.refill(time);
+        self.credit = self.credit.saturating_sub(cost);
+    }
+
+    /// Keep what `old` has saved or owes, as far as this bucket holds it.
+    fn resume_from(&mut self, old: &Self, now: u64) {
+        if self.exists() && old.exists() {
+            self.credit = old.credit_at(now).min(self.burst);
+            self.clock = old.clock.max(now);
+        }
+    }
+}
+
+/// What a frame that counts as `bytes` costs, in nanobits.
+pub(super) fn cost(bytes: u64) -> i64 {
+    i64::try_from(bytes.saturating_mul(NANOBITS_PER_BYTE)).unwrap_or(i64::MAX)
+}
+
+/// Which calendar of the guarantee tier a slice is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tier {
+    /// Nothing waits, or nothing is guaranteed.
+    Idle,
+    /// On the wheel, until its head is eligible.
+    Waiting,
+    /// Its head is eligible: by deadline.
+    Eligible,
+}
+
+/// Where a slice stands in the excess tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Excess {
+    /// Nothing waits.
+    Out,
+    /// It takes its turn.
+    InRing,
+    /// It had its maximum and waits for more.
+    Parked,
+}
+
+/// Whether a slice is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// This place is free.
+    Free,
+    /// It takes frames.
+    Live,
+    /// It takes no more, and is gone when what waits has left.
+    Draining,
+}
+
+/// One slice. Two cache lines of 64 bytes: the first is what a frame that joins a queue needs,
+/// the second pays for one that leaves.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub(super) struct SliceState {
+    /// Oldest frame, in the pool. In a free place: the next free one.
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    pub(super) packets: u32,
+    pub(super) bytes: u32,
+    limit_packets: u32,
+    limit_bytes: u32,
+    /// In the wheel or the deadline queue.
+    pub(super) timer: Links,
+    /// In the calendar of parked slices.
+    pub(super) parked: Links,
+    /// Bytes it may still send in its turn.
+    pub(super) deficit: i32,
+    /// Its place in the ring of its tenant, or the last it had.
+    pub(super) turn: u32,
+    pub(super) weight: u16,
+    pub(super) tenant: u16,
+    pub(super) class: u8,
+    pub(super) tier: Tier,
+    pub(super) excess: Excess,
+    pub(super) life: Life,
+    /// CIR and CBS. Its clock is the eligible time of the last frame it paid for.
+    pub(super) committed: SmallBucket,
+    /// PIR and PBS.
+    pub(super) peak: SmallBucket,
+}
+
+/// The most bytes of a turn, so that a deficit fits in 32 bits.
+const QUANTUM_MAX: u64 = 1 << 30;
+
+impl SliceState {
+    pub(super) fn new(params: &SliceParams, now: u64) -> Self {
+        let limit = params.queue_limit;
+        Self {
+            head: NIL,
+            tail: NIL,
+            packets: 0,
+            bytes: 0,
+            limit_packets: limit.packets.max(1),
+            limit_bytes: u32::try_from(limit.bytes.bytes()).unwrap_or(u32::MAX),
+            timer: Links::NONE,
+            parked: Links::NONE,
+            deficit: 0,
+            turn: 0,
+            weight: u16::try_from(params.weight).unwrap_or(u16::MAX).max(1),
+            tenant: u16::try_from(params.tenant).unwrap_or(u16::MAX),
+            class: params
+                .guarantee
+                .map_or(0, |g| u8::try_from(g.class.index()).unwrap_or(u8::MAX)),
+            tier: Tier::Idle,
+            excess: Excess::Out,
+            life: Life::Live,
+            committed: params.guarantee.map_or(SmallBucket::ABSENT, |g| {
+                SmallBucket::full(g.rate, g.burst, now)
+            }),
+            peak: params.maximum.map_or(SmallBucket::ABSENT, |m| {
+                SmallBucket::full(m.rate, m.burst, now)
+            }),
+        }
+    }
+
+    /// Take over new parameters; what is queued, saved and owed stays.
+    pub(super) fn change(&mut self, params: &SliceParams, now: u64) {
+        let new = Self::new(params, now);
+        self.limit_packets = new.limit_packets;
+        self.limit_bytes = new.limit_bytes;
+        self.weight = new.weight;
+        self.class = new.class;
+        let (committed, peak) = (self.committed, self.peak);
+        self.committed = new.committed;
+        self.committed.resume_from(&committed, now);
+        self.peak = new.peak;
+        self.peak.resume_from(&peak, now);
+    }
+
+    /// Whether a frame of so many bytes still fits in its queue.
+    pub(super) const fn has_room(&self, bytes: u32) -> bool {
+        self.packets < self.limit_packets && bytes <= self.limit_bytes.saturating_sub(self.bytes)
+    }
+
+    /// Bytes of one turn, where a turn of weight 1 is `largest_frame`.
+    pub(super) fn quantum(&self, largest_frame: u64) -> i32 {
+        let quantum = u64::from(self.weight).saturating_mul(largest_frame);
+        i32::try_from(quantum.min(QUANTUM_MAX)).unwrap_or(i32::MAX)
+    }
+
+    /// When `head`, its oldest frame, is or was eligible: conforming to (CIR, CBS) counted from
+    /// the frames that were served as guaranteed before it, whenever they left.
+    pub(super) fn eligible_at(&self, head: &QueuedFrame, cost: i64) -> u64 {
+        self.committed.ready_at(head.arrival.nanos(), cost)
+    }
+}

@@ -1,0 +1,8 @@
+//! The guaranteed scheduler: bound, excess, order and change, each against an oracle of its own.
+
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
+
+mod apply;
+mod bound;
+mod excess;
+mod rig;

@@ -1,0 +1,221 @@
+//! A link with a guaranteed scheduler before it, and a plain token bucket to tell who conforms.
+
+use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
+use slicewise_dataplane::queue::FramePool;
+use slicewise_dataplane::{DropReason, Frame, LinkClock};
+use slicewise_model::{
+    Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
+    SliceParams, TenantParams,
+};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
+
+pub const LARGEST_FRAME: u64 = 1518;
+
+pub fn params(tenants: &[u32]) -> GuaranteedParams {
+    GuaranteedParams {
+        accounting: Accounting::L2,
+        largest_frame: ByteCount::new(LARGEST_FRAME),
+        delay_classes: DelayClasses::geometric(
+            Duration::from_micros(10),
+            Duration::from_millis(50),
+        ),
+        tenants: tenants
+            .iter()
+            .map(|&weight| TenantParams {
+                name: format!("tenant of weight {weight}"),
+                weight,
+            })
+            .collect(),
+    }
+}
+
+/// Best effort, with room for everything.
+pub fn best_effort(weight: u32) -> SliceParams {
+    SliceParams {
+        guarantee: None,
+        maximum: None,
+        weight,
+        tenant: 0,
+        queue_limit: QueueLimitParams {
+            packets: u32::MAX,
+            bytes: ByteCount::new(u64::MAX),
+        },
+    }
+}
+
+pub fn guaranteed(rate: u64, burst: u64, objective: Duration) -> SliceParams {
+    SliceParams {
+        guarantee: Some(GuaranteeParams {
+            rate: BitRate::new(rate),
+            burst: ByteCount::new(burst),
+            class: params(&[1]).delay_classes.within(objective).unwrap(),
+        }),
+        ..best_effort(1)
+    }
+}
+
+pub fn with_maximum(mut slice: SliceParams, rate: u64, burst: u64) -> SliceParams {
+    slice.maximum = Some(MaximumParams {
+        rate: BitRate::new(rate),
+        burst: ByteCount::new(burst),
+    });
+    slice
+}
+
+/// A frame that left.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    pub slice: u32,
+    pub handle: u64,
+    pub bytes: u64,
+    pub arrival: u64,
+    /// When its last bit had left.
+    pub end: u64,
+    /// When its first bit left.
+    pub start: u64,
+    pub guaranteed: bool,
+}
+
+/// A frame to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrival {
+    pub at: u64,
+    pub slice: u32,
+    pub bytes: u64,
+}
+
+pub struct Rig {
+    pub scheduler: Guaranteed,
+    pub pool: FramePool,
+    pub link: LinkClock,
+    pub sent: Vec<Sent>,
+    pub handles: u64,
+    now: u64,
+}
+
+impl Rig {
+    pub fn new(params: &GuaranteedParams, slices: &[SliceParams], rate: u64) -> Self {
+        let mut scheduler = Guaranteed::new(params, slices.len());
+        for slice in slices {
+            scheduler.add_slice(slice, Instant::ZERO).unwrap();
+        }
+        Self {
+            scheduler,
+            pool: FramePool::with_capacity(1 << 20),
+            link: LinkClock::new(BitRate::new(rate)),
+            sent: Vec::new(),
+            handles: 0,
+            now: 0,
+        }
+    }
+
+    pub fn arrive(&mut self, arrival: Arrival) -> Result<(), DropReason> {
+        let frame = Frame {
+            handle: self.handles,
+            lengths: FrameLengths {
+                l2_bytes: arrival.bytes as u32,
+                l3_offset: 14,
+            },
+            dscp: 0,
+            colour: Colour::Green,
+        };
+        self.handles += 1;
+        let id = SliceId::new(arrival.slice);
+        let now = Instant::from_nanos(arrival.at);
+        self.scheduler
+            .try_enqueue(id, frame, arrival.slice, &mut self.pool, now)
+    }
+
+    /// Send what can be sent before `until`. The link is never left idle while a frame may go.
+    pub fn send_until(&mut self, until: u64) {
+        loop {
+            let now = self.now.max(self.link.free_at().nanos());
+            if now >= until {
+                return;
+            }
+            self.now = now;
+            let at = Instant::from_nanos(now);
+            match self.scheduler.select(&self.pool, at) {
+                Selection::Ready(selected) => {
+                    let queued = self.scheduler.take(&selected, &mut self.pool, at);
+                    let bytes = u64::from(queued.frame.lengths.l2_bytes);
+                    let end = self.link.send(ByteCount::new(bytes), at);
+                    self.sent.push(Sent {
+                        slice: selected.slice.index(),
+                        handle: queued.frame.handle,
+                        bytes,
+                        arrival: queued.arrival.nanos(),
+                        start: now,
+                        end: end.nanos(),
+                        guaranteed: selected.guaranteed,
+                    });
+                }
+                Selection::Wait(next) => {
+                    assert!(next > at, "a wait ends later");
+                    self.now = next.nanos().min(until);
+                }
+                Selection::Empty => {
+                    self.now = until;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Offer `arrivals`, in order of time, and send everything. Nothing may be dropped.
+    pub fn run(&mut self, arrivals: &[Arrival]) {
+        for arrival in arrivals {
+            self.send_until(arrival.at);
+            self.arrive(*arrival).unwrap();
+        }
+        self.send_until(u64::MAX);
+        assert_eq!(self.scheduler.backlog(), 0);
+    }
+
+    /// Every slice's frames left in the order they came.
+    pub fn assert_in_order(&self) {
+        let slices = self.sent.iter().map(|sent| sent.slice).max().unwrap_or(0) as usize + 1;
+        let mut last = vec![None; slices];
+        for sent in &self.sent {
+            let last = &mut last[sent.slice as usize];
+            assert!(
+                *last < Some(sent.handle),
+                "slice {} is reordered",
+                sent.slice
+            );
+            *last = Some(sent.handle);
+        }
+    }
+}
+
+/// Tells how much a slice may send to conform: in exact fractions, and written otherwise than
+/// what is tested.
+#[derive(Debug, Clone, Copy)]
+pub struct Conformance {
+    rate: u128,
+    burst: u128,
+    /// Theoretical arrival time × rate, nanobits (ITU-T I.371's virtual scheduling).
+    theoretical: u128,
+}
+
+impl Conformance {
+    pub fn new(rate: u64, burst: u64) -> Self {
+        Self {
+            rate: u128::from(rate),
+            burst: u128::from(burst) * 8_000_000_000,
+            theoretical: 0,
+        }
+    }
+
+    /// The earliest time, not before `at`, at which a frame of `bytes` conforms.
+    pub fn earliest(&self, at: u64, bytes: u64) -> u64 {
+        let cost = u128::from(bytes) * 8_000_000_000;
+        let needed = (self.theoretical + cost).saturating_sub(self.burst);
+        at.max(needed.div_ceil(self.rate) as u64)
+    }
+
+    pub fn on_frame(&mut self, at: u64, bytes: u64) {
+        let cost = u128::from(bytes) * 8_000_000_000;
+        self.theoretical = self.theoretical.max(u128::from(at) * self.rate) + cost;
+    }
+}
