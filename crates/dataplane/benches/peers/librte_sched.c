@@ -287,9 +287,8 @@ static void begin_shaped(void)
 	/* Two packet times of a pipe pass first: then every bucket is full. */
 	uint64_t start = rte_rdtsc() + 2 * gap * options.pipes;
 	for (uint32_t i = 0; i < options.pipes; i++) {
-		do
+		while (rte_rdtsc() < start + i * gap)
 			enqueue(burst, dequeue(burst, BURST));
-		while (rte_rdtsc() < start + i * gap);
 		if (rte_pktmbuf_alloc_bulk(pool, burst, options.depth) != 0)
 			die("no mbufs");
 		offer(burst, options.depth, order[i]);
@@ -316,7 +315,7 @@ static void begin(void)
 	} else if (options.scenario == SHAPED) {
 		begin_shaped();
 		shaped_next = rte_rdtsc();
-		run(2ull * options.pipes);
+		run(options.pipes);
 	} else {
 		/* All pipes equally full to begin with: two turns of each make their lengths differ. */
 		for (uint32_t pipe = 0; pipe < options.pipes; pipe++) {
