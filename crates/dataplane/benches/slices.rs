@@ -22,7 +22,7 @@ use std::process::Command;
 use workload::{Measurement, Scenario, Workload};
 
 /// The scheduler that is measured.
-type Ours = contender::RoundRobinPlaceholder;
+type Ours = contender::GuaranteedSlices;
 
 /// Sizes at which both run: powers of two, as the peer requires.
 const SIZES_OF_BOTH: [u32; 4] = [16, 4_096, 32_768, 1_048_576];

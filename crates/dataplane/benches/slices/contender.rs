@@ -1,9 +1,17 @@
 //! What is measured: a scheduler of slices behind the few calls the scenarios need.
 
 use crate::workload::{
-    PACKET_BYTES, QUEUE_PACKETS, SHAPED_BURST_BYTES, Scenario, maximum_bits_per_second,
+    LINK_BITS_PER_SECOND, PACKET_BYTES, QUEUE_PACKETS, SHAPED_BURST_BYTES, Scenario,
+    maximum_bits_per_second,
 };
-use std::collections::VecDeque;
+use slicewise_dataplane::Frame;
+use slicewise_dataplane::guaranteed::{Arrival, Departure, Guaranteed, SliceId};
+use slicewise_dataplane::queue::FramePool;
+use slicewise_model::{
+    Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
+    SliceParams, TenantParams,
+};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 
 /// A scheduler under measurement.
 pub trait Contender {
@@ -23,92 +31,119 @@ pub trait Contender {
     fn dequeue(&mut self, out: &mut Vec<(u32, u64)>, max: usize, now_ns: u64);
 }
 
-/// **A placeholder, not a scheduler of this project**: one `VecDeque` a slice, packets served in
-/// turn, a slice without credit passed over. It shows that the benchmark works.
-pub struct RoundRobinPlaceholder {
-    slices: Vec<Slice>,
-    /// The slices with packets, by turn.
-    turns: VecDeque<u32>,
-    maximum: u64,
+/// The scheduler of this project. Every slice has a guarantee with a delay bound, a weight and,
+/// where shaped, a maximum.
+pub struct GuaranteedSlices {
+    scheduler: Guaranteed,
+    pool: FramePool,
+    arrivals: Vec<Arrival>,
+    departures: Vec<Departure>,
 }
 
-struct Slice {
-    packets: VecDeque<u64>,
-    /// Credit of one bit, in units of 1/10⁹ bit, and when it was last right.
-    credit: u64,
-    updated_ns: u64,
+/// What a frame of the benchmark is but for its name.
+const LENGTHS: FrameLengths = FrameLengths {
+    l2_bytes: PACKET_BYTES,
+    l3_offset: 14,
+};
+/// Frames in all queues at most.
+const POOL_FRAMES: u32 = 8 << 20;
+
+fn slice_params(slices: u32, scenario: Scenario, classes: &DelayClasses) -> SliceParams {
+    let maximum = maximum_bits_per_second(scenario, slices);
+    let burst = ByteCount::new(u64::from(SHAPED_BURST_BYTES));
+    // Nine tenths of the link, or of the maximum, are promised.
+    let promised = maximum.min(LINK_BITS_PER_SECOND / u64::from(slices)) / 10 * 9;
+    SliceParams {
+        guarantee: classes
+            .within(Duration::from_millis(10))
+            .map(|class| GuaranteeParams {
+                rate: BitRate::new(promised.max(1)),
+                burst: ByteCount::new(u64::from(PACKET_BYTES)),
+                class,
+            }),
+        maximum: (maximum < LINK_BITS_PER_SECOND).then_some(MaximumParams {
+            rate: BitRate::new(maximum),
+            burst,
+        }),
+        weight: 1,
+        tenant: 0,
+        queue_limit: QueueLimitParams {
+            packets: u32::try_from(QUEUE_PACKETS).unwrap_or(u32::MAX),
+            bytes: ByteCount::new(u64::MAX),
+        },
+    }
 }
 
-const NANOBITS: u64 = 1_000_000_000;
-
-impl Contender for RoundRobinPlaceholder {
-    const NAME: &'static str = "round-robin placeholder";
+impl Contender for GuaranteedSlices {
+    const NAME: &'static str = "guaranteed: every slice with a delay bound and a weight";
 
     fn new(slices: u32, scenario: Scenario) -> Self {
-        let slice = || Slice {
-            packets: VecDeque::new(),
-            credit: u64::from(SHAPED_BURST_BYTES) * 8 * NANOBITS,
-            updated_ns: 0,
+        let delay_classes =
+            DelayClasses::geometric(Duration::from_micros(10), Duration::from_millis(10));
+        let slice = slice_params(slices, scenario, &delay_classes);
+        let params = GuaranteedParams {
+            accounting: Accounting::L2,
+            largest_frame: ByteCount::new(1518),
+            delay_classes,
+            tenants: vec![TenantParams {
+                name: "all".into(),
+                weight: 1,
+            }],
         };
+        let mut scheduler = Guaranteed::new(&params, slices as usize);
+        for _ in 0..slices {
+            scheduler
+                .add_slice(&slice, Instant::ZERO)
+                .expect("the tenant exists");
+        }
         Self {
-            slices: (0..slices).map(|_| slice()).collect(),
-            turns: VecDeque::with_capacity(slices as usize),
-            maximum: maximum_bits_per_second(scenario, slices),
+            scheduler,
+            pool: FramePool::with_capacity(POOL_FRAMES),
+            arrivals: Vec::with_capacity(64),
+            departures: Vec::with_capacity(64),
         }
     }
 
     fn state_bytes(&self) -> usize {
-        self.slices.len() * size_of::<Slice>() + self.turns.capacity() * size_of::<u32>()
+        self.scheduler.slices() as usize * Guaranteed::bytes_per_slice()
+            + Guaranteed::bytes_of_calendars()
     }
 
-    fn enqueue(&mut self, burst: &[(u32, u32, u64)], _now_ns: u64) -> usize {
-        let mut accepted = 0;
-        for &(id, _, handle) in burst {
-            let Some(slice) = self.slices.get_mut(id as usize) else {
-                continue;
-            };
-            if slice.packets.len() == QUEUE_PACKETS {
-                continue;
-            }
-            if slice.packets.is_empty() {
-                self.turns.push_back(id);
-            }
-            slice.packets.push_back(handle);
-            accepted += 1;
-        }
-        accepted
+    fn enqueue(&mut self, burst: &[(u32, u32, u64)], now_ns: u64) -> usize {
+        self.arrivals.clear();
+        let arrivals = burst.iter().map(|&(slice, _, handle)| Arrival {
+            slice: SliceId::new(slice),
+            frame: Frame {
+                handle,
+                lengths: LENGTHS,
+                dscp: 0,
+                colour: Colour::Green,
+            },
+            class: 0,
+        });
+        self.arrivals.extend(arrivals);
+        let mut dropped = 0;
+        self.scheduler.enqueue_burst(
+            &self.arrivals,
+            &mut self.pool,
+            Instant::from_nanos(now_ns),
+            |_, _| dropped += 1,
+        );
+        burst.len() - dropped
     }
 
     fn dequeue(&mut self, out: &mut Vec<(u32, u64)>, max: usize, now_ns: u64) {
-        const PACKET: u64 = PACKET_BYTES as u64 * 8 * NANOBITS;
-        let full = u64::from(SHAPED_BURST_BYTES) * 8 * NANOBITS;
-        let limited = self.maximum < crate::workload::LINK_BITS_PER_SECOND;
-        let mut passed_over = 0;
-        while out.len() < max && passed_over < self.turns.len() {
-            let Some(id) = self.turns.pop_front() else {
-                return;
-            };
-            let Some(slice) = self.slices.get_mut(id as usize) else {
-                continue;
-            };
-            if limited {
-                let gained = (now_ns - slice.updated_ns).saturating_mul(self.maximum);
-                slice.credit = slice.credit.saturating_add(gained).min(full);
-                slice.updated_ns = now_ns;
-                if slice.credit < PACKET {
-                    self.turns.push_back(id);
-                    passed_over += 1;
-                    continue;
-                }
-                slice.credit -= PACKET;
-            }
-            passed_over = 0;
-            if let Some(handle) = slice.packets.pop_front() {
-                out.push((id, handle));
-            }
-            if !slice.packets.is_empty() {
-                self.turns.push_back(id);
-            }
-        }
+        self.departures.clear();
+        self.scheduler.dequeue_burst(
+            max,
+            &mut self.departures,
+            &mut self.pool,
+            Instant::from_nanos(now_ns),
+        );
+        let left = self
+            .departures
+            .iter()
+            .map(|departure| (departure.slice.index(), departure.queued.frame.handle));
+        out.extend(left);
     }
 }

@@ -4,6 +4,7 @@
 //! in advance, so their cache lines can be fetched side by side instead of one after another. A
 //! plain load does that: processors run far enough ahead of it, and it needs no `unsafe`.
 
+use super::slice::{NIL, SliceState};
 use super::{Guaranteed, SliceId};
 use crate::frame::{DropReason, Frame};
 use crate::queue::{FramePool, QueuedFrame};
@@ -44,7 +45,11 @@ impl Guaranteed {
         mut on_drop: impl FnMut(&Arrival, DropReason),
     ) {
         for chunk in arrivals.chunks(READ_AHEAD) {
-            self.read_ahead(chunk.iter().map(|arrival| arrival.slice.index()), pool);
+            let mut ahead = ReadAhead::default();
+            for arrival in chunk {
+                ahead.slice(self, arrival.slice.index(), |slice| slice.tail);
+            }
+            ahead.slots(pool);
             for arrival in chunk {
                 let accepted =
                     self.try_enqueue(arrival.slice, arrival.frame, arrival.class, pool, now);
@@ -66,8 +71,9 @@ impl Guaranteed {
     ) -> usize {
         let mut taken = 0;
         while taken < limit {
+            self.wake_ahead(now.nanos());
             let chunk = (limit - taken).min(READ_AHEAD);
-            self.read_ahead_next(chunk, pool);
+            self.serve_ahead(chunk, pool);
             for _ in 0..chunk {
                 let Some((slice, queued)) = self.dequeue(pool, now) else {
                     return taken;
@@ -79,40 +85,88 @@ impl Guaranteed {
         taken
     }
 
-    /// The slices that are likely to be served next.
-    fn read_ahead_next(&mut self, count: usize, pool: &FramePool) {
-        let mut next = [0; READ_AHEAD];
-        let mut found = 0;
-        for id in self.deadlines.heads().take(count) {
-            next[found] = id;
-            found += 1;
-        }
-        for turns in 0u32.. {
-            if found == count {
-                break;
+    /// Wake the slices that have become eligible, many at a time.
+    fn wake_ahead(&mut self, now: u64) {
+        let number = self.wheel.number(now);
+        while self.wheel.has_until(number) {
+            let mut ahead = ReadAhead::default();
+            for id in self.wheel.heads_until(number).take(READ_AHEAD) {
+                ahead.slice(self, id, |slice| slice.head);
             }
-            let Some(id) = self.excess.ahead(turns) else {
-                break;
-            };
-            next[found] = id;
-            found += 1;
+            let found = ahead.found;
+            drop(ahead);
+            for _ in 0..found {
+                self.wake_one(number, now);
+            }
         }
-        self.read_ahead(next[..found].iter().copied(), pool);
     }
 
-    /// Fetch slices, and then the frames at both ends of their queues.
-    fn read_ahead(&self, slices: impl Iterator<Item = u32> + Clone, pool: &FramePool) {
-        let mut ends = [(0, 0); READ_AHEAD];
-        let mut lines = 0;
-        for (end, id) in ends.iter_mut().zip(slices.clone()) {
-            if let Some(slice) = self.slices.get(id as usize) {
-                *end = (slice.head, slice.tail);
-                lines ^= slice.committed.fetch();
+    /// Fetch what serving the next `count` frames will need.
+    fn serve_ahead(&mut self, count: usize, pool: &FramePool) {
+        let mut ahead = ReadAhead::default();
+        for id in self.deadlines.heads_until(u64::MAX - 1).take(count) {
+            ahead.slice(self, id, |slice| slice.head);
+        }
+        for turns in 0..u32::try_from(count - ahead.found).unwrap_or(0) {
+            if let Some(id) = self.excess.ahead(turns) {
+                ahead.slice(self, id, |slice| slice.head);
             }
         }
-        for (head, tail) in ends {
-            lines ^= pool.fetch(head) ^ pool.fetch(tail);
+        ahead.slots(pool);
+        ahead.next_slots(pool);
+    }
+}
+
+/// Loads that nobody waits for.
+struct ReadAhead {
+    slots: [u32; READ_AHEAD],
+    found: usize,
+    lines: u64,
+}
+
+impl Default for ReadAhead {
+    fn default() -> Self {
+        Self {
+            slots: [NIL; READ_AHEAD],
+            found: 0,
+            lines: 0,
         }
-        black_box(lines);
+    }
+}
+
+impl ReadAhead {
+    /// Both lines of a slice; notes the frame that will be needed.
+    #[inline]
+    fn slice(&mut self, of: &Guaranteed, id: u32, frame: impl Fn(&SliceState) -> u32) {
+        if let (Some(slice), Some(slot)) =
+            (of.slices.get(id as usize), self.slots.get_mut(self.found))
+        {
+            *slot = frame(slice);
+            self.lines ^= slice.committed.clock();
+            self.found += 1;
+        }
+    }
+
+    /// The frames noted.
+    #[inline]
+    fn slots(&mut self, pool: &FramePool) {
+        for slot in &mut self.slots[..self.found] {
+            let (line, next) = pool.fetch(*slot);
+            self.lines ^= line;
+            *slot = next;
+        }
+    }
+
+    /// The frames behind them.
+    #[inline]
+    fn next_slots(&mut self, pool: &FramePool) {
+        self.slots(pool);
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        // Or the compiler would leave out loads whose result nobody uses.
+        black_box(self.lines);
     }
 }

@@ -4,27 +4,31 @@
 /// Bits of a word, and words a word of the level above stands for.
 const WORD: usize = 64;
 
+/// Words of the lowest level.
+const WORDS: usize = WORD * WORD;
+
 /// Numbers below [`BucketSet::SIZE`], as bits; a bit of each level above says whether a word
 /// below has any.
 #[derive(Debug, Clone)]
 pub(super) struct BucketSet {
-    bits: Box<[u64]>,
+    bits: Box<[u64; WORDS]>,
     words: [u64; WORD],
     groups: u64,
 }
 
 impl BucketSet {
     /// How many numbers there are: three levels of 64.
-    pub(super) const SIZE: usize = WORD * WORD * WORD;
+    pub(super) const SIZE: usize = WORDS * WORD;
 
     pub(super) fn new() -> Self {
         Self {
-            bits: vec![0; Self::SIZE / WORD].into(),
+            bits: Box::new([0; WORDS]),
             words: [0; WORD],
             groups: 0,
         }
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, number: usize) {
         let (group, word, bit) = split(number);
         self.bits[group * WORD + word] |= 1 << bit;
@@ -32,6 +36,7 @@ impl BucketSet {
         self.groups |= 1 << group;
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, number: usize) {
         let (group, word, bit) = split(number);
         let bits = &mut self.bits[group * WORD + word];
@@ -45,6 +50,7 @@ impl BucketSet {
     }
 
     /// The smallest member from `start` on. O(1): three words are looked at.
+    #[inline]
     pub(super) fn first_from(&self, start: usize) -> Option<usize> {
         if start >= Self::SIZE {
             return None;

@@ -56,57 +56,81 @@ struct Bucket {
     tail: u32,
 }
 
+impl Bucket {
+    const EMPTY: Self = Self {
+        head: NIL,
+        tail: NIL,
+    };
+}
+
+/// The ring; its size is known, so no place needs a check.
+type Buckets = [Bucket; BucketSet::SIZE];
+
 /// Slices by time.
 #[derive(Debug, Clone)]
 pub(super) struct Calendar<C> {
     chain: PhantomData<C>,
     shift: u32,
-    buckets: Box<[Bucket]>,
-    occupied: BucketSet,
     slices: u32,
-    /// Number of the earliest bucket that holds a slice (time / width). Means nothing while empty.
+    /// Number of the earliest bucket that holds a slice (time / width); [`EMPTY`] where none does.
     first: u64,
     /// Largest number used since it was last empty.
     last: u64,
+    buckets: Box<Buckets>,
+    occupied: BucketSet,
 }
 
 /// Mask of a bucket's place in the ring.
 const PLACE: u64 = BucketSet::SIZE as u64 - 1;
+/// After all numbers.
+const EMPTY: u64 = u64::MAX;
+/// What a calendar takes: its buckets, and a bit for each.
+pub(super) const BYTES: usize = size_of::<Buckets>() + BucketSet::SIZE / 8;
 
 impl<C: Chain> Calendar<C> {
     /// An empty calendar of buckets 2^`shift` ns wide.
     pub(super) fn new(shift: u32) -> Self {
-        let empty = Bucket {
-            head: NIL,
-            tail: NIL,
+        let buckets = vec![Bucket::EMPTY; BucketSet::SIZE].into_boxed_slice();
+        let Ok(buckets) = Box::<Buckets>::try_from(buckets) else {
+            unreachable!("it was made in this size");
         };
         Self {
             chain: PhantomData,
             shift,
-            buckets: vec![empty; BucketSet::SIZE].into(),
-            occupied: BucketSet::new(),
             slices: 0,
-            first: 0,
+            first: EMPTY,
             last: 0,
+            buckets,
+            occupied: BucketSet::new(),
         }
     }
 
     /// Number of the bucket of `time`.
+    #[inline]
     pub(super) const fn number(&self, time: u64) -> u64 {
         time >> self.shift
     }
 
     /// Start of the earliest bucket that holds a slice, ns.
+    #[inline]
     pub(super) fn next_time(&self) -> Option<u64> {
         (self.slices > 0).then(|| self.first << self.shift)
     }
 
+    /// Whether a slice is in a bucket numbered at most `number`.
+    #[inline]
+    pub(super) const fn has_until(&self, number: u64) -> bool {
+        self.first <= number
+    }
+
     /// The slice that is first.
+    #[inline]
     pub(super) fn front(&self) -> Option<u32> {
         (self.slices > 0).then(|| self.buckets[place(self.first)].head)
     }
 
     /// Put slice `id` at the end of the bucket numbered `number`, or of the nearest there is.
+    #[inline]
     pub(super) fn insert(&mut self, slices: &mut [SliceState], id: u32, number: u64) {
         let number = if self.slices == 0 {
             self.first = number;
@@ -140,73 +164,91 @@ impl<C: Chain> Calendar<C> {
 
     /// Take slice `id`, which is in this calendar, out of it.
     pub(super) fn remove(&mut self, slices: &mut [SliceState], id: u32) {
-        let links = C::links(&mut slices[id as usize]);
-        let Links {
-            next,
-            previous,
-            bucket: at,
-        } = std::mem::replace(links, Links::NONE);
-        let at = at as usize;
+        let links = *C::links(&mut slices[id as usize]);
+        let at = place(u64::from(links.bucket));
         let bucket = &mut self.buckets[at];
-        if next == NIL {
-            bucket.tail = previous;
+        // What a head's `previous` says is out of date: see `pop_until`.
+        if bucket.head == id {
+            bucket.head = links.next;
         } else {
-            C::links(&mut slices[next as usize]).previous = previous;
+            C::links(&mut slices[links.previous as usize]).next = links.next;
         }
-        if previous == NIL {
-            bucket.head = next;
+        if bucket.tail == id {
+            bucket.tail = if bucket.head == NIL {
+                NIL
+            } else {
+                links.previous
+            };
         } else {
-            C::links(&mut slices[previous as usize]).next = next;
+            C::links(&mut slices[links.next as usize]).previous = links.previous;
         }
-        self.slices -= 1;
-        if bucket.head == NIL {
-            self.occupied.remove(at);
-            if self.slices > 0 && at == place(self.first) {
-                self.first = self.number_at(self.following(at));
-            }
-        }
+        let emptied = bucket.head == NIL;
+        self.on_removed(at, emptied);
     }
 
     /// Take the first slice out, where its bucket is numbered at most `number`.
+    #[inline]
     pub(super) fn pop_until(&mut self, slices: &mut [SliceState], number: u64) -> Option<u32> {
         if self.slices == 0 || self.first > number {
             return None;
         }
-        let id = self.buckets[place(self.first)].head;
-        self.remove(slices, id);
+        let at = place(self.first);
+        let bucket = &mut self.buckets[at];
+        let id = bucket.head;
+        // The next slice is not touched, though it is the head now: it need not be in the cache.
+        bucket.head = C::links(&mut slices[id as usize]).next;
+        let emptied = bucket.head == NIL;
+        if emptied {
+            bucket.tail = NIL;
+        }
+        self.on_removed(at, emptied);
         Some(id)
     }
 
-    /// Number of the bucket slice `links` is in.
+    #[inline]
+    fn on_removed(&mut self, at: usize, emptied: bool) {
+        self.slices -= 1;
+        if !emptied {
+            return;
+        }
+        self.occupied.remove(at);
+        if self.slices == 0 {
+            self.first = EMPTY;
+        } else if at == place(self.first) {
+            let ahead = self.occupied.first_from(at);
+            let next = ahead.or_else(|| self.occupied.first_from(0)).unwrap_or(at);
+            self.first = self.number_at(next);
+        }
+    }
+
+    /// Number of the bucket that a slice with these links is in.
     pub(super) fn number_of(&self, links: &Links) -> u64 {
         self.number_at(links.bucket as usize)
     }
 
-    /// Heads of the buckets from the first on: who is likely to come next. For reading ahead.
-    pub(super) fn heads(&self) -> impl Iterator<Item = u32> {
-        let mut left = self.slices;
-        let mut at = place(self.first);
-        std::iter::from_fn(move || {
-            left = left.checked_sub(1)?;
-            let head = self.buckets[at].head;
-            at = self.occupied.first_from(at + 1)?;
-            Some(head)
-        })
-    }
-
-    /// The place of the next occupied bucket, round the ring.
-    fn following(&self, at: usize) -> usize {
-        let ahead = self.occupied.first_from(at);
-        ahead.or_else(|| self.occupied.first_from(0)).unwrap_or(at)
-    }
-
     /// Number of the bucket at a place, which is not before the first.
+    #[inline]
     fn number_at(&self, at: usize) -> u64 {
         let ahead = (at as u64).wrapping_sub(self.first) & PLACE;
         self.first + ahead
     }
+
+    /// Some of the slices in buckets numbered at most `number`, from the first on: heads of
+    /// buckets, known without looking at the slices. For reading ahead.
+    pub(super) fn heads_until(&self, number: u64) -> impl Iterator<Item = u32> {
+        let mut next = self.has_until(number).then(|| place(self.first));
+        std::iter::from_fn(move || {
+            let at = next?;
+            next = self
+                .occupied
+                .first_from(at + 1)
+                .filter(|&at| self.number_at(at) <= number);
+            Some(self.buckets[at].head)
+        })
+    }
 }
 
+#[inline]
 fn place(number: u64) -> usize {
     // Below 2^18, whatever the size of a usize.
     usize::try_from(number & PLACE).unwrap_or(0)

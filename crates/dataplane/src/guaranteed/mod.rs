@@ -21,6 +21,8 @@ mod place;
 mod ring;
 mod slice;
 
+pub use batch::{Arrival, Departure};
+
 use crate::frame::{DropReason, Frame};
 use crate::queue::{FramePool, QueuedFrame};
 use bitmap::BucketSet;
@@ -85,6 +87,10 @@ const MAX_SLICES: u32 = 1 << 30;
 /// Buckets from now to the deadline of the longest class: half of what there is, so that what is
 /// late and what is early fit beside them.
 const BUCKETS_AHEAD: u64 = BucketSet::SIZE as u64 / 2;
+/// Buckets of the wheel and of the parked slices are 2^n times as wide as those of deadlines, so
+/// that slow slices fit, too. Only deadlines need to be exact: a slice that wakes a bucket early
+/// keeps its deadline, and one that is parked a bucket too long loses no credit.
+const COARSER: u32 = 4;
 /// Parked slices looked at for each frame sent: more than one, so that they do not pile up, and
 /// few, so that no decision takes long.
 const UNPARKED_PER_FRAME: u32 = 2;
@@ -117,7 +123,7 @@ pub enum Selection {
 /// keeps; it must be the same in all calls.
 #[derive(Debug, Clone)]
 pub struct Guaranteed {
-    accounting: Accounting,
+    counting: Counting,
     largest_frame: u64,
     delays: Box<[u64]>,
     slices: Vec<SliceState>,
@@ -143,15 +149,15 @@ impl Guaranteed {
         let delays = params.delay_classes.delays().iter();
         let largest_frame = params.largest_frame.bytes().clamp(1, u64::from(u16::MAX));
         Self {
-            accounting: params.accounting,
+            counting: Counting(params.accounting),
             largest_frame,
             delays: delays.map(|delay| delay.nanos()).collect(),
             slices: Vec::with_capacity(slices),
             free: NIL,
             live: 0,
-            wheel: Calendar::new(shift),
+            wheel: Calendar::new(shift + COARSER),
             deadlines: Calendar::new(shift),
-            parked: Calendar::new(shift),
+            parked: Calendar::new(shift + COARSER),
             excess: ExcessTier::new(&params.tenants, largest_frame),
             backlog: 0,
             shift,
@@ -181,6 +187,12 @@ impl Guaranteed {
     pub const fn bytes_per_slice() -> usize {
         // A ring has room for up to twice its members.
         size_of::<SliceState>() + 2 * size_of::<u32>()
+    }
+
+    /// Bytes of the calendars, however many slices there are.
+    #[must_use]
+    pub const fn bytes_of_calendars() -> usize {
+        3 * calendar::BYTES
     }
 
     /// Frames waiting of one slice.
@@ -248,8 +260,9 @@ impl Guaranteed {
         slice.change(params, now.nanos());
         // What is eligible keeps its deadline: a promise already made.
         if slice.packets > 0 && slice.tier == Tier::Idle {
-            let head = pool.get(slice.head);
-            self.place(id.0, &head, now.nanos());
+            let (lengths, arrival) = pool.head(slice.head);
+            let price = cost(self.counted(lengths));
+            self.place(id.0, arrival.nanos(), price, now.nanos());
         }
         Ok(())
     }
@@ -279,8 +292,9 @@ impl Guaranteed {
         self.free = id;
     }
 
-    fn bytes(&self, lengths: FrameLengths) -> u64 {
-        self.accounting.count(lengths).bytes()
+    #[inline]
+    fn counted(&self, lengths: FrameLengths) -> u64 {
+        self.counting.bytes(lengths)
     }
 
     /// Put a frame that arrives at `now` at the end of its slice's queue. O(1).
@@ -296,7 +310,7 @@ impl Guaranteed {
         pool: &mut FramePool,
         now: Instant,
     ) -> Result<(), DropReason> {
-        let bytes = self.bytes(frame.lengths);
+        let bytes = self.counted(frame.lengths);
         let slice = match self.slices.get_mut(id.0 as usize) {
             Some(slice) if slice.life == Life::Live => slice,
             _ => return Err(DropReason::SliceRemoved),
@@ -324,7 +338,7 @@ impl Guaranteed {
         slice.head = slot;
         slice.tail = slot;
         let now = now.nanos();
-        self.place(id.0, &queued, now);
+        self.place(id.0, now, cost(bytes), now);
         Ok(())
     }
 
@@ -335,7 +349,7 @@ impl Guaranteed {
             return Selection::Empty;
         }
         let now = now.nanos();
-        self.wake_eligible(pool, now);
+        self.wake_eligible(now);
         let next_eligible = self.wheel.next_time();
         let changes_at = next_eligible.map_or(Instant::MAX, Instant::from_nanos);
         let (id, guaranteed) = match self.deadlines.front() {
@@ -351,10 +365,10 @@ impl Guaranteed {
                 }
             },
         };
-        let head = pool.get(self.slices[id as usize].head);
+        let (lengths, _) = pool.head(self.slices[id as usize].head);
         Selection::Ready(Selected {
             slice: SliceId(id),
-            lengths: head.frame.lengths,
+            lengths,
             guaranteed,
             changes_at,
         })
@@ -363,56 +377,105 @@ impl Guaranteed {
     /// Take the frame that [`select`](Self::select) has just found.
     pub fn take(&mut self, selected: &Selected, pool: &mut FramePool, now: Instant) -> QueuedFrame {
         let id = selected.slice.0;
-        let now = now.nanos();
-        let slice = &mut self.slices[id as usize];
-        let (queued, next) = pool.release(slice.head);
-        let bytes = self.accounting.count(queued.frame.lengths).bytes();
-        let price = cost(bytes);
         if selected.guaranteed {
             self.deadlines.remove(&mut self.slices, id);
-        }
-        let slice = &mut self.slices[id as usize];
-        slice.head = next;
-        slice.packets -= 1;
-        slice.bytes -= queued.frame.lengths.l2_bytes;
-        self.backlog -= 1;
-        if slice.peak.exists() {
-            slice.peak.spend(now, price);
-        }
-        if selected.guaranteed {
-            // Clocked by eligibility, not by departure: a frame that had to wait for others is
-            // not held against those behind it.
-            slice.tier = Tier::Idle;
-            if slice.committed.exists() {
-                let eligible = slice.eligible_at(&queued, price);
-                slice.committed.spend(eligible, price);
-            }
+            self.serve_guaranteed(id, pool, now.nanos())
         } else {
-            // Tokens stay. But what was not eligible until now cannot have been so before: a
-            // deadline in the past would ask for what was never reserved.
-            slice.committed.refill(now);
+            self.serve_excess(id, pool, now.nanos())
         }
-        let head = (next != NIL).then(|| pool.get(next));
-        if !selected.guaranteed {
-            let next = head.map(|head| self.accounting.count(head.frame.lengths).bytes());
-            self.excess.charge(slice, bytes, next);
-        }
-        match head {
-            Some(head) => self.place(id, &head, now),
-            None => self.on_emptied(id),
-        }
-        queued
     }
 
     /// Take the frame that leaves at `now`, if one may. O(1) on the average.
+    #[inline]
     pub fn dequeue(
         &mut self,
         pool: &mut FramePool,
         now: Instant,
     ) -> Option<(SliceId, QueuedFrame)> {
-        match self.select(pool, now) {
-            Selection::Ready(selected) => Some((selected.slice, self.take(&selected, pool, now))),
-            Selection::Wait(_) | Selection::Empty => None,
+        let now = now.nanos();
+        self.wake_eligible(now);
+        if let Some(id) = self.deadlines.pop_until(&mut self.slices, u64::MAX) {
+            return Some((SliceId(id), self.serve_guaranteed(id, pool, now)));
+        }
+        if self.backlog == 0 {
+            return None;
+        }
+        let id = self.select_excess(pool, now)?;
+        Some((SliceId(id), self.serve_excess(id, pool, now)))
+    }
+
+    /// Send the head of a slice that was eligible, and has left the deadline queue.
+    #[inline]
+    fn serve_guaranteed(&mut self, id: u32, pool: &mut FramePool, now: u64) -> QueuedFrame {
+        let queued = self.pop(id, pool);
+        let price = cost(self.counted(queued.frame.lengths));
+        let slice = &mut self.slices[id as usize];
+        slice.tier = Tier::Idle;
+        // Clocked by eligibility, not by departure: a frame that had to wait for others is not
+        // held against those behind it.
+        slice.committed.pay(price);
+        if slice.peak.exists() {
+            slice.peak.spend(now, price);
+        }
+        self.place_next(id, pool, now);
+        queued
+    }
+
+    /// Send the head of a slice whose turn it is.
+    fn serve_excess(&mut self, id: u32, pool: &mut FramePool, now: u64) -> QueuedFrame {
+        let queued = self.pop(id, pool);
+        let bytes = self.counted(queued.frame.lengths);
+        let next = self.slices[id as usize].head;
+        let next_bytes = (next != NIL).then(|| self.counted(pool.head(next).0));
+        let slice = &mut self.slices[id as usize];
+        if slice.committed.exists() {
+            // Tokens stay. But what was not eligible until now cannot have been so before: a
+            // deadline in the past would ask for what was never reserved.
+            slice.committed.rewind(now);
+        }
+        if slice.peak.exists() {
+            slice.peak.spend(now, cost(bytes));
+        }
+        self.excess.charge(slice, bytes, next_bytes);
+        self.place_next(id, pool, now);
+        queued
+    }
+
+    #[inline]
+    fn pop(&mut self, id: u32, pool: &mut FramePool) -> QueuedFrame {
+        let slice = &mut self.slices[id as usize];
+        let (queued, next) = pool.release(slice.head);
+        slice.head = next;
+        slice.packets -= 1;
+        slice.bytes -= queued.frame.lengths.l2_bytes;
+        self.backlog -= 1;
+        queued
+    }
+
+    #[inline]
+    fn place_next(&mut self, id: u32, pool: &FramePool, now: u64) {
+        let head = self.slices[id as usize].head;
+        if head == NIL {
+            self.on_emptied(id);
+        } else {
+            let (lengths, arrival) = pool.head(head);
+            let price = cost(self.counted(lengths));
+            self.place(id, arrival.nanos(), price, now);
+        }
+    }
+}
+
+/// Counts frames as the rates do; almost always their length as it is.
+#[derive(Debug, Clone, Copy)]
+struct Counting(Accounting);
+
+impl Counting {
+    #[inline]
+    fn bytes(self, lengths: FrameLengths) -> u64 {
+        if self.0 == Accounting::L2 {
+            u64::from(lengths.l2_bytes)
+        } else {
+            self.0.count(lengths).bytes()
         }
     }
 }

@@ -2,15 +2,24 @@
 
 use super::slice::{Excess, Life, Tier, cost};
 use super::{Guaranteed, UNPARKED_PER_FRAME};
-use crate::queue::{FramePool, QueuedFrame};
+use crate::queue::FramePool;
 
 impl Guaranteed {
-    /// A slice has a new first frame, or new parameters: put it where that belongs.
-    pub(super) fn place(&mut self, id: u32, head: &QueuedFrame, now: u64) {
-        let price = cost(self.bytes(head.frame.lengths));
-        if self.slices[id as usize].committed.exists() {
-            self.place_by_eligibility(id, head, price, now);
-            // The excess tier only ever serves those that are not: no need to join it.
+    /// A slice has a new first frame, which came at `arrival` and costs `price`, or new parameters:
+    /// put it where that belongs.
+    #[inline]
+    pub(super) fn place(&mut self, id: u32, arrival: u64, price: i64, now: u64) {
+        let slice = &mut self.slices[id as usize];
+        if slice.committed.exists() {
+            // Conforming to (CIR, CBS), counted from the frames that were served as guaranteed
+            // before it, whenever they left.
+            let eligible = slice.committed.advance(arrival, price);
+            if slice.tier == Tier::Waiting {
+                self.move_on_wheel(id, eligible);
+            } else {
+                self.place_by_eligibility(id, eligible, now);
+            }
+            // The excess tier only ever serves slices that are not eligible: no need to join it.
             if self.slices[id as usize].tier == Tier::Eligible {
                 return;
             }
@@ -19,18 +28,10 @@ impl Guaranteed {
     }
 
     /// Into the deadline queue where the head is eligible, else onto the wheel.
-    fn place_by_eligibility(&mut self, id: u32, head: &QueuedFrame, price: i64, now: u64) {
+    #[inline]
+    fn place_by_eligibility(&mut self, id: u32, eligible: u64, now: u64) {
         let slice = &mut self.slices[id as usize];
-        let eligible = slice.eligible_at(head, price);
         let number = self.wheel.number(eligible);
-        if slice.tier == Tier::Waiting {
-            // It stays where it is if that is not too late: whoever finds it there looks again.
-            if self.wheel.number_of(&slice.timer) <= number {
-                return;
-            }
-            self.wheel.remove(&mut self.slices, id);
-        }
-        let slice = &mut self.slices[id as usize];
         // Less than a bucket too early does no harm: the deadline stays what it is.
         if number <= self.wheel.number(now) {
             slice.tier = Tier::Eligible;
@@ -39,6 +40,16 @@ impl Guaranteed {
             self.deadlines.insert(&mut self.slices, id, number);
         } else {
             slice.tier = Tier::Waiting;
+            self.wheel.insert(&mut self.slices, id, number);
+        }
+    }
+
+    /// The frame for which a slice is on the wheel has left as excess, and the next is eligible at
+    /// another time. Where the slice is found there too early, who finds it looks again.
+    fn move_on_wheel(&mut self, id: u32, eligible: u64) {
+        let number = self.wheel.number(eligible);
+        if number < self.wheel.number_of(&self.slices[id as usize].timer) {
+            self.wheel.remove(&mut self.slices, id);
             self.wheel.insert(&mut self.slices, id, number);
         }
     }
@@ -94,14 +105,20 @@ impl Guaranteed {
     }
 
     /// Every slice on the wheel whose time has come joins the deadline queue.
-    pub(super) fn wake_eligible(&mut self, pool: &FramePool, now: u64) {
+    #[inline]
+    pub(super) fn wake_eligible(&mut self, now: u64) {
         let number = self.wheel.number(now);
-        while let Some(id) = self.wheel.pop_until(&mut self.slices, number) {
-            let slice = &mut self.slices[id as usize];
-            slice.tier = Tier::Idle;
-            let head = pool.get(slice.head);
-            let price = cost(self.bytes(head.frame.lengths));
-            self.place_by_eligibility(id, &head, price, now);
+        while self.wheel.has_until(number) {
+            self.wake_one(number, now);
+        }
+    }
+
+    /// The first slice on the wheel, where it is in a bucket numbered at most `number`.
+    #[inline]
+    pub(super) fn wake_one(&mut self, number: u64, now: u64) {
+        if let Some(id) = self.wheel.pop_until(&mut self.slices, number) {
+            let eligible = self.slices[id as usize].committed.clock();
+            self.place_by_eligibility(id, eligible, now);
         }
     }
 
@@ -116,14 +133,14 @@ impl Guaranteed {
             looked_at += 1;
             let slice = &mut self.slices[id as usize];
             slice.excess = Excess::Out;
-            let head = pool.get(slice.head);
-            let price = cost(self.bytes(head.frame.lengths));
+            let (lengths, _) = pool.head(slice.head);
+            let price = cost(self.counted(lengths));
             self.place_by_maximum(id, price, now);
         }
-        let accounting = self.accounting;
+        let counting = self.counting;
         self.excess.select(&mut self.slices, |slice| {
-            let lengths = pool.get(slice.head).frame.lengths;
-            accounting.count(lengths).bytes()
+            let (lengths, _) = pool.head(slice.head);
+            counting.bytes(lengths)
         })
     }
 }

@@ -1,7 +1,6 @@
 //! What is kept for one slice: two cache lines.
 
 use super::calendar::Links;
-use crate::queue::QueuedFrame;
 use slicewise_model::SliceParams;
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
@@ -49,48 +48,81 @@ impl SmallBucket {
         self.rate > 0
     }
 
-    /// Any part of it: to have it read.
-    pub(super) const fn fetch(&self) -> u64 {
+    /// When its credit was as it is. Of a committed bucket: the eligible time of the slice's
+    /// head, while it has one; else of the last frame it paid for.
+    pub(super) const fn clock(&self) -> u64 {
         self.clock
     }
 
-    /// Credit at `time`, or at its clock where that is later.
-    fn credit_at(&self, time: u64) -> i64 {
-        let earned = u128::from(self.rate) * u128::from(time.saturating_sub(self.clock));
-        let room = self.burst.saturating_sub(self.credit).max(0);
-        match i64::try_from(earned) {
-            Ok(earned) if earned < room => self.credit + earned,
-            _ => self.credit + room,
+    /// Move its clock to `time`, where that is later.
+    #[inline]
+    fn refill(&mut self, time: u64) {
+        if time <= self.clock {
+            return;
         }
+        let room = self.burst.saturating_sub(self.credit).max(0).unsigned_abs();
+        // What does not fit in 64 bits fits in no bucket.
+        let earned = self.rate.checked_mul(time - self.clock);
+        let earned = earned.map_or(room, |earned| earned.min(room));
+        self.credit = self.credit.saturating_add_unsigned(earned);
+        self.clock = time;
     }
 
     /// The earliest time, from `time` on, at which it pays `cost`.
+    #[inline]
     pub(super) fn ready_at(&self, time: u64, cost: i64) -> u64 {
-        let start = time.max(self.clock);
-        let missing = cost - self.credit_at(start);
-        if missing <= 0 {
-            return start;
-        }
-        start.saturating_add(missing.unsigned_abs().div_ceil(self.rate.max(1)))
+        let mut bucket = *self;
+        bucket.advance(time, cost)
     }
 
-    /// Move its clock to `time`, where that is later.
-    pub(super) fn refill(&mut self, time: u64) {
-        self.credit = self.credit_at(time);
-        self.clock = self.clock.max(time);
+    /// Move its clock to the earliest time, from `time` on, at which it pays `cost`, which is no
+    /// more than its burst. Until it has paid, [`rewind`](Self::rewind) takes that back.
+    #[inline]
+    pub(super) fn advance(&mut self, time: u64, cost: i64) -> u64 {
+        self.refill(time);
+        let missing = cost.saturating_sub(self.credit);
+        if missing > 0 {
+            let wait = missing.unsigned_abs().div_ceil(self.rate.max(1));
+            self.clock = self.clock.saturating_add(wait);
+            // Above the burst by less than a nanosecond's worth: given up when it pays.
+            let earned = self.rate.saturating_mul(wait);
+            self.credit = self.credit.saturating_add_unsigned(earned);
+        }
+        self.clock
+    }
+
+    /// Move its clock to `now`, back where it is ahead: it has not paid after all.
+    pub(super) fn rewind(&mut self, now: u64) {
+        match self.clock.checked_sub(now) {
+            Some(ahead) => {
+                let earned = self.rate.saturating_mul(ahead);
+                self.credit = self.credit.saturating_sub_unsigned(earned);
+                self.clock = now;
+            }
+            None => self.refill(now),
+        }
+    }
+
+    /// Pay `cost` where its clock is.
+    #[inline]
+    pub(super) fn pay(&mut self, cost: i64) {
+        self.credit = self.credit.min(self.burst).saturating_sub(cost);
     }
 
     /// Pay `cost` at `time`, into debt if need be.
+    #[inline]
     pub(super) fn spend(&mut self, time: u64, cost: i64) {
         self.refill(time);
-        self.credit = self.credit.saturating_sub(cost);
+        self.pay(cost);
     }
 
     /// Keep what `old` has saved or owes, as far as this bucket holds it.
     fn resume_from(&mut self, old: &Self, now: u64) {
         if self.exists() && old.exists() {
-            self.credit = old.credit_at(now).min(self.burst);
-            self.clock = old.clock.max(now);
+            let mut old = *old;
+            old.rewind(now);
+            self.credit = old.credit.min(self.burst);
+            self.clock = now;
         }
     }
 }
@@ -159,7 +191,7 @@ pub(super) struct SliceState {
     pub(super) tier: Tier,
     pub(super) excess: Excess,
     pub(super) life: Life,
-    /// CIR and CBS. Its clock is the eligible time of the last frame it paid for.
+    /// CIR and CBS.
     pub(super) committed: SmallBucket,
     /// PIR and PBS.
     pub(super) peak: SmallBucket,
@@ -222,11 +254,5 @@ impl SliceState {
     pub(super) fn quantum(&self, largest_frame: u64) -> i32 {
         let quantum = u64::from(self.weight).saturating_mul(largest_frame);
         i32::try_from(quantum.min(QUANTUM_MAX)).unwrap_or(i32::MAX)
-    }
-
-    /// When `head`, its oldest frame, is or was eligible: conforming to (CIR, CBS) counted from
-    /// the frames that were served as guaranteed before it, whenever they left.
-    pub(super) fn eligible_at(&self, head: &QueuedFrame, cost: i64) -> u64 {
-        self.committed.ready_at(head.arrival.nanos(), cost)
     }
 }

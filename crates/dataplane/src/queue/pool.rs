@@ -126,10 +126,23 @@ impl FramePool {
         (queued, next)
     }
 
-    /// Any part of a slot: to have it read. Zero where there is none.
+    /// The lengths of a queued frame, and when it arrived.
     #[inline]
-    pub(crate) fn fetch(&self, index: u32) -> u64 {
-        self.slots.get(index as usize).map_or(0, |slot| slot.handle)
+    pub(crate) fn head(&self, index: u32) -> (FrameLengths, Instant) {
+        let slot = &self.slots[index as usize];
+        let lengths = FrameLengths {
+            l2_bytes: slot.l2_bytes,
+            l3_offset: slot.l3_offset,
+        };
+        (lengths, slot.arrival)
+    }
+
+    /// Any part of a slot, to have it read, and the slot behind it. Zero and [`NIL`] where there
+    /// is none.
+    #[inline]
+    pub(crate) fn fetch(&self, index: u32) -> (u64, u32) {
+        let slot = self.slots.get(index as usize);
+        slot.map_or((0, NIL), |slot| (slot.handle, slot.next))
     }
 
     #[inline]
