@@ -3,7 +3,8 @@
 //! The new tree is built beside the old one, then takes over its state. A queue goes on in the
 //! new tree where the same frames reach it as before. Where class maps changed, frames of one
 //! flow may now go to another class; to keep their order, what waits in such a queue (or in the
-//! queue of a removed class) *drains*: it leaves before anything queued after the change.
+//! queue of a removed class) *drains*: it leaves before anything queued after the change. A slice
+//! of a guaranteed policy drains where it was, under its own guarantee.
 //! Work: O(classes + frames waiting).
 
 use crate::build::{self, BuildError, Built, ClassState};
@@ -12,7 +13,7 @@ use crate::pipeline::{Pipeline, buffer_frames};
 use crate::queue::QueueState;
 use crate::scheduler::deficit_round_robin::DeficitRoundRobin;
 use crate::scheduler::strict_priority::StrictPriority;
-use crate::scheduler::{Discipline, Leaf, NodeId};
+use crate::scheduler::{Discipline, Leaf, NodeId, QueueId};
 use slicewise_model::{PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ const MAX_DRAINING_CHANGES: usize = 32;
 /// A queue no frame joins any more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drain {
-    node: NodeId,
+    queue: QueueId,
     /// Which change removed it: what an earlier change removed leaves first.
     change: u32,
 }
@@ -82,15 +83,15 @@ pub(crate) fn apply(
     let mut drain_moves = Vec::new();
     let mut draining = Vec::new();
     for (&change, nodes) in drains.iter().rev() {
-        root = add_drains(&mut built, root, nodes, &mut drain_moves);
+        root = add_drains(pipeline, &mut built, root, nodes, &mut drain_moves);
         let new = &drain_moves[drain_moves.len() - nodes.len()..];
-        draining.extend(new.iter().map(|&(_, node)| Drain { node, change }));
+        draining.extend(new.iter().map(|&(_, queue)| Drain { queue, change }));
     }
     build::add_port_shaper(&mut built, root, params.port_shaper.as_ref(), now);
     resume_credit(pipeline, &mut built, now);
     let class_map = carry_classes(&mut pipeline.classes, &mut built.classes, now);
     for (old, new) in moves.into_iter().chain(drain_moves) {
-        move_queue(pipeline, &mut built, old, new, &class_map);
+        move_queue(pipeline, &mut built, old, new, &class_map, now);
     }
     pipeline.classifier = Classifier::new(&params.policy);
     pipeline.classes = built.classes;
@@ -104,37 +105,37 @@ pub(crate) fn apply(
 }
 
 /// Old queue → new queue, where the same classes with the same members use it.
-fn match_queues(old: &[ClassState], new: &[ClassState]) -> BTreeMap<NodeId, NodeId> {
+fn match_queues(old: &[ClassState], new: &[ClassState]) -> BTreeMap<QueueId, QueueId> {
     let signatures = |classes: &[ClassState]| {
-        let mut signatures: BTreeMap<NodeId, Vec<(String, String)>> = BTreeMap::new();
+        let mut signatures: BTreeMap<QueueId, Vec<(String, String)>> = BTreeMap::new();
         for class in classes.iter().filter(|class| !class.retired) {
             let signature = (class.counters.class.clone(), class.membership.clone());
             signatures.entry(class.queue).or_default().push(signature);
         }
         signatures
     };
-    let new_by_signature: BTreeMap<_, NodeId> = signatures(new)
+    let new_by_signature: BTreeMap<_, QueueId> = signatures(new)
         .into_iter()
-        .map(|(node, signature)| (signature, node))
+        .map(|(queue, signature)| (signature, queue))
         .collect();
     signatures(old)
         .into_iter()
-        .filter_map(|(node, signature)| Some((node, *new_by_signature.get(&signature)?)))
+        .filter_map(|(queue, signature)| Some((queue, *new_by_signature.get(&signature)?)))
         .collect()
 }
 
 /// Old queues with frames that do not go on, by the change that removed them.
 fn queues_to_drain(
     pipeline: &Pipeline,
-    moves: &BTreeMap<NodeId, NodeId>,
-) -> BTreeMap<u32, Vec<NodeId>> {
+    moves: &BTreeMap<QueueId, QueueId>,
+) -> BTreeMap<u32, Vec<QueueId>> {
     let this_change = pipeline
         .draining
         .iter()
         .map(|d| d.change + 1)
         .max()
         .unwrap_or(0);
-    let mut change_of: BTreeMap<NodeId, u32> = pipeline
+    let mut change_of: BTreeMap<QueueId, u32> = pipeline
         .classes
         .iter()
         .filter(|class| !class.retired && !moves.contains_key(&class.queue))
@@ -144,41 +145,46 @@ fn queues_to_drain(
         pipeline
             .draining
             .iter()
-            .map(|drain| (drain.node, drain.change)),
+            .map(|drain| (drain.queue, drain.change)),
     );
-    let mut drains: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
-    for (node, change) in change_of {
-        if pipeline
-            .tree
-            .leaf(node)
-            .is_some_and(|leaf| leaf.state.packets() > 0)
-        {
-            drains.entry(change).or_default().push(node);
+    let mut drains: BTreeMap<u32, Vec<QueueId>> = BTreeMap::new();
+    for (queue, change) in change_of {
+        if pipeline.tree.packets(queue) > 0 {
+            drains.entry(change).or_default().push(queue);
         }
     }
     drains
 }
 
-/// Put queues for `old_nodes` before everything under `root`; returns the new root.
+/// Make queues for what drains: a slice in the new guaranteed scheduler where there is one, else
+/// a queue before everything under `root`. Returns the new root.
 fn add_drains(
+    pipeline: &mut Pipeline,
     built: &mut Built,
     root: NodeId,
-    old_nodes: &[NodeId],
-    moves: &mut Vec<(NodeId, NodeId)>,
+    old_queues: &[QueueId],
+    moves: &mut Vec<(QueueId, QueueId)>,
 ) -> NodeId {
     let limit = QueueLimitParams {
         packets: u32::MAX,
         bytes: ByteCount::new(u64::MAX),
     };
-    let mut leaves = Vec::with_capacity(old_nodes.len());
-    for &old in old_nodes {
+    let mut leaves = Vec::with_capacity(old_queues.len());
+    for &old in old_queues {
+        if let Some(new) = draining_slice(pipeline, built, old) {
+            moves.push((old, new));
+            continue;
+        }
         let leaf = Leaf {
             state: QueueState::new(limit, None),
             priority: false,
         };
         let new = built.tree.add(Discipline::Queue(leaf), Vec::new());
-        moves.push((old, new));
+        moves.push((old, QueueId::of(new)));
         leaves.push(new);
+    }
+    if leaves.is_empty() {
+        return root;
     }
     let ring = DeficitRoundRobin::new(&vec![1; leaves.len()]);
     let drains = built.tree.add(Discipline::DeficitRoundRobin(ring), leaves);
@@ -186,6 +192,18 @@ fn add_drains(
         Discipline::StrictPriority(StrictPriority::new()),
         vec![drains, root],
     )
+}
+
+/// A place for a removed slice in the new scheduler.
+fn draining_slice(pipeline: &mut Pipeline, built: &mut Built, old: QueueId) -> Option<QueueId> {
+    let node = built.guaranteed?;
+    let old_scheduler = pipeline.tree.guaranteed_mut(old.node)?;
+    let scheduler = built.tree.guaranteed_mut(node)?;
+    let slice = scheduler.add_draining(old_scheduler, old.slice?)?;
+    Some(QueueId {
+        node,
+        slice: Some(slice),
+    })
 }
 
 /// Shapers, minimums and policers of classes that stay keep what they saved or owe.
@@ -253,19 +271,35 @@ fn carry_classes(old: &mut Vec<ClassState>, new: &mut Vec<ClassState>, now: Inst
 fn move_queue(
     pipeline: &mut Pipeline,
     built: &mut Built,
-    old: NodeId,
-    new: NodeId,
+    old: QueueId,
+    new: QueueId,
     class_map: &[u32],
+    now: Instant,
 ) {
-    let (Some(old), Some(leaf)) = (pipeline.tree.leaf_mut(old), built.tree.leaf_mut(new)) else {
-        return;
-    };
-    leaf.state
-        .take_over(&mut old.state, &mut pipeline.pool, |class| {
-            class_map.get(class as usize).copied().unwrap_or(u32::MAX)
-        });
-    let frames = leaf.state.packets();
+    let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
+    let frames = pipeline.tree.packets(old);
+    let pool = &mut pipeline.pool;
+    if let (Some(old_leaf), Some(leaf)) = (
+        pipeline.tree.leaf_mut(old.node),
+        built.tree.leaf_mut(new.node),
+    ) {
+        leaf.state.take_over(&mut old_leaf.state, pool, renamed);
+    } else {
+        if let (Some(old_slice), Some(slice)) = (old.slice, new.slice)
+            && let Some(old_scheduler) = pipeline.tree.guaranteed_mut(old.node)
+            && let Some(scheduler) = built.tree.guaranteed_mut(new.node)
+        {
+            scheduler.resume_slice(slice, old_scheduler, old_slice, now);
+        }
+        while let Some(mut queued) = pipeline.tree.pop_unserved(old, pool, now) {
+            queued.class = renamed(queued.class);
+            built.tree.append(new, queued, pool);
+        }
+        if let (Some(slice), Some(scheduler)) = (new.slice, built.tree.guaranteed_mut(new.node)) {
+            scheduler.place_moved(slice, pool, now);
+        }
+    }
     if frames > 0 {
-        built.tree.on_enqueued(new, frames);
+        built.tree.on_enqueued(new.node, frames);
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::TokenBucket;
 use crate::counters::ClassCounters;
+use crate::guaranteed::{Guaranteed, SliceError};
 use crate::meter::policer::PolicerState;
 use crate::queue::QueueState;
 use crate::scheduler::deficit_round_robin::DeficitRoundRobin;
 use crate::scheduler::minimum_share::{MinimumShare, Share};
 use crate::scheduler::shaper::Shaper;
 use crate::scheduler::strict_priority::{MAX_LEVELS, StrictPriority};
-use crate::scheduler::{Discipline, Leaf, NodeId, Tree};
+use crate::scheduler::{Discipline, Leaf, NodeId, QueueId, Tree};
 use slicewise_model::{ClassParams, Discipline as Sharing, PolicyParams, ShaperParams};
 use slicewise_units::Instant;
 use std::collections::BTreeMap;
@@ -35,13 +36,21 @@ pub enum BuildError {
         /// Levels asked for.
         levels: usize,
     },
+    /// A class of a guaranteed policy cannot be a slice of it.
+    #[error("class `{class}`: {error}")]
+    Slice {
+        /// The class.
+        class: String,
+        /// Why not.
+        error: SliceError,
+    },
 }
 
 /// A class without child, as the packet path sees it.
 #[derive(Debug)]
 pub(crate) struct ClassState {
     pub(crate) counters: ClassCounters,
-    pub(crate) queue: NodeId,
+    pub(crate) queue: QueueId,
     /// What happens at ingress, outermost class first.
     pub(crate) ingress: Vec<Ingress>,
     /// The policer that acts only under congestion.
@@ -70,6 +79,8 @@ pub(crate) struct Built {
     pub(crate) policy_root: NodeId,
     /// Nodes with credit to carry over on a change.
     pub(crate) credits: CreditNodes,
+    /// The first guaranteed scheduler, where there is one.
+    pub(crate) guaranteed: Option<NodeId>,
     /// Frames that all queue limits together admit.
     pub(crate) capacity: u64,
 }
@@ -92,6 +103,7 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
             tree: Tree::new(),
             policy_root: NodeId(0),
             credits: CreditNodes::default(),
+            guaranteed: None,
             capacity: 0,
         },
         now,
@@ -141,10 +153,11 @@ impl Builder {
         policy: &PolicyParams,
         context: &mut Context,
     ) -> Result<NodeId, BuildError> {
-        let shared_queue = (policy.discipline == Sharing::Fifo).then(|| {
-            let limit = policy.classes.last();
-            self.queue_node(limit, false)
-        });
+        let shared = match policy.discipline {
+            Sharing::Fifo => Some(self.queue_node(policy.classes.last(), false)),
+            Sharing::Guaranteed => Some(self.guaranteed_node(policy)?),
+            Sharing::MinimumShare | Sharing::DeficitRoundRobin => None,
+        };
         let mut levels: BTreeMap<u8, Vec<NodeId>> = BTreeMap::new();
         let mut others: Vec<(NodeId, &ClassParams)> = Vec::new();
         let mut membership = context.membership.clone();
@@ -155,14 +168,14 @@ impl Builder {
                 ingress: context.ingress.clone(),
                 membership: membership.clone(),
             };
-            let node = self.class(class, shared_queue, &mut inner)?;
+            let node = self.class(class, shared, &mut inner)?;
             match class.priority {
                 Some(priority) => levels.entry(priority.level).or_default().push(node),
                 None => others.push((node, class)),
             }
         }
-        if let Some(queue) = shared_queue {
-            return Ok(queue);
+        if let Some(node) = shared {
+            return Ok(node);
         }
         let rest = self.sharing_node(policy, &others, context);
         if levels.is_empty() {
@@ -235,7 +248,7 @@ impl Builder {
     fn class(
         &mut self,
         class: &ClassParams,
-        shared_queue: Option<NodeId>,
+        shared: Option<NodeId>,
         context: &mut Context,
     ) -> Result<NodeId, BuildError> {
         if let Some(dscp) = class.set_dscp {
@@ -249,7 +262,7 @@ impl Builder {
         }
         let node = match &class.child {
             Some(child) => self.policy(child, context)?,
-            None => self.leaf(class, shared_queue, context),
+            None => self.leaf(class, shared, context)?,
         };
         Ok(match &class.shape {
             None => node,
@@ -262,14 +275,57 @@ impl Builder {
         })
     }
 
+    /// A leaf for the slices of a guaranteed policy; they are added class by class.
+    fn guaranteed_node(&mut self, policy: &PolicyParams) -> Result<NodeId, BuildError> {
+        let params = policy
+            .guaranteed
+            .as_ref()
+            .ok_or_else(|| BuildError::Slice {
+                class: policy.name.clone(),
+                error: SliceError::UnknownTenant(0),
+            })?;
+        let guaranteed = Guaranteed::new(params, policy.classes.len());
+        let node = Discipline::Guaranteed(Box::new(guaranteed));
+        let id = self.built.tree.add(node, Vec::new());
+        self.built.guaranteed.get_or_insert(id);
+        Ok(id)
+    }
+
+    /// The queue of a class: a node of its own, that of its policy, or a slice of that.
+    fn queue(
+        &mut self,
+        class: &ClassParams,
+        shared: Option<NodeId>,
+        context: &Context,
+    ) -> Result<QueueId, BuildError> {
+        let Some(node) = shared else {
+            let node = self.queue_node(Some(class), class.priority.is_some());
+            return Ok(QueueId::of(node));
+        };
+        let (Some(guaranteed), Some(slice)) = (self.built.tree.guaranteed_mut(node), &class.slice)
+        else {
+            return Ok(QueueId::of(node));
+        };
+        let slice = guaranteed
+            .add_slice(slice, self.now)
+            .map_err(|error| BuildError::Slice {
+                class: context.path.clone(),
+                error,
+            })?;
+        self.built.capacity += u64::from(class.queue_limit.packets);
+        Ok(QueueId {
+            node,
+            slice: Some(slice),
+        })
+    }
+
     fn leaf(
         &mut self,
         class: &ClassParams,
-        shared_queue: Option<NodeId>,
+        shared: Option<NodeId>,
         context: &Context,
-    ) -> NodeId {
-        let queue =
-            shared_queue.unwrap_or_else(|| self.queue_node(Some(class), class.priority.is_some()));
+    ) -> Result<NodeId, BuildError> {
+        let queue = self.queue(class, shared, context)?;
         let ingress = context
             .ingress
             .iter()
@@ -292,7 +348,7 @@ impl Builder {
             membership: context.membership.clone(),
             retired: false,
         });
-        queue
+        Ok(queue.node)
     }
 
     fn queue_node(&mut self, class: Option<&ClassParams>, priority: bool) -> NodeId {

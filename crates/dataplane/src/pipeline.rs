@@ -82,25 +82,17 @@ impl Pipeline {
         class.counters.offered_bytes += bytes;
         let verdict =
             Self::admit(class, &mut self.policers, &mut frame, congested, now).and_then(|()| {
-                let leaf = self
-                    .tree
-                    .leaf_mut(class.queue)
-                    .ok_or(DropReason::QueueFull)?;
                 let queued = QueuedFrame {
                     frame,
                     class: index,
                     arrival: now,
                 };
-                let was_empty = leaf.state.packets() == 0;
-                leaf.state
-                    .try_enqueue(&mut self.pool, queued, now, &mut self.random)
-                    .map(|()| was_empty)
+                self.tree
+                    .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
             });
         match verdict {
             Ok(was_empty) => {
                 class.counters.queued_frames += 1;
-                let queue = class.queue;
-                self.tree.on_enqueued(queue, 1);
                 // Behind another frame of its queue it changes neither who is next nor when.
                 if was_empty {
                     self.next_poll = Some(self.next_poll.map_or(now, |at| at.min(now)));
@@ -156,23 +148,25 @@ impl Pipeline {
     pub fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
         match self.tree.peek(&self.pool, now) {
             Peek::Ready(head) => {
-                let leaf = self.tree.leaf_mut(head.queue)?;
-                let queued = leaf.state.dequeue(&mut self.pool, now)?;
-                self.tree.commit(&head, now);
+                let queued = self.tree.take(&head, &mut self.pool, now)?;
                 if let Some(class) = self.classes.get_mut(queued.class as usize) {
                     class.counters.queued_frames -= 1;
                     class.counters.sent_frames += 1;
                     class.counters.sent_bytes += u64::from(queued.frame.lengths.l2_bytes);
                 }
-                self.next_poll = (self.tree.backlog() > 0).then_some(now);
+                // What remains below a shaper usually has to wait: better to know it now than to
+                // be polled in vain as soon as the link is free.
+                self.next_poll = if self.tree.backlog() == 0 {
+                    None
+                } else if self.tree.is_shaped() {
+                    self.tree.peek(&self.pool, now).poll_at(now)
+                } else {
+                    Some(now)
+                };
                 Some(queued.frame)
             }
-            Peek::Wait(until) => {
-                self.next_poll = (until < Instant::MAX).then_some(until);
-                None
-            }
-            Peek::Empty => {
-                self.next_poll = None;
+            waiting => {
+                self.next_poll = waiting.poll_at(now);
                 None
             }
         }

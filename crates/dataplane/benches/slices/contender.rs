@@ -6,7 +6,7 @@ use crate::workload::{
 };
 use slicewise_dataplane::Frame;
 use slicewise_dataplane::guaranteed::{Arrival, Departure, Guaranteed, SliceId};
-use slicewise_dataplane::queue::FramePool;
+use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_model::{
     Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
     SliceParams, TenantParams,
@@ -113,22 +113,21 @@ impl Contender for GuaranteedSlices {
         self.arrivals.clear();
         let arrivals = burst.iter().map(|&(slice, _, handle)| Arrival {
             slice: SliceId::new(slice),
-            frame: Frame {
-                handle,
-                lengths: LENGTHS,
-                dscp: 0,
-                colour: Colour::Green,
+            queued: QueuedFrame {
+                frame: Frame {
+                    handle,
+                    lengths: LENGTHS,
+                    dscp: 0,
+                    colour: Colour::Green,
+                },
+                class: 0,
+                arrival: Instant::from_nanos(now_ns),
             },
-            class: 0,
         });
         self.arrivals.extend(arrivals);
         let mut dropped = 0;
-        self.scheduler.enqueue_burst(
-            &self.arrivals,
-            &mut self.pool,
-            Instant::from_nanos(now_ns),
-            |_, _| dropped += 1,
-        );
+        self.scheduler
+            .enqueue_burst(&self.arrivals, &mut self.pool, |_, _| dropped += 1);
         burst.len() - dropped
     }
 

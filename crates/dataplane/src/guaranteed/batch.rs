@@ -6,7 +6,7 @@
 
 use super::slice::{NIL, SliceState};
 use super::{Guaranteed, SliceId};
-use crate::frame::{DropReason, Frame};
+use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_units::Instant;
 use std::hint::black_box;
@@ -16,10 +16,8 @@ use std::hint::black_box;
 pub struct Arrival {
     /// Its slice.
     pub slice: SliceId,
-    /// The frame.
-    pub frame: Frame,
-    /// Index of the class it is counted under.
-    pub class: u32,
+    /// The frame, which arrives now.
+    pub queued: QueuedFrame,
 }
 
 /// A frame that left in a burst.
@@ -41,7 +39,6 @@ impl Guaranteed {
         &mut self,
         arrivals: &[Arrival],
         pool: &mut FramePool,
-        now: Instant,
         mut on_drop: impl FnMut(&Arrival, DropReason),
     ) {
         for chunk in arrivals.chunks(READ_AHEAD) {
@@ -51,9 +48,7 @@ impl Guaranteed {
             }
             ahead.slots(pool);
             for arrival in chunk {
-                let accepted =
-                    self.try_enqueue(arrival.slice, arrival.frame, arrival.class, pool, now);
-                if let Err(reason) = accepted {
+                if let Err(reason) = self.try_enqueue(arrival.slice, arrival.queued, pool) {
                     on_drop(arrival, reason);
                 }
             }

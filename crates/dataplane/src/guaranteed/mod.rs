@@ -13,6 +13,7 @@
 //! with find-first-set bitmaps, in the manner of Carousel (SIGCOMM 2017) and Eiffel (NSDI 2019),
 //! make every decision O(1).
 
+mod apply;
 mod batch;
 mod bitmap;
 mod calendar;
@@ -23,7 +24,7 @@ mod slice;
 
 pub use batch::{Arrival, Departure};
 
-use crate::frame::{DropReason, Frame};
+use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
 use bitmap::BucketSet;
 use calendar::{Calendar, ParkedChain, TimerChain};
@@ -33,7 +34,7 @@ use slicewise_model::{GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 
 /// Names a slice of a [`Guaranteed`] scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SliceId(u32);
 
 impl SliceId {
@@ -214,82 +215,20 @@ impl Guaranteed {
         if self.live >= MAX_SLICES {
             return Err(SliceError::TooMany(MAX_SLICES));
         }
-        let slice = SliceState::new(params, now.nanos());
+        Ok(self.insert(SliceState::new(params, now.nanos())))
+    }
+
+    fn insert(&mut self, slice: SliceState) -> SliceId {
         self.excess.add_slice(slice.tenant);
         self.live += 1;
         let id = self.free;
         if id != NIL {
             self.free = self.slices[id as usize].head;
             self.slices[id as usize] = slice;
-            return Ok(SliceId(id));
+            return SliceId(id);
         }
         self.slices.push(slice);
-        let id = u32::try_from(self.slices.len() - 1).unwrap_or(NIL);
-        Ok(SliceId(id))
-    }
-
-    fn live(&self, id: SliceId) -> Result<usize, SliceError> {
-        let index = id.0 as usize;
-        match self.slices.get(index) {
-            Some(slice) if slice.life == Life::Live => Ok(index),
-            _ => Err(SliceError::Unknown(id.0)),
-        }
-    }
-
-    /// Change what a slice is promised. Its frames, its saved tokens and its debt stay; its first
-    /// frame is placed anew. O(1).
-    ///
-    /// # Errors
-    /// Where there is no such slice, or it would move to another tenant.
-    pub fn change_slice(
-        &mut self,
-        id: SliceId,
-        params: &SliceParams,
-        pool: &FramePool,
-        now: Instant,
-    ) -> Result<(), SliceError> {
-        let index = self.live(id)?;
-        if u32::from(self.slices[index].tenant) != params.tenant {
-            return Err(SliceError::TenantChanged);
-        }
-        if self.slices[index].tier == Tier::Waiting {
-            self.wheel.remove(&mut self.slices, id.0);
-            self.slices[index].tier = Tier::Idle;
-        }
-        let slice = &mut self.slices[index];
-        slice.change(params, now.nanos());
-        // What is eligible keeps its deadline: a promise already made.
-        if slice.packets > 0 && slice.tier == Tier::Idle {
-            let (lengths, arrival) = pool.head(slice.head);
-            let price = cost(self.counted(lengths));
-            self.place(id.0, arrival.nanos(), price, now.nanos());
-        }
-        Ok(())
-    }
-
-    /// Remove a slice: at once where nothing waits, else as soon as what waits has left. O(1).
-    ///
-    /// # Errors
-    /// Where there is no such slice.
-    pub fn remove_slice(&mut self, id: SliceId) -> Result<Removal, SliceError> {
-        let index = self.live(id)?;
-        self.live -= 1;
-        let packets = self.slices[index].packets;
-        if packets == 0 {
-            self.forget(id.0);
-            return Ok(Removal::Gone);
-        }
-        self.slices[index].life = Life::Draining;
-        Ok(Removal::Draining { packets })
-    }
-
-    /// Give the place of a removed slice free.
-    fn forget(&mut self, id: u32) {
-        let slice = &mut self.slices[id as usize];
-        slice.life = Life::Free;
-        slice.head = self.free;
-        self.excess.remove_slice(slice, id);
-        self.free = id;
+        SliceId(u32::try_from(self.slices.len() - 1).unwrap_or(NIL))
     }
 
     #[inline]
@@ -297,7 +236,7 @@ impl Guaranteed {
         self.counting.bytes(lengths)
     }
 
-    /// Put a frame that arrives at `now` at the end of its slice's queue. O(1).
+    /// Put a frame that has just arrived at the end of its slice's queue. O(1).
     ///
     /// # Errors
     /// Why it is to be dropped: there is no such slice (any more), it is longer than any frame
@@ -305,11 +244,10 @@ impl Guaranteed {
     pub fn try_enqueue(
         &mut self,
         id: SliceId,
-        frame: Frame,
-        class: u32,
+        queued: QueuedFrame,
         pool: &mut FramePool,
-        now: Instant,
     ) -> Result<(), DropReason> {
+        let frame = &queued.frame;
         let bytes = self.counted(frame.lengths);
         let slice = match self.slices.get_mut(id.0 as usize) {
             Some(slice) if slice.life == Life::Live => slice,
@@ -321,23 +259,13 @@ impl Guaranteed {
         if !slice.has_room(frame.lengths.l2_bytes) {
             return Err(DropReason::QueueFull);
         }
-        let queued = QueuedFrame {
-            frame,
-            class,
-            arrival: now,
-        };
         let slot = pool.try_take(queued).ok_or(DropReason::BufferFull)?;
-        slice.bytes += frame.lengths.l2_bytes;
-        slice.packets += 1;
         self.backlog += 1;
-        if slice.packets > 1 {
-            pool.link(slice.tail, slot);
-            slice.tail = slot;
+        let was_empty = slice.push(slot, frame.lengths.l2_bytes, pool);
+        if !was_empty {
             return Ok(());
         }
-        slice.head = slot;
-        slice.tail = slot;
-        let now = now.nanos();
+        let now = queued.arrival.nanos();
         self.place(id.0, now, cost(bytes), now);
         Ok(())
     }
@@ -374,14 +302,20 @@ impl Guaranteed {
         })
     }
 
-    /// Take the frame that [`select`](Self::select) has just found.
-    pub fn take(&mut self, selected: &Selected, pool: &mut FramePool, now: Instant) -> QueuedFrame {
-        let id = selected.slice.0;
-        if selected.guaranteed {
-            self.deadlines.remove(&mut self.slices, id);
-            self.serve_guaranteed(id, pool, now.nanos())
+    /// Take the frame that [`select`](Self::select) has just found in `slice`, under its guarantee
+    /// or as excess.
+    pub fn take(
+        &mut self,
+        slice: SliceId,
+        guaranteed: bool,
+        pool: &mut FramePool,
+        now: Instant,
+    ) -> QueuedFrame {
+        if guaranteed {
+            self.deadlines.remove(&mut self.slices, slice.0);
+            self.serve_guaranteed(slice.0, pool, now.nanos())
         } else {
-            self.serve_excess(id, pool, now.nanos())
+            self.serve_excess(slice.0, pool, now.nanos())
         }
     }
 

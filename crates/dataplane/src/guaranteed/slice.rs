@@ -1,6 +1,7 @@
 //! What is kept for one slice: two cache lines.
 
 use super::calendar::Links;
+use crate::queue::FramePool;
 use slicewise_model::SliceParams;
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
@@ -116,13 +117,16 @@ impl SmallBucket {
         self.pay(cost);
     }
 
-    /// Keep what `old` has saved or owes, as far as this bucket holds it.
+    /// Keep what `old` has saved or owes, as far as this bucket holds it. A head that is eligible
+    /// stays so from the same time on.
     fn resume_from(&mut self, old: &Self, now: u64) {
         if self.exists() && old.exists() {
             let mut old = *old;
-            old.rewind(now);
+            if old.clock > now {
+                old.rewind(now);
+            }
             self.credit = old.credit.min(self.burst);
-            self.clock = now;
+            self.clock = old.clock;
         }
     }
 }
@@ -233,16 +237,52 @@ impl SliceState {
 
     /// Take over new parameters; what is queued, saved and owed stays.
     pub(super) fn change(&mut self, params: &SliceParams, now: u64) {
-        let new = Self::new(params, now);
+        let mut new = Self::new(params, now);
+        new.resume_from(self, now);
         self.limit_packets = new.limit_packets;
         self.limit_bytes = new.limit_bytes;
         self.weight = new.weight;
         self.class = new.class;
-        let (committed, peak) = (self.committed, self.peak);
         self.committed = new.committed;
-        self.committed.resume_from(&committed, now);
         self.peak = new.peak;
-        self.peak.resume_from(&peak, now);
+    }
+
+    /// Keep what `old` has saved or owes.
+    pub(super) fn resume_from(&mut self, old: &Self, now: u64) {
+        self.committed.resume_from(&old.committed, now);
+        self.peak.resume_from(&old.peak, now);
+    }
+
+    /// A slice that is promised the same, without frames and in no calendar.
+    pub(super) fn successor(&self) -> Self {
+        Self {
+            head: NIL,
+            tail: NIL,
+            packets: 0,
+            bytes: 0,
+            timer: Links::NONE,
+            parked: Links::NONE,
+            deficit: 0,
+            turn: 0,
+            tier: Tier::Idle,
+            excess: Excess::Out,
+            ..self.clone()
+        }
+    }
+
+    /// Put a frame at the end of the queue; returns whether that was empty.
+    #[inline]
+    pub(super) fn push(&mut self, slot: u32, bytes: u32, pool: &mut FramePool) -> bool {
+        let was_empty = self.packets == 0;
+        if was_empty {
+            self.head = slot;
+        } else {
+            pool.link(self.tail, slot);
+        }
+        self.tail = slot;
+        self.packets += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        was_empty
     }
 
     /// Whether a frame of so many bytes still fits in its queue.

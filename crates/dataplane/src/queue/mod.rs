@@ -100,11 +100,15 @@ impl QueueState {
     ) {
         while let Some(mut queued) = old.fifo.pop(pool) {
             queued.class = rename(queued.class);
-            let pushed = self.fifo.try_push(pool, queued);
-            debug_assert!(pushed.is_ok(), "the slot just freed is there");
+            self.append(queued, pool);
         }
         if let (Some(red), Some(old)) = (&mut self.red, &old.red) {
             red.resume_from(old);
         }
+    }
+    /// Put a frame at the end whatever the limits; it has just been taken from another queue.
+    pub(crate) fn append(&mut self, queued: QueuedFrame, pool: &mut FramePool) {
+        let pushed = self.fifo.try_push(pool, queued);
+        debug_assert!(pushed.is_ok(), "the slot just freed is there");
     }
 }

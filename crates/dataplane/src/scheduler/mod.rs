@@ -9,9 +9,12 @@ pub mod minimum_share;
 pub mod shaper;
 pub mod strict_priority;
 
-use crate::queue::{FramePool, QueueState};
+use crate::frame::DropReason;
+use crate::guaranteed::{Guaranteed, Selection, SliceId};
+use crate::queue::{FramePool, QueueState, QueuedFrame};
 use deficit_round_robin::DeficitRoundRobin;
 use minimum_share::MinimumShare;
+use rand_core::Rng;
 use shaper::Shaper;
 use slicewise_units::{FrameLengths, Instant};
 use strict_priority::StrictPriority;
@@ -26,14 +29,30 @@ impl NodeId {
     }
 }
 
+/// Where frames wait: in a leaf, and in which slice of it where that is a guaranteed scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QueueId {
+    /// The leaf.
+    pub node: NodeId,
+    /// The slice.
+    pub slice: Option<SliceId>,
+}
+
+impl QueueId {
+    /// The only queue of a leaf.
+    pub(crate) const fn of(node: NodeId) -> Self {
+        Self { node, slice: None }
+    }
+}
+
 /// The frame a subtree would send now.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
     /// The queue it waits in.
-    pub queue: NodeId,
+    pub queue: QueueId,
     /// Its lengths.
     pub lengths: FrameLengths,
-    /// It belongs to a priority class.
+    /// It belongs to a priority class, or leaves under its slice's guarantee.
     pub priority: bool,
     /// From then on another frame may be first, though nothing arrived or left: one that is
     /// ahead of this one waits for a shaper, or earns its minimum.
@@ -61,6 +80,18 @@ pub enum Peek {
     Empty,
 }
 
+impl Peek {
+    /// When to ask again, having asked at `now`; `None` where only a new frame could change the
+    /// answer.
+    pub(crate) fn poll_at(self, now: Instant) -> Option<Instant> {
+        match self {
+            Self::Ready(_) => Some(now),
+            Self::Wait(until) => (until < Instant::MAX).then_some(until),
+            Self::Empty => None,
+        }
+    }
+}
+
 /// A queue at a leaf.
 #[derive(Debug)]
 pub struct Leaf {
@@ -82,6 +113,8 @@ pub enum Discipline {
     DeficitRoundRobin(DeficitRoundRobin),
     /// Guaranteed minimums first, the excess by weight.
     MinimumShare(MinimumShare),
+    /// A leaf: slices with a queue each, by deadline and by weight.
+    Guaranteed(Box<Guaranteed>),
 }
 
 #[derive(Debug)]
@@ -135,6 +168,12 @@ impl Tree {
             .map_or(0, |root| root.backlog)
     }
 
+    /// True where a shaper is over everything.
+    pub(crate) fn is_shaped(&self) -> bool {
+        let root = self.nodes.get(self.root.index());
+        root.is_some_and(|root| matches!(root.discipline, Discipline::Shaper(_)))
+    }
+
     pub(crate) fn discipline_mut(&mut self, id: NodeId) -> &mut Discipline {
         &mut self.nodes[id.index()].discipline
     }
@@ -153,6 +192,102 @@ impl Tree {
         }
     }
 
+    pub(crate) fn guaranteed_mut(&mut self, id: NodeId) -> Option<&mut Guaranteed> {
+        match &mut self.nodes[id.index()].discipline {
+            Discipline::Guaranteed(guaranteed) => Some(guaranteed),
+            _ => None,
+        }
+    }
+
+    /// Frames waiting in one queue.
+    pub(crate) fn packets(&self, queue: QueueId) -> u32 {
+        match (self.nodes.get(queue.node.index()), queue.slice) {
+            (Some(node), None) => node.backlog,
+            (Some(node), Some(slice)) => match &node.discipline {
+                Discipline::Guaranteed(guaranteed) => guaranteed.slice_backlog(slice),
+                _ => 0,
+            },
+            (None, _) => 0,
+        }
+    }
+
+    /// Put a frame into a queue; returns whether that was empty.
+    ///
+    /// # Errors
+    /// The reason for which the frame is to be dropped.
+    #[inline]
+    pub(crate) fn try_enqueue(
+        &mut self,
+        queue: QueueId,
+        queued: QueuedFrame,
+        pool: &mut FramePool,
+        random: &mut impl Rng,
+    ) -> Result<bool, DropReason> {
+        let was_empty = match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
+            (Discipline::Queue(leaf), None) => {
+                let was_empty = leaf.state.packets() == 0;
+                leaf.state
+                    .try_enqueue(pool, queued, queued.arrival, random)?;
+                was_empty
+            }
+            (Discipline::Guaranteed(guaranteed), Some(slice)) => {
+                let was_empty = guaranteed.slice_backlog(slice) == 0;
+                guaranteed.try_enqueue(slice, queued, pool)?;
+                was_empty
+            }
+            _ => return Err(DropReason::QueueFull),
+        };
+        self.on_enqueued(queue.node, 1);
+        Ok(was_empty)
+    }
+
+    /// Take the oldest frame out of a queue of a tree that is given up.
+    pub(crate) fn pop_unserved(
+        &mut self,
+        queue: QueueId,
+        pool: &mut FramePool,
+        now: Instant,
+    ) -> Option<QueuedFrame> {
+        match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
+            (Discipline::Queue(leaf), _) => leaf.state.dequeue(pool, now),
+            (Discipline::Guaranteed(guaranteed), Some(slice)) => {
+                guaranteed.pop_unserved(slice, pool)
+            }
+            _ => None,
+        }
+    }
+
+    /// Put a frame at the end of a queue whatever its limits; the nodes above do not learn of it.
+    pub(crate) fn append(&mut self, queue: QueueId, queued: QueuedFrame, pool: &mut FramePool) {
+        match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
+            (Discipline::Queue(leaf), _) => leaf.state.append(queued, pool),
+            (Discipline::Guaranteed(guaranteed), Some(slice)) => {
+                guaranteed.append(slice, queued, pool);
+            }
+            _ => {}
+        }
+    }
+
+    /// Take the frame last found by [`Tree::peek`], and charge it to every node above its queue.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        head: &Head,
+        pool: &mut FramePool,
+        now: Instant,
+    ) -> Option<QueuedFrame> {
+        let queue = head.queue;
+        let queued = match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
+            (Discipline::Queue(leaf), _) => leaf.state.dequeue(pool, now)?,
+            (Discipline::Guaranteed(guaranteed), Some(slice)) => {
+                guaranteed.take(slice, head.priority, pool, now)
+            }
+            _ => return None,
+        };
+        self.commit(head, now);
+        Some(queued)
+    }
+
     /// Tell the tree that `frames` joined the queue at `leaf`: every node above learns of it.
     pub(crate) fn on_enqueued(&mut self, leaf: NodeId, frames: u32) {
         let mut id = leaf;
@@ -165,7 +300,7 @@ impl Tree {
             };
             if was_empty {
                 match &mut self.nodes[parent.index()].discipline {
-                    Discipline::Queue(_) | Discipline::Shaper(_) => {}
+                    Discipline::Queue(_) | Discipline::Shaper(_) | Discipline::Guaranteed(_) => {}
                     Discipline::StrictPriority(d) => d.on_backlogged(position),
                     Discipline::DeficitRoundRobin(d) => d.on_backlogged(position),
                     Discipline::MinimumShare(d) => d.on_backlogged(position),
@@ -191,17 +326,37 @@ impl Tree {
         match &node.discipline {
             Discipline::Queue(leaf) => match leaf.state.front(pool) {
                 Some(queued) => Peek::Ready(Head {
-                    queue: id,
+                    queue: QueueId::of(id),
                     lengths: queued.frame.lengths,
                     priority: leaf.priority,
                     changes_at: Instant::MAX,
                 }),
                 None => Peek::Empty,
             },
+            Discipline::Guaranteed(_) => self.peek_guaranteed(id, pool, now),
             Discipline::Shaper(_) => shaper::peek(self, id, pool, now),
             Discipline::StrictPriority(_) => strict_priority::peek(self, id, pool, now),
             Discipline::DeficitRoundRobin(_) => deficit_round_robin::peek(self, id, pool, now),
             Discipline::MinimumShare(_) => minimum_share::peek(self, id, pool, now),
+        }
+    }
+
+    fn peek_guaranteed(&mut self, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+        let Some(guaranteed) = self.guaranteed_mut(id) else {
+            return Peek::Empty;
+        };
+        match guaranteed.select(pool, now) {
+            Selection::Ready(selected) => Peek::Ready(Head {
+                queue: QueueId {
+                    node: id,
+                    slice: Some(selected.slice),
+                },
+                lengths: selected.lengths,
+                priority: selected.guaranteed,
+                changes_at: selected.changes_at,
+            }),
+            Selection::Wait(until) => Peek::Wait(until),
+            Selection::Empty => Peek::Empty,
         }
     }
 
@@ -211,10 +366,9 @@ impl Tree {
         self.peek_node(child, pool, now)
     }
 
-    /// Charge the frame last found by [`Tree::peek`] to every node above its queue, from which it
-    /// has just been taken.
-    pub(crate) fn commit(&mut self, head: &Head, now: Instant) {
-        let mut id = head.queue;
+    /// Charge a frame to every node above its queue, from which it has just been taken.
+    fn commit(&mut self, head: &Head, now: Instant) {
+        let mut id = head.queue.node;
         loop {
             let node = &mut self.nodes[id.index()];
             node.backlog -= 1;
@@ -223,7 +377,7 @@ impl Tree {
                 return;
             };
             match &mut self.nodes[parent.index()].discipline {
-                Discipline::Queue(_) => {}
+                Discipline::Queue(_) | Discipline::Guaranteed(_) => {}
                 Discipline::Shaper(d) => d.on_departure(head.lengths, now),
                 Discipline::StrictPriority(d) => d.on_departure(position, emptied),
                 Discipline::DeficitRoundRobin(d) => {

@@ -1,7 +1,7 @@
 //! A link with a guaranteed scheduler before it, and a plain token bucket to tell who conforms.
 
 use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
-use slicewise_dataplane::queue::FramePool;
+use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{DropReason, Frame, LinkClock};
 use slicewise_model::{
     Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
@@ -121,9 +121,12 @@ impl Rig {
         };
         self.handles += 1;
         let id = SliceId::new(arrival.slice);
-        let now = Instant::from_nanos(arrival.at);
-        self.scheduler
-            .try_enqueue(id, frame, arrival.slice, &mut self.pool, now)
+        let queued = QueuedFrame {
+            frame,
+            class: arrival.slice,
+            arrival: Instant::from_nanos(arrival.at),
+        };
+        self.scheduler.try_enqueue(id, queued, &mut self.pool)
     }
 
     /// Send what can be sent before `until`. The link is never left idle while a frame may go.
@@ -137,7 +140,12 @@ impl Rig {
             let at = Instant::from_nanos(now);
             match self.scheduler.select(&self.pool, at) {
                 Selection::Ready(selected) => {
-                    let queued = self.scheduler.take(&selected, &mut self.pool, at);
+                    let queued = self.scheduler.take(
+                        selected.slice,
+                        selected.guaranteed,
+                        &mut self.pool,
+                        at,
+                    );
                     let bytes = u64::from(queued.frame.lengths.l2_bytes);
                     let end = self.link.send(ByteCount::new(bytes), at);
                     self.sent.push(Sent {

@@ -1,0 +1,134 @@
+//! Changing slices while frames flow: nothing queued is lost, reordered or due later than it was.
+
+use super::slice::{Life, NIL, Tier, cost};
+use super::{Guaranteed, Removal, SliceError, SliceId};
+use crate::queue::{FramePool, QueuedFrame};
+use slicewise_model::SliceParams;
+use slicewise_units::Instant;
+
+impl Guaranteed {
+    fn live(&self, id: SliceId) -> Result<usize, SliceError> {
+        let index = id.0 as usize;
+        match self.slices.get(index) {
+            Some(slice) if slice.life == Life::Live => Ok(index),
+            _ => Err(SliceError::Unknown(id.0)),
+        }
+    }
+
+    /// Change what a slice is promised. Its frames, its saved tokens and its debt stay; its first
+    /// frame is placed anew. O(1).
+    ///
+    /// # Errors
+    /// Where there is no such slice, or it would move to another tenant.
+    pub fn change_slice(
+        &mut self,
+        id: SliceId,
+        params: &SliceParams,
+        pool: &FramePool,
+        now: Instant,
+    ) -> Result<(), SliceError> {
+        let index = self.live(id)?;
+        if u32::from(self.slices[index].tenant) != params.tenant {
+            return Err(SliceError::TenantChanged);
+        }
+        if self.slices[index].tier == Tier::Waiting {
+            self.wheel.remove(&mut self.slices, id.0);
+            self.slices[index].tier = Tier::Idle;
+        }
+        let slice = &mut self.slices[index];
+        slice.change(params, now.nanos());
+        // What is eligible keeps its deadline: a promise already made.
+        if slice.packets > 0 && slice.tier == Tier::Idle {
+            let (lengths, arrival) = pool.head(slice.head);
+            let price = cost(self.counted(lengths));
+            self.place(id.0, arrival.nanos(), price, now.nanos());
+        }
+        Ok(())
+    }
+
+    /// Remove a slice: at once where nothing waits, else as soon as what waits has left. O(1).
+    ///
+    /// # Errors
+    /// Where there is no such slice.
+    pub fn remove_slice(&mut self, id: SliceId) -> Result<Removal, SliceError> {
+        let index = self.live(id)?;
+        self.live -= 1;
+        let packets = self.slices[index].packets;
+        if packets == 0 {
+            self.forget(id.0);
+            return Ok(Removal::Gone);
+        }
+        self.slices[index].life = Life::Draining;
+        Ok(Removal::Draining { packets })
+    }
+
+    /// Give the place of a removed slice free.
+    fn forget(&mut self, id: u32) {
+        let slice = &mut self.slices[id as usize];
+        slice.life = Life::Free;
+        slice.head = self.free;
+        self.excess.remove_slice(slice, id);
+        self.free = id;
+    }
+
+    /// Add the successor of a slice of `old`, which takes no more frames: only those that
+    /// [`append`](Self::append) gives it. `None` where it cannot be added.
+    pub(crate) fn add_draining(&mut self, old: &Self, from: SliceId) -> Option<SliceId> {
+        let mut slice = old.slices.get(from.index() as usize)?.successor();
+        if usize::from(slice.tenant) >= self.excess.tenants() {
+            slice.tenant = 0;
+        }
+        // The longest delay here that is no longer than it was.
+        let delay = old.delays.get(usize::from(slice.class))?;
+        let classes = self.delays.partition_point(|own| own <= delay).max(1);
+        slice.class = u8::try_from(classes - 1).ok()?;
+        let id = self.insert(slice);
+        self.slices[id.0 as usize].life = Life::Draining;
+        self.live -= 1;
+        Some(id)
+    }
+
+    /// Let slice `to` go on with the tokens and the debt of slice `from` of `old`.
+    pub(crate) fn resume_slice(&mut self, to: SliceId, old: &Self, from: SliceId, now: Instant) {
+        if let (Some(slice), Some(old)) = (
+            self.slices.get_mut(to.0 as usize),
+            old.slices.get(from.0 as usize),
+        ) {
+            slice.resume_from(old, now.nanos());
+        }
+    }
+
+    /// Take a slice's oldest frame out of a scheduler that is given up.
+    pub(crate) fn pop_unserved(
+        &mut self,
+        id: SliceId,
+        pool: &mut FramePool,
+    ) -> Option<QueuedFrame> {
+        let slice = self.slices.get(id.0 as usize)?;
+        (slice.packets > 0).then(|| self.pop(id.0, pool))
+    }
+
+    /// Put a frame, just taken from another queue, at the end of a slice whatever its limits.
+    /// [`place_moved`](Self::place_moved) has to follow.
+    pub(crate) fn append(&mut self, id: SliceId, queued: QueuedFrame, pool: &mut FramePool) {
+        let slot = pool.try_take(queued);
+        debug_assert!(slot.is_some(), "the slot just freed is there");
+        let (Some(slot), Some(slice)) = (slot, self.slices.get_mut(id.0 as usize)) else {
+            return;
+        };
+        slice.push(slot, queued.frame.lengths.l2_bytes, pool);
+        self.backlog += 1;
+    }
+
+    /// Place a slice that was given frames.
+    pub(crate) fn place_moved(&mut self, id: SliceId, pool: &FramePool, now: Instant) {
+        let slice = &self.slices[id.0 as usize];
+        if slice.packets > 0 {
+            let (lengths, arrival) = pool.head(slice.head);
+            let price = cost(self.counted(lengths));
+            self.place(id.0, arrival.nanos(), price, now.nanos());
+        } else if slice.life == Life::Draining {
+            self.forget(id.0);
+        }
+    }
+}
