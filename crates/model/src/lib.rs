@@ -15,7 +15,8 @@ mod resolve;
 
 pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
 pub use guaranteed::{
-    DelayClass, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, SliceParams,
+    Admission, AdmissionParams, Admitted, ClassUse, DelayClass, DelayClasses, GuaranteeParams,
+    GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal, SliceParams,
     TenantParams,
 };
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};

@@ -52,6 +52,20 @@ impl DelayClasses {
         &self.delays
     }
 
+    /// Every class with its delay, shortest first.
+    pub fn classes(&self) -> impl DoubleEndedIterator<Item = (DelayClass, Duration)> + '_ {
+        self.delays.iter().enumerate().map(|(index, &delay)| {
+            // There are at most 64.
+            (DelayClass(u8::try_from(index).unwrap_or(u8::MAX)), delay)
+        })
+    }
+
+    /// The shortest delay.
+    #[must_use]
+    pub fn shortest(&self) -> Duration {
+        self.delays.first().copied().unwrap_or(Duration::ZERO)
+    }
+
     /// The delay of a class; that of the longest where there is no such class.
     #[must_use]
     pub fn delay(&self, class: DelayClass) -> Duration {

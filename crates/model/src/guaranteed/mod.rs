@@ -1,8 +1,14 @@
 //! Slices with a proved delay bound: what each is promised, and whether all of it can be kept.
 
+mod admission;
+mod counting;
 mod delay_classes;
+mod offer;
+mod refusal;
 
+pub use admission::{Admission, AdmissionParams, Admitted, ClassUse, GuaranteeRequest};
 pub use delay_classes::{DelayClass, DelayClasses};
+pub use refusal::{Offer, Problem, Refusal};
 
 use crate::QueueLimitParams;
 use slicewise_units::{Accounting, BitRate, ByteCount};

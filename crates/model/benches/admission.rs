@@ -1,0 +1,76 @@
+//! Admitting one slice into a million: a pass over the delay classes, whatever their slices.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use slicewise_model::{Admission, AdmissionParams, DelayClasses, GuaranteeRequest, Rate};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use std::hint::black_box;
+
+const SLICES: u64 = 1_000_000;
+
+fn request(rate: u64, delay: Option<Duration>) -> GuaranteeRequest {
+    GuaranteeRequest {
+        rate: BitRate::new(rate),
+        burst: ByteCount::new(1_522),
+        delay,
+    }
+}
+
+/// A million slices, in every class that can hold them, admitted one by one.
+fn million() -> Admission {
+    let delay_classes = DelayClasses::geometric(Duration::from_micros(100), Duration::from_secs(5));
+    let delays = delay_classes.delays().to_vec();
+    let mut admission = Admission::new(AdmissionParams {
+        link: Rate::l2(BitRate::new(400_000_000_000)),
+        accounting: Accounting::L2,
+        largest_frame: ByteCount::new(1_522),
+        buffer: Some(ByteCount::new(64_000_000_000)),
+        delay_classes,
+    });
+    let mut admitted = 0;
+    for delay in delays.iter().cycle() {
+        // Few slices fit in the short classes; the long ones take the rest.
+        let fits = admission.try_admit(&request(100_000, Some(*delay))).is_ok();
+        admitted += u64::from(fits);
+        if admitted == SLICES {
+            break;
+        }
+        if !fits {
+            let longest = delays.last().copied();
+            admission.try_admit(&request(100_000, longest)).unwrap();
+            admitted += 1;
+        }
+    }
+    admission
+}
+
+fn admission(c: &mut Criterion) {
+    let mut million = million();
+    let asked = request(100_000, Some(Duration::from_millis(500)));
+    c.bench_function("admit and release one slice beside a million", |b| {
+        b.iter(|| {
+            let admitted = million.try_admit(black_box(&asked)).unwrap();
+            million.release(admitted);
+        });
+    });
+    let other = request(200_000, Some(Duration::from_millis(700)));
+    c.bench_function("change one slice beside a million", |b| {
+        b.iter_batched_ref(
+            || asked,
+            |asked| {
+                let mut admitted = million.try_admit(black_box(asked)).unwrap();
+                million.try_change(&mut admitted, &other).unwrap();
+                million.release(admitted);
+            },
+            BatchSize::SmallInput,
+        );
+    });
+    let too_much = request(399_000_000_000, Some(Duration::from_millis(500)));
+    c.bench_function("refuse one slice beside a million", |b| {
+        b.iter(|| million.try_admit(black_box(&too_much)).unwrap_err());
+    });
+}
+
+criterion_group!(benches, admission);
+criterion_main!(benches);

@@ -1,0 +1,466 @@
+//! The admission test: whether every delay bound can be kept at once.
+//!
+//! With σ_k and ρ_k the sums of bursts and rates of delay class k, whose delay is D_k, on a link
+//! of rate C whose largest frame is L, every bound is kept by serving the earliest deadline first
+//! if and only if, whatever the slices send within their guarantees,
+//!
+//! > Σ ρ_k ≤ C, and for every class m that holds a slice:
+//! > Σ_{k≤m} (σ_k + ρ_k (D_m − D_k)) + L ≤ C D_m.
+//!
+//! That is the condition of Liebeherr, Wrege and Ferrari (IEEE/ACM Transactions on Networking 4(6),
+//! 1996) for arrivals bounded by leaky buckets, with one largest frame always counted as under way,
+//! because any frame of the excess may be. The left side less C t is, as a function of the
+//! interval t, a line of slope Σ_{k≤m} ρ_k − C ≤ 0 between two delays and jumps up only where
+//! a class has a burst. So it is enough to look at the delays of classes that hold slices:
+//! - a class without slices is passed while the line falls, and adds nothing that was not so at
+//!   the class before it;
+//! - shorter than the shortest class in use nothing has to be sent, so nothing is tested (there
+//!   even L ≤ C t may fail, harmlessly);
+//! - beyond the longest class in use the line goes on falling, because Σ ρ_k ≤ C.
+
+use super::counting::{Inflation, largest_as};
+use super::{DelayClass, DelayClasses, GuaranteeParams, Problem, Refusal};
+use crate::Rate;
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, NANOS_PER_SECOND};
+
+/// What an admission test must know of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdmissionParams {
+    /// The link's rate, or what of it may be guaranteed, and what it counts.
+    pub link: Rate,
+    /// What guaranteed rates and bursts count, and `largest_frame` and `buffer` too. Where the
+    /// link counts more bytes of a frame than this, guarantees are tested as if all their frames
+    /// were of the size at which the difference weighs most: the smallest.
+    pub accounting: Accounting,
+    /// The largest frame of any traffic on the link, guaranteed or not.
+    pub largest_frame: ByteCount,
+    /// How much can wait, where that is limited: then no guaranteed frame may be lost for lack
+    /// of room.
+    pub buffer: Option<ByteCount>,
+    /// The delays there are.
+    pub delay_classes: DelayClasses,
+}
+
+/// A guarantee asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuaranteeRequest {
+    /// Committed rate (CIR).
+    pub rate: BitRate,
+    /// Committed burst (CBS).
+    pub burst: ByteCount,
+    /// The delay that frames within both may have; `None` for the time that the rate takes to
+    /// send the burst.
+    pub delay: Option<Duration>,
+}
+
+/// A guarantee that was given: proof that it was tested, and what to release it by.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Admitted {
+    params: GuaranteeParams,
+    count: u64,
+}
+
+impl Admitted {
+    /// The guarantee, with its delay class.
+    #[must_use]
+    pub const fn params(&self) -> GuaranteeParams {
+        self.params
+    }
+
+    /// How many equal slices have it.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+/// Guarantees given on one link, as sums by delay class: what is asked of it takes one pass over
+/// at most 64 classes, however many slices there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admission {
+    pub(super) params: AdmissionParams,
+    pub(super) classes: Vec<ClassSums>,
+    /// The most that guaranteed rates may add up to, bit/s as the guarantees count.
+    pub(super) rate_limit: u128,
+    pub(super) rate: u128,
+    /// What may wait of all guarantees, nanobits.
+    pub(super) waiting: u128,
+    /// What the link makes of the guarantees' bytes.
+    inflation: Inflation,
+    /// The largest frame as the link counts it.
+    link_frame: ByteCount,
+}
+
+/// One class. All amounts are exact: bit/s, and nanobits (bit/s × ns), as the guarantees count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ClassSums {
+    pub(super) class: DelayClass,
+    pub(super) delay: Duration,
+    /// What the link sends within the delay beside one largest frame.
+    pub(super) limit: u128,
+    pub(super) count: u64,
+    pub(super) rate: u128,
+    pub(super) burst: u128,
+}
+
+/// What some equal slices take together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) class: DelayClass,
+    pub(super) count: u64,
+    pub(super) rate: u128,
+    pub(super) burst: u128,
+}
+
+/// How much of a delay class is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassUse {
+    /// The class.
+    pub class: DelayClass,
+    /// Its delay.
+    pub delay: Duration,
+    /// Slices in it.
+    pub count: u64,
+    /// Their guaranteed rates together.
+    pub rate: BitRate,
+    /// Their bursts together.
+    pub burst: ByteCount,
+    /// How much more burst could be given in this class before its own condition failed, as the
+    /// guarantees count (longer classes may allow less).
+    pub slack: ByteCount,
+}
+
+/// Nanobits in a byte.
+pub(super) const NANOBITS_PER_BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
+/// A sum that saturates is above every limit, and so refused.
+const LIMIT_MAX: u128 = u128::MAX - 1;
+
+impl Admission {
+    /// Nothing given yet. The largest frame is taken as at least one byte.
+    #[must_use]
+    pub fn new(mut params: AdmissionParams) -> Self {
+        params.largest_frame = params.largest_frame.max(ByteCount::new(1));
+        let AdmissionParams {
+            link, accounting, ..
+        } = params;
+        let inflation = Inflation::between(accounting, link.accounting, params.largest_frame);
+        let deflated = |amount: u128| {
+            let whole = amount / u128::from(inflation.numerator);
+            let rest = amount % u128::from(inflation.numerator);
+            let denominator = u128::from(inflation.denominator);
+            whole
+                .saturating_mul(denominator)
+                .saturating_add(rest * denominator / u128::from(inflation.numerator))
+        };
+        let link_frame = largest_as(accounting, link.accounting, params.largest_frame);
+        let classes = params
+            .delay_classes
+            .classes()
+            .map(|(class, delay)| ClassSums {
+                class,
+                delay,
+                limit: deflated(earned(link.rate, delay).saturating_sub(nanobits(link_frame)))
+                    .min(LIMIT_MAX),
+                count: 0,
+                rate: 0,
+                burst: 0,
+            })
+            .collect();
+        Self {
+            classes,
+            rate_limit: deflated(u128::from(link.rate.bits_per_second())),
+            rate: 0,
+            waiting: 0,
+            inflation,
+            link_frame,
+            params,
+        }
+    }
+
+    /// What the test knows of the link.
+    #[must_use]
+    pub const fn params(&self) -> &AdmissionParams {
+        &self.params
+    }
+
+    /// Give one slice the guarantee it asks for.
+    ///
+    /// # Errors
+    /// Where not every bound, its own and those already given, could be kept.
+    pub fn try_admit(&mut self, request: &GuaranteeRequest) -> Result<Admitted, Refusal> {
+        self.try_admit_many(request, 1)
+    }
+
+    /// Give each of `count` slices the guarantee, or none of them.
+    ///
+    /// # Errors
+    /// As [`try_admit`](Self::try_admit).
+    pub fn try_admit_many(
+        &mut self,
+        request: &GuaranteeRequest,
+        count: u64,
+    ) -> Result<Admitted, Refusal> {
+        let class = self.test(request, count)?;
+        let admitted = Admitted {
+            params: GuaranteeParams {
+                rate: request.rate,
+                burst: request.burst,
+                class,
+            },
+            count,
+        };
+        self.add(&admitted);
+        Ok(admitted)
+    }
+
+    /// Take a guarantee back.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "what is released cannot be released again"
+    )]
+    pub fn release(&mut self, admitted: Admitted) {
+        self.subtract(&admitted);
+    }
+
+    /// Put the guarantee asked for in the place of one that was given. Only the change is tested:
+    /// lowering a guarantee never fails.
+    ///
+    /// # Errors
+    /// As [`try_admit`](Self::try_admit); then `admitted` stays as it was.
+    pub fn try_change(
+        &mut self,
+        admitted: &mut Admitted,
+        request: &GuaranteeRequest,
+    ) -> Result<(), Refusal> {
+        self.subtract(admitted);
+        match self.try_admit_many(request, admitted.count) {
+            Ok(changed) => {
+                *admitted = changed;
+                Ok(())
+            }
+            Err(refusal) => {
+                self.add(admitted);
+                Err(refusal)
+            }
+        }
+    }
+
+    /// What no guarantee has taken of the link's rate, as the guarantees count.
+    #[must_use]
+    pub fn rate_left(&self) -> BitRate {
+        rate(self.rate_limit.saturating_sub(self.rate))
+    }
+
+    /// What no guarantee has taken of the buffer; `None` where none is stated.
+    #[must_use]
+    pub fn buffer_left(&self) -> Option<ByteCount> {
+        self.nanobits_left().map(bytes)
+    }
+
+    /// The delay classes that hold slices, shortest first.
+    pub fn classes_in_use(&self) -> impl Iterator<Item = ClassUse> {
+        self.demands()
+            .filter(|(sums, _)| sums.count > 0)
+            .map(|(sums, demand)| ClassUse {
+                class: sums.class,
+                delay: sums.delay,
+                count: sums.count,
+                rate: rate(sums.rate),
+                burst: bytes(sums.burst),
+                slack: bytes(sums.limit.saturating_sub(demand)),
+            })
+    }
+
+    /// The class of a request: its objective rounded down, and without one the time that its rate
+    /// takes to send its burst, rounded down (the shortest class where that is shorter still).
+    /// `None` where the objective is shorter than every class.
+    #[must_use]
+    pub fn delay_class(&self, request: &GuaranteeRequest) -> Option<DelayClass> {
+        let classes = &self.params.delay_classes;
+        match request.delay {
+            Some(objective) => classes.within(objective),
+            None => {
+                let rate = u128::from(request.rate.bits_per_second()).max(1);
+                let nanos = u64::try_from(nanobits(request.burst) / rate).unwrap_or(u64::MAX);
+                let own = Duration::from_nanos(nanos).max(classes.shortest());
+                classes.within(own)
+            }
+        }
+    }
+
+    fn test(&self, request: &GuaranteeRequest, count: u64) -> Result<DelayClass, Refusal> {
+        self.try_class(request, count).map_err(|problem| Refusal {
+            offer: self.offer(request, count),
+            problem,
+        })
+    }
+
+    /// The class that `count` such slices would be in; or what stands against them.
+    pub(super) fn try_class(
+        &self,
+        request: &GuaranteeRequest,
+        count: u64,
+    ) -> Result<DelayClass, Problem> {
+        if request.rate == BitRate::ZERO {
+            return Err(Problem::ZeroRate);
+        }
+        if request.burst < self.params.largest_frame {
+            return Err(Problem::BurstBelowFrame {
+                burst: request.burst,
+                largest_frame: self.params.largest_frame,
+            });
+        }
+        let Some(class) = self.delay_class(request) else {
+            return Err(Problem::DelayBelowShortest {
+                delay: request.delay.unwrap_or_default(),
+                shortest: self.params.delay_classes.shortest(),
+            });
+        };
+        self.try_load(&Load::new(request.rate, request.burst, class, count))?;
+        Ok(class)
+    }
+
+    pub(super) fn try_load(&self, load: &Load) -> Result<(), Problem> {
+        let rate_sum = self.rate.saturating_add(load.rate);
+        if rate_sum > self.rate_limit {
+            return Err(Problem::Rate {
+                asked: rate(load.rate),
+                left: self.rate_left(),
+            });
+        }
+        let (mut demand, mut rate_before, mut delay_before) = (0u128, 0u128, 0u64);
+        for sums in &self.classes {
+            let mut sums = *sums;
+            if sums.class == load.class {
+                sums.count = sums.count.saturating_add(load.count);
+                sums.rate += load.rate;
+                sums.burst = sums.burst.saturating_add(load.burst);
+            }
+            let gap = sums.delay.nanos() - delay_before;
+            // Rates add up to at most the link's, a u64: the product fits.
+            demand = demand
+                .saturating_add(rate_before * u128::from(gap))
+                .saturating_add(sums.burst);
+            if sums.count > 0 && demand > sums.limit {
+                return Err(self.too_much(demand, sums.delay));
+            }
+            delay_before = sums.delay.nanos();
+            rate_before += sums.rate;
+        }
+        match self.nanobits_left() {
+            Some(left) if load.waiting(self.delay(load.class)) > left => Err(Problem::Buffer {
+                asked: bytes_up(load.waiting(self.delay(load.class))),
+                left: bytes(left),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn too_much(&self, demand: u128, within: Duration) -> Problem {
+        let inflated = demand.saturating_mul(u128::from(self.inflation.numerator))
+            / u128::from(self.inflation.denominator);
+        Problem::Delay {
+            within,
+            demand: bytes_up(inflated.saturating_add(nanobits(self.link_frame))),
+            supply: self.params.link.rate.bytes_in(within),
+        }
+    }
+
+    /// Every class with what may have to be sent within its delay.
+    pub(super) fn demands(&self) -> impl Iterator<Item = (ClassSums, u128)> {
+        self.classes.iter().scan(
+            (0u128, 0u128, 0u64),
+            |(demand, rate_before, delay_before), &sums| {
+                let gap = sums.delay.nanos() - *delay_before;
+                *demand = demand
+                    .saturating_add(*rate_before * u128::from(gap))
+                    .saturating_add(sums.burst);
+                *delay_before = sums.delay.nanos();
+                *rate_before += sums.rate;
+                Some((sums, *demand))
+            },
+        )
+    }
+
+    /// What is left of the buffer, nanobits.
+    pub(super) fn nanobits_left(&self) -> Option<u128> {
+        let buffer = nanobits(self.params.buffer?);
+        Some(buffer.saturating_sub(self.waiting))
+    }
+
+    pub(super) fn delay(&self, class: DelayClass) -> Duration {
+        self.params.delay_classes.delay(class)
+    }
+
+    fn add(&mut self, admitted: &Admitted) {
+        let load = Load::of(admitted);
+        self.rate = self.rate.saturating_add(load.rate);
+        self.waiting = self
+            .waiting
+            .saturating_add(load.waiting(self.delay(load.class)));
+        if let Some(sums) = self.classes.get_mut(load.class.index()) {
+            sums.count = sums.count.saturating_add(load.count);
+            sums.rate = sums.rate.saturating_add(load.rate);
+            sums.burst = sums.burst.saturating_add(load.burst);
+        }
+    }
+
+    /// The opposite of [`add`](Self::add); only what this admission gave comes back here.
+    fn subtract(&mut self, admitted: &Admitted) {
+        let load = Load::of(admitted);
+        self.rate = self.rate.saturating_sub(load.rate);
+        self.waiting = self
+            .waiting
+            .saturating_sub(load.waiting(self.delay(load.class)));
+        if let Some(sums) = self.classes.get_mut(load.class.index()) {
+            sums.count = sums.count.saturating_sub(load.count);
+            sums.rate = sums.rate.saturating_sub(load.rate);
+            sums.burst = sums.burst.saturating_sub(load.burst);
+        }
+    }
+}
+
+impl Load {
+    pub(super) fn new(rate: BitRate, burst: ByteCount, class: DelayClass, count: u64) -> Self {
+        Self {
+            class,
+            count,
+            rate: u128::from(rate.bits_per_second()) * u128::from(count),
+            burst: nanobits(burst).saturating_mul(u128::from(count)),
+        }
+    }
+
+    fn of(admitted: &Admitted) -> Self {
+        let GuaranteeParams { rate, burst, class } = admitted.params;
+        Self::new(rate, burst, class, admitted.count)
+    }
+
+    /// What may wait of it, nanobits: the bursts, and what comes at the rates for the delay.
+    fn waiting(&self, delay: Duration) -> u128 {
+        self.rate
+            .saturating_mul(u128::from(delay.nanos()))
+            .saturating_add(self.burst)
+    }
+}
+
+/// What a rate passes in a time, nanobits.
+fn earned(rate: BitRate, time: Duration) -> u128 {
+    u128::from(rate.bits_per_second()) * u128::from(time.nanos())
+}
+
+pub(super) fn nanobits(size: ByteCount) -> u128 {
+    u128::from(size.bytes()) * NANOBITS_PER_BYTE
+}
+
+/// Whole bytes, rounded down.
+pub(super) fn bytes(nanobits: u128) -> ByteCount {
+    ByteCount::new(u64::try_from(nanobits / NANOBITS_PER_BYTE).unwrap_or(u64::MAX))
+}
+
+fn bytes_up(nanobits: u128) -> ByteCount {
+    ByteCount::new(u64::try_from(nanobits.div_ceil(NANOBITS_PER_BYTE)).unwrap_or(u64::MAX))
+}
+
+pub(super) fn rate(bits_per_second: u128) -> BitRate {
+    BitRate::new(u64::try_from(bits_per_second).unwrap_or(u64::MAX))
+}

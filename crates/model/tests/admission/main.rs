@@ -1,0 +1,7 @@
+//! The admission test: what it takes, what it refuses and in which words, and that it is right.
+#![allow(clippy::unwrap_used)]
+
+mod bounds;
+mod extremes;
+mod refusals;
+mod support;

@@ -1,0 +1,153 @@
+use crate::support::*;
+use insta::assert_snapshot;
+use slicewise_model::{Admission, AdmissionParams, GuaranteeRequest, Rate};
+use slicewise_units::{Accounting, BitRate, ByteCount};
+
+fn refused(admission: &mut Admission, request: &GuaranteeRequest) -> String {
+    let before = admission.clone();
+    let refusal = admission.try_admit(request).unwrap_err();
+    assert_eq!(*admission, before, "a refusal changes nothing");
+    refusal.to_string()
+}
+
+#[test]
+fn says_which_number_is_no_guarantee() {
+    let mut link = link("100 Mbit/s");
+    assert_snapshot!(refused(&mut link, &request("0 bit/s", "3 kB", "5 ms")), @"a rate of zero guarantees nothing: at least 1 bit/s");
+    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "1499 B", "5 ms")), @"a burst of 1.499 kB does not hold the largest frame: at least 1.5 kB");
+    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "3 kB", "9999 ns")), @"a delay of 9.999 us is shorter than the shortest delay class, of 10 us: a delay of at least 380.544 us would be accepted");
+}
+
+#[test]
+fn says_what_rate_is_left() {
+    let mut link = link("100 Mbit/s");
+    link.try_admit(&request("90 Mbit/s", "3 kB", "50 ms"))
+        .unwrap();
+    assert_snapshot!(refused(&mut link, &request("20 Mbit/s", "3 kB", "5 ms")), @"guarantees 20 Mbit/s, more than the 10 Mbit/s that the link has left: a rate of at most 10 Mbit/s would be accepted");
+    assert_eq!(link.rate_left(), "10 Mbit/s".parse().unwrap());
+}
+
+#[test]
+fn says_which_delay_cannot_be_kept_and_what_can() {
+    let mut link = link("100 Mbit/s");
+    assert_snapshot!(refused(&mut link, &request("10 Mbit/s", "20 kB", "1 ms")), @"up to 21.5 kB might have to be sent within 905.088 us, in which the link sends 11.313 kB: a burst of at most 9.813 kB, or a delay of at least 1810.176 us, would be accepted");
+    // A request that keeps its own delay but breaks the bound of a slice of a longer class.
+    link.try_admit(&request("10 Mbit/s", "100 kB", "10 ms"))
+        .unwrap();
+    assert_snapshot!(refused(&mut link, &request("60 Mbit/s", "3 kB", "1 ms")), @"up to 162.293 kB might have to be sent within 8610.816 us, in which the link sends 107.635 kB: a rate of at most 3254.929 kbit/s, or a delay of at least 8610.816 us, would be accepted");
+}
+
+#[test]
+fn says_when_no_single_number_would_do() {
+    let mut link = link("1 Mbit/s");
+    assert_snapshot!(refused(&mut link, &request("2 Mbit/s", "20 kB", "1 ms")), @"guarantees 2 Mbit/s, more than the 1 Mbit/s that the link has left: no smaller rate, smaller burst or longer delay alone would do");
+}
+
+#[test]
+fn says_what_is_left_of_the_buffer() {
+    let mut link = Admission::new(AdmissionParams {
+        buffer: Some(ByteCount::new(10_000)),
+        ..params("100 Mbit/s")
+    });
+    link.try_admit(&request("1 Mbit/s", "3 kB", "5 ms"))
+        .unwrap();
+    assert_eq!(link.buffer_left(), Some(ByteCount::new(6_461)));
+    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "6 kB", "5 ms")), @"up to 6.539 kB might wait, more than the 6.461 kB that the buffer has left: a rate of at most 858.128 kbit/s, a burst of at most 5.923 kB, or a delay of 640 us, would be accepted");
+}
+
+#[test]
+fn says_how_many_of_equal_slices_fit() {
+    let mut link = link("100 Mbit/s");
+    let refusal = link
+        .try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 50)
+        .unwrap_err();
+    assert_snapshot!(refusal, @"up to 151.5 kB might have to be sent within 4305.408 us, in which the link sends 53.817 kB: a delay of at least 12177.408 us, or 17 such slices, would be accepted");
+    assert!(
+        link.try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 18)
+            .is_err()
+    );
+    assert!(
+        link.try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 17)
+            .is_ok()
+    );
+}
+
+#[test]
+fn a_slice_without_objective_is_promised_the_time_its_rate_takes_for_its_burst() {
+    let link = link("1 Gbit/s");
+    let delay = |request| {
+        let class = link.delay_class(&request).unwrap();
+        link.params().delay_classes.delay(class).to_string()
+    };
+    // 2.4 ms, rounded down to a class.
+    assert_eq!(delay(without_objective("10 Mbit/s", "3 kB")), "2152.704 us");
+    assert_eq!(
+        delay(without_objective("10 kbit/s", "3 kB")),
+        "97419.264 us",
+        "the longest at most"
+    );
+    assert_eq!(
+        delay(without_objective("900 Mbit/s", "1500 B")),
+        "11.892 us"
+    );
+}
+
+#[test]
+fn a_link_that_counts_more_bytes_is_tested_for_the_smallest_frames() {
+    let l1 = |accounting, largest_frame| {
+        Admission::new(AdmissionParams {
+            link: Rate {
+                rate: BitRate::new(84_000_000),
+                accounting: Accounting::L1,
+            },
+            accounting,
+            largest_frame: ByteCount::new(largest_frame),
+            ..params("1 bit/s")
+        })
+    };
+    // 60 bytes occupy the wire as 84 do.
+    assert_eq!(
+        l1(Accounting::L2, 1_500).rate_left(),
+        "60 Mbit/s".parse().unwrap()
+    );
+    assert_eq!(
+        l1(Accounting::L1, 1_524).rate_left(),
+        "84 Mbit/s".parse().unwrap()
+    );
+    // Behind two tags the IP packet has 38 of them.
+    assert_eq!(
+        l1(Accounting::L3, 1_478).rate_left(),
+        "38 Mbit/s".parse().unwrap()
+    );
+    let mut link = l1(Accounting::L2, 1_500);
+    assert_snapshot!(refused(&mut link, &request("61 Mbit/s", "3 kB", "100 ms")), @"guarantees 61 Mbit/s, more than the 60 Mbit/s that the link has left: a rate of at most 60 Mbit/s would be accepted");
+}
+
+#[test]
+fn a_link_that_counts_fewer_bytes_is_not_given_away_twice() {
+    let link = Admission::new(AdmissionParams {
+        accounting: Accounting::L1,
+        ..params("100 Mbit/s")
+    });
+    assert_eq!(link.rate_left(), "100 Mbit/s".parse().unwrap());
+}
+
+#[test]
+fn a_change_that_does_not_fit_leaves_what_was_there() {
+    let mut link = link("100 Mbit/s");
+    let mut admitted = link
+        .try_admit(&request("10 Mbit/s", "3 kB", "5 ms"))
+        .unwrap();
+    let (before, given) = (link.clone(), admitted.params());
+    assert!(
+        link.try_change(&mut admitted, &request("101 Mbit/s", "3 kB", "5 ms"))
+            .is_err()
+    );
+    assert_eq!((&link, admitted.params()), (&before, given));
+    // Both at once would not fit.
+    link.try_change(&mut admitted, &request("95 Mbit/s", "3 kB", "5 ms"))
+        .unwrap();
+    assert_eq!(link.rate_left(), "5 Mbit/s".parse().unwrap());
+    link.release(admitted);
+    assert_eq!(link, Admission::new(params("100 Mbit/s")));
+}
