@@ -22,6 +22,10 @@ pub enum Command {
     Run(RunOptions),
     /// Check a study file without running it.
     Check(CheckOptions),
+    /// Say whether guarantees with a delay bound can all be kept on a link, and what is left.
+    ///
+    /// Exit codes: 0 every guarantee can be kept; 1 one of them cannot; 2 a mistake in the file.
+    Plan(PlanOptions),
     /// Print the JSON Schema of study files, for editors.
     Schema,
     /// Make the report again from a results folder.
@@ -61,6 +65,15 @@ pub struct RunOptions {
 pub struct CheckOptions {
     /// The study file.
     pub study: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanOptions {
+    /// A plan file; or a study, of which each guaranteed policy is planned on its device.
+    pub file: PathBuf,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

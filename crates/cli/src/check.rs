@@ -3,22 +3,25 @@
 use crate::Failure;
 use crate::arguments::CheckOptions;
 use crate::exit::Exit;
-use slicewise_study::Study;
+use slicewise_study::{Diagnostics, Study};
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 
 /// Load a study, or say everything that is wrong with it.
 pub fn load_study(path: &Path) -> Result<Study, Failure> {
-    Study::load(path).map_err(|diagnostics| {
-        let count = diagnostics.count();
-        let text = diagnostics.render(stderr().is_terminal());
-        let mistakes = if count == 1 {
-            "1 mistake".to_owned()
-        } else {
-            format!("{count} mistakes")
-        };
-        Failure::mistake(format!("{text}\n\nerror: {mistakes} in {}", path.display()))
-    })
+    Study::load(path).map_err(|diagnostics| mistakes(&diagnostics, path))
+}
+
+/// Everything that is wrong with a file.
+pub fn mistakes(diagnostics: &Diagnostics, path: &Path) -> Failure {
+    let count = diagnostics.count();
+    let text = diagnostics.render(stderr().is_terminal());
+    let mistakes = if count == 1 {
+        "1 mistake".to_owned()
+    } else {
+        format!("{count} mistakes")
+    };
+    Failure::mistake(format!("{text}\n\nerror: {mistakes} in {}", path.display()))
 }
 
 pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {

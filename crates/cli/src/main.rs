@@ -7,6 +7,7 @@ mod check;
 mod executor;
 mod exit;
 mod export;
+mod plan;
 mod progress;
 mod report;
 mod run;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Command::Run(options) => run::run(options),
         Command::Check(options) => check::check(options),
+        Command::Plan(options) => plan::plan(options),
         Command::Schema => check::schema(),
         Command::Report(options) => report::report(options),
         Command::Export(options) => export::export(options),

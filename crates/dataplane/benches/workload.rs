@@ -111,6 +111,7 @@ impl Workload {
             name: mechanism.into(),
             classes,
             discipline,
+            guaranteed: None,
         }
         .resolve(LINK)
         .expect("the workload's policies are valid");

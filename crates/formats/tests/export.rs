@@ -18,6 +18,7 @@ fn policy(class: ClassSpec) -> PolicySpec {
         name: "p".into(),
         classes: vec![class],
         discipline: Discipline::MinimumShare,
+        guaranteed: None,
     }
 }
 
@@ -473,4 +474,13 @@ fn gives_the_burst_of_an_absolute_rate_in_bytes() {
      class class-default
       police cir 1000000 bc 12500
     ");
+}
+
+#[test]
+fn refuses_guarantees_with_a_delay_bound() {
+    let guaranteed = PolicySpec {
+        discipline: Discipline::Guaranteed,
+        ..policy(ClassSpec::class_default())
+    };
+    assert_snapshot!(ios::write(&guaranteed).unwrap_err(), @"");
 }

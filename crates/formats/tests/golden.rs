@@ -4,8 +4,8 @@
 
 use slicewise_formats::ios::{self, PolicyChoiceError};
 use slicewise_model::{
-    Action, ClassSpec, Condition, MatchMode, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec,
-    RedCurve, WredKey,
+    Action, ClassSpec, Condition, MatchMode, PolicySpec, PortParams, PrioritySpec, QueueLimitSpec,
+    Rate, RateSpec, RedCurve, WredKey,
 };
 use slicewise_units::{Accounting, BitRate, Duration};
 use std::fs;
@@ -171,8 +171,11 @@ fn every_policy_of_the_study_fits_its_device() {
             continue;
         }
         let policy = policy(&fs::read_to_string(&path).unwrap());
-        let (port, licence) = (BitRate::new(1_000_000_000), BitRate::new(35_000_000));
-        if let Err(error) = policy.resolve_admissible(port, licence) {
+        let port = PortParams {
+            rate: Rate::l2(BitRate::new(1_000_000_000)),
+            admissible: Rate::l2(BitRate::new(35_000_000)),
+        };
+        if let Err(error) = policy.resolve_for(port) {
             panic!("{}: {error}", path.display());
         }
     }

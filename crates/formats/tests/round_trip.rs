@@ -287,6 +287,7 @@ fn level(first: u32, name: &'static str) -> impl Strategy<Value = PolicySpec> {
                 name: name.into(),
                 classes,
                 discipline: Discipline::MinimumShare,
+                guaranteed: None,
             }
         },
     )

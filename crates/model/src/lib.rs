@@ -21,11 +21,12 @@ pub use guaranteed::{
 };
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
 pub use policy::{
-    BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec,
-    PriorityParams, PrioritySpec, RateSpec, ShaperParams, ShaperSpec,
+    BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec,
+    MaximumSpec, PolicyParams, PolicySpec, PriorityParams, PrioritySpec, RateSpec, ShaperParams,
+    ShaperSpec,
 };
 pub use queue::{QueueLimitParams, QueueLimitSpec, RedCurve, WredKey, WredParams, WredSpec};
-pub use resolve::PolicyError;
+pub use resolve::{PolicyError, PortParams};
 
 use slicewise_units::{Accounting, BitRate};
 

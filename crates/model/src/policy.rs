@@ -4,6 +4,7 @@ use crate::{
     ClassMap, PolicerParams, PolicerSpec, QueueLimitParams, QueueLimitSpec, Rate, WredParams,
     WredSpec,
 };
+use crate::{GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// The name of the class that takes what no other does; it always exists.
@@ -113,6 +114,61 @@ pub enum Discipline {
     DeficitRoundRobin,
     /// One queue for all of them, in order of arrival.
     Fifo,
+    /// Guaranteed rates with a delay bound first (earliest deadline first), then the excess by
+    /// weight, tenant by tenant and class by class; what is guaranteed passed an admission test.
+    Guaranteed,
+}
+
+/// A guarantee with a delay bound, as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuaranteeSpec {
+    /// Committed rate (CIR).
+    pub rate: RateSpec,
+    /// Committed burst (CBS); default 4 ms at the rate, at least two largest frames.
+    pub burst: Option<BurstSpec>,
+    /// The delay that frames within both may have; default the time the rate takes to send the
+    /// burst.
+    pub delay: Option<Duration>,
+}
+
+/// The most a slice may send, as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaximumSpec {
+    /// Peak rate (PIR).
+    pub rate: RateSpec,
+    /// Peak burst (PBS); default 4 ms at the rate, at least two largest frames.
+    pub burst: Option<BurstSpec>,
+}
+
+/// What the classes of a guaranteed policy have in common, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuaranteedSpec {
+    /// What guaranteed and maximum rates and bursts count, the largest frame and the buffer too.
+    pub accounting: Accounting,
+    /// The largest frame there can be.
+    pub largest_frame: ByteCount,
+    /// The shortest delay that can be promised.
+    pub shortest_delay: Duration,
+    /// The longest delay that is told apart.
+    pub longest_delay: Duration,
+    /// Tenants and their weights; a policy without any has one for all its classes.
+    pub tenants: Vec<(String, u32)>,
+    /// How much can wait in all classes together, where that is limited.
+    pub buffer: Option<ByteCount>,
+}
+
+impl Default for GuaranteedSpec {
+    /// Frames of up to 1522 B as L2 counts them, delays from 10 us to 100 ms, no tenants.
+    fn default() -> Self {
+        Self {
+            accounting: Accounting::L2,
+            largest_frame: ByteCount::new(1522),
+            shortest_delay: Duration::from_micros(10),
+            longest_delay: Duration::from_millis(100),
+            tenants: Vec::new(),
+            buffer: None,
+        }
+    }
 }
 
 /// One class of a policy, as written.
@@ -140,6 +196,12 @@ pub struct ClassSpec {
     pub wred: Option<WredSpec>,
     /// The class is itself divided.
     pub child: Option<Box<PolicySpec>>,
+    /// Guaranteed rate with a delay bound; only under [`Discipline::Guaranteed`].
+    pub guarantee: Option<GuaranteeSpec>,
+    /// The most it may send; only under [`Discipline::Guaranteed`].
+    pub maximum: Option<MaximumSpec>,
+    /// The tenant whose part of the excess it shares; only under [`Discipline::Guaranteed`].
+    pub tenant: Option<String>,
 }
 
 impl ClassSpec {
@@ -168,6 +230,9 @@ impl ClassSpec {
             queue_limit: None,
             wred: None,
             child: None,
+            guarantee: None,
+            maximum: None,
+            tenant: None,
         }
     }
 }
@@ -181,6 +246,9 @@ pub struct PolicySpec {
     pub classes: Vec<ClassSpec>,
     /// How classes without priority share.
     pub discipline: Discipline,
+    /// What the classes of a guaranteed policy have in common; default where that is its
+    /// discipline, and not allowed under another.
+    pub guaranteed: Option<GuaranteedSpec>,
 }
 
 /// One validated class.
@@ -208,6 +276,9 @@ pub struct ClassParams {
     pub wred: Option<WredParams>,
     /// The class is itself divided; then it has no queue of its own.
     pub child: Option<Box<PolicyParams>>,
+    /// The class as a slice of a guaranteed scheduler: there under [`Discipline::Guaranteed`], and
+    /// only there.
+    pub slice: Option<SliceParams>,
 }
 
 /// A validated policy for a link of known rate. The last class is class-default.
@@ -219,4 +290,6 @@ pub struct PolicyParams {
     pub classes: Vec<ClassParams>,
     /// How classes without priority share.
     pub discipline: Discipline,
+    /// What its slices have in common: there under [`Discipline::Guaranteed`], and only there.
+    pub guaranteed: Option<GuaranteedParams>,
 }

@@ -3,11 +3,13 @@
 //! Defaults follow Cisco IOS XE, because that is what the studied policies left to default; each
 //! constant names where it comes from.
 
+mod guaranteed;
 mod policer;
 mod queue;
 
 use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, RateSpec};
 use crate::{CLASS_DEFAULT, PriorityParams, PrioritySpec, Rate, ShaperParams, ShaperSpec};
+use guaranteed::Shared;
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 
@@ -36,37 +38,52 @@ pub struct PolicyError {
     pub problem: String,
 }
 
+/// The port a policy is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortParams {
+    /// Its rate, and which bytes of a frame occupy it: percentages and default queue limits
+    /// refer to this, as a device's software computes them.
+    pub rate: Rate,
+    /// What may be guaranteed of it, where the device forwards less than its port could, for
+    /// instance a licensed rate; else the same.
+    pub admissible: Rate,
+}
+
+impl From<Rate> for PortParams {
+    fn from(rate: Rate) -> Self {
+        Self {
+            rate,
+            admissible: rate,
+        }
+    }
+}
+
 impl PolicySpec {
-    /// Validate for a link (or parent class) of rate `link` and fill in the defaults.
+    /// Validate for a link (or parent class) of rate `link`, which counts whole frames without
+    /// FCS, and fill in the defaults.
     ///
     /// # Errors
     /// Where the guarantees do not fit in `link`, a guarantee exceeds its maximum, a rate or a
     /// weight is zero, settings contradict each other, a class is named twice, or its class map
     /// has a condition that can never hold.
     pub fn resolve(&self, link: BitRate) -> Result<PolicyParams, PolicyError> {
-        self.resolve_at(link, link, 1)
+        self.resolve_for(Rate::l2(link).into())
     }
 
-    /// [`resolve`](Self::resolve) for a device that forwards less than its port could: percentages
-    /// and default queue limits refer to the `port`, as the device's software computes them, but
-    /// guarantees must fit in `admissible`, for instance a licensed rate.
+    /// [`resolve`](Self::resolve) for a port that counts otherwise, or a device that forwards less
+    /// than its port could.
+    ///
+    /// Only a guaranteed policy heeds what the port counts: its delay bounds are tested for what
+    /// its guarantees come to at most on the wire. Minimums and priorities are summed as they are
+    /// written.
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve).
-    pub fn resolve_admissible(
-        &self,
-        port: BitRate,
-        admissible: BitRate,
-    ) -> Result<PolicyParams, PolicyError> {
-        self.resolve_at(port, admissible.min(port), 1)
+    pub fn resolve_for(&self, port: PortParams) -> Result<PolicyParams, PolicyError> {
+        self.resolve_at(port, 1)
     }
 
-    fn resolve_at(
-        &self,
-        link: BitRate,
-        admissible: BitRate,
-        depth: usize,
-    ) -> Result<PolicyParams, PolicyError> {
+    fn resolve_at(&self, port: PortParams, depth: usize) -> Result<PolicyParams, PolicyError> {
         let fail = |class: &str, field, problem: String| {
             Err(PolicyError {
                 policy: self.name.clone(),
@@ -82,45 +99,42 @@ impl PolicySpec {
                 format!("nested deeper than {MAX_DEPTH} levels"),
             );
         }
-        if link.min(admissible) == BitRate::ZERO {
+        if port.rate.rate.min(port.admissible.rate) == BitRate::ZERO {
             return fail(
                 CLASS_DEFAULT,
                 "link",
                 "has a rate of zero: nothing could ever pass".into(),
             );
         }
-        let mut specs: Vec<&ClassSpec> = self
-            .classes
-            .iter()
-            .filter(|c| c.name != CLASS_DEFAULT)
-            .collect();
+        let mut shared = self.shared(&port, depth)?;
         let implicit = ClassSpec::class_default();
-        let mut defaults = self.classes.iter().filter(|c| c.name == CLASS_DEFAULT);
-        specs.push(defaults.next().unwrap_or(&implicit));
-        if defaults.next().is_some() {
+        let (others, mut defaults): (Vec<&ClassSpec>, Vec<&ClassSpec>) =
+            self.classes.iter().partition(|c| c.name != CLASS_DEFAULT);
+        if defaults.len() > 1 {
             return fail(CLASS_DEFAULT, "classes", "is there twice".into());
         }
-        let mut classes = Vec::with_capacity(specs.len());
+        let default = defaults.pop().unwrap_or(&implicit);
+        let mut classes = Vec::with_capacity(others.len() + 1);
         let mut names = BTreeSet::new();
-        for spec in specs {
+        for spec in others.into_iter().chain([default]) {
             if !names.insert(&spec.name) {
                 return fail(&spec.name, "classes", "is there twice".into());
             }
             let resolver = ClassResolver {
                 policy: self,
                 spec,
-                link,
-                admissible,
+                port,
                 depth,
             };
-            classes.push(resolver.class()?);
+            classes.push(resolver.class(shared.as_mut())?);
         }
         let params = PolicyParams {
             name: self.name.clone(),
             classes,
             discipline: self.discipline,
+            guaranteed: shared.map(|shared| shared.params),
         };
-        self.check_sums(&params, admissible)?;
+        self.check_sums(&params, port.rate.rate.min(port.admissible.rate))?;
         Ok(params)
     }
 
@@ -162,11 +176,29 @@ fn over_committed(rate: BitRate, sum: u128, link: BitRate) -> String {
     )
 }
 
+impl RateSpec {
+    /// The rate, where it may be a percentage of `whole`.
+    ///
+    /// # Errors
+    /// Where it is zero, or more than 100 %: what is wrong, as the end of a sentence.
+    pub fn of(self, whole: BitRate) -> Result<BitRate, &'static str> {
+        let rate = match self {
+            Self::Absolute(rate) => rate,
+            Self::PercentMilli(0) => return Err("is 0 %"),
+            Self::PercentMilli(share) if share > 100_000 => return Err("is more than 100 %"),
+            Self::PercentMilli(share) => whole.scaled(u64::from(share), 100_000),
+        };
+        if rate == BitRate::ZERO {
+            return Err("is a rate of zero: nothing could ever pass");
+        }
+        Ok(rate)
+    }
+}
+
 struct ClassResolver<'a> {
     policy: &'a PolicySpec,
     spec: &'a ClassSpec,
-    link: BitRate,
-    admissible: BitRate,
+    port: PortParams,
     depth: usize,
 }
 
@@ -180,9 +212,10 @@ impl ClassResolver<'_> {
         }
     }
 
-    fn class(&self) -> Result<ClassParams, PolicyError> {
+    fn class(&self, shared: Option<&mut Shared>) -> Result<ClassParams, PolicyError> {
         let spec = self.spec;
         self.check_match()?;
+        self.check_guarantee_settings()?;
         self.check_combination()?;
         let shape = spec.shape.map(|s| self.shaper(s)).transpose()?;
         let minimum = spec.minimum.map(|m| self.rate(m, "minimum")).transpose()?;
@@ -207,8 +240,7 @@ impl ClassResolver<'_> {
         let own_rate = shape
             .map(|s| s.rate.rate)
             .or(minimum.map(|(m, _)| m.rate))
-            .unwrap_or(self.link);
-        let queue_limit = self.queue_limit(own_rate)?;
+            .unwrap_or(self.port.rate.rate);
         if spec.weight == Some(0) {
             return Err(self.error("weight", "is 0: a class needs a weight of at least 1"));
         }
@@ -218,16 +250,11 @@ impl ClassResolver<'_> {
                 format!("is above {MAX_DSCP}, the largest code point"),
             ));
         }
-        let child = spec
-            .child
-            .as_deref()
-            .map(|child| {
-                let rate = shape.map_or(self.link, |s| s.rate.rate);
-                child
-                    .resolve_at(rate, rate.min(self.admissible), self.depth + 1)
-                    .map(Box::new)
-            })
-            .transpose()?;
+        let slice = shared.map(|shared| self.slice(shared)).transpose()?;
+        let queue_limit = match slice {
+            Some(slice) => slice.queue_limit,
+            None => self.queue_limit(own_rate)?,
+        };
         Ok(ClassParams {
             name: spec.name.clone(),
             matches: spec.matches.clone(),
@@ -243,8 +270,23 @@ impl ClassResolver<'_> {
                 .as_ref()
                 .map(|w| self.wred(w, queue_limit, own_rate))
                 .transpose()?,
-            child,
+            child: self.child(shape)?,
+            slice,
         })
+    }
+
+    fn child(&self, shape: Option<ShaperParams>) -> Result<Option<Box<PolicyParams>>, PolicyError> {
+        let Some(child) = self.spec.child.as_deref() else {
+            return Ok(None);
+        };
+        let rate = shape.map_or(self.port.rate, |shape| shape.rate);
+        let admissible = Rate {
+            rate: rate.rate.min(self.port.admissible.rate),
+            ..self.port.admissible
+        };
+        child
+            .resolve_at(PortParams { rate, admissible }, self.depth + 1)
+            .map(|child| Some(Box::new(child)))
     }
 
     /// A class map on every class but class-default, which takes what is left.
@@ -320,18 +362,8 @@ impl ClassResolver<'_> {
     }
 
     fn rate(&self, spec: RateSpec, field: &'static str) -> Result<BitRate, PolicyError> {
-        let rate = match spec {
-            RateSpec::Absolute(rate) => rate,
-            RateSpec::PercentMilli(0) => return Err(self.error(field, "is 0 %")),
-            RateSpec::PercentMilli(share) if share > 100_000 => {
-                return Err(self.error(field, "is more than 100 %"));
-            }
-            RateSpec::PercentMilli(share) => self.link.scaled(u64::from(share), 100_000),
-        };
-        if rate == BitRate::ZERO {
-            return Err(self.error(field, "is a rate of zero: nothing could ever pass"));
-        }
-        Ok(rate)
+        spec.of(self.port.rate.rate)
+            .map_err(|problem| self.error(field, problem))
     }
 
     fn shaper(&self, spec: ShaperSpec) -> Result<ShaperParams, PolicyError> {

@@ -15,6 +15,7 @@ mod expand;
 mod file;
 mod load;
 pub mod params;
+mod plan;
 mod run;
 mod schema;
 mod seed;
@@ -27,6 +28,7 @@ pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,
     PatternParams, ScenarioParams, SliceParams, SourceHeaders, SourceParams,
 };
+pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
 pub use schema::json_schema;
 pub use study::{Study, StudyPolicy};

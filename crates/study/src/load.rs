@@ -8,14 +8,16 @@ use crate::spec::StudySpec;
 use crate::study::Study;
 use std::path::Path;
 
-impl Study {
-    /// Read and check the study file at `path`.
-    ///
-    /// # Errors
-    /// Everything found wrong with it, each with its place. A file above
-    /// [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES), or something that is not a file, is refused
-    /// without being read.
-    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+/// A file that was read, and what it needs to be checked.
+pub(crate) struct Opened {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) files: Folder,
+    pub(crate) sources: Sources,
+}
+
+impl Opened {
+    pub(crate) fn at(path: &Path) -> Result<Self, Diagnostics> {
         let shown = path.display().to_string();
         let unusable = |problem: &str| Diagnostics::of_file(&shown, problem);
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
@@ -31,7 +33,30 @@ impl Study {
             folder if folder.is_empty() || folder.ends_with('/') => folder,
             folder => format!("{folder}/"),
         };
-        read(name, text, &files, Sources::in_folder(&folder))
+        Ok(Self {
+            name: name.to_owned(),
+            text,
+            files,
+            sources: Sources::in_folder(&folder),
+        })
+    }
+}
+
+impl Study {
+    /// Read and check the study file at `path`.
+    ///
+    /// # Errors
+    /// Everything found wrong with it, each with its place. A file above
+    /// [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES), or something that is not a file, is refused
+    /// without being read.
+    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+        let Opened {
+            name,
+            text,
+            files,
+            sources,
+        } = Opened::at(path)?;
+        read(&name, text, &files, sources)
     }
 
     /// Check a study given as text. `file_name` is what messages call it; the files it names are

@@ -44,6 +44,7 @@ pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
         name: "test".into(),
         classes,
         discipline: slicewise_model::Discipline::MinimumShare,
+        guaranteed: None,
     }
 }
 

@@ -122,6 +122,7 @@ impl IosConfig {
             name: map.name.clone(),
             classes: classes.collect(),
             discipline: Discipline::MinimumShare,
+            guaranteed: None,
         }
     }
 

@@ -245,6 +245,12 @@ impl Admission {
         }
     }
 
+    /// What guaranteed rates may add up to, as the guarantees count.
+    #[must_use]
+    pub fn rate_limit(&self) -> BitRate {
+        rate(self.rate_limit)
+    }
+
     /// What no guarantee has taken of the link's rate, as the guarantees count.
     #[must_use]
     pub fn rate_left(&self) -> BitRate {

@@ -1,7 +1,8 @@
 use crate::support::*;
 use slicewise_model::{
     Action, CLASS_DEFAULT, ClassSpec, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec,
-    PrioritySpec, QueueLimitParams, QueueLimitSpec, Rate, ShaperSpec, WredKey, WredSpec,
+    PortParams, PrioritySpec, QueueLimitParams, QueueLimitSpec, Rate, ShaperSpec, WredKey,
+    WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Layer};
 
@@ -430,15 +431,13 @@ fn a_minimum_keeps_the_burst_of_a_shaper_and_at_least_two_frames() {
 #[test]
 fn a_device_that_forwards_less_than_its_port_reckons_defaults_by_the_port() {
     let spec = policy(vec![guaranteed(absolute("17.5 Mbit/s"))]);
-    let params = spec
-        .resolve_admissible(bits(1_000_000_000), bits(35_000_000))
-        .unwrap();
+    let port = PortParams {
+        rate: Rate::l2(bits(1_000_000_000)),
+        admissible: Rate::l2(bits(35_000_000)),
+    };
+    let params = spec.resolve_for(port).unwrap();
     assert_eq!(params.classes[1].queue_limit, packets(4_166));
     let too_much = policy(vec![guaranteed(percent(5))]);
     assert!(too_much.resolve(bits(1_000_000_000)).is_ok());
-    assert!(
-        too_much
-            .resolve_admissible(bits(1_000_000_000), bits(35_000_000))
-            .is_err()
-    );
+    assert!(too_much.resolve_for(port).is_err());
 }

@@ -4,5 +4,6 @@
 
 mod bounds;
 mod defaults;
+mod guaranteed;
 mod refusals;
 mod support;

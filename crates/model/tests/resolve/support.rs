@@ -32,6 +32,7 @@ pub(crate) fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
         name: "p".to_owned(),
         classes,
         discipline: Default::default(),
+        guaranteed: None,
     }
 }
 

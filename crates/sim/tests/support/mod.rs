@@ -127,6 +127,7 @@ pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
         name: "policy".to_owned(),
         classes,
         discipline: Discipline::MinimumShare,
+        guaranteed: None,
     }
 }
 

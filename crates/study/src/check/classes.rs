@@ -3,8 +3,8 @@
 use super::Checker;
 use crate::file::{At, Span};
 use crate::spec::{
-    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, List, PoliceSpec, PriorityFileSpec, Scalar,
-    ShapeSpec, Share, Short, StudySpec, Text, WredFileSpec,
+    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, List, Name, PoliceSpec, PriorityFileSpec,
+    Scalar, ShapeSpec, Share, Short, StudySpec, Text, WredFileSpec,
 };
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, ColourMode, Discipline, PolicerSpec, PolicySpec,
@@ -30,6 +30,9 @@ impl ClassFileSpec {
             "queue_limit" => self.queue_limit.as_ref().map(Text::span),
             "wred" => self.wred.as_ref().map(|w| w.span),
             "child" => self.child.as_ref().map(|c| c.span),
+            "guarantee" => self.guarantee.as_ref().map(|g| g.span),
+            "maximum" => self.maximum.as_ref().map(|m| m.span),
+            "tenant" => self.tenant.as_ref().map(Text::span),
             "match" => self.matches.as_ref().map(|m| m.span),
             _ => None,
         }
@@ -74,6 +77,7 @@ impl Checker<'_> {
             name: name.to_owned(),
             classes: specs?,
             discipline,
+            guaranteed: None,
         })
     }
 
@@ -107,6 +111,15 @@ impl Checker<'_> {
             .child
             .as_ref()
             .map(|child| self.child(class, child, study, depth));
+        let guarantee = class
+            .guarantee
+            .as_ref()
+            .map(|guarantee| self.guarantee(&guarantee.value));
+        let maximum = class
+            .maximum
+            .as_ref()
+            .map(|maximum| self.maximum(&maximum.value));
+        let tenant = self.optional(class.tenant.as_ref());
         Some(ClassSpec {
             matches: matches?,
             name: name?.0,
@@ -119,6 +132,9 @@ impl Checker<'_> {
             queue_limit: settled(queue_limit)?,
             wred: settled(wred)?,
             child: settled(child)?.map(Box::new),
+            guarantee: settled(guarantee)?,
+            maximum: settled(maximum)?,
+            tenant: tenant?.map(|Name(name)| name),
         })
     }
 
@@ -179,7 +195,7 @@ impl Checker<'_> {
     }
 
     /// A rate, or a percentage of at most all of it.
-    fn share(&mut self, text: &Text<Share>) -> Option<RateSpec> {
+    pub(super) fn share(&mut self, text: &Text<Share>) -> Option<RateSpec> {
         let Share(rate) = text.read(self.problems)?;
         if matches!(rate, RateSpec::PercentMilli(share) if share > 100_000) {
             self.problems.add(text.span(), "this is more than 100 %");
@@ -220,18 +236,18 @@ impl Checker<'_> {
     }
 
     /// `None` where it is there and wrong; `Some(None)` where it is not there.
-    fn optional<T: Scalar>(&mut self, text: Option<&Text<T>>) -> Option<Option<T>> {
+    pub(super) fn optional<T: Scalar>(&mut self, text: Option<&Text<T>>) -> Option<Option<T>> {
         settled(text.map(|text| text.read(self.problems)))
     }
 
-    fn burst(&mut self, text: Option<&Text<Amount>>) -> Option<Option<BurstSpec>> {
+    pub(super) fn burst(&mut self, text: Option<&Text<Amount>>) -> Option<Option<BurstSpec>> {
         Some(self.optional(text)?.map(|amount| match amount {
             Amount::Size(size) => BurstSpec::Size(size),
             Amount::Time(time) => BurstSpec::Time(time),
         }))
     }
 
-    fn accounting(&mut self, text: Option<&Text<Layer>>) -> Accounting {
+    pub(super) fn accounting(&mut self, text: Option<&Text<Layer>>) -> Accounting {
         Counted::accounting(self.read_or(text, Layer::L2))
     }
 

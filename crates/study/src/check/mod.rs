@@ -2,9 +2,11 @@
 //! contradiction reported at its place.
 
 mod classes;
+mod guaranteed;
 mod ios;
 mod matching;
 mod network;
+mod plan;
 mod policies;
 mod published;
 mod traffic;

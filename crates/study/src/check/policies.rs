@@ -5,10 +5,11 @@ use crate::device;
 use crate::file::{At, Node, Span};
 use crate::params::DutParams;
 use crate::spec::{
-    ClassFileSpec, List, Name, PolicyFileSpec, ScalabilitySpec, StudySpec, Text, VerdictSpec,
+    ClassFileSpec, GuaranteedFileSpec, List, Name, PolicyFileSpec, ScalabilitySpec, StudySpec,
+    Text, VerdictSpec,
 };
 use crate::study::StudyPolicy;
-use slicewise_model::{Discipline, PolicyError, PolicyParams, PolicySpec};
+use slicewise_model::{Discipline, PolicyError, PolicyParams, PolicySpec, PortParams};
 use slicewise_stats::description::{PublishedVerdict, Scalability};
 
 /// A policy as it was understood, and where to point at when it cannot be run.
@@ -21,7 +22,7 @@ pub(super) struct Understood<'a> {
 /// Where a policy is written.
 pub(super) enum Origin<'a> {
     /// In the study file.
-    Classes(&'a List<At<ClassFileSpec>>),
+    Classes(&'a List<At<ClassFileSpec>>, Option<&'a GuaranteedFileSpec>),
     /// In IOS text.
     Ios(super::ios::IosText),
     /// Nowhere: there is none.
@@ -60,20 +61,17 @@ impl Checker<'_> {
             .as_ref()
             .and_then(|s| self.scalability(&s.value));
         let understood = self.understand(name, policy, spec)?;
-        let port = dut.port_rate.rate;
-        let resolved = understood
-            .spec
-            .resolve_admissible(port, dut.capacity().rate);
+        let resolved = understood.spec.resolve_for(PortParams {
+            rate: dut.port_rate,
+            admissible: dut.capacity(),
+        });
         let params = match resolved {
             Ok(params) => params,
             Err(error) => {
                 let at = self
                     .place(&understood.origin, &error)
                     .unwrap_or(name.span());
-                let message = format!(
-                    "class `{}`, {}: {}",
-                    error.class, error.field, error.problem
-                );
+                let message = told(&error);
                 self.problems.add(at, message);
                 return None;
             }
@@ -111,6 +109,10 @@ impl Checker<'_> {
             self.problems
                 .add(text.span(), "`discipline` is for policies with `classes`");
         }
+        if let (None, Some(common)) = (&policy.classes, &policy.guaranteed) {
+            self.problems
+                .add(common.span, "`guaranteed` is for policies with `classes`");
+        }
         if let (None, Some(text)) = (&policy.ios, &policy.policy_map) {
             self.problems
                 .add(text.span(), "`policy_map` is for policies with `ios`");
@@ -132,12 +134,23 @@ impl Checker<'_> {
             (None, Some(classes), false) => {
                 let discipline = self.read_or(policy.discipline.as_ref(), Discipline::MinimumShare);
                 let classes = &classes.value;
-                let spec = self.native_policy(name.text(), classes, discipline, spec)?;
+                let common = policy.guaranteed.as_ref();
+                let guaranteed = common.map(|common| self.guaranteed(&common.value));
+                let mut spec = self.native_policy(name.text(), classes, discipline, spec)?;
+                if let (Some(common), true) = (common, discipline != Discipline::Guaranteed) {
+                    let message = "this is for the discipline `guaranteed`: set that, too";
+                    self.problems.add(common.span, message);
+                    return None;
+                }
+                spec.guaranteed = match guaranteed {
+                    Some(guaranteed) => Some(guaranteed?),
+                    None => None,
+                };
                 let configuration = self.written(name, "classes");
                 Some(Understood {
                     spec,
                     configuration,
-                    origin: Origin::Classes(classes),
+                    origin: Origin::Classes(classes, common.map(|common| &common.value)),
                 })
             }
             (None, None, true) => Some(Understood {
@@ -145,6 +158,7 @@ impl Checker<'_> {
                     name: name.text().to_owned(),
                     classes: Vec::new(),
                     discipline: Discipline::Fifo,
+                    guaranteed: None,
                 },
                 configuration: "(no policy: one queue, first in, first out)".to_owned(),
                 origin: Origin::None,
@@ -168,7 +182,9 @@ impl Checker<'_> {
     /// Where the setting that `error` is about is written.
     fn place(&self, origin: &Origin<'_>, error: &PolicyError) -> Option<Span> {
         match origin {
-            Origin::Classes(classes) => place_in_classes(classes, &error.class, error.field),
+            Origin::Classes(classes, guaranteed) => guaranteed
+                .and_then(|guaranteed| guaranteed.place(error.field))
+                .or_else(|| place_in_classes(classes, &error.class, error.field)),
             Origin::Ios(text) => text.place(self.sources, &error.class, error.field),
             Origin::None => None,
         }
@@ -221,6 +237,17 @@ impl Checker<'_> {
             limited_by: spec.limited_by.text().trim().to_owned(),
             source: spec.source.text().trim().to_owned(),
         })
+    }
+}
+
+/// What is wrong, without the policy: the place says which.
+fn told(error: &PolicyError) -> String {
+    match error.field {
+        // Settings of all classes.
+        "largest_frame" | "delays" | "tenants" | "buffer" => {
+            format!("{}: {}", error.field, error.problem)
+        }
+        field => format!("class `{}`, {field}: {}", error.class, error.problem),
     }
 }
 

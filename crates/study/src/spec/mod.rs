@@ -5,15 +5,17 @@
 //! The comments of the fields are the descriptions of the JSON Schema.
 
 mod containers;
+mod plan;
 mod policy;
 mod scalar;
 mod traffic;
 mod words;
 
 pub(crate) use containers::{List, Named, OneOrMany, Short};
+pub(crate) use plan::{PlanFileSpec, PlanSliceSpec};
 pub(crate) use policy::{
-    ChildSpec, ClassFileSpec, PoliceSpec, PolicyFileSpec, PriorityFileSpec, ScalabilitySpec,
-    ShapeSpec, VerdictSpec, WredFileSpec,
+    ChildSpec, ClassFileSpec, GuaranteeFileSpec, GuaranteedFileSpec, MaximumFileSpec, PoliceSpec,
+    PolicyFileSpec, PriorityFileSpec, ScalabilitySpec, ShapeSpec, VerdictSpec, WredFileSpec,
 };
 pub(crate) use scalar::{Amount, Name, NumberRange, Percent, Scalar, Share, Text};
 pub(crate) use traffic::{HeadersSpec, MatchSpec, OnOffSpec, ScenarioSpec, SliceSpec, SourceSpec};

@@ -1,6 +1,6 @@
 //! Policies as written.
 
-use super::containers::{List, OneOrMany, Short};
+use super::containers::{List, Named, OneOrMany, Short};
 use super::scalar::{Amount, Name, Share, Text};
 use super::traffic::MatchSpec;
 use super::words::{Dscp, SliceLimit};
@@ -8,7 +8,7 @@ use crate::file::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
-use slicewise_units::{ByteCount, Layer};
+use slicewise_units::{ByteCount, Duration, Layer};
 use std::borrow::Cow;
 
 /// A policy. Exactly one of `ios`, `classes` and `none`.
@@ -26,8 +26,10 @@ pub(crate) struct PolicyFileSpec {
     /// `class-default`, which may be listed to configure it.
     pub(crate) classes: Option<At<List<At<ClassFileSpec>>>>,
     /// How the classes without priority share what is left: `minimum_share` (default),
-    /// `deficit_round_robin` or `fifo`.
+    /// `deficit_round_robin`, `fifo`, or `guaranteed` (rates with a delay bound).
     pub(crate) discipline: Option<Text<Discipline>>,
+    /// What the classes of a guaranteed policy have in common.
+    pub(crate) guaranteed: Option<At<GuaranteedFileSpec>>,
     /// True for no policy at all: one queue for everything.
     pub(crate) none: Option<Text<bool>>,
     /// How many slices it can hold, where that differs from what the device declares.
@@ -91,6 +93,67 @@ pub(crate) struct ClassFileSpec {
     pub(crate) wred: Option<At<WredFileSpec>>,
     /// Divide the class in turn.
     pub(crate) child: Option<At<Box<ChildSpec>>>,
+    /// Rate it gets in any case and the delay it then has at most; for the discipline
+    /// `guaranteed`.
+    pub(crate) guarantee: Option<At<Short<Share, GuaranteeFileSpec>>>,
+    /// Rate it gets at most, whatever is free; for the discipline `guaranteed`.
+    pub(crate) maximum: Option<At<Short<Share, MaximumFileSpec>>>,
+    /// The tenant whose part of the excess it shares; for the discipline `guaranteed`.
+    pub(crate) tenant: Option<Text<Name>>,
+}
+
+/// A guarantee with a delay bound.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GuaranteeFileSpec {
+    /// Committed rate.
+    pub(crate) rate: Text<Share>,
+    /// Committed burst: a size, or a duration at the rate. Default 4 ms, two largest frames at
+    /// least.
+    pub(crate) burst: Option<Text<Amount>>,
+    /// The delay that frames within rate and burst have at most. Default: the time the rate takes
+    /// to send the burst.
+    pub(crate) delay: Option<Text<Duration>>,
+}
+
+/// The most a slice may send.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MaximumFileSpec {
+    /// Peak rate, at least the guaranteed rate.
+    pub(crate) rate: Text<Share>,
+    /// Peak burst: a size, or a duration at the rate. Default 4 ms, two largest frames and the
+    /// guaranteed burst at least.
+    pub(crate) burst: Option<Text<Amount>>,
+}
+
+/// What slices with a delay bound have in common.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GuaranteedFileSpec {
+    /// Which bytes of a frame rates, bursts, largest frame and buffer count. Default L2.
+    pub(crate) counts: Option<Text<Layer>>,
+    /// The largest frame there can be. Default 1522 B.
+    pub(crate) largest_frame: Option<Text<ByteCount>>,
+    /// The delays that are told apart. Default 10 us to 100 ms.
+    pub(crate) delays: Option<DelaysSpec>,
+    /// Tenants, who share the excess first, and the weight of each. Classes that name none belong
+    /// to the tenant `default`.
+    #[serde(default)]
+    pub(crate) tenants: Named<Text<u32>>,
+    /// How much can wait in all classes together, where that is limited.
+    pub(crate) buffer: Option<Text<ByteCount>>,
+}
+
+/// The shortest and the longest delay, between which there are four classes to a doubling and 64
+/// at most: a delay is rounded down to one of them.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DelaysSpec {
+    /// The shortest. Default 10 us.
+    pub(crate) shortest: Option<Text<Duration>>,
+    /// The longest. Default 100 ms.
+    pub(crate) longest: Option<Text<Duration>>,
 }
 
 /// The classes a class is divided in.

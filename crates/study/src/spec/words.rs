@@ -130,6 +130,7 @@ words!(
         ("minimum_share", Self::MinimumShare),
         ("deficit_round_robin", Self::DeficitRoundRobin),
         ("fifo", Self::Fifo),
+        ("guaranteed", Self::Guaranteed),
     ]
 );
 

@@ -127,6 +127,13 @@ impl Writer {
                     "one FIFO for all classes (leave the policy map out)".into(),
                 ));
             }
+            Discipline::Guaranteed => {
+                return Err(fail(
+                    "a guarantee with a delay bound (`priority` serves first and `bandwidth` \
+                     keeps a rate, but neither bounds the delay of several classes)"
+                        .into(),
+                ));
+            }
         }
         let mut text = format!("policy-map {}\n", policy.name);
         let mut names = BTreeMap::new();

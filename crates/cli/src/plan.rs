@@ -1,0 +1,228 @@
+//! `slicewise plan`: whether guarantees can all be kept on a link, and what is left.
+
+use crate::Failure;
+use crate::arguments::PlanOptions;
+use crate::check::mistakes;
+use crate::exit::Exit;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use serde_json::{Value, json};
+use slicewise_model::{ClassUse, GuaranteeRequest, Problem};
+use slicewise_study::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
+use slicewise_units::BitRate;
+use std::io::{Write, stdout};
+
+/// Width of the table where the terminal does not tell one.
+const WIDTH: u16 = 120;
+
+pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
+    let plans = Plan::load(&options.file).map_err(|wrong| mistakes(&wrong, &options.file))?;
+    if plans.is_empty() {
+        return Err(Failure::mistake(format!(
+            "{}: no policy of this study has the discipline `guaranteed`: there is nothing to plan",
+            options.file.display()
+        )));
+    }
+    let outcomes: Vec<(&Plan, PlanOutcome)> =
+        plans.iter().map(|plan| (plan, plan.outcome())).collect();
+    let text = if options.json {
+        let plans: Vec<Value> = outcomes.iter().map(|(p, o)| plan_json(p, o)).collect();
+        serde_json::to_string_pretty(&json!({ "plans": plans }))
+            .map_err(|error| Failure::system(format!("cannot write the plan: {error}")))?
+    } else {
+        let texts: Vec<String> = outcomes.iter().map(|(p, o)| plan_text(p, o)).collect();
+        texts.join("\n\n")
+    };
+    match writeln!(stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            return Err(Failure::system(format!("cannot write the plan: {error}")));
+        }
+        _ => {}
+    }
+    let fits = outcomes.iter().all(|(_, outcome)| outcome.is_admitted());
+    Ok(if fits { Exit::Success } else { Exit::Failure })
+}
+
+fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
+    let mut lines = vec![
+        heading(plan, outcome),
+        slices_table(plan, outcome).to_string(),
+    ];
+    let refused = plan
+        .slices
+        .iter()
+        .zip(&outcome.slices)
+        .filter_map(|(slice, outcome)| match outcome {
+            SliceOutcome::Refused(refusal) => Some(format!("{}: {refusal}", slice.name)),
+            _ => None,
+        });
+    lines.extend(refused);
+    if !outcome.classes.is_empty() {
+        lines.push(classes_table(&outcome.classes).to_string());
+    }
+    let mut left = format!("left: {} of rate", rounded(outcome.rate_left));
+    if let (Some(buffer), Some(all)) = (outcome.buffer_left, plan.link.buffer) {
+        left.push_str(&format!(", {buffer} of {all} of buffer"));
+    }
+    lines.push(left);
+    lines.join("\n")
+}
+
+fn heading(plan: &Plan, outcome: &PlanOutcome) -> String {
+    let link = plan.link.link;
+    let counted = plan.link.accounting;
+    let mut heading = format!(
+        "{}: link of {} ({})",
+        plan.name, link.rate, link.accounting.layer
+    );
+    if link.accounting != counted {
+        heading.push_str(&format!(
+            "; guarantees count {}, of which it carries {} if all frames are small",
+            counted.layer,
+            rounded(outcome.rate_limit)
+        ));
+    }
+    heading
+}
+
+/// A rate that a division gave, to four digits, downwards: what is printed does fit.
+fn rounded(rate: BitRate) -> BitRate {
+    let bits = rate.bits_per_second();
+    let step = 10u64.pow(bits.checked_ilog10().unwrap_or(0).saturating_sub(3));
+    BitRate::new(bits / step * step)
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_width(WIDTH)
+        .set_header(header);
+    table
+}
+
+fn number(text: impl ToString) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn slices_table(plan: &Plan, outcome: &PlanOutcome) -> Table {
+    let mut table = table(&[
+        "Slice",
+        "Count",
+        "CIR",
+        "CBS",
+        "Delay asked",
+        "Delay bound",
+        "Guarantee",
+    ]);
+    for (slice, outcome) in plan.slices.iter().zip(&outcome.slices) {
+        let none = String::new;
+        let request = slice.request.as_ref();
+        let of = |value: fn(&GuaranteeRequest) -> String| request.map_or_else(none, value);
+        let (bound, verdict) = match outcome {
+            SliceOutcome::BestEffort => (none(), "none asked".to_owned()),
+            SliceOutcome::Admitted { bound } => (bound.to_string(), "admitted".to_owned()),
+            SliceOutcome::Refused(refusal) => {
+                (none(), format!("refused: {}", condition(&refusal.problem)))
+            }
+        };
+        table.add_row(vec![
+            Cell::new(&slice.name),
+            number(slice.count),
+            number(of(|request| request.rate.to_string())),
+            number(of(|request| request.burst.to_string())),
+            number(of(|request| {
+                let delay = request.delay.map(|delay| delay.to_string());
+                delay.unwrap_or_else(|| "CBS/CIR".to_owned())
+            })),
+            number(bound),
+            Cell::new(verdict),
+        ]);
+    }
+    table
+}
+
+fn classes_table(classes: &[ClassUse]) -> Table {
+    let mut table = table(&["Delay class", "Slices", "CIR", "CBS", "Burst left"]);
+    for class in classes {
+        table.add_row(vec![
+            number(class.delay),
+            number(class.count),
+            number(class.rate),
+            number(class.burst),
+            number(class.slack),
+        ]);
+    }
+    table
+}
+
+/// The condition that failed, in a word.
+fn condition(problem: &Problem) -> &'static str {
+    match problem {
+        Problem::ZeroRate | Problem::Rate { .. } => "rate",
+        Problem::BurstBelowFrame { .. } => "burst",
+        Problem::DelayBelowShortest { .. } | Problem::Delay { .. } => "delay",
+        Problem::Buffer { .. } => "buffer",
+    }
+}
+
+fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
+    let slices: Vec<Value> = plan
+        .slices
+        .iter()
+        .zip(&outcome.slices)
+        .map(|(slice, outcome)| slice_json(slice, outcome))
+        .collect();
+    let classes: Vec<Value> = outcome
+        .classes
+        .iter()
+        .map(|class| {
+            json!({
+                "delay_ns": class.delay.nanos(),
+                "slices": class.count,
+                "rate_bits_per_second": class.rate.bits_per_second(),
+                "burst_bytes": class.burst.bytes(),
+                "burst_left_bytes": class.slack.bytes(),
+            })
+        })
+        .collect();
+    json!({
+        "name": plan.name,
+        "admitted": outcome.is_admitted(),
+        "link_bits_per_second": plan.link.link.rate.bits_per_second(),
+        "link_counts": plan.link.link.accounting.layer.to_string(),
+        "guarantees_count": plan.link.accounting.layer.to_string(),
+        "rate_limit_bits_per_second": outcome.rate_limit.bits_per_second(),
+        "rate_left_bits_per_second": outcome.rate_left.bits_per_second(),
+        "buffer_left_bytes": outcome.buffer_left.map(|left| left.bytes()),
+        "slices": slices,
+        "delay_classes": classes,
+    })
+}
+
+fn slice_json(slice: &PlannedSlice, outcome: &SliceOutcome) -> Value {
+    let request = slice.request.as_ref();
+    let (verdict, bound, refusal) = match outcome {
+        SliceOutcome::BestEffort => ("best_effort", None, None),
+        SliceOutcome::Admitted { bound } => ("admitted", Some(bound.nanos()), None),
+        SliceOutcome::Refused(refusal) => ("refused", None, Some(refusal)),
+    };
+    json!({
+        "name": slice.name,
+        "count": slice.count,
+        "rate_bits_per_second": request.map(|request| request.rate.bits_per_second()),
+        "burst_bytes": request.map(|request| request.burst.bytes()),
+        "delay_asked_ns": request.and_then(|request| request.delay).map(|delay| delay.nanos()),
+        "verdict": verdict,
+        "delay_bound_ns": bound,
+        "refusal": refusal.map(|refusal| json!({
+            "condition": condition(&refusal.problem),
+            "text": refusal.to_string(),
+            "largest_rate_bits_per_second": refusal.offer.rate.map(BitRate::bits_per_second),
+            "largest_burst_bytes": refusal.offer.burst.map(|burst| burst.bytes()),
+            "smallest_delay_ns": refusal.offer.delay.map(|delay| delay.nanos()),
+            "largest_count": refusal.offer.count,
+        })),
+    })
+}

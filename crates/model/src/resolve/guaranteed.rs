@@ -1,0 +1,362 @@
+//! Slices with a guarantee: defaults, contradictions, and the admission test.
+
+use super::{ClassResolver, PolicyError, PortParams};
+use crate::{
+    Admission, AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayClasses, Discipline,
+    GuaranteeParams, GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec,
+    MaximumParams, MaximumSpec, PolicySpec, QueueLimitParams, SliceParams, TenantParams,
+};
+use slicewise_units::{BitRate, ByteCount, Duration};
+
+/// Time at the rate that the burst of a guarantee or of a maximum covers by default.
+const BURST: Duration = Duration::from_millis(4);
+/// The tenant of classes that name none.
+const TENANT_DEFAULT: &str = "default";
+/// The smallest and the largest frame there can be: what Ethernet pads to, and an IP packet of
+/// 65,535 bytes behind two tags.
+const FRAMES: (ByteCount, ByteCount) = (ByteCount::new(60), ByteCount::new(65_557));
+/// The smallest frame without FCS that fills a queue, bytes.
+const SMALLEST_FRAME: u64 = 60;
+
+/// What the classes of a guaranteed policy share while it is resolved.
+pub(super) struct Shared {
+    pub(super) params: GuaranteedParams,
+    /// The port and, where it is another, the rate that may be guaranteed: both must do.
+    admissions: Vec<Admission>,
+}
+
+impl PolicySpec {
+    /// `None` where the policy is not a guaranteed one.
+    pub(super) fn shared(
+        &self,
+        port: &PortParams,
+        depth: usize,
+    ) -> Result<Option<Shared>, PolicyError> {
+        let fail = |field, problem: String| {
+            Err(PolicyError {
+                policy: self.name.clone(),
+                class: CLASS_DEFAULT.to_owned(),
+                field,
+                problem,
+            })
+        };
+        if self.discipline != Discipline::Guaranteed {
+            return match self.guaranteed {
+                Some(_) => fail(
+                    "guaranteed",
+                    "tenants, delays, largest frame and buffer are for the discipline \
+                     `guaranteed`"
+                        .to_owned(),
+                ),
+                None => Ok(None),
+            };
+        }
+        if depth > 1 {
+            return fail(
+                "discipline",
+                "inside a class no delay can be promised: what the class itself waits is not \
+                 known; guarantee at the outermost level"
+                    .to_owned(),
+            );
+        }
+        let spec = self.guaranteed.clone().unwrap_or_default();
+        if let Err((field, problem)) = spec.check() {
+            return fail(field, problem);
+        }
+        let delay_classes = DelayClasses::geometric(spec.shortest_delay, spec.longest_delay);
+        let mut links = vec![port.rate];
+        if port.admissible != port.rate {
+            links.push(port.admissible);
+        }
+        let admissions = links.into_iter().map(|link| {
+            Admission::new(AdmissionParams {
+                link,
+                accounting: spec.accounting,
+                largest_frame: spec.largest_frame,
+                buffer: spec.buffer,
+                delay_classes: delay_classes.clone(),
+            })
+        });
+        let admissions = admissions.collect();
+        let params = GuaranteedParams {
+            accounting: spec.accounting,
+            largest_frame: spec.largest_frame,
+            delay_classes,
+            tenants: self.tenants(&spec),
+        };
+        Ok(Some(Shared { params, admissions }))
+    }
+
+    /// The tenants named, and one for the classes that name none.
+    fn tenants(&self, spec: &GuaranteedSpec) -> Vec<TenantParams> {
+        let mut tenants: Vec<TenantParams> = spec
+            .tenants
+            .iter()
+            .map(|(name, weight)| TenantParams {
+                name: name.clone(),
+                weight: *weight,
+            })
+            .collect();
+        let is_missing = |name: &str| tenants.iter().all(|tenant| tenant.name != name);
+        let default = self
+            .classes
+            .iter()
+            .find(|class| class.name == CLASS_DEFAULT);
+        let all_named = self.classes.iter().all(|class| class.tenant.is_some());
+        if is_missing(TENANT_DEFAULT) && !(all_named && default.is_some()) {
+            tenants.push(TenantParams {
+                name: TENANT_DEFAULT.to_owned(),
+                weight: 1,
+            });
+        }
+        tenants
+    }
+}
+
+impl GuaranteedSpec {
+    /// Whether delays, largest frame and tenants make sense.
+    ///
+    /// # Errors
+    /// The setting that does not, in the words of a study file, and what is wrong with it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let spec = self;
+        let (smallest, largest) = FRAMES;
+        if !(smallest..=largest).contains(&spec.largest_frame) {
+            let problem = format!("{} is not from {smallest} to {largest}", spec.largest_frame);
+            return Err(("largest_frame", problem));
+        }
+        if spec.shortest_delay < Duration::from_micros(1) {
+            let problem = format!("{} is shorter than 1 us", spec.shortest_delay);
+            return Err(("delays", problem));
+        }
+        if spec.shortest_delay > spec.longest_delay {
+            let problem = format!(
+                "the shortest, {}, is longer than the longest, {}",
+                spec.shortest_delay, spec.longest_delay
+            );
+            return Err(("delays", problem));
+        }
+        for (index, (name, weight)) in spec.tenants.iter().enumerate() {
+            if *weight == 0 {
+                let problem = format!("tenant `{name}` has a weight of 0: it needs at least 1");
+                return Err(("tenants", problem));
+            }
+            let earlier = spec.tenants.get(..index).unwrap_or_default();
+            if earlier.iter().any(|(other, _)| other == name) {
+                return Err(("tenants", format!("tenant `{name}` is there twice")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl GuaranteeSpec {
+    /// What is asked of a link of rate `link`, with the default burst filled in.
+    ///
+    /// # Errors
+    /// Where the rate is zero or more than all of the link.
+    pub fn request(
+        &self,
+        link: BitRate,
+        largest_frame: ByteCount,
+    ) -> Result<GuaranteeRequest, String> {
+        let rate = self.rate.of(link)?;
+        Ok(GuaranteeRequest {
+            rate,
+            burst: burst(self.burst, rate, largest_frame),
+            delay: self.delay,
+        })
+    }
+}
+
+impl MaximumSpec {
+    /// The maximum on a link of rate `link`, with the default burst filled in, of a slice that
+    /// has this guarantee.
+    ///
+    /// # Errors
+    /// Where the rate is zero or more than all of the link, rate or burst are below those of the
+    /// guarantee, or the burst does not hold the largest frame.
+    pub fn beside(
+        &self,
+        guarantee: Option<&GuaranteeRequest>,
+        link: BitRate,
+        largest_frame: ByteCount,
+    ) -> Result<MaximumParams, String> {
+        let rate = self.rate.of(link)?;
+        let mut size = burst(self.burst, rate, largest_frame);
+        if size < largest_frame {
+            return Err(format!(
+                "with a burst of {size} does not hold the largest frame: at least {largest_frame}"
+            ));
+        }
+        if let Some(guarantee) = guarantee {
+            if rate < guarantee.rate {
+                return Err(format!(
+                    "of {rate} is below the {} guaranteed",
+                    guarantee.rate
+                ));
+            }
+            if self.burst.is_none() {
+                size = size.max(guarantee.burst);
+            }
+            if size < guarantee.burst {
+                return Err(format!(
+                    "with a burst of {size} is below the burst of {} guaranteed",
+                    guarantee.burst
+                ));
+            }
+        }
+        Ok(MaximumParams { rate, burst: size })
+    }
+}
+
+impl ClassResolver<'_> {
+    /// Settings that belong to the discipline `guaranteed`, or do not go with it.
+    pub(super) fn check_guarantee_settings(&self) -> Result<(), PolicyError> {
+        let spec = self.spec;
+        if self.policy.discipline != Discipline::Guaranteed {
+            let only_there = [
+                ("guarantee", spec.guarantee.is_some()),
+                ("maximum", spec.maximum.is_some()),
+                ("tenant", spec.tenant.is_some()),
+            ];
+            return match only_there.into_iter().find(|(_, set)| *set) {
+                Some((field, _)) => {
+                    Err(self.error(field, "is for the discipline `guaranteed`: set that, too"))
+                }
+                None => Ok(()),
+            };
+        }
+        let excluded = [
+            (
+                "priority",
+                spec.priority.is_some(),
+                "does not go with guarantees: set `guarantee` with a short `delay`",
+            ),
+            (
+                "minimum",
+                spec.minimum.is_some(),
+                "has no delay bound: set `guarantee`",
+            ),
+            (
+                "shape",
+                spec.shape.is_some(),
+                "would delay what is guaranteed: set `maximum`",
+            ),
+            (
+                "child",
+                spec.child.is_some(),
+                "cannot be inside a slice with a guarantee: make its classes slices, and the \
+                 class a tenant",
+            ),
+            (
+                "wred",
+                spec.wred.is_some(),
+                "would drop what is guaranteed: set `queue_limit`",
+            ),
+        ];
+        match excluded.into_iter().find(|(_, set, _)| *set) {
+            Some((field, _, problem)) => Err(self.error(field, problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// The class as a slice; its guarantee is given away in `shared`.
+    pub(super) fn slice(&self, shared: &mut Shared) -> Result<SliceParams, PolicyError> {
+        let spec = self.spec;
+        let frame = shared.params.largest_frame;
+        let request = spec
+            .guarantee
+            .map(|guarantee| {
+                guarantee
+                    .request(self.port.rate.rate, frame)
+                    .map_err(|problem| self.error("guarantee", problem))
+            })
+            .transpose()?;
+        let maximum = spec
+            .maximum
+            .map(|maximum| {
+                maximum
+                    .beside(request.as_ref(), self.port.rate.rate, frame)
+                    .map_err(|problem| self.error("maximum", problem))
+            })
+            .transpose()?;
+        let tenant = self.tenant(&shared.params.tenants)?;
+        let guarantee = request
+            .map(|request| self.admit(&request, shared))
+            .transpose()?;
+        let own_rate = maximum
+            .map(|maximum| maximum.rate)
+            .or(guarantee.map(|guarantee| guarantee.rate))
+            .unwrap_or(self.port.rate.rate);
+        let mut queue_limit = self.queue_limit(own_rate)?;
+        if let (Some(guarantee), None) = (guarantee, spec.queue_limit) {
+            let delay = shared.params.delay_classes.delay(guarantee.class);
+            queue_limit = room_for(&guarantee, delay, queue_limit);
+        }
+        Ok(SliceParams {
+            guarantee,
+            maximum,
+            weight: spec.weight.unwrap_or(1),
+            tenant,
+            queue_limit,
+        })
+    }
+
+    fn tenant(&self, tenants: &[TenantParams]) -> Result<u32, PolicyError> {
+        let name = self.spec.tenant.as_deref().unwrap_or(TENANT_DEFAULT);
+        let position = tenants.iter().position(|tenant| tenant.name == name);
+        if let Some(position) = position.and_then(|position| u32::try_from(position).ok()) {
+            return Ok(position);
+        }
+        let known: Vec<String> = tenants
+            .iter()
+            .take(20)
+            .map(|tenant| format!("`{}`", tenant.name))
+            .collect();
+        let problem = format!(
+            "there is no tenant `{name}`: known are {}",
+            known.join(", ")
+        );
+        Err(self.error("tenant", problem))
+    }
+
+    fn admit(
+        &self,
+        request: &GuaranteeRequest,
+        shared: &mut Shared,
+    ) -> Result<GuaranteeParams, PolicyError> {
+        let mut given = None;
+        for admission in &mut shared.admissions {
+            let admitted = admission
+                .try_admit(request)
+                .map_err(|refusal| self.error("guarantee", refusal.to_string()))?;
+            given = Some(admitted.params());
+        }
+        // There is always the port's.
+        given.ok_or_else(|| self.error("guarantee", "there is no link"))
+    }
+}
+
+fn burst(spec: Option<BurstSpec>, rate: BitRate, largest_frame: ByteCount) -> ByteCount {
+    match spec {
+        Some(burst) => burst.size(rate),
+        None => rate.bytes_in(BURST).max(largest_frame + largest_frame),
+    }
+}
+
+/// At least `limit`, and all that may wait of a guarantee even where all frames are small.
+fn room_for(
+    guarantee: &GuaranteeParams,
+    delay: Duration,
+    limit: QueueLimitParams,
+) -> QueueLimitParams {
+    let waiting = guarantee.burst + guarantee.rate.bytes_in(delay);
+    let packets = waiting.bytes().div_ceil(SMALLEST_FRAME);
+    QueueLimitParams {
+        packets: limit
+            .packets
+            .max(u32::try_from(packets).unwrap_or(u32::MAX)),
+        ..limit
+    }
+}

@@ -1,0 +1,237 @@
+//! Plans: slices that ask for guarantees on one link, and what the admission test says to each.
+
+use crate::check::Checker;
+use crate::diagnostics::Diagnostics;
+use crate::file::{self, Files, Node, Problems, Sources};
+use crate::load::Opened;
+use crate::spec::PlanFileSpec;
+use crate::study::{Study, StudyPolicy};
+use slicewise_model::{
+    Admission, AdmissionParams, ClassUse, GuaranteeRequest, MaximumParams, Refusal,
+};
+use slicewise_units::{BitRate, ByteCount, Duration};
+use std::path::Path;
+
+/// Slices on one link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What it is of: the file, or the policy of a study.
+    pub name: String,
+    /// The link as guarantees are tested on it.
+    pub link: AdmissionParams,
+    /// Tenants and their weights.
+    pub tenants: Vec<(String, u32)>,
+    /// Slices in order: each is tested beside those before it that were admitted.
+    pub slices: Vec<PlannedSlice>,
+}
+
+/// A slice of a plan, or some equal ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedSlice {
+    /// Name.
+    pub name: String,
+    /// How many equal slices.
+    pub count: u64,
+    /// The guarantee each asks for; `None` for best effort.
+    pub request: Option<GuaranteeRequest>,
+    /// The most each may send.
+    pub maximum: Option<MaximumParams>,
+    /// Weight of each in the excess.
+    pub weight: u32,
+    /// The tenant, where one is named.
+    pub tenant: Option<String>,
+}
+
+/// What comes of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanOutcome {
+    /// For each slice of the plan, in order.
+    pub slices: Vec<SliceOutcome>,
+    /// What guaranteed rates may add up to, as the guarantees count.
+    pub rate_limit: BitRate,
+    /// What is left of it, as the guarantees count.
+    pub rate_left: BitRate,
+    /// What is left of the buffer, where one is stated.
+    pub buffer_left: Option<ByteCount>,
+    /// The delay classes in use.
+    pub classes: Vec<ClassUse>,
+}
+
+/// What is said to one slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SliceOutcome {
+    /// It asks for nothing.
+    BestEffort,
+    /// Its guarantee is given, with this delay bound.
+    Admitted {
+        /// The delay that frames within its guarantee have at most, from their arrival to their
+        /// last bit on the link: that of its class. What a data plane adds for its granularity
+        /// and a device for what it has already taken comes on top.
+        bound: Duration,
+    },
+    /// Its guarantee is refused.
+    Refused(Refusal),
+}
+
+impl PlanOutcome {
+    /// Whether every guarantee is given.
+    #[must_use]
+    pub fn is_admitted(&self) -> bool {
+        self.slices
+            .iter()
+            .all(|slice| !matches!(slice, SliceOutcome::Refused(_)))
+    }
+}
+
+impl Plan {
+    /// Read the file at `path`: a plan, or a study, of which each guaranteed policy is one.
+    ///
+    /// # Errors
+    /// Everything found wrong with it, each with its place. A study is checked as a whole: one
+    /// whose guarantees do not fit is wrong.
+    pub fn load(path: &Path) -> Result<Vec<Self>, Diagnostics> {
+        let Opened {
+            name,
+            text,
+            files,
+            mut sources,
+        } = Opened::at(path)?;
+        let mut problems = Problems::default();
+        let root = file::load(&name, text, &files, &mut sources, &mut problems);
+        match root {
+            Some(root) if is_study(&root) => Ok(plans_of(&Study::load(path)?)),
+            root => {
+                checked(&name, root.as_ref(), &files, &mut sources, problems).map(|plan| vec![plan])
+            }
+        }
+    }
+
+    /// Read a plan given as text; `file_name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
+        if u64::try_from(text.len()).map_or(true, |length| length > file::MAX_FILE_BYTES) {
+            let problem = file::FileError::TooLarge.to_string();
+            return Err(Diagnostics::of_file(file_name, &problem));
+        }
+        let (mut sources, mut problems) = (Sources::default(), Problems::default());
+        let root = file::load(
+            file_name,
+            text.to_owned(),
+            files,
+            &mut sources,
+            &mut problems,
+        );
+        checked(file_name, root.as_ref(), files, &mut sources, problems)
+    }
+
+    /// Put the slices to the admission test, in order.
+    #[must_use]
+    pub fn outcome(&self) -> PlanOutcome {
+        let mut admission = Admission::new(self.link.clone());
+        let slices = self
+            .slices
+            .iter()
+            .map(|slice| match &slice.request {
+                None => SliceOutcome::BestEffort,
+                Some(request) => match admission.try_admit_many(request, slice.count) {
+                    Ok(admitted) => {
+                        let class = admitted.params().class;
+                        let bound = self.link.delay_classes.delay(class);
+                        SliceOutcome::Admitted { bound }
+                    }
+                    Err(refusal) => SliceOutcome::Refused(refusal),
+                },
+            })
+            .collect();
+        PlanOutcome {
+            slices,
+            rate_limit: admission.rate_limit(),
+            rate_left: admission.rate_left(),
+            buffer_left: admission.buffer_left(),
+            classes: admission.classes_in_use().collect(),
+        }
+    }
+}
+
+fn checked(
+    name: &str,
+    root: Option<&Node>,
+    files: &dyn Files,
+    sources: &mut Sources,
+    mut problems: Problems,
+) -> Result<Plan, Diagnostics> {
+    let plan = root.and_then(|root| {
+        let spec: PlanFileSpec = file::decode(root, &mut problems)?;
+        let mut checker = Checker {
+            problems: &mut problems,
+            sources,
+            files,
+            root,
+        };
+        checker.plan(&spec, name)
+    });
+    match plan {
+        Some(plan) if problems.is_empty() => Ok(plan),
+        _ => Err(problems.into_diagnostics(sources)),
+    }
+}
+
+fn is_study(root: &Node) -> bool {
+    ["policies", "scenarios", "dut"]
+        .iter()
+        .any(|key| root.entry(key).is_some())
+}
+
+/// The guaranteed policies of a study, on what its device may guarantee.
+fn plans_of(study: &Study) -> Vec<Plan> {
+    let guaranteed = |policy: &StudyPolicy| {
+        let common = policy.params.guaranteed.as_ref()?;
+        let spec = policy.spec.guaranteed.clone().unwrap_or_default();
+        Some(Plan {
+            name: policy.name.clone(),
+            link: AdmissionParams {
+                link: study.dut.capacity(),
+                accounting: common.accounting,
+                largest_frame: common.largest_frame,
+                buffer: spec.buffer,
+                delay_classes: common.delay_classes.clone(),
+            },
+            tenants: common
+                .tenants
+                .iter()
+                .map(|tenant| (tenant.name.clone(), tenant.weight))
+                .collect(),
+            slices: slices_of(policy),
+        })
+    };
+    study.policies.iter().filter_map(guaranteed).collect()
+}
+
+fn slices_of(policy: &StudyPolicy) -> Vec<PlannedSlice> {
+    let classes = policy.params.classes.iter();
+    classes
+        .filter_map(|class| {
+            let slice = class.slice?;
+            let written = policy
+                .spec
+                .classes
+                .iter()
+                .find(|written| written.name == class.name);
+            let asked = written.and_then(|written| written.guarantee);
+            Some(PlannedSlice {
+                name: class.name.clone(),
+                count: 1,
+                request: slice.guarantee.map(|guarantee| GuaranteeRequest {
+                    rate: guarantee.rate,
+                    burst: guarantee.burst,
+                    delay: asked.and_then(|asked| asked.delay),
+                }),
+                maximum: slice.maximum,
+                weight: slice.weight,
+                tenant: written.and_then(|written| written.tenant.clone()),
+            })
+        })
+        .collect()
+}
