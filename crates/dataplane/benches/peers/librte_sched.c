@@ -33,7 +33,7 @@
 #include <rte_mbuf.h>
 #include <rte_sched.h>
 
-#define ROUNDS 11
+#define ROUND_PACKETS 2000u
 #define BURST 64u
 #define QUEUE_PACKETS 64u
 #define FRAME_BYTES 1500u
@@ -59,7 +59,7 @@ static struct {
 	uint32_t traffic_class;
 	uint16_t data_room;  /* bytes of an mbuf's buffer */
 	int small_pages;
-} options = {.scenario = DEEP, .pipes = 4096, .packets = 1100000, .due = BURST};
+} options = {.scenario = DEEP, .pipes = 4096, .packets = 1000000, .due = BURST};
 
 static struct rte_sched_port *port;
 static struct rte_mempool *pool;
@@ -205,7 +205,7 @@ static uint32_t dequeue(struct rte_mbuf **packets, uint32_t count)
 {
 	static uint64_t previous;
 	uint64_t start = rte_rdtsc();
-	/* The library multiplies time differences in 32 bits: after a silence of 2^24 cycles (another
+	/* Shaped: the library multiplies time differences in 32 bits: after a silence of 2^24 cycles (another
 	 * process had the CPU) its clock has lost them. What is due comes later by as much. */
 	if (previous != 0)
 		shaped_next += (start - previous) >> 24 << 24;
@@ -257,7 +257,7 @@ static void run_shallow(uint64_t packets)
  * Before each call the time passes in which `due` packets get the credit they need. A call that comes
  * late is followed at once by the next, until they are on time again. With 64 due a call, up to 64
  * more are due already: so a call finds 64, and need not visit all pipes to learn that there are no
- * more. That spares the library the most work of all schedules in which every pipe gets its rate. */
+ * more. That spares the library most visits in vain. */
 static void run_shaped(uint64_t packets)
 {
 	struct rte_mbuf *burst[BURST];
@@ -336,23 +336,24 @@ static int ascending(const void *a, const void *b)
 /* Other processes interrupt some rounds: the median of the rounds is what the library costs. */
 static void measure(void)
 {
-	double cost[ROUNDS], longest[ROUNDS];
+	uint64_t rounds = options.packets / ROUND_PACKETS;
+	double *cost = calloc(rounds, sizeof(double)), *longest = calloc(rounds, sizeof(double));
 	offered_packets = dropped_packets = calls = 0;
 	uint64_t first = sent_packets;
-	for (int round = 0; round < ROUNDS; round++) {
+	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t before = sent_packets;
 		busy_cycles = longest_cycles = 0;
-		run(options.packets / ROUNDS);
+		run(ROUND_PACKETS);
 		cost[round] = ns_of(busy_cycles) / (double)(sent_packets - before);
 		longest[round] = ns_of(longest_cycles) / 1e3;
 	}
-	qsort(cost, ROUNDS, sizeof(double), ascending);
-	qsort(longest, ROUNDS, sizeof(double), ascending);
+	qsort(cost, rounds, sizeof(double), ascending);
+	qsort(longest, rounds, sizeof(double), ascending);
 	printf("{\"scenario\":\"%s\",\"pipes\":%u,\"traffic_class\":%u,\"gbits\":%.3f,\"ns_per_packet\":%.1f,"
 	       "\"longest_call_us\":%.2f,\"packets_per_call\":%.3f,\"drop_ratio\":%.5f,"
 	       "\"bytes_per_pipe\":%" PRIu64 "}\n",
 	       scenarios[options.scenario], options.pipes, options.traffic_class,
-	       (double)options.rate * 8e-9, cost[ROUNDS / 2], longest[ROUNDS / 2],
+	       (double)options.rate * 8e-9, cost[rounds / 2], longest[rounds / 2],
 	       (double)(sent_packets - first) / (double)calls,
 	       (double)dropped_packets / (double)offered_packets, footprint / options.pipes);
 }
@@ -382,10 +383,10 @@ static void parse(int count, char **arguments)
 		default: exit(2);
 		}
 	}
-	if (options.scenario == SCENARIOS || !rte_is_power_of_2(options.pipes) || options.packets < ROUNDS ||
+	if (options.scenario == SCENARIOS || !rte_is_power_of_2(options.pipes) || options.packets < ROUND_PACKETS ||
 	    options.depth > QUEUE_PACKETS || options.traffic_class > RTE_SCHED_TRAFFIC_CLASS_BE) {
 		fprintf(stderr, "librte_sched: --scenario deep|shallow|shaped --pipes <power of two>"
-				" --packets <at least 11> --depth <at most 64> --traffic-class <at most 12>\n");
+				" --packets <at least 2000> --depth <at most 64> --traffic-class <at most 12>\n");
 		exit(2);
 	}
 	if (options.depth == 0) /* at most 4 million mbufs in all */

@@ -4,7 +4,7 @@
 use crate::workload::Scenario;
 use std::process::{Command, Stdio};
 
-const SIZES: [u32; 3] = [4_096, 100_000, 1_000_000];
+const SIZES: [u32; 2] = [4_096, 100_000];
 const FEW: u64 = 10_000;
 const MANY: u64 = 210_000;
 const EVENTS: [&str; 3] = ["instructions", "cycles", "cache-misses"];

@@ -16,8 +16,9 @@ pub const SHAPED_BURST_BYTES: u32 = 2 * PACKET_BYTES;
 /// Packets that fit into a slice's queue.
 pub const QUEUE_PACKETS: usize = 64;
 
-/// A run is cut into rounds, whose median counts: other processes interrupt some of them.
-const ROUNDS: usize = 11;
+/// Packets of a round. A run's rounds are many and their median counts: other processes interrupt
+/// some of them.
+const ROUND_PACKETS: u64 = 2_000;
 const PACKET_BITS: u64 = PACKET_BYTES as u64 * 8;
 const WARM_UP_PACKETS: u64 = 100_000;
 /// Calls in a row that may return nothing while packets wait that no limit holds back.
@@ -320,15 +321,15 @@ impl<C: Contender> Workload<C> {
         }
     }
 
-    /// Measure `packets` packets.
+    /// Measure `packets` packets, in whole rounds.
     pub fn measure(&mut self, packets: u64) -> Measurement {
         (self.offered, self.dropped, self.calls) = (0, 0, 0);
         let first = self.sent;
         let (mut cost, mut longest) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
+        for _ in 0..packets.div_ceil(ROUND_PACKETS) {
             let before = self.sent;
             (self.busy_ns, self.longest_ns) = (0, 0);
-            self.run(packets / ROUNDS as u64);
+            self.run(ROUND_PACKETS);
             cost.push(self.busy_ns as f64 / (self.sent - before) as f64);
             longest.push(self.longest_ns as f64 / 1e3);
         }

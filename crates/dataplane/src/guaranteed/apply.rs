@@ -1,6 +1,6 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or due later than it was.
 
-use super::slice::{Life, NIL, Tier, cost};
+use super::slice::{Life, Tier, cost};
 use super::{Guaranteed, Removal, SliceError, SliceId};
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::SliceParams;
@@ -63,7 +63,7 @@ impl Guaranteed {
     }
 
     /// Give the place of a removed slice free.
-    fn forget(&mut self, id: u32) {
+    pub(super) fn forget(&mut self, id: u32) {
         let slice = &mut self.slices[id as usize];
         slice.life = Life::Free;
         slice.head = self.free;

@@ -178,13 +178,6 @@ impl Tree {
         &mut self.nodes[id.index()].discipline
     }
 
-    pub(crate) fn leaf(&self, id: NodeId) -> Option<&Leaf> {
-        match &self.nodes.get(id.index())?.discipline {
-            Discipline::Queue(leaf) => Some(leaf),
-            _ => None,
-        }
-    }
-
     pub(crate) fn leaf_mut(&mut self, id: NodeId) -> Option<&mut Leaf> {
         match &mut self.nodes[id.index()].discipline {
             Discipline::Queue(leaf) => Some(leaf),
