@@ -12,9 +12,6 @@ use slicewise_study::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 use slicewise_units::BitRate;
 use std::io::{Write, stdout};
 
-/// Width of the table where the terminal does not tell one.
-const WIDTH: u16 = 120;
-
 pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
     let plans = Plan::load(&options.file).map_err(|wrong| mistakes(&wrong, &options.file))?;
     if plans.is_empty() {
@@ -58,6 +55,7 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
         });
     lines.extend(refused);
     if !outcome.classes.is_empty() {
+        lines.push(String::new());
         lines.push(classes_table(&outcome.classes).to_string());
     }
     let mut left = format!("left: {} of rate", rounded(outcome.rate_left));
@@ -95,9 +93,8 @@ fn rounded(rate: BitRate) -> BitRate {
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .load_style(UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Disabled)
-        .set_width(WIDTH)
         .set_header(header);
     table
 }

@@ -482,5 +482,5 @@ fn refuses_guarantees_with_a_delay_bound() {
         discipline: Discipline::Guaranteed,
         ..policy(ClassSpec::class_default())
     };
-    assert_snapshot!(ios::write(&guaranteed).unwrap_err(), @"");
+    assert_snapshot!(ios::write(&guaranteed).unwrap_err(), @"policy `p`: IOS cannot express this: a guarantee with a delay bound (`priority` serves first and `bandwidth` keeps a rate, but neither bounds the delay of several classes)");
 }

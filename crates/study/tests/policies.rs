@@ -4,6 +4,7 @@
 
 mod support;
 
+use insta::assert_snapshot;
 use slicewise_model::{
     Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition, Discipline, MatchMode,
     QueueLimitSpec, RateSpec, RedCurve, WredKey,
@@ -277,4 +278,120 @@ fn mistakes_in_classes_are_all_told() {
     36 |       - {name: i}
        |                ^
     ");
+}
+
+fn guaranteed(common: &str, classes: &str) -> Result<StudyPolicy, String> {
+    let classes = format!("{classes}\n    discipline: guaranteed\n{common}");
+    try_policy(&classes).map(|mut study| study.policies.swap_remove(0))
+}
+
+#[test]
+fn a_guarantee_is_a_rate_or_all_its_settings() {
+    let policy = guaranteed(
+        "    guaranteed: {counts: L1, largest_frame: 1546 B, delays: {shortest: 50 us, longest: 1 s}, \
+         tenants: {gold: 3, lead: 1}, buffer: 1 MB}",
+        "      - {name: c, match: {vlan: 10}, tenant: lead, maximum: {rate: 50 %, burst: 10 kB},\n         \
+         guarantee: {rate: 1 Mbit/s, burst: 4 kB, delay: 20 ms}}\n      \
+         - {name: d, match: {vlan: 20}, guarantee: 5 %, maximum: 1 Mbit/s}",
+    )
+    .unwrap();
+    let [c, d] = &policy.spec.classes[..] else {
+        panic!("two classes")
+    };
+    let guarantee = c.guarantee.unwrap();
+    assert_eq!(guarantee.rate, RateSpec::Absolute(BitRate::new(1_000_000)));
+    assert_eq!(guarantee.burst, Some(ByteCount::new(4_000).into()));
+    assert_eq!(guarantee.delay, Some(Duration::from_millis(20)));
+    assert_eq!(c.maximum.unwrap().rate, RateSpec::PercentMilli(50_000));
+    assert_eq!(c.tenant.as_deref(), Some("lead"));
+    let guarantee = d.guarantee.unwrap();
+    assert_eq!((guarantee.burst, guarantee.delay), (None, None));
+    let common = policy.spec.guaranteed.unwrap();
+    assert_eq!(common.accounting, Accounting::L1);
+    assert_eq!(common.largest_frame, ByteCount::new(1_546));
+    assert_eq!(common.shortest_delay, Duration::from_micros(50));
+    assert_eq!(common.longest_delay, Duration::from_secs(1));
+    assert_eq!(
+        common.tenants,
+        [("gold".to_owned(), 3), ("lead".to_owned(), 1)]
+    );
+    assert_eq!(common.buffer, Some(ByteCount::new(1_000_000)));
+    let tenant = |class: usize| policy.params.classes[class].slice.unwrap().tenant;
+    assert_eq!((tenant(0), tenant(1), tenant(2)), (1, 2, 2));
+}
+
+#[test]
+fn a_guarantee_that_does_not_fit_is_told_at_its_class() {
+    let told = guaranteed(
+        "",
+        "      - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}",
+    )
+    .unwrap_err();
+    assert_snapshot!(told, @r#"
+error: class `c`, guarantee: guarantees 8 Mbit/s, more than the 7142.857 kbit/s that the link has left: a rate of at most 7142.857 kbit/s would be accepted
+  --> study.yaml:27:38
+   |
+27 |       - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}
+   |                                      ^^^^^^^^^
+"#);
+    let told = guaranteed(
+        "",
+        "      - {name: c, match: {vlan: 10}, guarantee: 1 Mbit/s, minimum: 1 Mbit/s}",
+    )
+    .unwrap_err();
+    assert_snapshot!(told, @r#"
+error: class `c`, minimum: has no delay bound: set `guarantee`
+  --> study.yaml:27:68
+   |
+27 |       - {name: c, match: {vlan: 10}, guarantee: 1 Mbit/s, minimum: 1 Mbit/s}
+   |                                                                    ^^^^^^^^
+"#);
+}
+
+#[test]
+fn what_guarantees_have_in_common_is_told_at_its_place() {
+    let class = "      - {name: c, match: {vlan: 10}, tenant: gld}";
+    let told = guaranteed("    guaranteed: {tenants: {gold: 1}}", class).unwrap_err();
+    assert_snapshot!(told, @r#"
+error: class `c`, tenant: there is no tenant `gld`: known are `gold`, `default`
+  --> study.yaml:27:46
+   |
+27 |       - {name: c, match: {vlan: 10}, tenant: gld}
+   |                                              ^^^
+"#);
+    let told = guaranteed(
+        "    guaranteed: {largest_frame: 10 B, delays: {shortest: 1}, tenants: {gold: 0}}",
+        class,
+    )
+    .unwrap_err();
+    assert_snapshot!(told, @r#"
+error: `1` is a number without a unit: a duration needs one of ns, us, µs, ms, s, min, h
+  --> study.yaml:29:58
+   |
+29 |     guaranteed: {largest_frame: 10 B, delays: {shortest: 1}, tenants: {gold: 0}}
+   |                                                          ^
+
+error: a tenant needs a weight of at least 1
+  --> study.yaml:29:78
+   |
+29 |     guaranteed: {largest_frame: 10 B, delays: {shortest: 1}, tenants: {gold: 0}}
+   |                                                                              ^
+"#);
+    let told = guaranteed("    guaranteed: {delays: {shortest: 1 s}}", class).unwrap_err();
+    assert_snapshot!(told, @r#"
+error: delays: the shortest, 1 s, is longer than the longest, 100 ms
+  --> study.yaml:29:37
+   |
+29 |     guaranteed: {delays: {shortest: 1 s}}
+   |                                     ^^^
+"#);
+    let other = try_policy("      - {name: c, match: {vlan: 10}}\n    guaranteed: {buffer: 1 MB}")
+        .unwrap_err();
+    assert_snapshot!(other, @r#"
+error: this is for the discipline `guaranteed`: set that, too
+  --> study.yaml:28:5
+   |
+28 |     guaranteed: {buffer: 1 MB}
+   |     ^^^^^^^^^^
+"#);
 }

@@ -6,7 +6,7 @@
 mod support;
 
 use slicewise_model::MeterAlgorithm;
-use slicewise_study::{RunFilter, Study, json_schema};
+use slicewise_study::{Plan, RunFilter, Study, json_schema};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,14 @@ fn every_shipped_study_is_correct() {
             "shape-peak",
         ]
     );
+}
+
+#[test]
+fn every_shipped_plan_is_correct() {
+    let plans = Plan::load(&folder().join("../plans/three-kinds.yaml")).unwrap();
+    let slices: u64 = plans[0].slices.iter().map(|slice| slice.count).sum();
+    assert_eq!(slices, 1_000_000);
+    assert!(plans[0].outcome().is_admitted());
 }
 
 #[test]

@@ -93,10 +93,10 @@ impl Checker<'_> {
             .map(|maximum| (self.maximum(&maximum.value), maximum.span));
         let weight = self.at_least_one(slice.weight.as_ref(), 1, "a slice needs a weight");
         let count = self.at_least_one(slice.count.as_ref(), 1, "there must be a number of slices");
-        let tenant = match &slice.tenant {
-            Some(tenant) => Some(self.plan_tenant(tenant, common)?),
-            None => None,
-        };
+        let tenant = slice
+            .tenant
+            .as_ref()
+            .map(|tenant| self.plan_tenant(tenant, common));
         let frame = common.largest_frame;
         let request = match guarantee {
             Some((spec, at)) => {
@@ -117,7 +117,10 @@ impl Checker<'_> {
             request,
             maximum,
             weight: weight?,
-            tenant,
+            tenant: match tenant {
+                Some(tenant) => Some(tenant?),
+                None => None,
+            },
         })
     }
 
