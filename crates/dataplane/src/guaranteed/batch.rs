@@ -85,7 +85,11 @@ impl Guaranteed {
         let number = self.wheel.number(now);
         while self.wheel.has_until(number) {
             let mut ahead = ReadAhead::default();
-            for id in self.wheel.heads_until(number).take(READ_AHEAD) {
+            for id in self
+                .wheel
+                .slices_until(&self.slices, number)
+                .take(READ_AHEAD)
+            {
                 ahead.slice(self, id, |slice| slice.head);
             }
             let found = ahead.found;
@@ -99,7 +103,11 @@ impl Guaranteed {
     /// Fetch what serving the next `count` frames will need.
     fn serve_ahead(&mut self, count: usize, pool: &FramePool) {
         let mut ahead = ReadAhead::default();
-        for id in self.deadlines.heads_until(u64::MAX - 1).take(count) {
+        for id in self
+            .deadlines
+            .slices_until(&self.slices, u64::MAX - 1)
+            .take(count)
+        {
             ahead.slice(self, id, |slice| slice.head);
         }
         for turns in 0..u32::try_from(count - ahead.found).unwrap_or(0) {

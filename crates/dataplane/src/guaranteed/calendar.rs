@@ -28,6 +28,7 @@ impl Links {
 /// Chooses one of a slice's links: a slice can be in one calendar for each.
 pub(super) trait Chain {
     fn links(slice: &mut SliceState) -> &mut Links;
+    fn links_of(slice: &SliceState) -> &Links;
 }
 
 /// The wheel and the deadline queue: a slice is in one of them at most.
@@ -38,6 +39,10 @@ impl Chain for TimerChain {
     fn links(slice: &mut SliceState) -> &mut Links {
         &mut slice.timer
     }
+
+    fn links_of(slice: &SliceState) -> &Links {
+        &slice.timer
+    }
 }
 
 /// The parked slices.
@@ -47,6 +52,10 @@ pub(super) struct ParkedChain;
 impl Chain for ParkedChain {
     fn links(slice: &mut SliceState) -> &mut Links {
         &mut slice.parked
+    }
+
+    fn links_of(slice: &SliceState) -> &Links {
+        &slice.parked
     }
 }
 
@@ -233,17 +242,27 @@ impl<C: Chain> Calendar<C> {
         self.first + ahead
     }
 
-    /// Some of the slices in buckets numbered at most `number`, from the first on: heads of
-    /// buckets, known without looking at the slices. For reading ahead.
-    pub(super) fn heads_until(&self, number: u64) -> impl Iterator<Item = u32> {
-        let mut next = self.has_until(number).then(|| place(self.first));
+    /// The slices in buckets numbered at most `number`, in order. For reading ahead.
+    pub(super) fn slices_until<'a>(
+        &'a self,
+        slices: &'a [SliceState],
+        number: u64,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let mut bucket = self.has_until(number).then(|| place(self.first));
+        let mut next = bucket.map_or(NIL, |at| self.buckets[at].head);
         std::iter::from_fn(move || {
-            let at = next?;
-            next = self
-                .occupied
-                .first_from(at + 1)
-                .filter(|&at| self.number_at(at) <= number);
-            Some(self.buckets[at].head)
+            if next == NIL {
+                bucket = self
+                    .occupied
+                    .first_from(bucket? + 1)
+                    .filter(|&at| self.number_at(at) <= number);
+                next = self.buckets[bucket?].head;
+            }
+            let id = next;
+            next = slices
+                .get(id as usize)
+                .map_or(NIL, |slice| C::links_of(slice).next);
+            Some(id)
         })
     }
 }

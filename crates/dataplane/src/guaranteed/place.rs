@@ -24,7 +24,10 @@ impl Guaranteed {
                 return;
             }
         }
-        self.place_by_maximum(id, price, now);
+        let slice = &self.slices[id as usize];
+        if slice.excess != Excess::InRing || slice.peak.exists() {
+            self.place_by_maximum(id, price, now);
+        }
     }
 
     /// Into the deadline queue where the head is eligible, else onto the wheel.
