@@ -158,7 +158,7 @@ impl Checker<'_> {
             (Some(matches), None) => Some(Some(self.class_map(name, &matches.value))),
             (None, Some(slice)) => {
                 let known: Vec<&str> = study.slices.iter().map(|(name, _)| name.text()).collect();
-                let index = self.index_of("slice", slice, &known)?;
+                let index = self.index_of(super::Table::Slices, slice, &known)?;
                 let (_, slice) = study.slices.0.get(index)?;
                 // A slice without `match` is reported where the slice is.
                 let matches = &slice.matches.as_ref()?.value;

@@ -4,6 +4,7 @@
 mod classes;
 mod guaranteed;
 mod ios;
+mod limits;
 mod matching;
 mod network;
 mod plan;
@@ -12,7 +13,7 @@ mod published;
 mod traffic;
 
 use crate::diagnostics::suggestion;
-use crate::file::{Files, Node, Problems, Sources, Span};
+use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
 use crate::params::{DutModel, DutParams, LinkParams, ScenarioParams, SliceParams};
 use crate::spec::{Name, Named, Scalar, StudySpec, Text};
 use crate::study::Study;
@@ -27,6 +28,34 @@ const MAX_REPETITIONS: u32 = 10_000;
 const MAX_RUNS: u64 = 1_000_000;
 /// Most entries of a table: slices, policies, scenarios, or classes of a policy.
 const MAX_ENTRIES: usize = 4_096;
+
+/// A table of named things that other settings name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Table {
+    Slices,
+    Policies,
+    Scenarios,
+}
+
+impl Table {
+    /// Its key in a study.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Slices => "slices",
+            Self::Policies => "policies",
+            Self::Scenarios => "scenarios",
+        }
+    }
+
+    /// What one of its entries is called.
+    const fn entry(self) -> &'static str {
+        match self {
+            Self::Slices => "slice",
+            Self::Policies => "policy",
+            Self::Scenarios => "scenario",
+        }
+    }
+}
 
 /// Stands for a link that could not be read.
 const UNKNOWN_LINK: LinkParams = LinkParams {
@@ -104,10 +133,32 @@ impl Checker<'_> {
         }
     }
 
-    /// The position of `name` among `known`; where it is none of them, that is reported.
-    fn index_of(&mut self, what: &str, name: &Text<Name>, known: &[&str]) -> Option<usize> {
+    /// The entries written at `path`, also those that could not be read and are in no table.
+    fn entries_at(&self, path: &[&str]) -> &[(Key, Node)] {
+        let node = path.iter().try_fold(self.root, |node, key| {
+            node.entry(key).map(|(_, inner)| inner)
+        });
+        match node.map(|node| &node.value) {
+            Some(Value::Mapping(entries)) => entries,
+            _ => &[],
+        }
+    }
+
+    /// Report that the study has no entry in `table`, unless there are some that cannot be read.
+    fn needs_one(&mut self, table: &str) {
+        if self.entries_at(&[table]).is_empty() {
+            let message = format!("`{table}` is missing: there must be one at least");
+            self.problems.add(self.root.span, message);
+        }
+    }
+
+    /// The position of `name` among `known`, the names in `table`; where it is none of them, that
+    /// is reported, unless an entry of that name is there and cannot be read.
+    fn index_of(&mut self, table: Table, name: &Text<Name>, known: &[&str]) -> Option<usize> {
         let index = known.iter().position(|known| *known == name.text());
-        if index.is_none() {
+        let is_written = |(key, _): &(Key, Node)| key.text == name.text();
+        if index.is_none() && !self.entries_at(&[table.key()]).iter().any(is_written) {
+            let what = table.entry();
             let message = format!("there is no {what} `{}`", name.text());
             let help = if self.problems.are_many() {
                 None
@@ -207,16 +258,20 @@ impl Checker<'_> {
             Some(text) => self.duration(text),
             None => self.required(None, "duration", self.root.span),
         };
+        let is_known = link.is_some() && dut.is_some() && duration.is_some();
         let (link, dut) = match (link, dut) {
             (Some(link), Some(dut)) => (link, dut),
             (_, dut) => (UNKNOWN_LINK, dut.unwrap_or(UNKNOWN_DUT)),
         };
-        traffic::Network {
+        let network = traffic::Network {
             link,
             dut,
             hosts,
             duration: duration.unwrap_or(MAX_DURATION),
-        }
+            is_known,
+        };
+        self.check_delays(spec, &network);
+        network
     }
 
     fn duration(&mut self, text: &Text<Duration>) -> Option<Duration> {
@@ -259,7 +314,7 @@ impl Checker<'_> {
             self.problems.add(at, message);
         }
         // Where some scenario could not be read, it may have been the reference.
-        if scenarios.len() < spec.scenarios.len() {
+        if scenarios.len() < self.entries_at(&["scenarios"]).len() {
             return;
         }
         let guaranteed = slices
@@ -279,11 +334,9 @@ impl Checker<'_> {
                 return;
             };
             // A source that could not be read may have been the slice's.
-            let written = spec
-                .scenarios
-                .0
+            let written = scenarios
                 .get(reference)
-                .map(|(_, s)| s.sources.len());
+                .map(|s| self.entries_at(&["scenarios", &s.name, "sources"]).len());
             let sends = |s: &ScenarioParams| {
                 Some(s.sources.len()) < written || s.sources.iter().any(|s| s.slice == slice)
             };

@@ -32,12 +32,7 @@ pub(super) enum Origin<'a> {
 impl Checker<'_> {
     pub(super) fn policies(&mut self, spec: &StudySpec, dut: &DutParams) -> Vec<StudyPolicy> {
         self.names(&spec.policies);
-        if spec.policies.len() == 0 {
-            self.problems.add(
-                self.root.span,
-                "`policies` is missing: there must be one at least",
-            );
-        }
+        self.needs_one("policies");
         let mut policies = Vec::new();
         for (name, policy) in spec.policies.iter() {
             policies.extend(self.policy(name, policy, spec, dut));

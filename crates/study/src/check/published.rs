@@ -1,6 +1,6 @@
 //! Published figures: which cells they speak of, and their values in the metric's unit.
 
-use super::Checker;
+use super::{Checker, Table};
 use crate::file::At;
 use crate::spec::{
     Figure, List, Name, Named, OneOrMany, Percent, PublishedSpec, Scalar, StudySpec, Text,
@@ -24,11 +24,16 @@ impl Checker<'_> {
         }: &At<PublishedSpec>,
         spec: &StudySpec,
     ) -> Option<PublishedFigure> {
-        let policies = self.known_names("policy", &figure.policies, &names_of(&spec.policies));
-        let scenarios = self.known_names("scenario", &figure.scenarios, &names_of(&spec.scenarios));
+        let policies =
+            self.known_names(Table::Policies, &figure.policies, &names_of(&spec.policies));
+        let scenarios = self.known_names(
+            Table::Scenarios,
+            &figure.scenarios,
+            &names_of(&spec.scenarios),
+        );
         let slices = names_of(&spec.slices);
         let slice = figure.slice.as_ref().and_then(|slice| {
-            self.index_of("slice", slice, &slices)
+            self.index_of(Table::Slices, slice, &slices)
                 .map(|_| slice.text().to_owned())
         });
         let relative_to = figure.relative_to.as_ref().map(|cell| {
@@ -37,14 +42,14 @@ impl Checker<'_> {
                 let message = "relative to which `policy` or `scenario`?";
                 self.problems.add(cell.span, message);
             }
-            let mut name = |what, text: &Option<Text<Name>>, known: &[&str]| {
+            let mut name = |table, text: &Option<Text<Name>>, known: &[&str]| {
                 let text = text.as_ref()?;
-                self.index_of(what, text, known)
+                self.index_of(table, text, known)
                     .map(|_| text.text().to_owned())
             };
             Cell {
-                policy: name("policy", policy, &names_of(&spec.policies)),
-                scenario: name("scenario", scenario, &names_of(&spec.scenarios)),
+                policy: name(Table::Policies, policy, &names_of(&spec.policies)),
+                scenario: name(Table::Scenarios, scenario, &names_of(&spec.scenarios)),
             }
         });
         let metric = figure.metric.read(self.problems)?;
@@ -77,14 +82,14 @@ impl Checker<'_> {
 
     fn known_names(
         &mut self,
-        what: &str,
+        table: Table,
         written: &OneOrMany<Text<Name>>,
         known: &[&str],
     ) -> Vec<String> {
         let names = written.0.iter();
         names
             .filter_map(|name| {
-                self.index_of(what, name, known)
+                self.index_of(table, name, known)
                     .map(|_| name.text().to_owned())
             })
             .collect()

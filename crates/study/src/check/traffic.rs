@@ -1,6 +1,7 @@
 //! Slices, sources and scenarios.
 
-use super::{Checker, matching};
+use super::{Checker, Table, matching};
+use crate::diagnostics::{closest, suggestion};
 use crate::file::{At, Span};
 use crate::params::{
     DutParams, HostParams, LinkParams, OnOffParams, PatternParams, ScenarioParams, SliceParams,
@@ -12,6 +13,7 @@ use crate::spec::{
 };
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Addresses reserved for documentation (RFC 5737), for studies whose classes do not look at them.
@@ -31,6 +33,9 @@ pub(super) struct Network {
     pub(super) dut: DutParams,
     pub(super) hosts: HostParams,
     pub(super) duration: Duration,
+    /// False where one of them could not be read and stands for something without limits: how much
+    /// is sent cannot be told then.
+    pub(super) is_known: bool,
 }
 
 /// Where a source is written.
@@ -44,12 +49,7 @@ struct Place<'a> {
 impl Checker<'_> {
     pub(super) fn slices(&mut self, spec: &StudySpec, dut: &DutParams) -> Vec<SliceParams> {
         self.names(&spec.slices);
-        if spec.slices.len() == 0 {
-            self.problems.add(
-                self.root.span,
-                "`slices` is missing: there must be one at least",
-            );
-        }
+        self.needs_one("slices");
         let capacity = dut.capacity().rate;
         let mut sum: u128 = 0;
         let mut slices = Vec::new();
@@ -120,12 +120,7 @@ impl Checker<'_> {
     ) -> Vec<ScenarioParams> {
         self.names(&spec.scenarios);
         self.names(&spec.sources);
-        if spec.scenarios.len() == 0 {
-            self.problems.add(
-                self.root.span,
-                "`scenarios` is missing: there must be one at least",
-            );
-        }
+        self.needs_one("scenarios");
         let mut scenarios = Vec::new();
         for (name, scenario) in spec.scenarios.iter() {
             scenarios.push(self.scenario(name, scenario, spec, network, slices));
@@ -142,14 +137,19 @@ impl Checker<'_> {
         slices: &[SliceParams],
     ) -> ScenarioParams {
         self.names(&scenario.sources);
-        if scenario.sources.len() == 0 {
+        let written = self.entries_at(&["scenarios", name.text(), "sources"]);
+        if written.is_empty() {
             self.problems.add(
                 name.span(),
                 "this scenario has no source: nothing would be sent",
             );
         }
+        let misspelt = self.misspelt_sources(scenario, spec);
         let mut sources = Vec::new();
         for (name, source) in scenario.sources.iter() {
+            if misspelt.contains(name.text()) {
+                continue;
+            }
             let place = Place {
                 name,
                 slices,
@@ -159,6 +159,9 @@ impl Checker<'_> {
             sources.extend(self.source(&place, source));
         }
         self.check_link_load(name, &sources, &network.link);
+        if network.is_known {
+            self.check_packets(name, &sources);
+        }
         let title = scenario
             .title
             .as_ref()
@@ -169,6 +172,39 @@ impl Checker<'_> {
             reference: self.read_or(scenario.reference.as_ref(), false),
             sources,
         }
+    }
+
+    /// A source that says neither whose it is nor what it sends is one of those that all scenarios
+    /// have, or was meant to be. Returns the names of which nothing more is to be said: those that
+    /// there are not, and those that were probably meant and now lack a setting.
+    fn misspelt_sources<'a>(
+        &mut self,
+        scenario: &'a ScenarioSpec,
+        spec: &'a StudySpec,
+    ) -> BTreeSet<&'a str> {
+        let known: Vec<&str> = spec.sources.iter().map(|(name, _)| name.text()).collect();
+        let mut misspelt = BTreeSet::new();
+        for (name, source) in scenario.sources.iter() {
+            let says_nothing =
+                source.slice.is_none() && source.pattern.is_none() && source.payload.is_none();
+            if !says_nothing || known.is_empty() || known.contains(&name.text()) {
+                continue;
+            }
+            let message = format!(
+                "there is no source `{}` that all scenarios have, and no `slice`, `pattern` and \
+                 `payload` that would make it one of this scenario",
+                name.text()
+            );
+            let help = if self.problems.are_many() {
+                None
+            } else {
+                misspelt.extend(closest(name.text(), known.iter().copied()));
+                suggestion(name.text(), &known)
+            };
+            self.problems.add_with_help(name.span(), message, help);
+            misspelt.insert(name.text());
+        }
+        misspelt
     }
 
     /// The generators cannot offer more than the link between them and the device carries.
@@ -214,7 +250,7 @@ impl Checker<'_> {
             .iter()
             .map(|slice| slice.name.as_str())
             .collect();
-        let slice = self.index_of("slice", slice_name, &names)?;
+        let slice = self.index_of(Table::Slices, slice_name, &names)?;
         let (_, slice_spec) = place.slice_specs.slices.0.get(slice)?;
         let headers = self.headers(&spec.headers, &slice_spec.headers);
         let (payload, pattern) = (payload?, pattern?);
@@ -250,7 +286,7 @@ impl Checker<'_> {
         let rate = self.source_rate(place, spec, pattern)?;
         let period = packet_period(rate, counted_bytes, &place.network.hosts, pattern);
         let (start, stop) = self.span_of_time(spec, place.network.duration);
-        Some(SourceParams {
+        let source = SourceParams {
             name: place.name.text().to_owned(),
             slice,
             headers,
@@ -263,7 +299,14 @@ impl Checker<'_> {
             start,
             stop,
             start_spread: self.read_or(spec.start_spread.as_ref(), period),
-        })
+        };
+        if start < stop {
+            self.check_spread(spec, &source);
+            if place.network.is_known {
+                self.check_pace(spec, &source, pattern);
+            }
+        }
+        Some(source)
     }
 
     fn payload(&mut self, spec: &SourceSpec, at: Span) -> Option<u32> {
@@ -407,7 +450,11 @@ impl Checker<'_> {
 
     fn on_off(&mut self, spec: &At<OnOffSpec>) -> Option<OnOffParams> {
         let mut phase = |field: &Option<Text<Duration>>, key| match field {
-            Some(text) => self.nonzero_duration(Some(text)),
+            Some(text) => {
+                let phase = self.nonzero_duration(Some(text))?;
+                self.check_phase(text, phase);
+                Some(phase)
+            }
             None => self.required::<Duration>(None, key, spec.span),
         };
         let (on, off) = (

@@ -1,0 +1,196 @@
+//! What would keep a run going without end, or let nothing arrive in it, is refused before it runs.
+
+use super::Checker;
+use super::traffic::Network;
+use crate::params::{OnOffParams, SourceParams};
+use crate::spec::{Name, PatternName, SourceSpec, StudySpec, Text};
+use slicewise_units::{BitRate, ByteCount, Duration};
+
+/// Most packets one source sends in a second: a third more than the smallest frames fill
+/// 100 Gbit/s with (148.8 million).
+const MAX_PACKETS_PER_SECOND: u64 = 200_000_000;
+/// Most packets all sources of a scenario send in a run; a simulator that handles some millions
+/// of packets a second is at that for the better part of an hour.
+const MAX_PACKETS_PER_RUN: u128 = 10_000_000_000;
+/// Shortest phase of a source that pauses.
+const MIN_PHASE: Duration = Duration::from_micros(1);
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+impl Checker<'_> {
+    /// Nothing takes longer than the run it happens in.
+    pub(super) fn check_delays(&mut self, spec: &StudySpec, network: &Network) {
+        let duration = network.duration;
+        let link = spec.link.as_ref().map(|at| &at.value);
+        let dut = spec.dut.as_ref().map(|at| &at.value);
+        let propagation = link.and_then(|link| link.propagation.as_ref());
+        let processing = dut.and_then(|dut| dut.processing_delay.as_ref());
+        let (each_link, in_device) = (network.link.propagation, network.dut.processing_delay);
+        let on_both_links = each_link.nanos().saturating_mul(2);
+        let transit = on_both_links.saturating_add(in_device.nanos());
+        // The larger part is the one to mend.
+        let at = if on_both_links > in_device.nanos() {
+            propagation
+        } else {
+            processing
+        };
+        if transit >= duration.nanos()
+            && let Some(text) = at
+        {
+            let message = format!(
+                "a packet would be on its way for {} (two links of {each_link}, {in_device} in the \
+                 device), and no packet arrive in a run of {duration}",
+                Duration::from_nanos(transit),
+            );
+            let help = "shorten `link.propagation` and `dut.processing_delay`, or give `duration` \
+                        more than their sum";
+            self.problems
+                .add_with_help(text.span(), message, Some(help.to_owned()));
+        }
+        let Some(hosts) = &spec.hosts else { return };
+        let waits = [
+            (&hosts.timer, network.hosts.timer),
+            (&hosts.send_cost, network.hosts.send_cost),
+            (
+                &hosts.interrupt_moderation,
+                network.hosts.interrupt_moderation,
+            ),
+        ];
+        for (text, wait) in waits {
+            if let Some(text) = text
+                && wait >= duration
+            {
+                let message = format!("{wait} is not shorter than the run, which takes {duration}");
+                let help = "choose a shorter time, or a longer `duration`".to_owned();
+                self.problems
+                    .add_with_help(text.span(), message, Some(help));
+            }
+        }
+    }
+
+    /// A source's packets are neither closer together nor further apart than can be meant.
+    pub(super) fn check_pace(
+        &mut self,
+        spec: &SourceSpec,
+        source: &SourceParams,
+        pattern: PatternName,
+    ) {
+        let Some(text) = &spec.rate else { return };
+        let (rate, bytes) = (source.rate, source.counted_bytes);
+        if per_second(rate, bytes) > MAX_PACKETS_PER_SECOND {
+            let message = format!(
+                "{rate} in packets of {bytes} B are {} packets a second: a source sends \
+                 {MAX_PACKETS_PER_SECOND} at most",
+                per_second(rate, bytes)
+            );
+            let help = "lower `rate`, or send larger packets (`payload`)".to_owned();
+            self.problems
+                .add_with_help(text.span(), message, Some(help));
+            return;
+        }
+        let Some(gap) = rate.time_to_send(ByteCount::new(u64::from(bytes))) else {
+            return;
+        };
+        if matches!(pattern, PatternName::Poisson | PatternName::Replay) {
+            return;
+        }
+        let sends_for = sends_for(source);
+        if gap > sends_for {
+            let message = format!(
+                "at {rate} a packet of {bytes} B leaves every {gap}, and the source sends for \
+                 {sends_for}: no second packet would leave"
+            );
+            let help = "raise `rate`, or let the source send for longer".to_owned();
+            self.problems
+                .add_with_help(text.span(), message, Some(help));
+        } else if let Some(on) = &spec.on_off
+            && let (Some(text), Some(phases)) = (&on.value.on_for, source.on_off)
+            && phases.on >= MIN_PHASE
+            && gap > phases.on
+        {
+            let message = format!(
+                "at {rate} a packet of {bytes} B leaves every {gap}, and each time the source sends \
+                 it does so for {} only: it could not keep to its rate",
+                phases.on
+            );
+            let help = format!("give `on_for` at least {gap}, or raise `rate`");
+            self.problems
+                .add_with_help(text.span(), message, Some(help));
+        }
+    }
+
+    /// A phase is long enough to be simulated and short enough to matter.
+    pub(super) fn check_phase(&mut self, text: &Text<Duration>, phase: Duration) {
+        if phase < MIN_PHASE {
+            let message = format!("a phase of {phase} is too short: it lasts {MIN_PHASE} at least");
+            let help = "for a lower rate without pauses, leave `on_off` out".to_owned();
+            self.problems
+                .add_with_help(text.span(), message, Some(help));
+        }
+    }
+
+    /// The random part of a start ends before the source does.
+    pub(super) fn check_spread(&mut self, spec: &SourceSpec, source: &SourceParams) {
+        if let Some(text) = &spec.start_spread
+            && source.start < source.stop
+            && source
+                .start
+                .nanos()
+                .saturating_add(source.start_spread.nanos())
+                > source.stop.nanos()
+        {
+            let message = format!(
+                "the source may start {} after its earliest start at {}, when it has stopped \
+                 already, at {}",
+                source.start_spread, source.start, source.stop
+            );
+            let help = format!("give `start_spread` {} at most", sends_for(source));
+            self.problems
+                .add_with_help(text.span(), message, Some(help));
+        }
+    }
+
+    /// All sources together send what can be simulated.
+    pub(super) fn check_packets(&mut self, name: &Text<Name>, sources: &[SourceParams]) {
+        let packets = sources
+            .iter()
+            .map(packets)
+            .fold(0u128, u128::saturating_add);
+        if packets > MAX_PACKETS_PER_RUN {
+            let message = format!(
+                "the sources of this scenario send about {packets} packets in a run: at most \
+                 {MAX_PACKETS_PER_RUN} can be simulated"
+            );
+            let help = "shorten `duration`, lower rates, or send larger packets".to_owned();
+            self.problems
+                .add_with_help(name.span(), message, Some(help));
+        }
+    }
+}
+
+/// Packets a second, rounded down; without end where a packet counts no bytes.
+fn per_second(rate: BitRate, counted_bytes: u32) -> u64 {
+    let bits = u64::from(counted_bytes).saturating_mul(8);
+    rate.bits_per_second().checked_div(bits).unwrap_or(u64::MAX)
+}
+
+fn sends_for(source: &SourceParams) -> Duration {
+    Duration::from_nanos(source.stop.nanos().saturating_sub(source.start.nanos()))
+}
+
+/// About how many packets a source sends in a run; a capture's own are not known here.
+fn packets(source: &SourceParams) -> u128 {
+    let span = u128::from(sends_for(source).nanos());
+    let (sending, cycles) = match source.on_off {
+        Some(OnOffParams { on, off }) => {
+            let cycle = u128::from(on.nanos()) + u128::from(off.nanos());
+            let cycle = cycle.max(1);
+            // Each time it begins anew it sends one packet at once.
+            (span * u128::from(on.nanos()) / cycle, span / cycle)
+        }
+        None => (span, 0),
+    };
+    let bits = u128::from(source.counted_bytes.max(1)) * 8;
+    u128::from(source.rate.bits_per_second()).saturating_mul(sending) / (bits * NANOS_PER_SECOND)
+        + cycles
+}
