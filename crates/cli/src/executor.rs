@@ -1,6 +1,6 @@
 //! Carries out the runs of a study, several at a time; each finished run is on disk at once.
 
-use slicewise_report::layout::ResultsFolder;
+use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_stats::record::RunKey;
 use slicewise_study::{Backend, RunSpec, Study};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,10 +15,12 @@ pub enum RunEvent {
     Finished(RunKey),
     /// Its record of an earlier command is there and sound.
     Resumed(RunKey),
-    /// A record was there but cannot be trusted; the run is carried out again.
+    /// A record was there but cannot be read or trusted; the run is carried out again.
     Damaged(String),
-    /// No record: the back end or the disk failed.
+    /// No record: the back end failed.
     Failed(RunKey, String),
+    /// No record, because it could not be written: nor could those of other runs.
+    NotWritten(ResultsError),
 }
 
 /// What became of all of them.
@@ -32,10 +34,13 @@ pub struct Outcome {
     pub failed: Vec<(RunKey, String)>,
     /// Stopped before all were done.
     pub interrupted: bool,
+    /// Results cannot be written any more, and why: no further runs were taken.
+    pub stopped_by: Option<ResultsError>,
 }
 
 /// Carry out `runs`, at most `jobs` at a time, telling `on_event` of each from this thread.
-/// Stops taking new runs once `interrupt` is set; those going on are finished.
+/// Stops taking new runs once `interrupt` is set, or once a record could not be written; those going
+/// on are finished.
 pub fn execute(
     study: &Study,
     folder: &ResultsFolder,
@@ -51,17 +56,22 @@ pub fn execute(
         1
     };
     let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
     let (events, received) = mpsc::channel();
     let mut outcome = Outcome::default();
     thread::scope(|scope| {
         for _ in 0..jobs {
-            let (events, next) = (events.clone(), &next);
+            let (events, next, stop) = (events.clone(), &next, &stop);
             scope.spawn(move || {
                 while !interrupt.load(Ordering::Relaxed)
+                    && !stop.load(Ordering::Relaxed)
                     && let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed))
                 {
                     // The receiver outlives the scope; a send cannot fail.
                     let _ = run_one(study, folder, backend, run, |event| {
+                        if matches!(event, RunEvent::NotWritten(_)) {
+                            stop.store(true, Ordering::Relaxed);
+                        }
                         events.send(event).map_err(drop)
                     });
                 }
@@ -75,11 +85,14 @@ pub fn execute(
                 RunEvent::Resumed(_) => outcome.resumed += 1,
                 RunEvent::Damaged(_) => {}
                 RunEvent::Failed(key, reason) => outcome.failed.push((key, reason)),
+                RunEvent::NotWritten(error) => {
+                    outcome.stopped_by.get_or_insert(error);
+                }
             }
         }
     });
     let done = outcome.finished + outcome.resumed + outcome.failed.len();
-    outcome.interrupted = done < runs.len();
+    outcome.interrupted = done < runs.len() && outcome.stopped_by.is_none();
     outcome.failed.sort();
     outcome
 }
@@ -105,7 +118,11 @@ fn run_one(
     send(match result {
         Ok(Ok(record)) => match folder.write_run(&record) {
             Ok(()) => RunEvent::Finished(key),
-            Err(error) => RunEvent::Failed(key, error.to_string()),
+            // A fault of this run alone.
+            Err(error @ ResultsError::RefusedRecord { .. }) => {
+                RunEvent::Failed(key, error.to_string())
+            }
+            Err(error) => RunEvent::NotWritten(error),
         },
         Ok(Err(error)) => RunEvent::Failed(key, error.to_string()),
         Err(panic) => {

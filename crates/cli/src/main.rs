@@ -61,6 +61,12 @@ impl Failure {
         }
     }
 
+    /// The same, with how the command line offers to mend it.
+    fn with_advice(mut self, advice: &str) -> Self {
+        self.message = format!("{} {advice}", self.message);
+        self
+    }
+
     fn print(&self) {
         // Diagnostics of a study come with their own `error:` lines and snippets.
         if self.message.starts_with("error") {

@@ -10,6 +10,7 @@ use crate::report::write_report;
 use slicewise_report::host::HostFacts;
 use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
 use slicewise_sim::Simulator;
+use slicewise_stats::record::RunKey;
 use slicewise_study::{RunFilter, RunSpec, Study};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -36,6 +37,10 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
 
     let started = Instant::now();
     let outcome = carry_out(&study, &folder, &runs, jobs, &interrupt);
+    if let Some(error) = &outcome.stopped_by {
+        print_failed(&outcome.failed);
+        return Err(not_written(error, &folder));
+    }
     let host = HostFacts {
         jobs,
         runs_done: outcome.finished as u64,
@@ -69,7 +74,10 @@ fn carry_out(
             RunEvent::Finished(key) | RunEvent::Resumed(key) | RunEvent::Failed(key, _) => {
                 progress.on_run(&key.policy, &key.scenario);
             }
-            RunEvent::Damaged(what) => progress.warn(&format!("warning: {what}: run again")),
+            RunEvent::Damaged(what) => {
+                progress.warn(&format!("warning: {what}: this run is done again"));
+            }
+            RunEvent::NotWritten(_) => {}
         },
     );
     progress.finish();
@@ -84,18 +92,7 @@ fn conclude(outcome: &Outcome, total: usize) -> Exit {
             outcome.resumed
         );
     }
-    for (key, reason) in outcome.failed.iter().take(FAILURES_PRINTED) {
-        eprintln!(
-            "error: policy {}, scenario {}, repetition {}: {reason}",
-            key.policy, key.scenario, key.repetition
-        );
-    }
-    if outcome.failed.len() > FAILURES_PRINTED {
-        eprintln!(
-            "error: and {} more runs failed",
-            outcome.failed.len() - FAILURES_PRINTED
-        );
-    }
+    print_failed(&outcome.failed);
     if outcome.interrupted {
         let done = outcome.finished + outcome.resumed;
         eprintln!(
@@ -109,6 +106,42 @@ fn conclude(outcome: &Outcome, total: usize) -> Exit {
     }
 }
 
+fn print_failed(failed: &[(RunKey, String)]) {
+    for (key, reason) in failed.iter().take(FAILURES_PRINTED) {
+        eprintln!(
+            "error: policy {}, scenario {}, repetition {}: {reason}",
+            key.policy, key.scenario, key.repetition
+        );
+    }
+    if failed.len() > FAILURES_PRINTED {
+        eprintln!(
+            "error: and {} more runs failed",
+            failed.len() - FAILURES_PRINTED
+        );
+    }
+}
+
+/// What stopped the study, and what became of the runs that were finished.
+fn not_written(error: &ResultsError, folder: &ResultsFolder) -> Failure {
+    let kept = folder.runs_on_disk();
+    let what_next = match (error, kept) {
+        (ResultsError::Gone { .. }, 0) => {
+            "no finished run is left there: bring the folder back to go on with it, or run the study \
+             again"
+                .to_owned()
+        }
+        (ResultsError::Gone { .. }, _) => format!(
+            "{kept} finished runs are left there, without what says of which study they are: bring \
+             it back to go on with them, or run the study again into another folder"
+        ),
+        _ => format!(
+            "the study has stopped; {kept} finished runs are on disk, and the same command goes on \
+             with the rest once the folder can be written"
+        ),
+    };
+    Failure::system(format!("{error}; {what_next}"))
+}
+
 fn open_folder(options: &RunOptions, study: &Study) -> Result<ResultsFolder, Failure> {
     let path = options
         .out
@@ -120,18 +153,26 @@ fn open_folder(options: &RunOptions, study: &Study) -> Result<ResultsFolder, Fai
         Force::Refuse
     };
     let description = study.description(env!("CARGO_PKG_VERSION"));
-    ResultsFolder::create(path, &description, force).map_err(results_failure)
+    ResultsFolder::create(path, &description, force).map_err(|error| {
+        let can_be_replaced = matches!(
+            error,
+            ResultsError::OtherStudy { .. }
+                | ResultsError::UnknownSchema { .. }
+                | ResultsError::DamagedStudy { .. }
+        );
+        let failure = results_failure(error);
+        if can_be_replaced {
+            failure.with_advice("(`--out DIR`), or throw these results away (`--replace`)")
+        } else {
+            failure
+        }
+    })
 }
 
 /// Exit code 2 where the user named the wrong folder, 1 where the system failed.
 pub fn results_failure(error: ResultsError) -> Failure {
-    let advice = if matches!(error, ResultsError::OtherStudy { .. }) {
-        " (`--out DIR`, or `--replace`)"
-    } else {
-        ""
-    };
     if error.is_users_mistake() {
-        Failure::mistake(format!("{error}{advice}"))
+        Failure::mistake(error)
     } else {
         Failure::system(error)
     }

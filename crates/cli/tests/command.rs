@@ -165,7 +165,7 @@ fn the_same_command_goes_on_and_repairs_what_a_killed_run_left() {
         "{told}"
     );
     assert!(
-        told.contains("run again"),
+        told.contains("cannot be trusted") && told.contains("this run is done again"),
         "the damaged record is named: {told}"
     );
     assert_eq!(fs::read(&runs[0]).unwrap(), whole);
@@ -319,6 +319,119 @@ fn a_policy_is_exported_as_ios_text() {
     assert!(printed.contains("priority 17500"), "{printed}");
     let error = sandbox.refused(2, &["export", study, "--policy", "none", "--to", "ios"]);
     assert!(error.contains("no-policy"), "names what there is: {error}");
+}
+
+/// Start a study of many runs, wait for the first of them, do `change` to the results folder, and
+/// give what the command prints; it must exit with 1.
+fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {
+    sandbox.write(
+        "small.yaml",
+        &STUDY.replace("repetitions: 3", "repetitions: 400"),
+    );
+    let mut child = Command::new(env!("CARGO_BIN_EXE_slicewise"))
+        .args(["run", "small.yaml", "--jobs", "1"])
+        .current_dir(sandbox.folder.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let results = sandbox.path("results/small");
+    let first = results.join("runs/shared/calm/rep-001.json");
+    while child.try_wait().unwrap().is_none() && !first.exists() {
+        std::thread::yield_now();
+    }
+    change(&results);
+    let output = child.wait_with_output().unwrap();
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(!error.contains("panicked"), "{error}");
+    error
+}
+
+#[test]
+fn a_results_folder_that_is_taken_away_stops_the_study_and_does_not_come_back() {
+    let sandbox = Sandbox::new();
+    let elsewhere = sandbox.path("elsewhere");
+    let error = disturbed(&sandbox, |results| fs::rename(results, &elsewhere).unwrap());
+    assert!(
+        error.contains("study.json` is gone") && error.contains("no finished run is left"),
+        "{error}"
+    );
+    assert!(!sandbox.path("results/small").exists());
+    // What was finished is where it was taken, and can be gone on with from there.
+    let finished = runs_in(&elsewhere).len();
+    assert!((2..1600).contains(&finished), "{finished} runs");
+    fs::rename(&elsewhere, sandbox.path("results/small")).unwrap();
+    let output = sandbox.slicewise(&["run", "small.yaml", "--repetitions", "3", "--seed", "7"]);
+    succeeded(&output);
+    assert!(text(&output.stderr).contains("were finished before"));
+}
+
+#[test]
+fn a_results_folder_without_its_marker_gets_no_more_runs() {
+    let sandbox = Sandbox::new();
+    let error = disturbed(&sandbox, |results| {
+        fs::remove_file(results.join("study.json")).unwrap();
+    });
+    assert!(
+        error.contains("is gone") && error.contains("finished runs are left there"),
+        "{error}"
+    );
+    let results = sandbox.path("results/small");
+    assert!(!results.join("host.json").exists() && !results.join("report.html").exists());
+}
+
+#[test]
+fn a_record_that_cannot_be_written_stops_the_study_and_keeps_what_is_finished() {
+    let sandbox = Sandbox::new();
+    // A file where a folder has to be: works for root too, whom permissions do not stop.
+    let error = disturbed(&sandbox, |results| {
+        fs::write(results.join("runs/first"), "in the way").unwrap();
+    });
+    let results = sandbox.path("results/small");
+    assert!(
+        error.contains("runs/first") && error.contains("800 finished runs are on disk"),
+        "{error}"
+    );
+    fs::remove_file(results.join("runs/first")).unwrap();
+    let output = sandbox.slicewise(&["run", "small.yaml", "--repetitions", "3"]);
+    succeeded(&output);
+    assert!(text(&output.stderr).contains("6 of 12 runs were finished before"));
+}
+
+#[test]
+fn a_damaged_study_file_is_replaced_where_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    sandbox.write("results/small/study.json", "{\"format\": \"slicewise res");
+    let error = sandbox.refused(1, &["run", "small.yaml"]);
+    assert!(
+        error.contains("damaged") && error.contains("--replace"),
+        "{error}"
+    );
+    let error = sandbox.refused(1, &["report", "results/small"]);
+    assert!(
+        error.contains("damaged") && !error.contains("--replace"),
+        "{error}"
+    );
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--replace"]));
+}
+
+#[test]
+fn a_report_of_what_is_no_results_folder_is_told_which_one_to_name() {
+    let sandbox = Sandbox::new();
+    let error = sandbox.refused(2, &["report", "."]);
+    assert_eq!(
+        error.trim(),
+        "error: `.` holds no results of a study: name the folder that a study was run into"
+    );
+    let error = sandbox.refused(2, &["report", "small.yaml"]);
+    assert_eq!(
+        error.trim(),
+        "error: `small.yaml` is a file: name the folder that a study was run into"
+    );
+    succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    let error = sandbox.refused(2, &["report", "results/small/report.html"]);
+    assert!(error.contains("here `results/small`"), "{error}");
 }
 
 #[test]

@@ -91,8 +91,10 @@ impl Intake<'_> {
         let record = match run {
             Ok(record) => record,
             Err(error) if error.is_damaged_run() => {
-                self.damaged_runs
-                    .push(without_folder(&error.to_string(), folder));
+                self.damaged_runs.push(format!(
+                    "{}: this run has to be done again",
+                    without_folder(&error.to_string(), folder)
+                ));
                 return Ok(());
             }
             Err(error) => return Err(error.into()),

@@ -61,6 +61,7 @@ pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
         folder.data_path(),
         folder.figures_path(),
     );
+    folder.check_in_place()?;
     for path in [&data, &figures] {
         fs::create_dir_all(path).map_err(|e| ResultsError::io("create the folder", path, e))?;
     }

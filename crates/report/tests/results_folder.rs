@@ -4,6 +4,7 @@
 
 mod support;
 
+use slicewise_report::host::HostFacts;
 use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{RunKey, RunRecord};
@@ -72,7 +73,7 @@ fn goes_on_with_the_same_study_and_refuses_any_other() {
     assert!(error.is_users_mistake());
     insta::assert_snapshot!(
         message(&error, temporary.path()),
-        @"`DIR` holds results of study digest `3f9a5d0c1b7e4426`, not of `ffff`: name another folder for the new results, or say explicitly that the old ones are to be replaced"
+        @"`DIR` holds results of study digest `3f9a5d0c1b7e4426`, not of `ffff`: name another folder for the new results"
     );
     let changes: [fn(&mut StudyDescription); 3] = [
         |s| s.name = "other".to_owned(),
@@ -110,7 +111,7 @@ fn refuses_a_folder_with_anything_else_in_it_and_leaves_it_untouched() {
     assert_eq!(fs::read_to_string(&thesis).unwrap(), "years of work");
     assert!(matches!(
         ResultsFolder::open(temporary.path()).unwrap_err(),
-        ResultsError::NotAResultsFolder { .. }
+        ResultsError::NoResults { is_file: false, .. }
     ));
     assert!(matches!(
         ResultsFolder::create(&thesis, &study(Size::SMALL), Force::Refuse).unwrap_err(),
@@ -147,6 +148,76 @@ fn refuses_a_study_file_of_somebody_else() {
         matches!(error, ResultsError::DamagedStudy { .. }),
         "{error}"
     );
+}
+
+#[test]
+fn replaces_results_whose_study_file_is_damaged_and_nothing_else() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(root, &study, Force::Refuse).unwrap();
+    folder.write_run(&record(&study, 0, 0, 0)).unwrap();
+    drop(folder);
+    let whole = fs::read(root.join("study.json")).unwrap();
+    fs::write(root.join("study.json"), &whole[..whole.len() / 2]).unwrap();
+
+    let error = ResultsFolder::create(root, &study, Force::Refuse).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::DamagedStudy { .. }),
+        "{error}"
+    );
+
+    let thesis = root.join("thesis.tex");
+    fs::write(&thesis, "years of work").unwrap();
+    let error = ResultsFolder::create(root, &study, Force::Replace).unwrap_err();
+    assert!(error.is_users_mistake());
+    insta::assert_snapshot!(message(&error, root), @"`DIR/study.json` is damaged (EOF while parsing an object at line 61 column 9), and `DIR/thesis.tex` beside it is no result: nothing was replaced; take away what is yours, or name another folder");
+    assert!(root.join("runs").exists() && thesis.exists());
+
+    fs::remove_file(thesis).unwrap();
+    let folder = ResultsFolder::create(root, &study, Force::Replace).unwrap();
+    assert_eq!(records(&folder).len(), 0);
+    assert_eq!(fs::read(root.join("study.json")).unwrap(), whole);
+}
+
+#[test]
+fn writes_nothing_into_a_folder_that_was_removed_or_emptied() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path().join("results");
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(&root, &study, Force::Refuse).unwrap();
+    folder.write_run(&record(&study, 0, 0, 0)).unwrap();
+    fs::remove_file(root.join("study.json")).unwrap();
+    let error = folder.write_run(&record(&study, 0, 0, 1)).unwrap_err();
+    assert!(!error.is_users_mistake());
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/results/study.json` is gone: the results folder was removed, moved or emptied while it was in use, and nothing more is written into it");
+    assert!(!folder.run_path("no policy", "0", 1).exists());
+    assert_eq!(folder.runs_on_disk(), 1);
+
+    fs::remove_dir_all(&root).unwrap();
+    let refused = [
+        folder.write_run(&record(&study, 0, 0, 2)).unwrap_err(),
+        folder.write_host(&HostFacts::of_this_host()).unwrap_err(),
+        folder.check_in_place().unwrap_err(),
+    ];
+    for error in refused {
+        assert!(matches!(error, ResultsError::Gone { .. }), "{error}");
+    }
+    assert!(slicewise_report::write(&folder).is_err());
+    assert!(!root.exists());
+}
+
+#[test]
+fn says_which_folder_to_read_where_a_part_of_it_is_named() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path().join("results");
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(&root, &study, Force::Refuse).unwrap();
+    folder.write_run(&record(&study, 0, 0, 0)).unwrap();
+    let told = |path: &Path| message(&ResultsFolder::open(path).unwrap_err(), temporary.path());
+    insta::assert_snapshot!(told(&root.join("study.json")), @"`DIR/results/study.json` is a file: name the folder that a study was run into, here `DIR/results`");
+    insta::assert_snapshot!(told(&root.join("runs")), @"`DIR/results/runs` holds no results of a study: name the folder that a study was run into, here `DIR/results`");
+    insta::assert_snapshot!(told(temporary.path()), @"`DIR` holds no results of a study: name the folder that a study was run into");
 }
 
 #[test]

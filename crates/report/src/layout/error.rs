@@ -29,6 +29,31 @@ pub enum ResultsError {
         /// The folder.
         path: PathBuf,
     },
+    /// What was named to be read is not a results folder.
+    #[error(
+        "`{}` {}: name the folder that a study was run into{}",
+        path.display(),
+        if *is_file { "is a file" } else { "holds no results of a study" },
+        inside.as_ref().map(|root| format!(", here `{}`", root.display())).unwrap_or_default()
+    )]
+    NoResults {
+        /// What was named.
+        path: PathBuf,
+        /// Whether that is a file.
+        is_file: bool,
+        /// The results folder it lies in, where it does.
+        inside: Option<PathBuf>,
+    },
+    /// The folder was taken away, or emptied, while it was in use.
+    #[error(
+        "`{}` is gone: the results folder was removed, moved or emptied while it was in use, and \
+         nothing more is written into it",
+        path.display()
+    )]
+    Gone {
+        /// The description of the study that marked the folder.
+        path: PathBuf,
+    },
     /// There is no folder to read.
     #[error("`{}` does not exist: run a study first, or name the folder one was run into", path.display())]
     Missing {
@@ -37,8 +62,8 @@ pub enum ResultsError {
     },
     /// The folder holds results of another study, another version of it, or another seed.
     #[error(
-        "`{}` holds results of {what} `{found}`, not of `{wanted}`: name another folder for the new \
-         results, or say explicitly that the old ones are to be replaced",
+        "`{}` holds results of {what} `{found}`, not of `{wanted}`: name another folder for the \
+         new results",
         path.display()
     )]
     OtherStudy {
@@ -59,8 +84,8 @@ pub enum ResultsError {
     },
     /// The folder was written by a version of the program with another schema.
     #[error(
-        "`{}` has schema version {found}, this program reads version {supported}: use the version \
-         of the program that wrote it, or run the study again into another folder",
+        "`{}` has schema version {found}, this program reads version {supported}: use the \
+         version of the program that wrote it, or run the study again into another folder",
         path.display()
     )]
     UnknownSchema {
@@ -79,8 +104,24 @@ pub enum ResultsError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The description of the study cannot be read, and something lies beside it that no study
+    /// writes: it would be thrown away with the results.
+    #[error(
+        "`{}` is damaged ({reason}), and `{}` beside it is no result: nothing was replaced; take \
+         away what is yours, or name another folder",
+        path.display(),
+        stranger.display()
+    )]
+    DamagedStudyAmongOthers {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// What lies beside it.
+        stranger: PathBuf,
+    },
     /// One run's record is half-written, corrupt, or another run's.
-    #[error("`{}` cannot be trusted ({reason}): this run has to be done again", path.display())]
+    #[error("`{}` cannot be trusted ({reason})", path.display())]
     DamagedRun {
         /// The file.
         path: PathBuf,
@@ -123,6 +164,8 @@ impl ResultsError {
             Self::NotAFolder { .. }
             | Self::NotAResultsFolder { .. }
             | Self::Missing { .. }
+            | Self::NoResults { .. }
+            | Self::DamagedStudyAmongOthers { .. }
             | Self::OtherStudy { .. }
             | Self::InUse { .. } => true,
             Self::Io { source, .. } => matches!(
@@ -135,6 +178,7 @@ impl ResultsError {
             Self::UnknownSchema { .. }
             | Self::DamagedStudy { .. }
             | Self::DamagedRun { .. }
+            | Self::Gone { .. }
             | Self::RefusedRecord { .. } => false,
         }
     }

@@ -97,6 +97,16 @@ impl ResultsFolder {
             }
             // Results all the same, only not ours to read.
             Err(ResultsError::UnknownSchema { .. }) if force == Force::Replace => None,
+            Err(ResultsError::DamagedStudy { path, reason }) if force == Force::Replace => {
+                if let Some(stranger) = stranger(&root)? {
+                    return Err(ResultsError::DamagedStudyAmongOthers {
+                        path,
+                        reason,
+                        stranger,
+                    });
+                }
+                None
+            }
             Err(error) => return Err(error),
         };
         let lock = lock(&root)?;
@@ -121,20 +131,47 @@ impl ResultsFolder {
     /// Where there is no such folder, or no description of a study in it that can be read.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, ResultsError> {
         let root = path.into();
-        if root.is_file() {
-            return Err(ResultsError::NotAFolder { path: root });
-        }
         if !root.exists() {
             return Err(ResultsError::Missing { path: root });
         }
-        match read_study(&root)? {
+        let is_file = root.is_file();
+        let study = if is_file { None } else { read_study(&root)? };
+        match study {
             Some(study) => Ok(Self {
                 root,
                 study,
                 _lock: None,
             }),
-            None => Err(ResultsError::NotAResultsFolder { path: root }),
+            None => Err(ResultsError::NoResults {
+                inside: results_folder_around(&root),
+                path: root,
+                is_file,
+            }),
         }
+    }
+
+    /// Check that the folder is still there, with its description of the study.
+    ///
+    /// # Errors
+    /// [`ResultsError::Gone`] where it is not: what would be written could not be told from
+    /// anything else, and a folder that somebody removed would come back with a part of the results.
+    pub fn check_in_place(&self) -> Result<(), ResultsError> {
+        let path = self.root.join(STUDY_FILE);
+        if path.is_file() {
+            Ok(())
+        } else {
+            Err(ResultsError::Gone { path })
+        }
+    }
+
+    /// How many records lie in the folder, sound or not.
+    #[must_use]
+    pub fn runs_on_disk(&self) -> u64 {
+        self.slots()
+            .filter(|(policy, scenario, repetition)| {
+                self.run_path(policy, scenario, *repetition).is_file()
+            })
+            .count() as u64
     }
 
     /// The folder.
@@ -180,7 +217,8 @@ impl ResultsFolder {
     /// Write one run's record: whole, or not at all.
     ///
     /// # Errors
-    /// Where the record is not of this study or not sound, or cannot be written.
+    /// Where the record is not of this study or not sound, or cannot be written;
+    /// [`ResultsError::Gone`] where the folder is not there any more.
     pub fn write_run(&self, record: &RunRecord) -> Result<(), ResultsError> {
         let RunKey {
             policy,
@@ -196,11 +234,26 @@ impl ResultsFolder {
         check::record_of_study(record, &self.study).map_err(refused)?;
         let json = serde_json::to_vec(record)
             .map_err(|e| ResultsError::io("write", &path, io::Error::from(e)))?;
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)
-                .map_err(|e| ResultsError::io("create the folder", parent, e))?;
-        }
+        self.check_in_place()?;
+        self.create_folder_of_runs(policy, scenario)?;
         write_file(&path, &json)
+    }
+
+    /// Step by step from the root, which is not created again where it was removed meanwhile.
+    fn create_folder_of_runs(&self, policy: &str, scenario: &str) -> Result<(), ResultsError> {
+        let mut folder = self.root.clone();
+        for part in ["runs", &path_component(policy), &path_component(scenario)] {
+            folder.push(part);
+            match fs::create_dir(&folder) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                    // Rather say that the folder is gone than that its parts are.
+                    self.check_in_place()?;
+                    return Err(ResultsError::io("create the folder", folder, e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The record of a run; `None` where it has not been done.
@@ -241,8 +294,10 @@ impl ResultsFolder {
     /// Write down what is known of the host: apart from results, which are the same everywhere.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Where the file cannot be written; [`ResultsError::Gone`] where the folder is not there any
+    /// more.
     pub fn write_host(&self, facts: &HostFacts) -> Result<(), ResultsError> {
+        self.check_in_place()?;
         let path = self.root.join("host.json");
         let json = pretty_json(facts, &path)?;
         write_file(&path, &json)
@@ -383,6 +438,44 @@ fn is_empty(root: &Path) -> Result<bool, ResultsError> {
     Ok(true)
 }
 
+/// The first thing in the folder that no study writes.
+fn stranger(root: &Path) -> Result<Option<PathBuf>, ResultsError> {
+    let mut strangers = Vec::new();
+    for entry in fs::read_dir(root).map_err(|e| ResultsError::io("read the folder", root, e))? {
+        let entry = entry.map_err(|e| ResultsError::io("read the folder", root, e))?;
+        let kind = entry
+            .file_type()
+            .map_err(|e| ResultsError::io("read", entry.path(), e))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_known = if kind.is_dir() {
+            FOLDERS.contains(&&*name)
+        } else {
+            FILES.contains(&&*name) || name == LOCK_FILE || is_partial_file(&name)
+        };
+        if !is_known {
+            strangers.push(entry.path());
+        }
+    }
+    Ok(strangers.into_iter().min())
+}
+
+/// The results folder that `path` lies in.
+fn results_folder_around(path: &Path) -> Option<PathBuf> {
+    let is_results = |folder: &Path| matches!(read_study(folder), Ok(Some(_)));
+    path.ancestors()
+        .skip(1)
+        .map(|folder| {
+            if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            }
+        })
+        .find(|folder| is_results(folder))
+        .map(Path::to_owned)
+}
+
 fn lock(root: &Path) -> Result<Option<File>, ResultsError> {
     let path = root.join(LOCK_FILE);
     let file = File::create(&path).map_err(|e| ResultsError::io("write", &path, e))?;
@@ -402,11 +495,11 @@ fn remove_results(root: &Path) -> Result<(), ResultsError> {
         _ => Ok(()),
     };
     // The marker last: a folder half removed is still known as a results folder.
-    for name in ["runs", "data", "figures"] {
+    for name in FOLDERS {
         let path = root.join(name);
         gone(&path, fs::remove_dir_all(&path))?;
     }
-    for name in ["report.html", "host.json", STUDY_FILE] {
+    for name in FILES {
         let path = root.join(name);
         gone(&path, fs::remove_file(&path))?;
     }
@@ -435,5 +528,8 @@ fn is_partial_file(name: &str) -> bool {
 }
 
 const STUDY_FILE: &str = "study.json";
+/// What a study writes at the top of its folder. The marker is the last one.
+const FOLDERS: [&str; 3] = ["runs", "data", "figures"];
+const FILES: [&str; 3] = ["report.html", "host.json", STUDY_FILE];
 const LOCK_FILE: &str = ".lock";
 const FORMAT: &str = "slicewise results";
