@@ -37,17 +37,9 @@ fn rate(bits_per_second: u64) -> RateSpec {
 
 fn policer(pir: Option<RateSpec>) -> PolicerSpec {
     PolicerSpec {
-        cir: rate(2_000_000_000),
-        cbs: None,
-        ebs: None,
         pir,
-        pbs: None,
-        eir: None,
-        accounting: Accounting::L2,
-        mode: slicewise_model::ColourMode::Blind,
-        conform: None,
         exceed: Some(slicewise_model::Action::Transmit),
-        violate: None,
+        ..PolicerSpec::new(rate(2_000_000_000))
     }
 }
 

@@ -79,12 +79,6 @@ impl TokenBucket {
         Credit::for_bytes(self.rate.accounting.count(frame))
     }
 
-    /// True where `cost` could never be saved up.
-    #[must_use]
-    pub fn never_conforms(&self, cost: Credit) -> bool {
-        cost > self.burst
-    }
-
     /// Credit as of the last refill.
     #[must_use]
     pub const fn credit(&self) -> Credit {

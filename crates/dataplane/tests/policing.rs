@@ -6,25 +6,13 @@ mod support;
 
 use slicewise_dataplane::{DropReason, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
-    Action, ClassSpec, ColourMode, PolicerSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    Action, ClassSpec, PolicerSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 use support::*;
 
 fn police(text: &str) -> PolicerSpec {
-    PolicerSpec {
-        cir: RateSpec::Absolute(rate(text)),
-        cbs: None,
-        ebs: None,
-        pir: None,
-        pbs: None,
-        eir: None,
-        accounting: Accounting::L2,
-        mode: ColourMode::Blind,
-        conform: None,
-        exceed: None,
-        violate: None,
-    }
+    PolicerSpec::new(RateSpec::Absolute(rate(text)))
 }
 
 fn dropped(port: &Port, class: &str, reason: DropReason) -> u64 {

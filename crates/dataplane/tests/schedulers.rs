@@ -271,12 +271,8 @@ proptest! {
     ) {
         let mut police = vlan_class(0);
         police.police = Some(slicewise_model::PolicerSpec {
-            cir: RateSpec::Absolute(rate("1 Mbit/s")),
             cbs: Some(slicewise_model::BurstSpec::Size(ByteCount::new(3000))),
-            ebs: None, pir: None, pbs: None, eir: None,
-            accounting: Accounting::L2,
-            mode: slicewise_model::ColourMode::Blind,
-            conform: None, exceed: None, violate: None,
+            ..slicewise_model::PolicerSpec::new(RateSpec::Absolute(rate("1 Mbit/s")))
         });
         let mut priority = vlan_class(1);
         priority.priority = Some(PrioritySpec {

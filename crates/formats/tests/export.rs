@@ -31,19 +31,7 @@ fn matching(mode: MatchMode, conditions: Vec<Condition>) -> ClassSpec {
 }
 
 fn policer() -> PolicerSpec {
-    PolicerSpec {
-        cir: MBIT,
-        cbs: None,
-        ebs: None,
-        pir: None,
-        pbs: None,
-        eir: None,
-        accounting: Accounting::L2,
-        mode: ColourMode::Blind,
-        conform: None,
-        exceed: None,
-        violate: None,
-    }
+    PolicerSpec::new(MBIT)
 }
 
 /// One message for each way of changing class-default.

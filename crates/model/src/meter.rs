@@ -126,3 +126,23 @@ pub struct PolicerSpec {
     /// Action on red; default as `exceed`.
     pub violate: Option<Action>,
 }
+
+impl PolicerSpec {
+    /// A policer to `cir`, all else left to its default: colour-blind, counting L2.
+    #[must_use]
+    pub const fn new(cir: RateSpec) -> Self {
+        Self {
+            cir,
+            cbs: None,
+            ebs: None,
+            pir: None,
+            pbs: None,
+            eir: None,
+            accounting: Accounting::L2,
+            mode: ColourMode::Blind,
+            conform: None,
+            exceed: None,
+            violate: None,
+        }
+    }
+}

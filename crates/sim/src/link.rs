@@ -31,18 +31,18 @@ pub struct Link {
     accounting: Accounting,
     /// From a frame's last bit on the wire to its delivery: propagation, and the fixed processing
     /// time of the device it leads to.
-    latency: Duration,
+    propagation: Duration,
     in_flight: VecDeque<InFlight>,
 }
 
 impl Link {
-    /// An idle link that delivers `latency` after the last bit was sent.
+    /// An idle link that delivers `propagation` after the last bit was sent.
     #[must_use]
-    pub fn new(rate: Rate, latency: Duration) -> Self {
+    pub fn new(rate: Rate, propagation: Duration) -> Self {
         Self {
             clock: LinkClock::new(rate.rate),
             accounting: rate.accounting,
-            latency,
+            propagation,
             in_flight: VecDeque::with_capacity(64),
         }
     }
@@ -59,7 +59,7 @@ impl Link {
     #[inline]
     pub fn transmit(&mut self, lengths: FrameLengths, now: Instant) -> (Instant, Instant) {
         let sent = self.clock.send(self.accounting.count(lengths), now);
-        (sent, sent.saturating_add(self.latency))
+        (sent, sent.saturating_add(self.propagation))
     }
 
     /// Keep a frame until it is delivered at `at`. True where it is the first in flight, and its

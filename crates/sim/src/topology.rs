@@ -152,11 +152,11 @@ impl<F: Forwarding> Topology<F> {
                 .map_or(Duration::ZERO, |d| d.processing),
             Node::Host(_) => Duration::ZERO,
         };
-        let latency = params
+        let propagation = params
             .propagation
             .nanos()
             .saturating_add(processing.nanos());
-        Ok(Link::new(params.rate, Duration::from_nanos(latency)))
+        Ok(Link::new(params.rate, Duration::from_nanos(propagation)))
     }
 
     fn link_end(&self, to: Node) -> Result<LinkEnd, TopologyError> {

@@ -5,8 +5,8 @@ use super::error::{IosError, quoted, suggestion};
 use super::number::{self, BYTES_MAX};
 use super::policy_map::ClassText;
 use super::words::Words;
-use slicewise_model::{Action, BurstSpec, ColourMode, PolicerSpec, RateSpec};
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use slicewise_model::{Action, BurstSpec, PolicerSpec, RateSpec};
+use slicewise_units::{BitRate, ByteCount, Duration};
 
 /// The lines that may follow `police`.
 pub(super) const ACTIONS: [&str; 3] = ["conform-action", "exceed-action", "violate-action"];
@@ -23,12 +23,15 @@ const OPTIONS_EXPECTED: &str = "`bc`, `pir`, `be`, `conform-action`, `exceed-act
 pub(super) fn police(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
     let span = words.last_span();
     // Action lines that follow belong to this policer, even if something is wrong with it.
-    let previous = class.spec.police.replace(empty_policer());
+    let previous = class
+        .spec
+        .police
+        .replace(PolicerSpec::new(RateSpec::Absolute(BitRate::ZERO)));
     if previous.is_some() {
         return class.once("police", span);
     }
     class.once("police", span)?;
-    let mut policer = empty_policer();
+    let mut policer = PolicerSpec::new(RateSpec::Absolute(BitRate::ZERO));
     policer.cir = committed_rate(words)?;
     parameters(words, &mut policer)?;
     actions(words, &mut policer)?;
@@ -44,22 +47,6 @@ pub(super) fn action_line(
     match &mut class.spec.police {
         Some(policer) => actions(words, policer),
         None => Err(words.missing("`police` first")),
-    }
-}
-
-fn empty_policer() -> PolicerSpec {
-    PolicerSpec {
-        cir: RateSpec::Absolute(BitRate::ZERO),
-        cbs: None,
-        ebs: None,
-        pir: None,
-        pbs: None,
-        eir: None,
-        accounting: Accounting::L2,
-        mode: ColourMode::Blind,
-        conform: None,
-        exceed: None,
-        violate: None,
     }
 }
 

@@ -54,19 +54,7 @@ pub(crate) fn refusal(class: ClassSpec) -> String {
 }
 
 pub(crate) fn police(cir: RateSpec) -> PolicerSpec {
-    PolicerSpec {
-        cir,
-        cbs: None,
-        ebs: None,
-        pir: None,
-        pbs: None,
-        eir: None,
-        accounting: Accounting::default(),
-        mode: Default::default(),
-        conform: None,
-        exceed: None,
-        violate: None,
-    }
+    PolicerSpec::new(cir)
 }
 
 pub(crate) fn policed(spec: PolicerSpec) -> ClassSpec {

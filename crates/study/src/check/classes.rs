@@ -206,7 +206,7 @@ impl Checker<'_> {
 
     fn police(&mut self, police: &Short<Share, PoliceSpec>) -> Option<PolicerSpec> {
         let spec = match police {
-            Short::Value(text) => return Some(policer(self.share(text)?)),
+            Short::Value(text) => return Some(PolicerSpec::new(self.share(text)?)),
             Short::Settings(spec) => spec,
         };
         let cir = self.share(&spec.rate);
@@ -231,7 +231,7 @@ impl Checker<'_> {
             conform: conform?,
             exceed: exceed?,
             violate: violate?,
-            ..policer(cir?)
+            ..PolicerSpec::new(cir?)
         })
     }
 
@@ -321,22 +321,6 @@ fn settled<T>(value: Option<Option<T>>) -> Option<Option<T>> {
         Some(None) => None,
         Some(value) => Some(value),
         None => Some(None),
-    }
-}
-
-fn policer(cir: RateSpec) -> PolicerSpec {
-    PolicerSpec {
-        cir,
-        cbs: None,
-        ebs: None,
-        pir: None,
-        pbs: None,
-        eir: None,
-        accounting: Accounting::L2,
-        mode: ColourMode::Blind,
-        conform: None,
-        exceed: None,
-        violate: None,
     }
 }
 
