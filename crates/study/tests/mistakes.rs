@@ -1,12 +1,11 @@
-//! What is said of mistakes: each with its place, and what to do.
+//! What is said of mistakes in values, traffic and the network: each with its place, and what to do.
 
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
 use insta::assert_snapshot;
-use slicewise_study::{MemoryFiles, Study};
-use support::{STUDY, changed, files, mistakes, parse};
+use support::{STUDY, mistakes, parse};
 
 #[test]
 fn a_correct_study_has_none() {
@@ -113,53 +112,6 @@ fn one_share_alone_fits_too() {
       |
     9 |     share: 160 %
       |            ^^^^^
-    ");
-}
-
-#[test]
-fn guarantees_of_a_policy_fit_in_the_port() {
-    let classes = "minimum: 60 %}\n      - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}";
-    assert_snapshot!(mistakes("minimum: 60 %}", classes), @"
-    error: class `more`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the 10 Mbit/s there is: lower one of them
-      --> study.yaml:29:50
-       |
-    29 |       - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}
-       |                                                  ^^^^^^^^
-    ");
-}
-
-#[test]
-fn a_guarantee_is_not_above_the_maximum() {
-    assert_snapshot!(mistakes("minimum: 60 %", "minimum: 60 %, shape: 2 Mbit/s"), @"
-    error: class `gold`, minimum: guarantees 6 Mbit/s, above the maximum of 2 Mbit/s its shaper sets
-      --> study.yaml:28:44
-       |
-    28 |       - {name: gold, slice: gold, minimum: 60 %, shape: 2 Mbit/s}
-       |                                            ^^^^
-    ");
-}
-
-#[test]
-fn a_percentage_of_the_port_is_all_of_it_at_most() {
-    assert_snapshot!(mistakes("minimum: 60 %", "minimum: 101 %"), @"
-    error: this is more than 100 %
-      --> study.yaml:28:44
-       |
-    28 |       - {name: gold, slice: gold, minimum: 101 %}
-       |                                            ^^^^^
-    ");
-}
-
-#[test]
-fn mechanisms_are_known_ones() {
-    assert_snapshot!(mistakes("queue_limit: 64 packets", "queue_limt: 64 packets"), @"
-    error: there is no setting `queue_limt` here
-      --> study.yaml:29:41
-       |
-    29 |       - {name: rest, match: {vlan: 20}, queue_limt: 64 packets}
-       |                                         ^^^^^^^^^^
-       |
-       = help: did you mean `queue_limit`?
     ");
 }
 
@@ -277,41 +229,6 @@ fn names_differ_in_more_than_case() {
 }
 
 #[test]
-fn a_key_is_there_once() {
-    assert_snapshot!(mistakes("duration: 5 s", "duration: 5 s\nname: other"), @"
-    error: duplicate mapping key `name` is not allowed here
-      --> study.yaml:34:1
-       |
-    34 | name: other
-       | ^^^^
-    ");
-}
-
-#[test]
-fn a_class_is_there_once() {
-    assert_snapshot!(mistakes("{name: rest, match", "{name: gold, match"), @"
-    error: class `gold` is there twice
-      --> study.yaml:29:16
-       |
-    29 |       - {name: gold, match: {vlan: 20}, queue_limit: 64 packets}
-       |                ^^^^
-    ");
-}
-
-#[test]
-fn a_policy_has_one_form() {
-    assert_snapshot!(mistakes("{none: true}", "{none: true, ios: router.cfg}"), @"
-    error: a policy has only one of `ios`, `classes` and `none`
-      --> study.yaml:25:3
-       |
-    25 |   nothing: {none: true, ios: router.cfg}
-       |   ^^^^^^^
-       |
-       = help: where it comes from a file that is extended, leave it out there: `extends: {file: …, without: [policies.…]}`
-    ");
-}
-
-#[test]
 fn the_model_of_a_port_has_no_licence() {
     let dut = "model: port\n  licence: {rate: 35 Mbit/s, credit: 1 s}";
     assert_snapshot!(mistakes("model: port", dut), @"
@@ -326,22 +243,6 @@ fn the_model_of_a_port_has_no_licence() {
 }
 
 #[test]
-fn the_router_has_two_levels_of_priority() {
-    let text = changed("minimum: 60 %", "priority: {level: 3}").replacen(
-        "model: port\n  port_rate: 10 Mbit/s",
-        "model: isr4221\n  licence: {rate: 10 Mbit/s, credit: 1 s}",
-        1,
-    );
-    assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: an ISR 4221 has 2 levels of priority
-      --> study.yaml:28:35
-       |
-    28 |       - {name: gold, slice: gold, priority: {level: 3}}
-       |                                   ^^^^^^^^
-    ");
-}
-
-#[test]
 fn a_file_that_is_named_exists() {
     assert_snapshot!(mistakes("ios: router.cfg", "ios: ruter.cfg"), @"
     error: cannot read `ruter.cfg`: there is no such file
@@ -350,73 +251,6 @@ fn a_file_that_is_named_exists() {
     31 |     ios: ruter.cfg
        |          ^^^^^^^^^
     ");
-}
-
-#[test]
-fn a_mistake_in_an_ios_file_is_told_at_its_place_there() {
-    let files = MemoryFiles::new().with(
-        "router.cfg",
-        "policy-map x\n class class-default\n  shap 5\n",
-    );
-    let told = Study::parse(STUDY, "study.yaml", &files).unwrap_err();
-    let first = told.iter().next().unwrap();
-    assert_eq!(
-        (first.file.as_str(), first.line, first.column),
-        ("router.cfg", 3, 3)
-    );
-    assert_eq!(first.span, 36..40);
-    assert_snapshot!(told, @"
-    error: unknown command `shap`: expected `bandwidth`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
-     --> router.cfg:3:3
-      |
-    3 |   shap 5
-      |   ^^^^
-      |
-      = help: abbreviations are not read: write `shape`
-    ");
-}
-
-#[test]
-fn a_guarantee_in_an_ios_file_that_does_not_fit_is_told_there() {
-    let files = MemoryFiles::new().with(
-        "router.cfg",
-        &support::ROUTER.replace("bandwidth 6000", "bandwidth 16000"),
-    );
-    assert_snapshot!(Study::parse(STUDY, "study.yaml", &files).unwrap_err(), @"
-    error: class `gold`, minimum: guarantees 16 Mbit/s, more than the 10 Mbit/s there is
-     --> router.cfg:5:3
-      |
-    5 |   bandwidth 16000
-      |   ^^^^^^^^^^^^^^^
-    ");
-}
-
-#[test]
-fn a_mistake_in_a_block_of_ios_is_told_at_its_place() {
-    let block = "ios: |\n\n      policy-map x\n\n       class class-default\n        shap 5";
-    assert_snapshot!(mistakes("ios: router.cfg", block), @"
-    error: unknown command `shap`: expected `bandwidth`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
-      --> study.yaml:36:9
-       |
-    36 |         shap 5
-       |         ^^^^
-       |
-       = help: abbreviations are not read: write `shape`
-    ");
-}
-
-#[test]
-fn a_quoted_ios_text_is_pointed_at_as_a_whole() {
-    let text = r#"ios: "policy-map x\n class class-default\n  shap 5""#;
-    assert_snapshot!(mistakes("ios: router.cfg", text), @r#"
-    error: unknown command `shap`: expected `bandwidth`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
-      --> study.yaml:31:10
-       |
-    31 |     ios: "policy-map x\n class class-default\n  shap 5"
-       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-       |
-       = help: abbreviations are not read: write `shape`
-    "#);
 }
 
 #[test]
@@ -467,167 +301,4 @@ fn a_published_figure_says_one_thing() {
     35 |   - {claim: c, source: s, metric: transient_end, about: 3 s, within: 5 %, at_most: 4 s}
        |     ^
     ");
-}
-
-#[test]
-fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
-    let text = changed("repetitions: 2", "repetitions: two")
-        .replacen("rate: 50 %", "rate: 50", 1)
-        .replacen("duration: 5 s", "duration: soon", 1)
-        .replacen("minimum: 60 %", "minimum: 60 %, wieght: 2", 1)
-        .replacen("vlan: 20", "vlan: 5000", 1);
-    let told = Study::parse(&text, "study.yaml", &files()).unwrap_err();
-    let lines: Vec<usize> = told.iter().map(|mistake| mistake.line).collect();
-    assert_eq!(lines, [13, 17, 28, 32, 33]);
-    assert_eq!(told.count(), 5);
-}
-
-#[test]
-fn what_is_missing_is_named() {
-    assert_snapshot!(parse("title: nothing else\n").unwrap_err(), @"
-    error: `name` is missing
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-
-    error: `link` is missing
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-
-    error: `dut` is missing
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-
-    error: `duration` is missing
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-
-    error: `repetitions` is missing
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-
-    error: `slices` is missing: there must be one at least
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-
-    error: `scenarios` is missing: there must be one at least
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-
-    error: `policies` is missing: there must be one at least
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-    ");
-}
-
-#[test]
-fn an_empty_file_is_refused() {
-    assert_snapshot!(parse("# nothing\n").unwrap_err(), @"
-    error: the file is empty: it should hold a study
-     --> study.yaml:2:1
-      |
-    2 |
-      | ^
-    ");
-}
-
-#[test]
-fn a_list_is_no_study() {
-    assert_snapshot!(parse("- a\n- b\n").unwrap_err(), @"
-    error: a study file holds keys and values, for example `name: my-study`
-     --> study.yaml:1:1
-      |
-    1 | - a
-      | ^
-    ");
-}
-
-#[test]
-fn malformed_yaml_is_told_with_its_place() {
-    assert_snapshot!(parse("name: [a, b\nlink: x\n").unwrap_err(), @"
-    error: illegal placement of ':' indicator
-     --> study.yaml:2:5
-      |
-    2 | link: x
-      |     ^
-    ");
-}
-
-#[test]
-fn a_mapping_where_a_value_belongs_is_told_with_its_place() {
-    assert_snapshot!(mistakes("duration: 5 s", "duration: {seconds: 5}"), @"
-    error: one value is expected here, not keys with values
-      --> study.yaml:33:1
-       |
-    33 | duration: {seconds: 5}
-       | ^^^^^^^^
-    ");
-}
-
-#[test]
-fn a_value_where_a_mapping_belongs_is_told_with_its_place() {
-    assert_snapshot!(mistakes("link: {rate: 1 Gbit/s}", "link: 1 Gbit/s"), @"
-    error: settings are expected here, for example `rate: …`
-     --> study.yaml:2:7
-      |
-    2 | link: 1 Gbit/s
-      |       ^^^^^^^^
-    ");
-}
-
-#[test]
-fn a_setting_left_empty_is_told_with_its_place() {
-    assert_snapshot!(mistakes("duration: 5 s", "duration:"), @"
-    error: there is no value here
-      --> study.yaml:33:1
-       |
-    33 | duration:
-       | ^^^^^^^^
-    ");
-}
-
-#[test]
-fn control_characters_of_a_file_do_not_reach_the_terminal() {
-    let told = mistakes("name: small", "\"na\\u001b[31mme\": small");
-    assert!(!told.contains('\u{1b}'), "{told:?}");
-}
-
-#[test]
-fn colour_is_there_where_it_is_wanted() {
-    let told = Study::parse("title: x", "study.yaml", &files()).unwrap_err();
-    assert!(told.render(true).contains('\u{1b}'));
-    assert!(!told.render(false).contains('\u{1b}'));
-}
-
-#[test]
-fn a_file_without_end_of_mistakes_is_told_in_part() {
-    let many: String = (0..200).map(|n| format!("nonsense{n}: 1\n")).collect();
-    let told = Study::parse(&format!("{STUDY}{many}"), "study.yaml", &files()).unwrap_err();
-    assert_eq!(told.iter().count(), 50);
-    assert_eq!(told.count(), 200);
-    assert!(told.to_string().ends_with("… and 150 more"));
-}
-
-#[test]
-fn a_very_long_line_is_shown_in_part() {
-    let told = mistakes(
-        "duration: 5 s",
-        &format!("duration: {}5 x", " ".repeat(100_000)),
-    );
-    assert!(told.len() < 2_000, "{} bytes", told.len());
 }

@@ -1,0 +1,183 @@
+//! What is said of a file that is no study, or not the form of one.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use insta::assert_snapshot;
+use slicewise_study::Study;
+use support::{STUDY, changed, files, mistakes, parse};
+
+#[test]
+fn a_key_is_there_once() {
+    assert_snapshot!(mistakes("duration: 5 s", "duration: 5 s\nname: other"), @"
+    error: duplicate mapping key `name` is not allowed here
+      --> study.yaml:34:1
+       |
+    34 | name: other
+       | ^^^^
+    ");
+}
+
+#[test]
+fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
+    let text = changed("repetitions: 2", "repetitions: two")
+        .replacen("rate: 50 %", "rate: 50", 1)
+        .replacen("duration: 5 s", "duration: soon", 1)
+        .replacen("minimum: 60 %", "minimum: 60 %, wieght: 2", 1)
+        .replacen("vlan: 20", "vlan: 5000", 1);
+    let told = Study::parse(&text, "study.yaml", &files()).unwrap_err();
+    let lines: Vec<usize> = told.iter().map(|mistake| mistake.line).collect();
+    assert_eq!(lines, [13, 17, 28, 32, 33]);
+    assert_eq!(told.count(), 5);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    assert_snapshot!(parse("title: nothing else\n").unwrap_err(), @"
+    error: `name` is missing
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+
+    error: `link` is missing
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+
+    error: `dut` is missing
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+
+    error: `duration` is missing
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+
+    error: `repetitions` is missing
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+
+    error: `slices` is missing: there must be one at least
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+
+    error: `scenarios` is missing: there must be one at least
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+
+    error: `policies` is missing: there must be one at least
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+    ");
+}
+
+#[test]
+fn an_empty_file_is_refused() {
+    assert_snapshot!(parse("# nothing\n").unwrap_err(), @"
+    error: the file is empty: it should hold a study
+     --> study.yaml:2:1
+      |
+    2 |
+      | ^
+    ");
+}
+
+#[test]
+fn a_list_is_no_study() {
+    assert_snapshot!(parse("- a\n- b\n").unwrap_err(), @"
+    error: a study file holds keys and values, for example `name: my-study`
+     --> study.yaml:1:1
+      |
+    1 | - a
+      | ^
+    ");
+}
+
+#[test]
+fn malformed_yaml_is_told_with_its_place() {
+    assert_snapshot!(parse("name: [a, b\nlink: x\n").unwrap_err(), @"
+    error: illegal placement of ':' indicator
+     --> study.yaml:2:5
+      |
+    2 | link: x
+      |     ^
+    ");
+}
+
+#[test]
+fn a_mapping_where_a_value_belongs_is_told_with_its_place() {
+    assert_snapshot!(mistakes("duration: 5 s", "duration: {seconds: 5}"), @"
+    error: one value is expected here, not keys with values
+      --> study.yaml:33:1
+       |
+    33 | duration: {seconds: 5}
+       | ^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_value_where_a_mapping_belongs_is_told_with_its_place() {
+    assert_snapshot!(mistakes("link: {rate: 1 Gbit/s}", "link: 1 Gbit/s"), @"
+    error: settings are expected here, for example `rate: …`
+     --> study.yaml:2:7
+      |
+    2 | link: 1 Gbit/s
+      |       ^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_setting_left_empty_is_told_with_its_place() {
+    assert_snapshot!(mistakes("duration: 5 s", "duration:"), @"
+    error: there is no value here
+      --> study.yaml:33:1
+       |
+    33 | duration:
+       | ^^^^^^^^
+    ");
+}
+
+#[test]
+fn control_characters_of_a_file_do_not_reach_the_terminal() {
+    let told = mistakes("name: small", "\"na\\u001b[31mme\": small");
+    assert!(!told.contains('\u{1b}'), "{told:?}");
+}
+
+#[test]
+fn colour_is_there_where_it_is_wanted() {
+    let told = Study::parse("title: x", "study.yaml", &files()).unwrap_err();
+    assert!(told.render(true).contains('\u{1b}'));
+    assert!(!told.render(false).contains('\u{1b}'));
+}
+
+#[test]
+fn a_file_without_end_of_mistakes_is_told_in_part() {
+    let many: String = (0..200).map(|n| format!("nonsense{n}: 1\n")).collect();
+    let told = Study::parse(&format!("{STUDY}{many}"), "study.yaml", &files()).unwrap_err();
+    assert_eq!(told.iter().count(), 50);
+    assert_eq!(told.count(), 200);
+    assert!(told.to_string().ends_with("… and 150 more"));
+}
+
+#[test]
+fn a_very_long_line_is_shown_in_part() {
+    let told = mistakes(
+        "duration: 5 s",
+        &format!("duration: {}5 x", " ".repeat(100_000)),
+    );
+    assert!(told.len() < 2_000, "{} bytes", told.len());
+}
