@@ -1,8 +1,9 @@
 //! Each verdict in the few words that a table has room for.
 
-use crate::words::{change, percent, signed, time};
+use slicewise_stats::description::SliceLimit;
 use slicewise_stats::estimate::Interval;
-use slicewise_stats::verdict::{DecidedBy, Indicator, Outcome, PolicyVerdict, Scale};
+use slicewise_stats::verdict::{BoundCheck, DecidedBy, Indicator, Outcome, PolicyVerdict, Scale};
+use slicewise_stats::words::{change, percent, points, signed, time};
 
 /// One attribute of one policy, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
 
 fn isolation(verdict: &PolicyVerdict) -> AttributeText {
     let isolation = &verdict.isolation;
-    let deciding = isolation.decided_by.as_ref().map_or_else(
+    let of_tests = isolation.decided_by.as_ref().map_or_else(
         || "nothing to judge it by".to_owned(),
         |numbers| {
             let scenario = numbers
@@ -51,6 +52,15 @@ fn isolation(verdict: &PolicyVerdict) -> AttributeText {
             )
         },
     );
+    let deciding = if let Some(broken) = isolation.broken_bound() {
+        broken.told()
+    } else {
+        let bounds = isolation.bounds.iter().map(BoundCheck::told);
+        std::iter::once(of_tests)
+            .chain(bounds)
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
     AttributeText {
         key: "isolation",
         sign: sign(isolation.outcome),
@@ -100,12 +110,14 @@ fn scalability(verdict: &PolicyVerdict) -> AttributeText {
     AttributeText {
         key: "scalability",
         sign: "limit",
-        word: match scalability.limit {
-            Some(1) => "1 slice".to_owned(),
-            Some(limit) => format!("{limit} slices"),
-            None => "no limit".to_owned(),
+        word: scalability.limit.to_string(),
+        // That there is no limit is somebody's claim: the table says whose.
+        deciding: match scalability.limit {
+            SliceLimit::NoPracticalLimit => {
+                format!("{} ({})", scalability.limited_by, scalability.source)
+            }
+            SliceLimit::Slices(_) | SliceLimit::NotStated => scalability.limited_by.clone(),
         },
-        deciding: scalability.limited_by.clone(),
         reason: match scalability.source.as_str() {
             "" => scalability.reason(),
             source => format!("{} (source: {source})", scalability.reason()),
@@ -185,8 +197,7 @@ fn direction(numbers: &DecidedBy) -> f64 {
 fn quantity(scale: Scale, value: f64) -> String {
     match scale {
         Scale::Relative | Scale::Fraction => percent(value),
-        // A difference of percentages is told in points, lest it be read as relative.
-        Scale::RatioDifference => percent(value).replace('%', "points"),
+        Scale::RatioDifference => points(value),
         Scale::Nanoseconds => time(value),
     }
 }

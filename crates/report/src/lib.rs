@@ -17,7 +17,6 @@ pub mod layout;
 mod page;
 mod published;
 pub mod terminal;
-mod words;
 
 pub use error::ReportError;
 

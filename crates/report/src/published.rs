@@ -1,8 +1,8 @@
 //! Published figures in words.
 
-use crate::words::{digits, percent, rate, signed, time};
 use slicewise_stats::description::{Expected, Metric, PublishedFigure};
 use slicewise_stats::published::{OurFigure, PublishedComparison};
+use slicewise_stats::words::{digits, percent, rate, signed, time};
 
 /// A metric's name in files.
 pub(crate) fn metric_name(metric: Metric) -> &'static str {

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use slicewise_report::terminal::verdict_table_text;
-use slicewise_stats::description::PublishedVerdict;
+use slicewise_stats::description::{DelayBound, PublishedVerdict, SliceLimit};
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{
-    Agreement, DecidedBy, Indicator, IsolationVerdict, Outcome, PolicyVerdict, ReallocationVerdict,
-    ScalabilityVerdict, Scale, TestName, VerdictTable,
+    Agreement, BoundCheck, DecidedBy, Indicator, IsolationVerdict, Outcome, PolicyVerdict,
+    ReallocationVerdict, ScalabilityVerdict, Scale, TestName, VerdictTable,
 };
 
 fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
@@ -49,6 +49,7 @@ fn policy(
             first_broken: None,
             repetitions_needed,
             tests: Vec::new(),
+            bounds: Vec::new(),
             not_judged: Vec::new(),
         },
         reallocation: ReallocationVerdict {
@@ -62,7 +63,7 @@ fn policy(
             scenarios: Vec::new(),
         },
         scalability: ScalabilityVerdict {
-            limit,
+            limit: limit.map_or(SliceLimit::NotStated, SliceLimit::Slices),
             limited_by: "256 classes in a policy".to_owned(),
             source: "data sheet".to_owned(),
         },
@@ -143,7 +144,7 @@ fn shows_each_verdict_with_its_number_and_the_published_one() {
                            throughput −0.01 % in     42 % of what is left     256 classes in a   ≠ differs: isolation
                            scenario 6 (margin 1 %)   (95 % needed)            policy
 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- a policy with a long      inconclusive              broken                   no limit           –
+ a policy with a long      inconclusive              broken                   no limit known     –
  name                      loss ratio +0.04 points   −1.3 % of what is left   256 classes in a
                            in scenario 6 (margin     (up to 5 % is none)      policy
                            0.1 points); about 23
@@ -168,4 +169,34 @@ fn is_never_wider_than_the_terminal_nor_than_120_columns() {
         );
         assert!(text.lines().all(|line| !line.ends_with(' ')));
     }
+}
+
+#[test]
+fn a_proved_bound_is_told_beside_the_tests_and_decides_where_it_is_broken() {
+    let mut verdicts = table();
+    let check = |largest_ns, outcome| BoundCheck {
+        slice: "critical".to_owned(),
+        bound: DelayBound {
+            scheduler_ns: 480_000,
+            outside_ns: 60_000,
+        },
+        largest_ns,
+        scenario: "6".to_owned(),
+        repetition: 3,
+        runs: 70,
+        outcome,
+    };
+    verdicts.policies.retain(|p| p.policy == "priority");
+    verdicts.policies[0].isolation.bounds = vec![check(500_000, Outcome::Holds)];
+    // A cell is wrapped: its words are there, in several lines.
+    let has = |verdicts: &VerdictTable, words: &[&str]| {
+        let text = verdict_table_text(verdicts, 120);
+        let missing = words.iter().find(|word| !text.contains(**word));
+        assert_eq!(missing, None, "{text}");
+        text
+    };
+    has(&verdicts, &["throughput", "500", "within", "540"]);
+    verdicts.policies[0].isolation.bounds = vec![check(2_100_000, Outcome::Broken)];
+    let text = has(&verdicts, &["largest", "2.1", "above", "540"]);
+    assert!(!text.contains("throughput"), "{text}");
 }

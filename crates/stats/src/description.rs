@@ -4,6 +4,7 @@
 //! again from the folder alone.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A study, as far as judging and drawing it needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub struct StudyDescription {
     pub repetitions: u32,
     /// How long traffic is offered in a run, ns.
     pub duration_ns: u64,
+    /// What the slices share.
+    pub capacity: Capacity,
     /// Slices in order.
     pub slices: Vec<SliceDescription>,
     /// Policies in order.
@@ -43,6 +46,18 @@ pub struct StudyDescription {
     pub margins: Margins,
     /// Published figures to print ours beside.
     pub published: Vec<PublishedFigure>,
+}
+
+/// The rate that slices share, in the device's own accounting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// Rate, bit/s.
+    pub bits_per_second: u64,
+    /// What every frame occupies of it beside its L2 bytes without FCS, bytes: 24 where the rate
+    /// counts L1, else 0 (a rate of L3 carries more of L2 than it says, by a header a frame). Shares
+    /// are of L2 bytes, so where this is more than 0, shares that add up to the rate do not fit in it.
+    pub frame_overhead_bytes: u32,
 }
 
 /// What a slice was promised.
@@ -70,16 +85,65 @@ pub struct PolicyDescription {
     pub configuration: String,
     /// How many slices it holds on this device.
     pub scalability: Scalability,
+    /// Slices, by name, whose one-way delay the policy proves a bound of; empty for policies that
+    /// prove none. It is a bound for packets within what the slice was promised.
+    #[serde(default)]
+    pub delay_bounds: BTreeMap<String, DelayBound>,
     /// Verdicts as published, where they were.
     pub published_verdict: Option<PublishedVerdict>,
+}
+
+/// A proved upper bound of the one-way delay of every packet of a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayBound {
+    /// What the scheduler is proved to add at most, ns: from the moment a frame is queued to the
+    /// moment its last bit has left the port.
+    pub scheduler_ns: u64,
+    /// What the measured one-way delay contains beside that, at most, ns: waiting behind other
+    /// sources' frames in the sending adapter, transmission on the link to the device, propagation
+    /// on both links, processing in the device, transmission on the link behind it where that is
+    /// not the port itself, and the wait of the receiving adapter before it stamps the frame.
+    pub outside_ns: u64,
+}
+
+impl DelayBound {
+    /// The bound of one-way delay as it is measured, ns.
+    #[must_use]
+    pub const fn end_to_end_ns(self) -> u64 {
+        self.scheduler_ns.saturating_add(self.outside_ns)
+    }
+}
+
+/// How many slices a mechanism can tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SliceLimit {
+    /// So many and no more.
+    Slices(u64),
+    /// As many as there may be; `source` says who states that.
+    NoPracticalLimit,
+    /// Nobody states a limit, or that there is none.
+    NotStated,
+}
+
+impl SliceLimit {
+    /// The number, where there is one.
+    #[must_use]
+    pub const fn number(self) -> Option<u64> {
+        match self {
+            Self::Slices(slices) => Some(slices),
+            Self::NoPracticalLimit | Self::NotStated => None,
+        }
+    }
 }
 
 /// The hard limit of a mechanism on a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scalability {
-    /// Most slices that can be told apart; `None` where no limit is known.
-    pub slices: Option<u64>,
+    /// Most slices that can be told apart.
+    pub slices: SliceLimit,
     /// What limits, in words: "2 priority levels (256 classes)".
     pub limited_by: String,
     /// Where the limit is stated.

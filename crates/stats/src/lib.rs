@@ -28,3 +28,4 @@ pub mod published;
 pub mod record;
 pub mod summary;
 pub mod verdict;
+pub mod words;

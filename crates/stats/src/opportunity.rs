@@ -1,6 +1,6 @@
 //! What best effort could take of the capacity that guaranteed slices left, and what it took.
 
-use crate::description::{SliceDescription, StudyDescription};
+use crate::description::{Capacity, SliceDescription, StudyDescription};
 use crate::record::{RunRecord, Series};
 
 /// Sums over the windows of one run in which there was something to reallocate.
@@ -12,7 +12,8 @@ use crate::record::{RunRecord, Series};
 pub struct Opportunity {
     /// Windows in which best effort wanted more than its share and guaranteed slices left some.
     pub windows: u32,
-    /// Σ min(what guaranteed slices left, what best effort wanted beyond its share), bytes.
+    /// Σ min(what guaranteed slices left, what best effort wanted beyond its share, what the capacity
+    /// has room for beyond it in best effort's frames), bytes of L2.
     pub available_bytes: f64,
     /// Σ what best effort received beyond its share, at most what was available in each window,
     /// bytes; 0 where it received less than its share over the run.
@@ -67,7 +68,7 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
             .iter()
             .zip(&record.slices)
             .map(|(slice, r)| (slice, &r.series));
-        sums = sums.plus(of_window(slices, window, seconds));
+        sums = sums.plus(of_window(&study.capacity, slices, window, seconds));
         start += window_bins;
     }
     // Not window by window: what a queue carries from one to the next must cancel.
@@ -76,27 +77,48 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
 }
 
 fn of_window<'a>(
+    capacity: &Capacity,
     slices: impl Iterator<Item = (&'a SliceDescription, &'a Series)>,
     window: std::ops::Range<usize>,
     seconds: f64,
 ) -> Opportunity {
+    let overhead = f64::from(capacity.frame_overhead_bytes);
     let (mut unused, mut own_share, mut wanted, mut received) = (0.0, 0.0, 0.0, 0.0);
+    // What the guaranteed slices' frames, and best effort's, occupy of the capacity.
+    let (mut guaranteed_occupies, mut wanted_occupies) = (0.0, 0.0);
     for (slice, series) in slices {
         let share = slice.share_bits_per_second as f64 / 8.0 * seconds;
         let sent = sum(&series.sent_bytes, &window);
+        let frames: f64 = series
+            .sent_frames
+            .get(window.clone())
+            .unwrap_or_default()
+            .iter()
+            .map(|&frames| f64::from(frames))
+            .sum();
+        let occupies = sent + overhead * frames;
         if slice.guaranteed {
             if sent > share {
                 // It competes for what the others leave: nothing is best effort's alone.
                 return Opportunity::default();
             }
             unused += share - sent;
+            guaranteed_occupies += occupies;
         } else {
             own_share += share;
             wanted += sent;
+            wanted_occupies += occupies;
             received += sum(&series.received_bytes, &window);
         }
     }
-    let available = f64::min(unused, wanted - own_share);
+    // Where frames occupy more than their L2 bytes, what shares leave on paper is not all there.
+    let room = if overhead > 0.0 && wanted_occupies > 0.0 {
+        let whole = capacity.bits_per_second as f64 / 8.0 * seconds;
+        (whole - guaranteed_occupies) * wanted / wanted_occupies - own_share
+    } else {
+        f64::INFINITY
+    };
+    let available = unused.min(wanted - own_share).min(room);
     if available <= 0.0 || available < MIN_AVAILABLE * own_share {
         return Opportunity::default();
     }

@@ -286,7 +286,7 @@ fn a_delay_within_the_resolution_of_the_method_is_no_breach() {
     // p99 rises by 0.8 ms, then by 1.6 ms.
     let within = judged(3.0);
     assert_eq!(within.outcome, Outcome::Holds);
-    insta::assert_snapshot!(within.reason(), @"holds; closest call: p99 delay of critical in s1 +800 µs (+790 µs to +810 µs), margin 1 ms (Welch, p < 0.001)");
+    insta::assert_snapshot!(within.reason(), @"holds; closest call: p99 delay of critical in s1 +800 µs (+790.3 µs to +809.7 µs), margin 1 ms (Welch, p < 0.001)");
     assert_eq!(judged(5.0).outcome, Outcome::Broken);
 }
 

@@ -2,7 +2,8 @@
 
 use crate::params::{DutModel, DutParams};
 use slicewise_model::{PolicyError, PolicyParams};
-use slicewise_stats::description::Scalability;
+use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
+use slicewise_units::{FrameLengths, Layer};
 
 /// Classes that can be used in one policy of an ISR 4221.
 const ISR4221_CLASSES: usize = 256;
@@ -51,8 +52,8 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
 pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability {
     match model {
         DutModel::Port => Scalability {
-            slices: None,
-            limited_by: "no limit stated for this device".to_owned(),
+            slices: SliceLimit::NotStated,
+            limited_by: "none is stated for this device".to_owned(),
             source: "the model of a single port has no tables".to_owned(),
         },
         DutModel::Isr4221 => {
@@ -65,7 +66,7 @@ pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability
                 (256, "256 classes in a policy")
             };
             Scalability {
-                slices: Some(slices),
+                slices: SliceLimit::Slices(slices),
                 limited_by: limited_by.to_owned(),
                 source: ISR4221_SOURCE.to_owned(),
             }
@@ -78,6 +79,25 @@ fn uses_priority(policy: &PolicyParams) -> bool {
         .classes
         .iter()
         .any(|class| class.priority.is_some() || class.child.as_deref().is_some_and(uses_priority))
+}
+
+/// What slices share, as shares see it: they are of L2 bytes.
+pub(crate) fn capacity(dut: &DutParams) -> Capacity {
+    let rate = dut.capacity();
+    // Of a frame that needs no padding: how many bytes it is beside those of L2.
+    let frame = FrameLengths {
+        l2_bytes: 1_500,
+        l3_offset: 14,
+    };
+    let occupies = match rate.accounting.layer {
+        Layer::L1 => rate.accounting.count(frame).bytes(),
+        Layer::L2 | Layer::L3 => u64::from(frame.l2_bytes),
+    };
+    let overhead = occupies.saturating_sub(u64::from(frame.l2_bytes));
+    Capacity {
+        bits_per_second: rate.rate.bits_per_second(),
+        frame_overhead_bytes: u32::try_from(overhead).unwrap_or(0),
+    }
 }
 
 /// The device in one line.

@@ -10,6 +10,7 @@ use slicewise_stats::description::{
     ScenarioDescription, SliceDescription, StudyDescription,
 };
 use slicewise_units::Duration;
+use std::collections::BTreeMap;
 
 /// A study: every name resolved, every default filled in, every contradiction refused.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +94,7 @@ impl Study {
             title: policy.title.clone(),
             configuration: policy.configuration.clone(),
             scalability: policy.scalability.clone(),
+            delay_bounds: BTreeMap::new(),
             published_verdict: policy.published_verdict.clone(),
         });
         let scenarios = self.scenarios.iter().map(|scenario| ScenarioDescription {
@@ -114,6 +116,7 @@ impl Study {
             assumptions: self.assumptions.clone(),
             repetitions: self.repetitions,
             duration_ns: self.duration.nanos(),
+            capacity: device::capacity(&self.dut),
             slices: slices.collect(),
             policies: policies.collect(),
             scenarios: scenarios.collect(),

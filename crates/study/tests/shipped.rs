@@ -299,6 +299,7 @@ fn published_verdicts_are_the_table_of_the_publication() {
                 policy
                     .scalability
                     .slices
+                    .number()
                     .map_or("no limit".to_owned(), |n| n.to_string()),
             )
         })

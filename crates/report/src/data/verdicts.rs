@@ -86,7 +86,7 @@ fn verdict_rows(
             verdict.reallocation.repetitions_needed,
             None,
         ),
-        (None, None, verdict.scalability.limit),
+        (None, None, verdict.scalability.limit.number()),
     ];
     for (text, (numbers, repetitions_needed, limit)) in attributes(verdict).iter().zip(numbers) {
         table.row(&[
@@ -137,6 +137,27 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
             test.p_holds.into(),
             test.p_broken.into(),
             test.repetitions_needed.into(),
+        ])?;
+    }
+    for check in &verdict.isolation.bounds {
+        table.row(&[
+            verdict.policy.as_str().into(),
+            "isolation".into(),
+            check.outcome.to_string().as_str().into(),
+            Value::Text("proved_bound"),
+            check.slice.as_str().into(),
+            check.scenario.as_str().into(),
+            Value::Text("delay_max"),
+            Value::Null,
+            Value::Null,
+            Value::Real(check.largest_ns as f64),
+            Value::Null,
+            Value::Null,
+            Value::Real(check.bound.end_to_end_ns() as f64),
+            scale_name(Scale::Nanoseconds).into(),
+            Value::Null,
+            Value::Null,
+            Value::Null,
         ])?;
     }
     let slice = verdict

@@ -21,7 +21,12 @@ impl Axis {
         let ticks = (0..=MOST_TICKS)
             .map(f64::from)
             .take_while(|n| *n <= steps)
-            .map(|n| (n * step, crate::words::digits(n * step / factor, 4)))
+            .map(|n| {
+                (
+                    n * step,
+                    slicewise_stats::words::digits(n * step / factor, 4),
+                )
+            })
             .collect();
         Self {
             name: name.to_owned(),
@@ -165,8 +170,8 @@ const MOST_TICKS: u32 = 40;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::time;
     use proptest::prelude::*;
+    use slicewise_stats::words::time;
 
     fn labels(axis: &Axis) -> Vec<String> {
         axis.tick_places()

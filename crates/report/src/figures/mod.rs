@@ -8,11 +8,11 @@ use crate::curves::{BinnedRun, BinnedSlice, Curve};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::layout::{path_component, write_file};
-use crate::words::time;
 use axis::Axis;
 use panel::{DrawError, Panel, Rgb, figure};
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::summary::SliceSummary;
+use slicewise_stats::words::time;
 use std::path::Path;
 
 /// Write every figure into `folder`.

@@ -11,12 +11,12 @@ use crate::colours;
 use crate::curves::Curves;
 use crate::findings::Findings;
 use crate::published::{expected, ours, seen_in, subject};
-use crate::words::percent;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use slicewise_stats::summary::{SliceSummary, Summary};
-use slicewise_stats::verdict::{IsolationTest, PolicyVerdict};
+use slicewise_stats::verdict::{IsolationTest, Outcome, PolicyVerdict};
+use slicewise_stats::words::{percent, time};
 
 pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
     let study = findings.study;
@@ -226,13 +226,26 @@ fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
             interval: attribute::bounds(numbers),
             margin: attribute::margin(numbers),
             p_value: numbers.p_value.map_or_else(String::new, wording::p_value),
-            decides: decisive.is_some_and(|d| {
-                d.slice == numbers.slice
-                    && d.scenario == numbers.scenario
-                    && d.indicator == numbers.indicator
-            }),
+            decides: verdict.isolation.broken_bound().is_none()
+                && decisive.is_some_and(|d| {
+                    d.slice == numbers.slice
+                        && d.scenario == numbers.scenario
+                        && d.indicator == numbers.indicator
+                }),
         }
     };
+    let bounds = verdict.isolation.bounds.iter().map(|check| TestView {
+        outcome: attribute::sign(check.outcome),
+        word: check.outcome.to_string(),
+        slice: check.slice.clone(),
+        indicator: "largest delay against its proved bound".to_owned(),
+        scenario: check.scenario.clone(),
+        measured: time(check.largest_ns as f64),
+        interval: "in every packet".to_owned(),
+        margin: time(check.bound.end_to_end_ns() as f64),
+        p_value: String::new(),
+        decides: check.outcome == Outcome::Broken,
+    });
     let not_judged = verdict.isolation.not_judged.iter().map(|missing| TestView {
         outcome: "inconclusive",
         word: "not tested".to_owned(),
@@ -250,6 +263,7 @@ fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
         .tests
         .iter()
         .map(view)
+        .chain(bounds)
         .chain(not_judged)
         .collect()
 }

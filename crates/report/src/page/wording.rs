@@ -2,10 +2,10 @@
 
 use crate::attribute::attributes;
 use crate::host::HostFacts;
-use crate::words::{count, percent, time};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
+use slicewise_stats::words::{count, percent, time};
 
 /// What the verdicts come to.
 pub(crate) fn finding(verdicts: &VerdictTable) -> String {

@@ -1,7 +1,9 @@
 use slicewise_stats::description::{
-    Cell, Expected, Margins, Metric, PolicyDescription, PublishedFigure, PublishedVerdict,
-    Scalability, ScenarioDescription, SliceDescription, StudyDescription,
+    Capacity, Cell, Expected, Margins, Metric, PolicyDescription, PublishedFigure,
+    PublishedVerdict, Scalability, ScenarioDescription, SliceDescription, SliceLimit,
+    StudyDescription,
 };
+use std::collections::BTreeMap;
 
 /// A text that breaks a page written carelessly.
 pub const NAUGHTY: &str = "</script><script>document.title='broken'</script><!--&amp;\u{2028}\"'";
@@ -69,7 +71,7 @@ pub fn study(size: Size) -> StudyDescription {
             title: title.to_owned(),
             configuration: format!("policy-map {}\n class be\n  …\n", name.replace(' ', "-")),
             scalability: Scalability {
-                slices,
+                slices: slices.map_or(SliceLimit::NoPracticalLimit, SliceLimit::Slices),
                 limited_by: match slices {
                     Some(2) => "2 priority levels (256 classes)".to_owned(),
                     Some(n) => format!("{n} classes in a policy"),
@@ -77,6 +79,7 @@ pub fn study(size: Size) -> StudyDescription {
                 },
                 source: "made up for tests".to_owned(),
             },
+            delay_bounds: BTreeMap::new(),
             published_verdict: Some(PublishedVerdict {
                 isolation: !matches!(name, "no policy" | "bandwidth"),
                 reallocation: matches!(name, "no policy" | "priority" | "bandwidth"),
@@ -114,6 +117,10 @@ pub fn study(size: Size) -> StudyDescription {
         ],
         repetitions: size.repetitions,
         duration_ns: size.seconds * 1_000_000_000,
+        capacity: Capacity {
+            bits_per_second: 35_000_000,
+            frame_overhead_bytes: 0,
+        },
         slices: vec![
             SliceDescription {
                 name: "critical".to_owned(),

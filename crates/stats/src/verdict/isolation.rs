@@ -1,6 +1,6 @@
 //! Performance isolation: non-inferiority of each guaranteed slice under another slice's overload.
 
-use super::{DecidedBy, Indicator, Outcome, Scale, TestName};
+use super::{BoundCheck, DecidedBy, Indicator, Outcome, Scale, TestName, bound};
 use crate::compare::{self, Comparison};
 use crate::description::{Margins, StudyDescription};
 use crate::estimate::{Interval, Sample, valid_confidence};
@@ -25,6 +25,9 @@ pub struct IsolationVerdict {
     pub repetitions_needed: Option<u32>,
     /// Every test: by slice, scenario, indicator.
     pub tests: Vec<IsolationTest>,
+    /// Proved bounds of delay against the largest delays measured; empty where the policy proves
+    /// none. One packet above its bound breaks isolation, whatever the tests say.
+    pub bounds: Vec<BoundCheck>,
     /// What could not be judged.
     pub not_judged: Vec<NotJudged>,
 }
@@ -71,6 +74,7 @@ pub(super) fn judge(
     let mut judgement = Judgement {
         study,
         drafts: Vec::new(),
+        bounds: bound::check(study, observations, policy),
         not_judged: Vec::new(),
     };
     if let Some(reference) = study.scenarios.iter().position(|s| s.reference) {
@@ -119,6 +123,7 @@ struct Draft {
 struct Judgement<'a> {
     study: &'a StudyDescription,
     drafts: Vec<Draft>,
+    bounds: Vec<BoundCheck>,
     not_judged: Vec<NotJudged>,
 }
 
@@ -186,7 +191,13 @@ impl Judgement<'_> {
             .collect();
 
         let of = |outcome: Outcome| tests.iter().filter(move |t| t.outcome == outcome);
-        let outcome = if of(Outcome::Broken).next().is_some() {
+        let over_bound = |name: &String| {
+            self.bounds
+                .iter()
+                .any(|check| check.outcome == Outcome::Broken && check.scenario == *name)
+        };
+        let breaks_bound = self.bounds.iter().any(|c| c.outcome == Outcome::Broken);
+        let outcome = if breaks_bound || of(Outcome::Broken).next().is_some() {
             Outcome::Broken
         } else if tests.is_empty() {
             Outcome::NotTested
@@ -211,15 +222,16 @@ impl Judgement<'_> {
                 .iter()
                 .map(|s| &s.name)
                 .find_map(|name| {
-                    of(Outcome::Broken)
-                        .any(|t| t.numbers.scenario.as_ref() == Some(name))
-                        .then(|| name.clone())
+                    let is_broken = over_bound(name)
+                        || of(Outcome::Broken).any(|t| t.numbers.scenario.as_ref() == Some(name));
+                    is_broken.then(|| name.clone())
                 }),
             repetitions_needed: match outcome {
                 Outcome::Inconclusive => repetitions_to_decide(&tests),
                 _ => None,
             },
             tests,
+            bounds: self.bounds,
             not_judged: self.not_judged,
         }
     }

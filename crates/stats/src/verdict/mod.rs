@@ -3,11 +3,13 @@
 //!
 //! How each is decided, and why so, is told in `docs/verdicts.md`.
 
+mod bound;
 mod isolation;
 mod reallocation;
 mod reason;
 mod scalability;
 
+pub use bound::BoundCheck;
 pub use isolation::{IsolationTest, IsolationVerdict, NotJudged};
 pub use reallocation::{ReallocationVerdict, ScenarioReallocation};
 pub use scalability::ScalabilityVerdict;

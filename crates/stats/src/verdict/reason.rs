@@ -1,10 +1,12 @@
 //! Each verdict's reason in one line of English.
 
 use super::{
-    DecidedBy, Indicator, IsolationVerdict, Outcome, PolicyVerdict, ReallocationVerdict,
-    ScalabilityVerdict, Scale, TestName,
+    BoundCheck, DecidedBy, Indicator, IsolationVerdict, Outcome, PolicyVerdict,
+    ReallocationVerdict, ScalabilityVerdict, Scale, TestName,
 };
+use crate::description::SliceLimit;
 use crate::estimate::Interval;
+use crate::words::{self, percent};
 use std::fmt;
 
 impl fmt::Display for Outcome {
@@ -57,6 +59,18 @@ impl IsolationVerdict {
     /// Why isolation is judged so, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
+        if let Some(broken) = self.broken_bound() {
+            return format!("broken: {}", broken.told());
+        }
+        let mut reason = self.reason_of_tests();
+        for bound in &self.bounds {
+            reason.push_str("; ");
+            reason.push_str(&bound.told());
+        }
+        reason
+    }
+
+    fn reason_of_tests(&self) -> String {
         let Some(numbers) = &self.decided_by else {
             let missing = self.not_judged.iter().find(|n| n.missing);
             let why = match missing.or(self.not_judged.first()) {
@@ -125,15 +139,46 @@ impl ScalabilityVerdict {
     /// What limits the number of slices, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
-        let limit = match self.limit {
-            Some(limit) => format!("{limit} slices"),
-            None => "no limit known".to_owned(),
-        };
+        let limit = self.limit.to_string();
         if self.limited_by.is_empty() {
             limit
         } else {
             format!("{limit}: {}", self.limited_by)
         }
+    }
+}
+
+impl fmt::Display for SliceLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slices(1) => f.pad("1 slice"),
+            Self::Slices(limit) => f.pad(&format!("{limit} slices")),
+            Self::NoPracticalLimit => f.pad("no practical limit"),
+            Self::NotStated => f.pad("no limit known"),
+        }
+    }
+}
+
+impl BoundCheck {
+    /// "critical in s6 2.1 ms, above its proved bound of 1.3 ms (0.3 ms of it outside the scheduler)".
+    #[must_use]
+    pub fn told(&self) -> String {
+        let compared = match self.outcome {
+            Outcome::Broken => "above",
+            _ => "within",
+        };
+        let time = |ns: u64| words::time(ns as f64);
+        let outside = match self.bound.outside_ns {
+            0 => String::new(),
+            ns => format!(" ({} of it outside the scheduler)", time(ns)),
+        };
+        format!(
+            "largest delay of {} {} in {}, {compared} its proved bound of {}{outside}",
+            self.slice,
+            time(self.largest_ns),
+            self.scenario,
+            time(self.bound.end_to_end_ns()),
+        )
     }
 }
 
@@ -210,55 +255,17 @@ fn more_repetitions(numbers: &DecidedBy, needed: Option<u32>) -> String {
 }
 
 fn signed(scale: Scale, value: f64) -> String {
-    if scale == Scale::Relative && value >= MULTIPLE_FROM {
-        return format!("{}-fold", three_digits(1.0 + value));
-    }
-    let text = quantity(scale, value);
-    if text.starts_with('−') || text.starts_with("0 ") {
-        text
-    } else {
-        format!("+{text}")
+    match scale {
+        Scale::Relative => words::change(value),
+        _ => words::signed(&quantity(scale, value)),
     }
 }
-
-/// From this relative change on, a percentage says less than a multiple.
-const MULTIPLE_FROM: f64 = 9.0;
 
 fn quantity(scale: Scale, value: f64) -> String {
     match scale {
         Scale::Relative | Scale::Fraction => percent(value),
-        Scale::RatioDifference => format!("{} points", three_digits(value * 100.0)),
-        Scale::Nanoseconds => match value.abs() {
-            v if v >= 1e9 => format!("{} s", three_digits(value / 1e9)),
-            v if v >= 1e6 => format!("{} ms", three_digits(value / 1e6)),
-            v if v >= 1e3 => format!("{} µs", three_digits(value / 1e3)),
-            _ => format!("{} ns", three_digits(value)),
-        },
-    }
-}
-
-fn percent(value: f64) -> String {
-    format!("{} %", three_digits(value * 100.0))
-}
-
-/// Three significant digits, three decimals at most, no trailing zeros, a typographic minus, and
-/// no sign for what rounds to nothing.
-fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.9995 => 2,
-        _ => 3,
-    };
-    let text = format!("{:.decimals$}", value.abs());
-    let text = match decimals {
-        0 => &*text,
-        _ => text.trim_end_matches('0').trim_end_matches('.'),
-    };
-    if value < 0.0 && text != "0" {
-        format!("−{text}")
-    } else {
-        text.to_owned()
+        Scale::RatioDifference => words::points(value),
+        Scale::Nanoseconds => words::time(value),
     }
 }
 
@@ -278,7 +285,7 @@ mod tests {
         ] {
             assert_eq!(signed(Scale::Relative, value), text);
         }
-        assert_eq!(signed(Scale::Nanoseconds, 412_345.0), "+412 µs");
+        assert_eq!(signed(Scale::Nanoseconds, 412_345.0), "+412.3 µs");
         assert_eq!(signed(Scale::Nanoseconds, 2_000_000.0), "+2 ms");
         assert_eq!(quantity(Scale::RatioDifference, 0.001), "0.1 points");
     }

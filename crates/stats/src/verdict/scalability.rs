@@ -1,14 +1,14 @@
 //! Scalability: the hard limit of a mechanism on its device.
 
-use crate::description::Scalability;
+use crate::description::{Scalability, SliceLimit};
 use serde::{Deserialize, Serialize};
 
 /// How many slices a policy holds, and what limits it: declared by the device model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScalabilityVerdict {
-    /// Most slices; `None` where no limit is known.
-    pub limit: Option<u64>,
+    /// Most slices.
+    pub limit: SliceLimit,
     /// What limits, in words.
     pub limited_by: String,
     /// Where the limit is stated.
@@ -32,8 +32,10 @@ impl ScalabilityVerdict {
             .filter_map(|digits| digits.parse::<u64>().ok())
             .peekable();
         match self.limit {
-            Some(limit) => numbers.any(|number| number == limit),
-            None => numbers.peek().is_none() && !published.trim().is_empty(),
+            SliceLimit::Slices(limit) => numbers.any(|number| number == limit),
+            SliceLimit::NoPracticalLimit | SliceLimit::NotStated => {
+                numbers.peek().is_none() && !published.trim().is_empty()
+            }
         }
     }
 }
@@ -45,13 +47,14 @@ mod tests {
     #[test]
     fn agrees_where_the_published_words_hold_our_number() {
         for (limit, published, agrees) in [
-            (Some(256), "256", true),
-            (Some(2), "2 levels (256 classes)", true),
-            (Some(25), "256", false),
-            (Some(256), "no limit", false),
-            (None, "no limit", true),
-            (None, "256", false),
-            (None, "", false),
+            (SliceLimit::Slices(256), "256", true),
+            (SliceLimit::Slices(2), "2 levels (256 classes)", true),
+            (SliceLimit::Slices(25), "256", false),
+            (SliceLimit::Slices(256), "no limit", false),
+            (SliceLimit::NoPracticalLimit, "no limit", true),
+            (SliceLimit::NotStated, "no limit", true),
+            (SliceLimit::NotStated, "256", false),
+            (SliceLimit::NoPracticalLimit, "", false),
         ] {
             let verdict = ScalabilityVerdict {
                 limit,

@@ -8,8 +8,8 @@
 )]
 
 use slicewise_stats::description::{
-    Margins, PolicyDescription, PublishedVerdict, Scalability, ScenarioDescription,
-    SliceDescription, StudyDescription,
+    Capacity, Margins, PolicyDescription, PublishedVerdict, Scalability, ScenarioDescription,
+    SliceDescription, SliceLimit, StudyDescription,
 };
 use slicewise_stats::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, Series,
@@ -19,6 +19,8 @@ use slicewise_stats::record::{
 pub const CRITICAL: usize = 0;
 pub const BEST_EFFORT: usize = 1;
 pub const LINK: f64 = 35e6;
+
+use std::collections::BTreeMap;
 
 const DURATION_NS: u64 = 40_000_000_000;
 const BIN_NS: u64 = 50_000_000;
@@ -46,6 +48,10 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
         assumptions: Vec::new(),
         repetitions: 10,
         duration_ns: DURATION_NS,
+        capacity: Capacity {
+            bits_per_second: 35_000_000,
+            frame_overhead_bytes: 0,
+        },
         slices: vec![slice("critical", true), slice("best effort", false)],
         policies: policies
             .iter()
@@ -54,10 +60,11 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
                 title: String::new(),
                 configuration: String::new(),
                 scalability: Scalability {
-                    slices: Some(256),
+                    slices: SliceLimit::Slices(256),
                     limited_by: "classes of a policy map".into(),
                     source: "data sheet".into(),
                 },
+                delay_bounds: BTreeMap::new(),
                 published_verdict: published.clone(),
             })
             .collect(),

@@ -35,15 +35,18 @@ enum Table {
     Slices,
     Policies,
     Scenarios,
+    /// Of a plan.
+    Tenants,
 }
 
 impl Table {
-    /// Its key in a study.
+    /// Its key in the file.
     const fn key(self) -> &'static str {
         match self {
             Self::Slices => "slices",
             Self::Policies => "policies",
             Self::Scenarios => "scenarios",
+            Self::Tenants => "tenants",
         }
     }
 
@@ -53,6 +56,7 @@ impl Table {
             Self::Slices => "slice",
             Self::Policies => "policy",
             Self::Scenarios => "scenario",
+            Self::Tenants => "tenant",
         }
     }
 }

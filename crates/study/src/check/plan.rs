@@ -130,7 +130,7 @@ impl Checker<'_> {
             .iter()
             .map(|(name, _)| name.as_str())
             .collect();
-        self.index_of("tenant", tenant, &known)?;
+        self.index_of(super::Table::Tenants, tenant, &known)?;
         Some(tenant.text().to_owned())
     }
 

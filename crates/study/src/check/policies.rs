@@ -10,7 +10,7 @@ use crate::spec::{
 };
 use crate::study::StudyPolicy;
 use slicewise_model::{Discipline, PolicyError, PolicyParams, PolicySpec, PortParams};
-use slicewise_stats::description::{PublishedVerdict, Scalability};
+use slicewise_stats::description::{PublishedVerdict, Scalability, SliceLimit};
 
 /// A policy as it was understood, and where to point at when it cannot be run.
 pub(super) struct Understood<'a> {
@@ -228,7 +228,7 @@ impl Checker<'_> {
 
     fn scalability(&mut self, spec: &ScalabilitySpec) -> Option<Scalability> {
         Some(Scalability {
-            slices: spec.slices.read(self.problems)?.0,
+            slices: spec.slices.read(self.problems)?,
             limited_by: spec.limited_by.text().trim().to_owned(),
             source: spec.source.text().trim().to_owned(),
         })
@@ -250,8 +250,8 @@ fn told(error: &PolicyError) -> String {
 fn declared(dut: &DutParams, is_none: bool, params: &PolicyParams) -> Scalability {
     if is_none {
         return Scalability {
-            slices: None,
-            limited_by: "no limit: nothing is told apart".to_owned(),
+            slices: SliceLimit::NoPracticalLimit,
+            limited_by: "nothing is told apart".to_owned(),
             source: "there is no policy".to_owned(),
         };
     }

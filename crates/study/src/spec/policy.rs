@@ -3,11 +3,12 @@
 use super::containers::{List, Named, OneOrMany, Short};
 use super::scalar::{Amount, Name, Share, Text};
 use super::traffic::MatchSpec;
-use super::words::{Dscp, SliceLimit};
+use super::words::Dscp;
 use crate::file::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
+use slicewise_stats::description::SliceLimit;
 use slicewise_units::{ByteCount, Duration, Layer};
 use std::borrow::Cow;
 

@@ -4,7 +4,7 @@ use super::scalar::Scalar;
 use crate::diagnostics::suggestion;
 use schemars::{Schema, json_schema};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
-use slicewise_stats::description::Metric;
+use slicewise_stats::description::{Metric, SliceLimit};
 use slicewise_units::{Accounting, ByteCount, Duration, Layer};
 
 /// The meaning of `text` among `words`.
@@ -330,19 +330,15 @@ impl Scalar for QueueLimitSpec {
     }
 }
 
-/// A number of slices, or that there is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SliceLimit(pub(crate) Option<u64>);
-
 impl Scalar for SliceLimit {
     const NAME: &'static str = "SliceLimit";
 
     fn from_text(text: &str) -> Result<Self, String> {
         match text.trim() {
-            "unlimited" => Ok(Self(None)),
+            "unlimited" => Ok(Self::NoPracticalLimit),
             number => number
                 .parse()
-                .map(|n| Self(Some(n)))
+                .map(Self::Slices)
                 .map_err(|_| format!("`{number}` is neither a number of slices nor `unlimited`")),
         }
     }

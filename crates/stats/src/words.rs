@@ -1,7 +1,8 @@
 //! Numbers as people read them: a few digits and the unit that fits.
 
 /// A rate in bit/s: "17.5 Mbit/s".
-pub(crate) fn rate(bits_per_second: f64) -> String {
+#[must_use]
+pub fn rate(bits_per_second: f64) -> String {
     in_unit(
         bits_per_second,
         &[
@@ -14,17 +15,26 @@ pub(crate) fn rate(bits_per_second: f64) -> String {
 }
 
 /// A time in ns: 735 500 is "735.5 µs".
-pub(crate) fn time(ns: f64) -> String {
+#[must_use]
+pub fn time(ns: f64) -> String {
     in_unit(ns, &[("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)])
 }
 
 /// A ratio: 0.25 is "25 %". Three decimals at most: less is noise.
-pub(crate) fn percent(ratio: f64) -> String {
+#[must_use]
+pub fn percent(ratio: f64) -> String {
     format!("{} %", digits((ratio * 1e5).round() / 1e3, 3))
 }
 
+/// A difference of two ratios: 0.001 is "0.1 points", lest it be read as relative.
+#[must_use]
+pub fn points(difference: f64) -> String {
+    percent(difference).replace('%', "points")
+}
+
 /// A relative change with its sign; from ten times as much on, as a multiple: "5820-fold".
-pub(crate) fn change(ratio: f64) -> String {
+#[must_use]
+pub fn change(ratio: f64) -> String {
     if ratio >= MULTIPLE_FROM {
         format!("{}-fold", digits(1.0 + ratio, 3))
     } else {
@@ -33,7 +43,8 @@ pub(crate) fn change(ratio: f64) -> String {
 }
 
 /// With its sign, as a change is told; what rounds to nothing has none.
-pub(crate) fn signed(text: &str) -> String {
+#[must_use]
+pub fn signed(text: &str) -> String {
     if !text.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
         return text.trim_start_matches('−').to_owned();
     }
@@ -48,7 +59,8 @@ pub(crate) fn signed(text: &str) -> String {
 const MULTIPLE_FROM: f64 = 9.0;
 
 /// `significant` digits, no trailing zeros, no exponent, a true minus sign.
-pub(crate) fn digits(value: f64, significant: i32) -> String {
+#[must_use]
+pub fn digits(value: f64, significant: i32) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
@@ -79,7 +91,8 @@ pub(crate) fn digits(value: f64, significant: i32) -> String {
 }
 
 /// "1 run", "2 runs".
-pub(crate) fn count(number: u64, thing: &str) -> String {
+#[must_use]
+pub fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
