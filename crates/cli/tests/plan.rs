@@ -50,7 +50,31 @@ slices:
 
 #[test]
 fn a_plan_that_fits_shows_bounds_and_what_is_left() {
-    assert_snapshot!(printed(0, FITTING), @"");
+    assert_snapshot!(printed(0, FITTING), @r#"
+plan.yaml: link of 1 Gbit/s (L2)
+────────────────────────────────────────────────────────────────────────────────
+ Slice   Count   CIR          CBS        Delay asked   Delay bound   Guarantee
+════════════════════════════════════════════════════════════════════════════════
+ voice      20     1 Mbit/s   3.044 kB          1 ms    905.088 us   admitted
+────────────────────────────────────────────────────────────────────────────────
+ video       1   300 Mbit/s     100 kB         10 ms   8610.816 us   admitted
+────────────────────────────────────────────────────────────────────────────────
+ own         1    10 Mbit/s       5 kB       CBS/CIR   3620.352 us   admitted
+────────────────────────────────────────────────────────────────────────────────
+ rest        1                                                       none asked
+────────────────────────────────────────────────────────────────────────────────
+
+───────────────────────────────────────────────────────────
+ Delay class   Slices   CIR          CBS        Burst left
+═══════════════════════════════════════════════════════════
+  905.088 us       20    20 Mbit/s   60.88 kB    50.734 kB
+───────────────────────────────────────────────────────────
+ 3620.352 us        1    10 Mbit/s       5 kB   378.353 kB
+───────────────────────────────────────────────────────────
+ 8610.816 us        1   300 Mbit/s     100 kB   883.447 kB
+───────────────────────────────────────────────────────────
+left: 670 Mbit/s of rate, 9504.426 kB of 10 MB of buffer
+"#);
 }
 
 #[test]
@@ -64,7 +88,33 @@ slices:
   ten: {count: 50, guarantee: {rate: 1 Mbit/s, delay: 5 ms}}
   kept: {guarantee: {rate: 10 Mbit/s, delay: 50 ms}}
 ";
-    assert_snapshot!(printed(1, text), @"");
+    assert_snapshot!(printed(1, text), @r#"
+plan.yaml: link of 100 Mbit/s (L1); guarantees count L2, of which it carries 71.42 Mbit/s if all frames are small
+─────────────────────────────────────────────────────────────────────────────────────
+ Slice   Count   CIR          CBS        Delay asked   Delay bound    Guarantee
+═════════════════════════════════════════════════════════════════════════════════════
+ voice       1     1 Mbit/s       1 kB          1 ms                  refused: burst
+─────────────────────────────────────────────────────────────────────────────────────
+ quick       1     1 Mbit/s   3.044 kB          9 us                  refused: delay
+─────────────────────────────────────────────────────────────────────────────────────
+ video       1   200 Mbit/s   3.044 kB         10 ms                  refused: rate
+─────────────────────────────────────────────────────────────────────────────────────
+ ten        50     1 Mbit/s   3.044 kB          5 ms                  refused: delay
+─────────────────────────────────────────────────────────────────────────────────────
+ kept        1    10 Mbit/s       5 kB         50 ms   48709.632 us   admitted
+─────────────────────────────────────────────────────────────────────────────────────
+voice: a burst of 1 kB does not hold the largest frame: at least 1.522 kB
+quick: a delay of 9 us is shorter than the shortest delay class, of 10 us: a delay of at least 538.176 us would be accepted
+video: guarantees 200 Mbit/s, more than the 71428.571 kbit/s that the link has left: a rate of at most 71428.571 kbit/s would be accepted
+ten: up to 214.626 kB might have to be sent within 4305.408 us, in which the link sends 53.817 kB: a delay of at least 17221.632 us, or 12 such slices, would be accepted
+
+───────────────────────────────────────────────────────
+ Delay class    Slices   CIR         CBS    Burst left
+═══════════════════════════════════════════════════════
+ 48709.632 us        1   10 Mbit/s   5 kB   428.803 kB
+───────────────────────────────────────────────────────
+left: 61.42 Mbit/s of rate
+"#);
 }
 
 #[test]
@@ -83,9 +133,13 @@ fn the_same_as_json() {
     let output = run(&tight, &["--json"]);
     assert_eq!(output.status.code(), Some(1));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let refusal = &json["plans"][0]["slices"][1]["refusal"];
-    assert_eq!(refusal["condition"], "rate");
-    assert_eq!(refusal["largest_rate_bits_per_second"], 280_000_000);
+    let refusal = &json["plans"][0]["slices"][0]["refusal"];
+    assert_eq!(refusal["condition"], "delay");
+    assert_eq!(refusal["largest_count"], 10);
+    assert_eq!(
+        json["plans"][0]["slices"][2]["refusal"]["condition"],
+        "rate"
+    );
 }
 
 #[test]
@@ -94,7 +148,21 @@ fn a_million_slices_are_one_line() {
 link: {rate: 400 Gbit/s, counts: L2}
 slices: {all: {count: 1_000_000, guarantee: {rate: 400 kbit/s, burst: 1522 B, delay: 80 ms}}}
 ";
-    assert_snapshot!(printed(0, text), @"");
+    assert_snapshot!(printed(0, text), @r#"
+plan.yaml: link of 400 Gbit/s (L2)
+──────────────────────────────────────────────────────────────────────────────────
+ Slice   Count     CIR          CBS        Delay asked   Delay bound    Guarantee
+══════════════════════════════════════════════════════════════════════════════════
+ all     1000000   400 kbit/s   1.522 kB         80 ms   68886.528 us   admitted
+──────────────────────────────────────────────────────────────────────────────────
+
+─────────────────────────────────────────────────────────────────
+ Delay class    Slices    CIR          CBS        Burst left
+═════════════════════════════════════════════════════════════════
+ 68886.528 us   1000000   400 Gbit/s   1.522 GB   1922324.878 kB
+─────────────────────────────────────────────────────────────────
+left: 0 bit/s of rate
+"#);
 }
 
 #[test]
@@ -107,20 +175,108 @@ slices:
   c: {guarantee: 0 bit/s}
   d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
   e: {tenant: nobody}
-"), @"");
+"), @r#"
+error: `99999999999999999999 Mbit/s` is too large for a rate
+ --> plan.yaml:4:25
+  |
+4 |   a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
+  |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+error: `99999999999 GB` is neither a size nor a duration: write for example `15 kB` or `10 ms`
+ --> plan.yaml:4:61
+  |
+4 |   a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
+  |                                                             ^^^^^^^^^^^^^^
+
+error: a slice needs a weight of at least 1
+ --> plan.yaml:5:15
+  |
+5 |   b: {weight: 0, count: 0}
+  |               ^
+
+error: there must be a number of slices of at least 1
+ --> plan.yaml:5:25
+  |
+5 |   b: {weight: 0, count: 0}
+  |                         ^
+
+error: `guarantee` is a rate of zero: nothing could ever pass
+ --> plan.yaml:6:18
+  |
+6 |   c: {guarantee: 0 bit/s}
+  |                  ^^^^^^^
+
+error: `maximum` of 1 Mbit/s is below the 2 Mbit/s guaranteed
+ --> plan.yaml:7:37
+  |
+7 |   d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
+  |                                     ^^^^^^^^
+
+error: there is no tenant `nobody`
+ --> plan.yaml:8:15
+  |
+8 |   e: {tenant: nobody}
+  |               ^^^^^^
+
+error: 7 mistakes in plan.yaml
+"#);
     assert_snapshot!(mistakes("
 link: 1 Gbit/s
 slices:
   a: {guarantee: 1 Mbit/s}
   a: {guarantee: 2 Mbit/s}
-"), @"");
+"), @r#"
+error: duplicate mapping key `a` is not allowed here
+ --> plan.yaml:5:3
+  |
+5 |   a: {guarantee: 2 Mbit/s}
+  |   ^
+
+error: 1 mistake in plan.yaml
+"#);
     assert_snapshot!(mistakes("
 link: 0 bit/s
 largest_frame: 100 kB
 delay: {shortest: 1 us}
 tenants: {gold: 0}
-"), @"");
-    assert_snapshot!(mistakes(""), @"");
+"), @r#"
+error: `slices` is missing: there must be one at least
+ --> plan.yaml:2:1
+  |
+2 | link: 0 bit/s
+  | ^
+
+error: a rate of zero: nothing could ever pass
+ --> plan.yaml:2:7
+  |
+2 | link: 0 bit/s
+  |       ^^^^^^^
+
+error: there is no setting `delay` here
+ --> plan.yaml:4:1
+  |
+4 | delay: {shortest: 1 us}
+  | ^^^^^
+  |
+  = help: did you mean `delays`?
+
+error: a tenant needs a weight of at least 1
+ --> plan.yaml:5:17
+  |
+5 | tenants: {gold: 0}
+  |                 ^
+
+error: 4 mistakes in plan.yaml
+"#);
+    assert_snapshot!(mistakes(""), @r#"
+error: the file is empty: it should hold a study
+ --> plan.yaml:1:1
+  |
+1 |
+  | ^
+
+error: 1 mistake in plan.yaml
+"#);
 }
 
 #[test]
@@ -142,10 +298,34 @@ policies:
 repetitions: 1
 duration: 1 s
 ";
-    assert_snapshot!(printed(0, study), @"");
-    assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @"");
+    assert_snapshot!(printed(0, study), @r#"
+promised: link of 10 Mbit/s (L1); guarantees count L2, of which it carries 7.142 Mbit/s if all frames are small
+───────────────────────────────────────────────────────────────────────────────────────
+ Slice           Count   CIR        CBS        Delay asked   Delay bound    Guarantee
+═══════════════════════════════════════════════════════════════════════════════════════
+ gold                1   2 Mbit/s   3.044 kB         20 ms   17221.632 us   admitted
+───────────────────────────────────────────────────────────────────────────────────────
+ class-default       1                                                      none asked
+───────────────────────────────────────────────────────────────────────────────────────
+
+──────────────────────────────────────────────────────────
+ Delay class    Slices   CIR        CBS        Burst left
+══════════════════════════════════════════════════════════
+ 17221.632 us        1   2 Mbit/s   3.044 kB    11.228 kB
+──────────────────────────────────────────────────────────
+left: 5.142 Mbit/s of rate
+"#);
+    assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @r#"
+error: class `gold`, guarantee: guarantees 9 Mbit/s, more than the 7142.857 kbit/s that the link has left: a rate of at most 7142.857 kbit/s would be accepted
+  --> plan.yaml:14:41
+   |
+14 |     classes: [{name: gold, slice: gold, guarantee: {rate: 9 Mbit/s, delay: 20 ms}}]
+   |                                         ^^^^^^^^^
+
+error: 1 mistake in plan.yaml
+"#);
     let without = study
         .replace("    discipline: guaranteed\n", "")
         .replace(", guarantee: {rate: 2 Mbit/s, delay: 20 ms}", "");
-    assert_snapshot!(mistakes(&without), @"");
+    assert_snapshot!(mistakes(&without), @"error: plan.yaml: no policy of this study has the discipline `guaranteed`: there is nothing to plan");
 }
