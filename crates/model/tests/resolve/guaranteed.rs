@@ -170,9 +170,9 @@ fn numbers_that_contradict_are_refused() {
         guarantee: Some(promise(4_000)),
         ..class("a")
     };
-    assert_snapshot!(refused(limited("9 Mbit/s", None)), @"policy `p`, class `a`: maximum: 9 Mbit/s is below the 10 Mbit/s guaranteed");
-    assert_snapshot!(refused(limited("10 Mbit/s", Some(3_999))), @"policy `p`, class `a`: maximum: a burst of 3.999 kB is below the burst of 4 kB guaranteed");
-    assert_snapshot!(refused(ClassSpec { maximum: at_most(percent(1), Some(100)), ..class("a") }), @"policy `p`, class `a`: maximum: a burst of 100 B does not hold the largest frame: at least 1.522 kB");
+    assert_snapshot!(refused(limited("9 Mbit/s", None)), @"policy `p`, class `a`: maximum: of 9 Mbit/s is below the 10 Mbit/s guaranteed");
+    assert_snapshot!(refused(limited("10 Mbit/s", Some(3_999))), @"policy `p`, class `a`: maximum: with a burst of 3.999 kB is below the burst of 4 kB guaranteed");
+    assert_snapshot!(refused(ClassSpec { maximum: at_most(percent(1), Some(100)), ..class("a") }), @"policy `p`, class `a`: maximum: with a burst of 100 B does not hold the largest frame: at least 1.522 kB");
     assert_snapshot!(refused(ClassSpec { tenant: Some("t".into()), ..class("a") }), @"policy `p`, class `a`: tenant: there is no tenant `t`: known are `default`");
 }
 
