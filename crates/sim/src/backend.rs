@@ -8,6 +8,7 @@ use crate::link::LinkParams;
 use crate::measurement::Measurement;
 use crate::network::Network;
 use crate::observer::FlowId;
+use crate::population;
 use crate::rng::Random;
 use crate::source::{
     Cbr, Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Replay, Source, Timeline,
@@ -46,6 +47,9 @@ impl Backend for Simulator {
     }
 
     fn run(&self, study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
+        if !study.populations.is_empty() {
+            return population::run(study, run);
+        }
         let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
         let mut network = self.network(study, run)?;
         let end = Instant::ZERO

@@ -16,6 +16,7 @@ mod measurement;
 mod network;
 mod observer;
 pub mod packet;
+mod population;
 pub mod rng;
 pub mod source;
 mod topology;

@@ -47,6 +47,29 @@ pub struct RunRecord {
     pub aggregate: Figures,
     /// Frames dropped by reason, over the whole run, by the device's own counters.
     pub drops: Vec<DropCount>,
+    /// In a study of populations: what the slices behind each slice record got.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub populations: Vec<PopulationRecord>,
+}
+
+/// What many equal slices, measured together, got each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PopulationRecord {
+    /// The slice of the study that they are measured as.
+    pub slice: String,
+    /// How many slices.
+    pub slices: u32,
+    /// They had frames waiting all the time, so that what they got can be compared with weights.
+    pub backlogged: bool,
+    /// Of all slices, the least bytes sent for each unit of weight, while traffic was offered.
+    pub least_bytes_per_weight: u64,
+    /// The most.
+    pub most_bytes_per_weight: u64,
+    /// Bytes of one turn of a slice of weight 1.
+    pub turn_bytes: u64,
+    /// Bytes the scheduler keeps for a slice, whatever it sends.
+    pub state_bytes: u64,
 }
 
 /// Frames dropped for one reason.

@@ -26,7 +26,8 @@ pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,
-    PatternParams, ScenarioParams, SliceParams, SourceHeaders, SourceParams,
+    PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams, SliceParams,
+    SourceHeaders, SourceParams,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};

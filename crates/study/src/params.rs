@@ -97,8 +97,37 @@ pub struct ScenarioParams {
     pub title: String,
     /// Nobody exceeds what was promised: the reference of isolation.
     pub reference: bool,
-    /// Sources, in order; at least one.
+    /// Sources, in order; none in a study of populations.
     pub sources: Vec<SourceParams>,
+    /// Slices of each of the study's populations.
+    pub populations: Vec<u32>,
+}
+
+/// Many equal slices, measured together as one slice of the study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PopulationParams {
+    /// Index of that slice; the classes of the same name say what each is promised.
+    pub slice: usize,
+    /// Length of its frames, bytes, L2 without FCS.
+    pub frame_bytes: u32,
+    /// What each sends.
+    pub pattern: PopulationPatternParams,
+    /// Weights in the excess, given in turn; empty for the class's.
+    pub weights: Vec<u32>,
+}
+
+/// What each slice of a population sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PopulationPatternParams {
+    /// There is always a frame waiting.
+    Backlog,
+    /// All slices of the population send so many frames at the same moment, again and again.
+    Bursts {
+        /// Frames of a burst, at least one.
+        frames: u32,
+        /// Time from burst to burst.
+        every: Duration,
+    },
 }
 
 impl ScenarioParams {

@@ -4,6 +4,7 @@ use crate::check::Checker;
 use crate::diagnostics::Diagnostics;
 use crate::file::{self, Files, Node, Problems, Sources};
 use crate::load::Opened;
+use crate::params::DutParams;
 use crate::spec::PlanFileSpec;
 use crate::study::{Study, StudyPolicy};
 use slicewise_model::{
@@ -186,27 +187,32 @@ fn is_study(root: &Node) -> bool {
 
 /// The guaranteed policies of a study, on what its device may guarantee.
 fn plans_of(study: &Study) -> Vec<Plan> {
-    let guaranteed = |policy: &StudyPolicy| {
-        let common = policy.params.guaranteed.as_ref()?;
-        let spec = policy.spec.guaranteed.clone().unwrap_or_default();
-        Some(Plan {
-            name: policy.name.clone(),
-            link: AdmissionParams {
-                link: study.dut.capacity(),
-                accounting: common.accounting,
-                largest_frame: common.largest_frame,
-                buffer: spec.buffer,
-                delay_classes: common.delay_classes.clone(),
-            },
-            tenants: common
-                .tenants
-                .iter()
-                .map(|tenant| (tenant.name.clone(), tenant.weight))
-                .collect(),
-            slices: slices_of(policy),
-        })
-    };
-    study.policies.iter().filter_map(guaranteed).collect()
+    let plans = study.policies.iter();
+    plans
+        .filter_map(|policy| plan_of(policy, &study.dut))
+        .collect()
+}
+
+/// A guaranteed policy as a plan; `None` for any other.
+pub(crate) fn plan_of(policy: &StudyPolicy, dut: &DutParams) -> Option<Plan> {
+    let common = policy.params.guaranteed.as_ref()?;
+    let spec = policy.spec.guaranteed.clone().unwrap_or_default();
+    Some(Plan {
+        name: policy.name.clone(),
+        link: AdmissionParams {
+            link: dut.capacity(),
+            accounting: common.accounting,
+            largest_frame: common.largest_frame,
+            buffer: spec.buffer,
+            delay_classes: common.delay_classes.clone(),
+        },
+        tenants: common
+            .tenants
+            .iter()
+            .map(|tenant| (tenant.name.clone(), tenant.weight))
+            .collect(),
+        slices: slices_of(policy),
+    })
 }
 
 fn slices_of(policy: &StudyPolicy) -> Vec<PlannedSlice> {

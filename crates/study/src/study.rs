@@ -2,7 +2,7 @@
 
 use crate::device;
 use crate::params::{
-    DutParams, HostParams, LinkParams, MeasureParams, ScenarioParams, SliceParams,
+    DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
 };
 use slicewise_model::{PolicyParams, PolicySpec};
 use slicewise_stats::description::{
@@ -35,6 +35,8 @@ pub struct Study {
     pub hosts: HostParams,
     /// Slices in order; at least one.
     pub slices: Vec<SliceParams>,
+    /// Populations in order; where there are any, they send everything.
+    pub populations: Vec<PopulationParams>,
     /// Policies in order; at least one.
     pub policies: Vec<StudyPolicy>,
     /// Scenarios in order; at least one.

@@ -66,9 +66,8 @@ impl Guaranteed {
     ) -> usize {
         let mut taken = 0;
         while taken < limit {
-            self.wake_ahead(now.nanos());
             let chunk = (limit - taken).min(READ_AHEAD);
-            self.serve_ahead(chunk, pool);
+            self.read_ahead(chunk, pool, now);
             for _ in 0..chunk {
                 let Some((slice, queued)) = self.dequeue(pool, now) else {
                     return taken;
@@ -78,6 +77,13 @@ impl Guaranteed {
             }
         }
         taken
+    }
+
+    /// Fetch what the next `count` frames will need, at most 16. Changes nothing that can be
+    /// seen.
+    pub fn read_ahead(&mut self, count: usize, pool: &FramePool, now: Instant) {
+        self.wake_ahead(now.nanos());
+        self.serve_ahead(count.min(READ_AHEAD), pool);
     }
 
     /// Wake the slices that have become eligible, many at a time.

@@ -81,6 +81,7 @@ pub(super) fn record(
         slices,
         aggregate: aggregate.figures(grid.bin_ns, &aggregate_delays),
         drops,
+        populations: Vec::new(),
     }
 }
 

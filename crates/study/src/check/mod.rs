@@ -9,12 +9,15 @@ mod matching;
 mod network;
 mod plan;
 mod policies;
+mod populations;
 mod published;
 mod traffic;
 
 use crate::diagnostics::suggestion;
 use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
-use crate::params::{DutModel, DutParams, LinkParams, ScenarioParams, SliceParams};
+use crate::params::{
+    DutModel, DutParams, LinkParams, PopulationParams, ScenarioParams, SliceParams,
+};
 use crate::spec::{Name, Named, Scalar, StudySpec, Text};
 use crate::study::Study;
 use slicewise_model::Rate;
@@ -35,6 +38,7 @@ enum Table {
     Slices,
     Policies,
     Scenarios,
+    Populations,
     /// Of a plan.
     Tenants,
 }
@@ -46,6 +50,7 @@ impl Table {
             Self::Slices => "slices",
             Self::Policies => "policies",
             Self::Scenarios => "scenarios",
+            Self::Populations => "populations",
             Self::Tenants => "tenants",
         }
     }
@@ -56,6 +61,7 @@ impl Table {
             Self::Slices => "slice",
             Self::Policies => "policy",
             Self::Scenarios => "scenario",
+            Self::Populations => "population",
             Self::Tenants => "tenant",
         }
     }
@@ -211,9 +217,11 @@ impl Checker<'_> {
         let margins = self.margins(spec.margins.as_ref());
         let slices = self.slices(spec, &network.dut);
         let measure = self.measure(spec, network.duration, slices.len());
+        let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
         let policies = self.policies(spec, &network.dut);
-        self.check_roles(spec, &slices, &scenarios);
+        self.check_populations(spec, &network.dut, &scenarios, &policies);
+        self.check_roles(spec, &slices, &populations, &scenarios);
         if let Some(repetitions) = repetitions {
             self.check_amount(spec, repetitions);
         }
@@ -240,6 +248,7 @@ impl Checker<'_> {
             dut: network.dut,
             hosts: network.hosts,
             slices,
+            populations,
             policies,
             scenarios,
             repetitions: repetitions.unwrap_or(1),
@@ -305,6 +314,7 @@ impl Checker<'_> {
         &mut self,
         spec: &StudySpec,
         slices: &[SliceParams],
+        populations: &[PopulationParams],
         scenarios: &[ScenarioParams],
     ) {
         let spans = |index: usize| spec.scenarios.0.get(index).map(|(name, _)| name.span());
@@ -342,7 +352,9 @@ impl Checker<'_> {
                 .get(reference)
                 .map(|s| self.entries_at(&["scenarios", &s.name, "sources"]).len());
             let sends = |s: &ScenarioParams| {
-                Some(s.sources.len()) < written || s.sources.iter().any(|s| s.slice == slice)
+                Some(s.sources.len()) < written
+                    || s.sources.iter().any(|s| s.slice == slice)
+                    || populations.iter().any(|p| p.slice == slice)
             };
             if let (Some(scenario), Some(at)) = (scenarios.get(reference), spans(reference))
                 && !sends(scenario)

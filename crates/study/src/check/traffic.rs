@@ -137,8 +137,9 @@ impl Checker<'_> {
         slices: &[SliceParams],
     ) -> ScenarioParams {
         self.names(&scenario.sources);
+        let populations = self.population_counts(name, scenario, spec);
         let written = self.entries_at(&["scenarios", name.text(), "sources"]);
-        if written.is_empty() {
+        if written.is_empty() && spec.populations.len() == 0 {
             self.problems.add(
                 name.span(),
                 "this scenario has no source: nothing would be sent",
@@ -171,6 +172,7 @@ impl Checker<'_> {
             title: title.to_owned(),
             reference: self.read_or(scenario.reference.as_ref(), false),
             sources,
+            populations,
         }
     }
 

@@ -7,6 +7,7 @@
 mod containers;
 mod plan;
 mod policy;
+mod population;
 mod scalar;
 mod traffic;
 mod words;
@@ -17,9 +18,12 @@ pub(crate) use policy::{
     ChildSpec, ClassFileSpec, GuaranteeFileSpec, GuaranteedFileSpec, MaximumFileSpec, PoliceSpec,
     PolicyFileSpec, PriorityFileSpec, ScalabilitySpec, ShapeSpec, VerdictSpec, WredFileSpec,
 };
+pub(crate) use population::PopulationSpec;
 pub(crate) use scalar::{Amount, Name, NumberRange, Percent, Scalar, Share, Text};
 pub(crate) use traffic::{HeadersSpec, MatchSpec, OnOffSpec, ScenarioSpec, SliceSpec, SourceSpec};
-pub(crate) use words::{Counted, Dscp, Figure, LicencePriority, ModelName, PatternName, Protocol};
+pub(crate) use words::{
+    Counted, Dscp, Figure, LicencePriority, ModelName, PatternName, PopulationPattern, Protocol,
+};
 
 use crate::file::At;
 use schemars::JsonSchema;
@@ -62,6 +66,9 @@ pub(crate) struct StudySpec {
     /// Traffic sources that every scenario has, by name, unless the scenario says otherwise.
     #[serde(default)]
     pub(crate) sources: Named<SourceSpec>,
+    /// Instead of sources: slices by the thousand, each named as its slice and its classes.
+    #[serde(default)]
+    pub(crate) populations: Named<PopulationSpec>,
     /// The policies compared, by name.
     #[serde(default)]
     pub(crate) policies: Named<PolicyFileSpec>,

@@ -140,6 +140,9 @@ pub(crate) struct ScenarioSpec {
     /// Sources, by name: what differs from the ones all scenarios have, and further ones.
     #[serde(default)]
     pub(crate) sources: Named<SourceSpec>,
+    /// How many slices each population has.
+    #[serde(default)]
+    pub(crate) populations: Named<Text<u32>>,
     /// Sources of all scenarios that this one does without.
     #[serde(default)]
     #[expect(

@@ -80,6 +80,20 @@ words!(
     ]
 );
 
+/// What the slices of a population send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PopulationPattern {
+    Backlog,
+    Bursts,
+}
+
+words!(
+    PopulationPattern,
+    "PopulationPattern",
+    "what slices of a population send",
+    &[("backlog", Self::Backlog), ("bursts", Self::Bursts)]
+);
+
 /// How a licence treats frames of priority classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LicencePriority {

@@ -1,0 +1,359 @@
+//! Runs of slices by the thousand: one port, its scheduler, and slices that send in bursts or
+//! never stop.
+//!
+//! Hosts, headers and classifier are left out: at this scale they would be most of the work, and
+//! it is the scheduler that is studied. Delay is from the moment a frame arrives at the scheduler
+//! to its last bit on the link. What is offered does not depend on the policy.
+
+use crate::rng::Random;
+use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
+use slicewise_dataplane::queue::{FramePool, QueuedFrame};
+use slicewise_dataplane::{DropReason, Frame, LinkClock};
+use slicewise_model::{
+    Colour, DelayClasses, Discipline, GuaranteedParams, PolicyParams, SliceParams, TenantParams,
+};
+use slicewise_stats::collect::{CollectorParams, RunCollector};
+use slicewise_stats::record::{DropCount, PopulationRecord, RunRecord};
+use slicewise_study::{PopulationPatternParams, RunError, RunSpec, Study};
+use slicewise_units::{Accounting, ByteCount, Duration, FrameLengths, Instant};
+use std::collections::BTreeMap;
+
+/// Frames that a backlogged slice has waiting.
+const BACKLOG_FRAMES: u32 = 2;
+/// Frames the port may send between two readings ahead.
+const READ_AHEAD_FRAMES: u32 = 16;
+/// Bytes before the IP header of every frame.
+const L3_OFFSET: u8 = 14;
+
+/// Carry out one run of a study of populations.
+pub(crate) fn run(study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
+    let unknown = || RunError::UnknownRun(*run);
+    let key = run.key(study).ok_or_else(unknown)?;
+    let policy = &study.policies.get(run.policy).ok_or_else(unknown)?.params;
+    let scenario = study.scenarios.get(run.scenario).ok_or_else(unknown)?;
+    let collector = RunCollector::new(CollectorParams {
+        slices: study
+            .slices
+            .iter()
+            .map(|slice| slice.name.clone())
+            .collect(),
+        duration: study.duration,
+        bin: study.measure.bin,
+        cycle: scenario.cycle(),
+    });
+    let collector = collector.map_err(|error| RunError::Failed(error.to_string()))?;
+    let mut port = Port::new(study, policy, &scenario.populations, collector)?;
+    port.offer(study, run);
+    port.run();
+    let populations = port.records(study);
+    let drops = port.drops(study);
+    let mut record = port
+        .collector
+        .finish(key, study.name.as_str(), study.digest(), drops);
+    record.populations = populations;
+    Ok(record)
+}
+
+/// What every slice of a population has in common.
+#[derive(Debug)]
+struct Population {
+    /// Index of the slice it is measured as.
+    measured_as: usize,
+    frame_bytes: u32,
+    pattern: PopulationPatternParams,
+    first: u32,
+    count: u32,
+    /// When its next burst comes; never for a backlog.
+    next_burst: Instant,
+    dropped: BTreeMap<&'static str, u64>,
+}
+
+/// A port with its scheduler.
+struct Port {
+    scheduler: Guaranteed,
+    largest_frame: u64,
+    pool: FramePool,
+    link: LinkClock,
+    accounting: Accounting,
+    populations: Vec<Population>,
+    /// Of each slice: its weight, and the bytes it has sent while traffic was offered.
+    weights: Vec<u32>,
+    sent_bytes: Vec<u64>,
+    collector: RunCollector,
+    end: Instant,
+}
+
+impl Port {
+    fn new(
+        study: &Study,
+        policy: &PolicyParams,
+        counts: &[u32],
+        collector: RunCollector,
+    ) -> Result<Self, RunError> {
+        let common = common_params(policy)?;
+        let total: u32 = counts.iter().fold(0, |sum, n| sum.saturating_add(*n));
+        let mut scheduler = Guaranteed::new(&common, total as usize);
+        let mut populations = Vec::new();
+        let mut weights = Vec::with_capacity(total as usize);
+        for (params, &count) in study.populations.iter().zip(counts) {
+            let name = study
+                .slices
+                .get(params.slice)
+                .map_or("", |s| s.name.as_str());
+            let class = policy.classes.iter().find(|class| class.name == name);
+            let class = class.ok_or_else(|| {
+                RunError::Failed(format!("policy `{}` has no class `{name}`", policy.name))
+            })?;
+            let best_effort = SliceParams {
+                guarantee: None,
+                maximum: None,
+                weight: class.weight,
+                tenant: 0,
+                queue_limit: class.queue_limit,
+            };
+            let slice = class.slice.unwrap_or(best_effort);
+            let first = u32::try_from(weights.len()).unwrap_or(u32::MAX);
+            for number in 0..count as usize {
+                let own = params.weights.get(number % params.weights.len().max(1));
+                let weight = own.copied().unwrap_or(slice.weight);
+                let slice = SliceParams { weight, ..slice };
+                scheduler
+                    .add_slice(&slice, Instant::ZERO)
+                    .map_err(|error| RunError::Failed(error.to_string()))?;
+                weights.push(weight);
+            }
+            populations.push(Population {
+                measured_as: params.slice,
+                frame_bytes: params.frame_bytes,
+                pattern: params.pattern,
+                first,
+                count,
+                next_burst: Instant::MAX,
+                dropped: BTreeMap::new(),
+            });
+        }
+        Ok(Self {
+            scheduler,
+            largest_frame: common.largest_frame.bytes(),
+            pool: FramePool::with_capacity(pool_frames(&populations)),
+            link: LinkClock::new(study.dut.port_rate.rate),
+            accounting: study.dut.port_rate.accounting,
+            sent_bytes: vec![0; weights.len()],
+            weights,
+            populations,
+            collector,
+            end: Instant::ZERO.saturating_add(study.duration),
+        })
+    }
+
+    /// Fill the backlogs, and draw when the bursts of each population begin: somewhere within
+    /// their period, all slices of it at the same moment.
+    fn offer(&mut self, study: &Study, run: &RunSpec) {
+        let mut random = Random::stream(run.traffic_seed, 0);
+        for number in 0..self.populations.len() {
+            match self.populations[number].pattern {
+                PopulationPatternParams::Backlog => {
+                    self.burst(number, BACKLOG_FRAMES, Instant::ZERO);
+                }
+                PopulationPatternParams::Bursts { every, .. } => {
+                    let phase = random.below(every.min(study.duration).nanos());
+                    self.populations[number].next_burst = Instant::from_nanos(phase);
+                }
+            }
+        }
+    }
+
+    /// Every slice of a population gets `frames` frames.
+    fn burst(&mut self, number: usize, frames: u32, now: Instant) {
+        let (first, count) = (
+            self.populations[number].first,
+            self.populations[number].count,
+        );
+        for id in first..first.saturating_add(count) {
+            for _ in 0..frames {
+                self.arrive(number, id, now);
+            }
+        }
+    }
+
+    fn arrive(&mut self, number: usize, id: u32, now: Instant) {
+        let population = &mut self.populations[number];
+        let bytes = population.frame_bytes;
+        self.collector
+            .on_sent(population.measured_as, false, now, bytes);
+        let queued = QueuedFrame {
+            frame: Frame {
+                handle: 0,
+                lengths: FrameLengths {
+                    l2_bytes: bytes,
+                    l3_offset: L3_OFFSET,
+                },
+                dscp: 0,
+                colour: Colour::Green,
+            },
+            class: u32::try_from(number).unwrap_or(u32::MAX),
+            arrival: now,
+        };
+        let accepted = self
+            .scheduler
+            .try_enqueue(SliceId::new(id), queued, &mut self.pool);
+        if let Err(reason) = accepted {
+            self.collector.on_lost(population.measured_as, now, bytes);
+            *population
+                .dropped
+                .entry(DropReason::name(reason))
+                .or_default() += 1;
+        }
+    }
+
+    /// Bursts up to `now`, in order of time.
+    fn bursts_until(&mut self, now: Instant) {
+        while let Some((number, at)) = self.next_burst()
+            && at <= now
+        {
+            if let PopulationPatternParams::Bursts { frames, every } =
+                self.populations[number].pattern
+            {
+                self.burst(number, frames, at);
+                let next = at.saturating_add(every);
+                self.populations[number].next_burst =
+                    if next < self.end { next } else { Instant::MAX };
+            }
+        }
+    }
+
+    fn next_burst(&self) -> Option<(usize, Instant)> {
+        let bursts = self.populations.iter().enumerate();
+        bursts
+            .map(|(number, population)| (number, population.next_burst))
+            .filter(|(_, at)| *at < self.end)
+            .min_by_key(|(_, at)| *at)
+    }
+
+    /// Send until nothing is offered any more and nothing waits.
+    fn run(&mut self) {
+        let mut until_read_ahead = 0;
+        let mut now = Instant::ZERO;
+        loop {
+            now = now.max(self.link.free_at());
+            self.bursts_until(now);
+            if until_read_ahead == 0 {
+                until_read_ahead = READ_AHEAD_FRAMES;
+                self.scheduler
+                    .read_ahead(READ_AHEAD_FRAMES as usize, &self.pool, now);
+            }
+            until_read_ahead -= 1;
+            let next_burst = self.next_burst().map(|(_, at)| at);
+            match self.scheduler.select(&self.pool, now) {
+                Selection::Ready(selected) => {
+                    let (id, guaranteed) = (selected.slice, selected.guaranteed);
+                    let queued = self.scheduler.take(id, guaranteed, &mut self.pool, now);
+                    self.send(id, &queued, now);
+                }
+                Selection::Wait(until) => now = next_burst.map_or(until, |at| at.min(until)),
+                Selection::Empty => match next_burst {
+                    Some(at) => now = at,
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn send(&mut self, id: SliceId, queued: &QueuedFrame, now: Instant) {
+        let lengths = queued.frame.lengths;
+        let done = self.link.send(self.accounting.count(lengths), now);
+        let number = queued.class as usize;
+        let population = &self.populations[number];
+        let bytes = lengths.l2_bytes;
+        self.collector
+            .on_received(population.measured_as, queued.arrival, done, bytes);
+        if now < self.end {
+            if let Some(sent) = self.sent_bytes.get_mut(id.index() as usize) {
+                *sent += u64::from(bytes);
+            }
+            if population.pattern == PopulationPatternParams::Backlog {
+                self.arrive(number, id.index(), now);
+            }
+        }
+    }
+
+    fn records(&self, study: &Study) -> Vec<PopulationRecord> {
+        let record = |population: &Population| {
+            let first = population.first as usize;
+            let own = first..first + population.count as usize;
+            let per_weight = self.sent_bytes[own.clone()]
+                .iter()
+                .zip(&self.weights[own])
+                .map(|(bytes, weight)| bytes / u64::from(*weight));
+            PopulationRecord {
+                slice: study
+                    .slices
+                    .get(population.measured_as)
+                    .map(|slice| slice.name.clone())
+                    .unwrap_or_default(),
+                slices: population.count,
+                backlogged: population.pattern == PopulationPatternParams::Backlog,
+                least_bytes_per_weight: per_weight.clone().min().unwrap_or(0),
+                most_bytes_per_weight: per_weight.max().unwrap_or(0),
+                turn_bytes: self.largest_frame,
+                state_bytes: Guaranteed::bytes_per_slice() as u64,
+            }
+        };
+        self.populations.iter().map(record).collect()
+    }
+
+    fn drops(&self, study: &Study) -> Vec<DropCount> {
+        let of = |population: &Population| {
+            let name = study.slices.get(population.measured_as);
+            let class = name.map(|slice| slice.name.clone()).unwrap_or_default();
+            let drops = population.dropped.clone().into_iter();
+            drops
+                .map(move |(reason, frames)| DropCount {
+                    class: class.clone(),
+                    reason: reason.to_owned(),
+                    frames,
+                })
+                .collect::<Vec<_>>()
+        };
+        self.populations.iter().flat_map(of).collect()
+    }
+}
+
+/// What the slices have in common: under deficit round robin nothing is guaranteed, and what is
+/// left, that is all, goes by weight.
+fn common_params(policy: &PolicyParams) -> Result<GuaranteedParams, RunError> {
+    match (policy.discipline, &policy.guaranteed) {
+        (Discipline::Guaranteed, Some(common)) => Ok(common.clone()),
+        (Discipline::DeficitRoundRobin, _) => Ok(GuaranteedParams {
+            accounting: Accounting::L2,
+            largest_frame: ByteCount::new(1522),
+            delay_classes: DelayClasses::geometric(
+                Duration::from_micros(10),
+                Duration::from_millis(10),
+            ),
+            tenants: vec![TenantParams {
+                name: "all".to_owned(),
+                weight: 1,
+            }],
+        }),
+        _ => Err(RunError::Unsupported {
+            backend: "simulator".to_owned(),
+            what: format!(
+                "populations under policy `{}`: its discipline is neither `guaranteed` nor \
+                 `deficit_round_robin`",
+                policy.name
+            ),
+        }),
+    }
+}
+
+/// Room for the backlogs, and for two bursts of everybody else.
+fn pool_frames(populations: &[Population]) -> u32 {
+    populations.iter().fold(0, |sum: u32, population| {
+        let frames = match population.pattern {
+            PopulationPatternParams::Backlog => BACKLOG_FRAMES + 1,
+            PopulationPatternParams::Bursts { frames, .. } => frames.saturating_mul(64),
+        };
+        sum.saturating_add(population.count.saturating_mul(frames))
+    })
+}

@@ -1,0 +1,218 @@
+//! Populations: slices by the thousand.
+
+use super::{Checker, Table};
+use crate::params::{DutParams, PopulationParams, PopulationPatternParams, ScenarioParams};
+use crate::plan::plan_of;
+use crate::spec::{Name, PopulationPattern, PopulationSpec, ScenarioSpec, StudySpec, Text};
+use crate::study::StudyPolicy;
+use slicewise_model::{Admission, Discipline};
+use slicewise_units::{ByteCount, Duration};
+
+/// Most slices of a population: sixteen million.
+const MAX_SLICES: u32 = 1 << 24;
+/// Shortest and longest frames, L2 without FCS: IEEE 802.3's least, and what IP can carry.
+const FRAMES: std::ops::RangeInclusive<u64> = 60..=65_535;
+/// Shortest time from burst to burst.
+const EVERY_MIN: Duration = Duration::from_micros(1);
+
+impl Checker<'_> {
+    pub(super) fn populations(&mut self, spec: &StudySpec) -> Vec<PopulationParams> {
+        self.names(&spec.populations);
+        let slices: Vec<&str> = spec.slices.iter().map(|(name, _)| name.text()).collect();
+        if let (Some((name, _)), Some((source, _))) =
+            (spec.populations.0.first(), spec.sources.0.first())
+        {
+            let message = format!(
+                "a study has sources or populations, not both: `{}` is a source",
+                source.text()
+            );
+            self.problems.add(name.span(), message);
+        }
+        let populations = spec.populations.iter();
+        populations
+            .filter_map(|(name, population)| self.population(name, population, &slices))
+            .collect()
+    }
+
+    fn population(
+        &mut self,
+        name: &Text<Name>,
+        spec: &PopulationSpec,
+        slices: &[&str],
+    ) -> Option<PopulationParams> {
+        let slice = self.index_of(Table::Slices, name, slices);
+        let sends = self.required(spec.sends.as_ref(), "sends", name.span());
+        let frame = self.required(spec.frame.as_ref(), "frame", name.span());
+        if let (Some(frame), Some(text)) = (frame, &spec.frame)
+            && !FRAMES.contains(&frame.bytes())
+        {
+            let message = "frames are from 60 B to 65535 B long";
+            self.problems.add(text.span(), message);
+            return None;
+        }
+        let weights = spec.weights.0.iter();
+        let weights: Vec<u32> = weights
+            .filter_map(|text| {
+                let weight = text.read(self.problems)?;
+                if weight == 0 {
+                    let message = "is 0: a slice needs a weight of at least 1";
+                    self.problems.add(text.span(), message);
+                }
+                Some(weight)
+            })
+            .collect();
+        let pattern = self.population_pattern(name, spec, sends?, frame?)?;
+        Some(PopulationParams {
+            slice: slice?,
+            frame_bytes: u32::try_from(frame?.bytes()).ok()?,
+            pattern,
+            weights,
+        })
+    }
+
+    fn population_pattern(
+        &mut self,
+        name: &Text<Name>,
+        spec: &PopulationSpec,
+        sends: PopulationPattern,
+        frame: ByteCount,
+    ) -> Option<PopulationPatternParams> {
+        if sends == PopulationPattern::Backlog {
+            let set = spec.burst.as_ref().map(Text::span);
+            if let Some(at) = set.or(spec.every.as_ref().map(Text::span)) {
+                let message = "a backlog has no bursts: this is for `sends: bursts`";
+                self.problems.add(at, message);
+                return None;
+            }
+            return Some(PopulationPatternParams::Backlog);
+        }
+        let burst = self.required(spec.burst.as_ref(), "burst", name.span());
+        let every = self.required(spec.every.as_ref(), "every", name.span());
+        let (burst, every) = (burst?, every?);
+        let frames = u32::try_from(burst.bytes() / frame.bytes()).unwrap_or(u32::MAX);
+        if let (0, Some(text)) = (frames, &spec.burst) {
+            let message = format!("this holds no frame of {frame}");
+            self.problems.add(text.span(), message);
+            return None;
+        }
+        if let (true, Some(text)) = (every < EVERY_MIN, &spec.every) {
+            let message = format!("bursts come every {EVERY_MIN} at most");
+            self.problems.add(text.span(), message);
+            return None;
+        }
+        Some(PopulationPatternParams::Bursts { frames, every })
+    }
+
+    /// How many slices each population has in a scenario.
+    pub(super) fn population_counts(
+        &mut self,
+        name: &Text<Name>,
+        scenario: &ScenarioSpec,
+        spec: &StudySpec,
+    ) -> Vec<u32> {
+        let known: Vec<&str> = spec
+            .populations
+            .iter()
+            .map(|(name, _)| name.text())
+            .collect();
+        for (name, _) in scenario.populations.iter() {
+            self.index_of(Table::Populations, name, &known);
+        }
+        let mut counts = Vec::new();
+        for population in known {
+            let mut written = scenario.populations.iter();
+            let Some((_, text)) = written.find(|(name, _)| name.text() == population) else {
+                let message = format!("how many slices `{population}` has is missing");
+                self.problems.add(name.span(), message);
+                continue;
+            };
+            let Some(count) = text.read(self.problems) else {
+                continue;
+            };
+            if count > MAX_SLICES {
+                let message = format!("at most {MAX_SLICES} slices are possible");
+                self.problems.add(text.span(), message);
+            }
+            counts.push(count);
+        }
+        counts
+    }
+
+    /// Policies know every population, and their guarantees fit however many slices there are.
+    pub(super) fn check_populations(
+        &mut self,
+        spec: &StudySpec,
+        dut: &DutParams,
+        scenarios: &[ScenarioParams],
+        policies: &[StudyPolicy],
+    ) {
+        if spec.populations.len() == 0 {
+            return;
+        }
+        for policy in policies {
+            let written = spec.policies.iter();
+            let Some((at, _)) = written
+                .into_iter()
+                .find(|(name, _)| name.text() == policy.name)
+            else {
+                continue;
+            };
+            let discipline = policy.params.discipline;
+            if !matches!(
+                discipline,
+                Discipline::Guaranteed | Discipline::DeficitRoundRobin
+            ) {
+                let message = "populations are scheduled by `discipline: guaranteed` or \
+                               `deficit_round_robin`";
+                self.problems.add(at.span(), message);
+                continue;
+            }
+            for (population, _) in spec.populations.iter() {
+                let mut classes = policy.params.classes.iter();
+                if !classes.any(|class| class.name == population.text()) {
+                    let message = format!(
+                        "population `{}` has no class of its name here",
+                        population.text()
+                    );
+                    self.problems.add(at.span(), message);
+                }
+            }
+            for scenario in scenarios {
+                self.check_population_fits(spec, dut, scenario, policy);
+            }
+        }
+    }
+
+    fn check_population_fits(
+        &mut self,
+        spec: &StudySpec,
+        dut: &DutParams,
+        scenario: &ScenarioParams,
+        policy: &StudyPolicy,
+    ) {
+        let Some(plan) = plan_of(policy, dut) else {
+            return;
+        };
+        let mut admission = Admission::new(plan.link.clone());
+        for ((population, _), &count) in spec.populations.iter().zip(&scenario.populations) {
+            let mut slices = plan.slices.iter();
+            let slice = slices.find(|slice| slice.name == population.text());
+            let Some(request) = slice.and_then(|slice| slice.request.as_ref()) else {
+                continue;
+            };
+            if count == 0 {
+                continue;
+            }
+            if let Err(refusal) = admission.try_admit_many(request, u64::from(count)) {
+                let written = spec.scenarios.iter();
+                let at = written
+                    .filter(|(name, _)| name.text() == scenario.name)
+                    .flat_map(|(_, scenario)| scenario.populations.iter())
+                    .find(|(name, _)| name.text() == population.text())
+                    .map_or(population.span(), |(_, text)| text.span());
+                let message = format!("under policy `{}`: {refusal}", policy.name);
+                self.problems.add(at, message);
+            }
+        }
+    }
+}
