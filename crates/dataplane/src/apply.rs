@@ -3,8 +3,7 @@
 //! The new tree is built beside the old one, then takes over its state. A queue goes on in the
 //! new tree where the same frames reach it as before. Where class maps changed, frames of one
 //! flow may now go to another class; to keep their order, what waits in such a queue (or in the
-//! queue of a removed class) *drains*: it leaves before anything queued after the change. A slice
-//! of a guaranteed policy drains where it was, under its own guarantee.
+//! queue of a removed class) *drains*: it leaves before anything queued after the change.
 //! Work: O(classes + frames waiting).
 
 use crate::build::{self, BuildError, Built, ClassState};
@@ -83,7 +82,7 @@ pub(crate) fn apply(
     let mut drain_moves = Vec::new();
     let mut draining = Vec::new();
     for (&change, nodes) in drains.iter().rev() {
-        root = add_drains(pipeline, &mut built, root, nodes, &mut drain_moves);
+        root = add_drains(&mut built, root, nodes, &mut drain_moves);
         let new = &drain_moves[drain_moves.len() - nodes.len()..];
         draining.extend(new.iter().map(|&(_, queue)| Drain { queue, change }));
     }
@@ -156,10 +155,8 @@ fn queues_to_drain(
     drains
 }
 
-/// Make queues for what drains: a slice in the new guaranteed scheduler where there is one, else
-/// a queue before everything under `root`. Returns the new root.
+/// Put queues for `old_queues` before everything under `root`; returns the new root.
 fn add_drains(
-    pipeline: &mut Pipeline,
     built: &mut Built,
     root: NodeId,
     old_queues: &[QueueId],
@@ -171,10 +168,6 @@ fn add_drains(
     };
     let mut leaves = Vec::with_capacity(old_queues.len());
     for &old in old_queues {
-        if let Some(new) = draining_slice(pipeline, built, old) {
-            moves.push((old, new));
-            continue;
-        }
         let leaf = Leaf {
             state: QueueState::new(limit, None),
             priority: false,
@@ -183,27 +176,12 @@ fn add_drains(
         moves.push((old, QueueId::of(new)));
         leaves.push(new);
     }
-    if leaves.is_empty() {
-        return root;
-    }
     let ring = DeficitRoundRobin::new(&vec![1; leaves.len()]);
     let drains = built.tree.add(Discipline::DeficitRoundRobin(ring), leaves);
     built.tree.add(
         Discipline::StrictPriority(StrictPriority::new()),
         vec![drains, root],
     )
-}
-
-/// A place for a removed slice in the new scheduler.
-fn draining_slice(pipeline: &mut Pipeline, built: &mut Built, old: QueueId) -> Option<QueueId> {
-    let node = built.guaranteed?;
-    let old_scheduler = pipeline.tree.guaranteed_mut(old.node)?;
-    let scheduler = built.tree.guaranteed_mut(node)?;
-    let slice = scheduler.add_draining(old_scheduler, old.slice?)?;
-    Some(QueueId {
-        node,
-        slice: Some(slice),
-    })
 }
 
 /// Shapers, minimums and policers of classes that stay keep what they saved or owe.

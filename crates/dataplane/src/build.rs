@@ -79,8 +79,6 @@ pub(crate) struct Built {
     pub(crate) policy_root: NodeId,
     /// Nodes with credit to carry over on a change.
     pub(crate) credits: CreditNodes,
-    /// The first guaranteed scheduler, where there is one.
-    pub(crate) guaranteed: Option<NodeId>,
     /// Frames that all queue limits together admit.
     pub(crate) capacity: u64,
 }
@@ -103,7 +101,6 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
             tree: Tree::new(),
             policy_root: NodeId(0),
             credits: CreditNodes::default(),
-            guaranteed: None,
             capacity: 0,
         },
         now,
@@ -286,9 +283,7 @@ impl Builder {
             })?;
         let guaranteed = Guaranteed::new(params, policy.classes.len());
         let node = Discipline::Guaranteed(Box::new(guaranteed));
-        let id = self.built.tree.add(node, Vec::new());
-        self.built.guaranteed.get_or_insert(id);
-        Ok(id)
+        Ok(self.built.tree.add(node, Vec::new()))
     }
 
     /// The queue of a class: a node of its own, that of its policy, or a slice of that.

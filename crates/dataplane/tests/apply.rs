@@ -4,8 +4,11 @@
 mod support;
 
 use proptest::prelude::*;
-use slicewise_model::{ClassSpec, PrioritySpec, RateSpec, ShaperSpec};
-use slicewise_units::Accounting;
+use slicewise_model::{
+    BurstSpec, ClassSpec, Discipline, GuaranteeSpec, MaximumSpec, PrioritySpec, RateSpec,
+    ShaperSpec,
+};
+use slicewise_units::{Accounting, ByteCount, Duration};
 use support::*;
 
 /// What a class of the random policies is.
@@ -45,10 +48,43 @@ fn class(vlan: u16, kind: Kind) -> Option<ClassSpec> {
     Some(class)
 }
 
+/// The same kinds as slices of a guaranteed policy.
+fn slice(vlan: u16, kind: Kind) -> Option<ClassSpec> {
+    let mut class = vlan_class(vlan);
+    let guarantee = |burst| {
+        Some(GuaranteeSpec {
+            rate: RateSpec::Absolute(rate("1 Mbit/s")),
+            burst: Some(BurstSpec::Size(ByteCount::new(burst))),
+            delay: Some(Duration::from_millis(80)),
+        })
+    };
+    match kind {
+        Kind::Absent => return None,
+        Kind::Plain => class.weight = Some(3),
+        Kind::Priority => class.guarantee = guarantee(4_000),
+        Kind::Minimum => class.guarantee = guarantee(1_522),
+        Kind::Shaped => {
+            class.maximum = Some(MaximumSpec {
+                rate: RateSpec::Absolute(rate("3 Mbit/s")),
+                burst: None,
+            });
+        }
+    }
+    Some(class)
+}
+
 #[derive(Debug, Clone)]
 enum Step {
-    Offer { vlan: u16, bytes: u32, gap: u64 },
-    Apply([Kind; 3], bool),
+    Offer {
+        vlan: u16,
+        bytes: u32,
+        gap: u64,
+    },
+    Apply {
+        kinds: [Kind; 3],
+        reversed: bool,
+        guaranteed: bool,
+    },
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -65,8 +101,9 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => (0u16..4, 60u32..1522, 0u64..800_000)
             .prop_map(|(vlan, bytes, gap)| Step::Offer { vlan, bytes, gap }),
-        1 => (kind(), kind(), kind(), any::<bool>())
-            .prop_map(|(a, b, c, reversed)| Step::Apply([a, b, c], reversed)),
+        1 => (kind(), kind(), kind(), any::<bool>(), any::<bool>()).prop_map(
+            |(a, b, c, reversed, guaranteed)| Step::Apply { kinds: [a, b, c], reversed, guaranteed }
+        ),
     ]
 }
 
@@ -83,14 +120,19 @@ proptest! {
                     at += gap;
                     let _ = port.offer(Arrival { at, vlan, bytes });
                 }
-                Step::Apply(kinds, reversed) => {
+                Step::Apply { kinds, reversed, guaranteed } => {
+                    let class = if guaranteed { slice } else { class };
                     let mut classes: Vec<ClassSpec> =
                         (0u16..).zip(kinds).filter_map(|(vlan, kind)| class(vlan, kind)).collect();
                     if reversed {
                         classes.reverse();
                     }
                     let before = port.pipeline.backlog();
-                    port.apply(&policy(classes));
+                    let mut spec = policy(classes);
+                    if guaranteed {
+                        spec.discipline = Discipline::Guaranteed;
+                    }
+                    port.apply(&spec);
                     prop_assert_eq!(port.pipeline.backlog(), before, "a change loses nothing");
                 }
             }
@@ -160,5 +202,33 @@ fn a_refused_change_leaves_the_old_policy_in_force() {
     assert!(refused > 0, "a bounded number of changes may be pending");
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 40);
+    assert_in_order(&port.departures);
+}
+
+#[test]
+fn a_slice_keeps_its_deadlines_over_a_change_of_another() {
+    let guaranteed = |classes: Vec<ClassSpec>| {
+        let mut spec = policy(classes);
+        spec.discipline = Discipline::Guaranteed;
+        spec
+    };
+    let kept = slice(1, Kind::Priority).unwrap();
+    let mut port = Port::new(
+        &guaranteed(vec![kept.clone(), vlan_class(2)]),
+        Some(rate("5 Mbit/s")),
+    );
+    for vlan in [2, 2, 2, 1, 1] {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan,
+            bytes: 1500,
+        });
+    }
+    let heavier = slice(2, Kind::Plain).unwrap();
+    port.apply(&guaranteed(vec![kept, heavier]));
+    port.run_until(u64::MAX / 2);
+    let order: Vec<u16> = port.departures.iter().map(|d| d.vlan).collect();
+    // Its first frames were eligible when they came, before the change.
+    assert_eq!(order[..3], [1, 1, 2]);
     assert_in_order(&port.departures);
 }

@@ -5,7 +5,10 @@
 mod support;
 
 use slicewise_dataplane::Verdict;
-use slicewise_model::{PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec};
+use slicewise_model::{
+    Discipline, GuaranteeSpec, MaximumSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec,
+    RedCurve, ShaperSpec, WredKey, WredSpec,
+};
 use slicewise_units::{Accounting, BitRate, Instant};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -64,8 +67,32 @@ fn the_packet_path_allocates_nothing() {
         )],
         exponential_weight: Some(4),
     });
-    let spec = policy(vec![priority, shaped, red]);
-    let mut pipeline = support::Port::new(&spec, Some(BitRate::new(1_000_000_000))).pipeline;
+    assert_allocates_nothing(&policy(vec![priority, shaped, red]));
+}
+
+#[test]
+fn slices_with_a_delay_bound_allocate_nothing() {
+    let mut guaranteed = vlan_class(1);
+    guaranteed.guarantee = Some(GuaranteeSpec {
+        rate: RateSpec::Absolute(rate("100 Mbit/s")),
+        burst: None,
+        delay: None,
+    });
+    let mut limited = vlan_class(2);
+    limited.maximum = Some(MaximumSpec {
+        rate: RateSpec::Absolute(rate("50 Mbit/s")),
+        burst: None,
+    });
+    let mut spec = policy(vec![guaranteed, limited, vlan_class(3)]);
+    spec.discipline = Discipline::Guaranteed;
+    for class in &mut spec.classes {
+        class.queue_limit = Some(QueueLimitSpec::Packets(40));
+    }
+    assert_allocates_nothing(&spec);
+}
+
+fn assert_allocates_nothing(spec: &PolicySpec) {
+    let mut pipeline = support::Port::new(spec, Some(BitRate::new(1_000_000_000))).pipeline;
 
     let before = ALLOCATIONS.with(Cell::get);
     let (mut sent, mut dropped) = (0u32, 0u32);

@@ -71,23 +71,6 @@ impl Guaranteed {
         self.free = id;
     }
 
-    /// Add the successor of a slice of `old`, which takes no more frames: only those that
-    /// [`append`](Self::append) gives it. `None` where it cannot be added.
-    pub(crate) fn add_draining(&mut self, old: &Self, from: SliceId) -> Option<SliceId> {
-        let mut slice = old.slices.get(from.index() as usize)?.successor();
-        if usize::from(slice.tenant) >= self.excess.tenants() {
-            slice.tenant = 0;
-        }
-        // The longest delay here that is no longer than it was.
-        let delay = old.delays.get(usize::from(slice.class))?;
-        let classes = self.delays.partition_point(|own| own <= delay).max(1);
-        slice.class = u8::try_from(classes - 1).ok()?;
-        let id = self.insert(slice);
-        self.slices[id.0 as usize].life = Life::Draining;
-        self.live -= 1;
-        Some(id)
-    }
-
     /// Let slice `to` go on with the tokens and the debt of slice `from` of `old`.
     pub(crate) fn resume_slice(&mut self, to: SliceId, old: &Self, from: SliceId, now: Instant) {
         if let (Some(slice), Some(old)) = (
@@ -127,8 +110,6 @@ impl Guaranteed {
             let (lengths, arrival) = pool.head(slice.head);
             let price = cost(self.counted(lengths));
             self.place(id.0, arrival.nanos(), price, now.nanos());
-        } else if slice.life == Life::Draining {
-            self.forget(id.0);
         }
     }
 }

@@ -253,23 +253,6 @@ impl SliceState {
         self.peak.resume_from(&old.peak, now);
     }
 
-    /// A slice that is promised the same, without frames and in no calendar.
-    pub(super) fn successor(&self) -> Self {
-        Self {
-            head: NIL,
-            tail: NIL,
-            packets: 0,
-            bytes: 0,
-            timer: Links::NONE,
-            parked: Links::NONE,
-            deficit: 0,
-            turn: 0,
-            tier: Tier::Idle,
-            excess: Excess::Out,
-            ..self.clone()
-        }
-    }
-
     /// Put a frame at the end of the queue; returns whether that was empty.
     #[inline]
     pub(super) fn push(&mut self, slot: u32, bytes: u32, pool: &mut FramePool) -> bool {
