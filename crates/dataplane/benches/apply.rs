@@ -1,0 +1,103 @@
+//! ns a change of a slice: added, changed and removed while others are backlogged.
+//!
+//! `cargo bench -p slicewise-dataplane --bench apply`
+#![allow(missing_docs, clippy::expect_used)]
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use slicewise_dataplane::Frame;
+use slicewise_dataplane::guaranteed::{Guaranteed, SliceId};
+use slicewise_dataplane::queue::{FramePool, QueuedFrame};
+use slicewise_model::{
+    Colour, DelayClasses, GuaranteeParams, GuaranteedParams, QueueLimitParams, SliceParams,
+    TenantParams,
+};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
+
+const SLICES: u32 = 1_000_000;
+/// Apart by so many slices, so that each is as cold as it would be.
+const STRIDE: u32 = 7_919;
+
+fn classes() -> DelayClasses {
+    DelayClasses::geometric(Duration::from_micros(10), Duration::from_millis(10))
+}
+
+fn slice(rate: u64) -> SliceParams {
+    SliceParams {
+        guarantee: classes()
+            .within(Duration::from_millis(1))
+            .map(|class| GuaranteeParams {
+                rate: BitRate::new(rate),
+                burst: ByteCount::new(3_044),
+                class,
+            }),
+        maximum: None,
+        weight: 1,
+        tenant: 0,
+        queue_limit: QueueLimitParams {
+            packets: 64,
+            bytes: ByteCount::new(u64::MAX),
+        },
+    }
+}
+
+fn changes(criterion: &mut Criterion) {
+    let params = GuaranteedParams {
+        accounting: Accounting::L2,
+        largest_frame: ByteCount::new(1_522),
+        delay_classes: classes(),
+        tenants: vec![TenantParams {
+            name: "all".into(),
+            weight: 1,
+        }],
+    };
+    let mut scheduler = Guaranteed::new(&params, SLICES as usize + 1);
+    let mut pool = FramePool::with_capacity(2 * SLICES);
+    for number in 0..SLICES {
+        let id = scheduler
+            .add_slice(&slice(50_000), Instant::ZERO)
+            .expect("the tenant exists");
+        let queued = QueuedFrame {
+            frame: Frame {
+                handle: u64::from(number),
+                lengths: FrameLengths {
+                    l2_bytes: 1_500,
+                    l3_offset: 14,
+                },
+                dscp: 0,
+                colour: Colour::Green,
+            },
+            class: 0,
+            arrival: Instant::ZERO,
+        };
+        for _ in 0..2 {
+            scheduler
+                .try_enqueue(id, queued, &mut pool)
+                .expect("there is room");
+        }
+    }
+    let mut group = criterion.benchmark_group("apply");
+    let now = Instant::ZERO;
+    group.bench_function("add and remove a slice beside a million", |bencher| {
+        bencher.iter(|| {
+            let id = scheduler
+                .add_slice(&slice(50_000), now)
+                .expect("the tenant exists");
+            scheduler.remove_slice(id)
+        });
+    });
+    let mut next = 0;
+    group.bench_function("change one of a million backlogged slices", |bencher| {
+        bencher.iter_batched(
+            || {
+                next = (next + STRIDE) % SLICES;
+                (SliceId::new(next), slice(50_000 + u64::from(next)))
+            },
+            |(id, slice)| scheduler.change_slice(id, &slice, &pool, now),
+            BatchSize::SmallInput,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, changes);
+criterion_main!(benches);
