@@ -327,3 +327,8 @@ fn buckets_are_narrow_beside_the_delays_they_keep() {
     let longest = params(&[1]).delay_classes.longest();
     assert!(scheduler.granularity().nanos() * 100_000 <= 2 * longest.nanos());
 }
+
+#[test]
+fn a_slice_takes_at_most_160_bytes() {
+    assert_eq!(Guaranteed::bytes_per_slice(), 136);
+}
