@@ -31,6 +31,9 @@ impl TokenBucket {
     /// Earn what is due at `now`; returns the credit.
     #[inline]
     pub fn refill(&mut self, now: Instant) -> Credit {
+        if now <= self.updated {
+            return self.credit;
+        }
         let total = self.credit + self.earn(now);
         self.credit = total.min(self.burst);
         self.credit

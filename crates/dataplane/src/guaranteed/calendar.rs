@@ -93,6 +93,8 @@ pub(super) struct Calendar<C> {
 const PLACE: u64 = BucketSet::SIZE as u64 - 1;
 /// After all numbers.
 const EMPTY: u64 = u64::MAX;
+/// The last number that is told apart: so that sums of numbers fit.
+const NUMBER_MAX: u64 = u64::MAX / 2;
 /// What a calendar takes: its buckets, and a bit for each.
 pub(super) const BYTES: usize = size_of::<Buckets>() + BucketSet::SIZE / 8;
 
@@ -141,6 +143,7 @@ impl<C: Chain> Calendar<C> {
     /// Put slice `id` at the end of the bucket numbered `number`, or of the nearest there is.
     #[inline]
     pub(super) fn insert(&mut self, slices: &mut [SliceState], id: u32, number: u64) {
+        let number = number.min(NUMBER_MAX);
         let number = if self.slices == 0 {
             self.first = number;
             self.last = number;

@@ -15,6 +15,10 @@ const TENANT_DEFAULT: &str = "default";
 /// The smallest and the largest frame there can be: what Ethernet pads to, and an IP packet of
 /// 65,535 bytes behind two tags.
 const FRAMES: (ByteCount, ByteCount) = (ByteCount::new(60), ByteCount::new(65_557));
+/// The largest burst: credit for it fits in 63 bits of nanobits.
+const BURST_MAX: ByteCount = ByteCount::new(1_000_000_000);
+/// The largest weight of a slice.
+const WEIGHT_MAX: u32 = 65_535;
 /// The smallest frame without FCS that fills a queue, bytes.
 const SMALLEST_FRAME: u64 = 60;
 
@@ -163,7 +167,7 @@ impl GuaranteeSpec {
         let rate = self.rate.of(link)?;
         Ok(GuaranteeRequest {
             rate,
-            burst: burst(self.burst, rate, largest_frame),
+            burst: kept(burst(self.burst, rate, largest_frame))?,
             delay: self.delay,
         })
     }
@@ -206,7 +210,10 @@ impl MaximumSpec {
                 ));
             }
         }
-        Ok(MaximumParams { rate, burst: size })
+        Ok(MaximumParams {
+            rate,
+            burst: kept(size)?,
+        })
     }
 }
 
@@ -281,6 +288,10 @@ impl ClassResolver<'_> {
                     .map_err(|problem| self.error("maximum", problem))
             })
             .transpose()?;
+        if spec.weight > Some(WEIGHT_MAX) {
+            let problem = format!("is above {WEIGHT_MAX}, the largest that slices can have");
+            return Err(self.error("weight", problem));
+        }
         let tenant = self.tenant(&shared.params.tenants)?;
         let guarantee = request
             .map(|request| self.admit(&request, shared))
@@ -343,6 +354,16 @@ fn burst(spec: Option<BurstSpec>, rate: BitRate, largest_frame: ByteCount) -> By
         Some(burst) => burst.size(rate),
         None => rate.bytes_in(BURST).max(largest_frame + largest_frame),
     }
+}
+
+/// A burst, where a token bucket can save so much.
+fn kept(burst: ByteCount) -> Result<ByteCount, String> {
+    if burst > BURST_MAX {
+        return Err(format!(
+            "has a burst of {burst}: at most {BURST_MAX} can be saved"
+        ));
+    }
+    Ok(burst)
 }
 
 /// At least `limit`, and all that may wait of a guarantee even where all frames are small.

@@ -3,8 +3,8 @@
 use crate::support::*;
 use insta::assert_snapshot;
 use slicewise_model::{
-    ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec, MaximumSpec, PolicyParams, PolicySpec,
-    PortParams, QueueLimitSpec, Rate, RateSpec, SliceParams, WredKey,
+    BurstSpec, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec, MaximumSpec, PolicyParams,
+    PolicySpec, PortParams, QueueLimitSpec, Rate, RateSpec, SliceParams, WredKey,
 };
 use slicewise_units::{Accounting, ByteCount, Duration};
 
@@ -242,4 +242,25 @@ fn guarantees_fit_the_licence_as_well_as_the_port() {
             .resolve_for(port)
             .is_err()
     );
+}
+
+#[test]
+fn what_a_scheduler_cannot_keep_is_refused() {
+    let huge = BurstSpec::Size(ByteCount::new(2_000_000_000));
+    let class = |guarantee| ClassSpec {
+        guarantee,
+        ..promised("a", "10 Mbit/s")
+    };
+    let guarantee = promised("a", "10 Mbit/s")
+        .guarantee
+        .map(|guarantee| GuaranteeSpec {
+            burst: Some(huge),
+            ..guarantee
+        });
+    assert_snapshot!(refused(class(guarantee)), @"policy `p`, class `a`: guarantee: has a burst of 2 GB: at most 1 GB can be saved");
+    let heavy = ClassSpec {
+        weight: Some(65_536),
+        ..promised("a", "10 Mbit/s")
+    };
+    assert_snapshot!(refused(heavy), @"policy `p`, class `a`: weight: is above 65535, the largest that slices can have");
 }
