@@ -35,6 +35,9 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
         study.repetitions,
         study.duration,
     );
+    for note in study.notes() {
+        println!("note: {note}");
+    }
     Ok(Exit::Success)
 }
 

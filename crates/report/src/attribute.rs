@@ -58,6 +58,7 @@ fn isolation(verdict: &PolicyVerdict) -> AttributeText {
         let bounds = isolation.bounds.iter().map(BoundCheck::told);
         std::iter::once(of_tests)
             .chain(bounds)
+            .chain(isolation.unbounded())
             .collect::<Vec<_>>()
             .join("; ")
     };

@@ -89,6 +89,9 @@ pub struct PolicyDescription {
     /// prove none. It is a bound for packets within what the slice was promised.
     #[serde(default)]
     pub delay_bounds: BTreeMap<String, DelayBound>,
+    /// Where a slice has a guarantee, but no bound follows from it.
+    #[serde(default)]
+    pub unbounded: Vec<Unbounded>,
     /// Verdicts as published, where they were.
     pub published_verdict: Option<PublishedVerdict>,
 }
@@ -105,6 +108,19 @@ pub struct DelayBound {
     /// on both links, processing in the device, transmission on the link behind it where that is
     /// not the port itself, and the wait of the receiving adapter before it stamps the frame.
     pub outside_ns: u64,
+}
+
+/// A slice with a guarantee of which, in one scenario, no bound of delay follows: it may send more
+/// than it was promised, or what lies outside the scheduler has no bound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unbounded {
+    /// Slice.
+    pub slice: String,
+    /// Scenario.
+    pub scenario: String,
+    /// Why, in words.
+    pub why: String,
 }
 
 impl DelayBound {

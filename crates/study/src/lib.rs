@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod arrivals;
+mod bound;
 mod check;
 mod device;
 mod diagnostics;

@@ -1,5 +1,6 @@
 //! A validated study.
 
+use crate::bound;
 use crate::device;
 use crate::params::{
     DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
@@ -10,7 +11,6 @@ use slicewise_stats::description::{
     ScenarioDescription, SliceDescription, StudyDescription,
 };
 use slicewise_units::Duration;
-use std::collections::BTreeMap;
 
 /// A study: every name resolved, every default filled in, every contradiction refused.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +82,18 @@ impl Study {
         &self.digest
     }
 
+    /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
+    /// delay that its policies promise, and that will not be judged because some slice may send
+    /// more than it was promised, or because they do not follow.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let of_policy = |policy: &StudyPolicy| {
+            let unbounded = bound::promised(self, &policy.params).unbounded;
+            bound::notes(&policy.name, &unbounded)
+        };
+        self.policies.iter().flat_map(of_policy).collect()
+    }
+
     /// What judging and reporting need of the study. `program_version` is that of the program
     /// that runs it.
     #[must_use]
@@ -91,13 +103,17 @@ impl Study {
             share_bits_per_second: slice.share.bits_per_second(),
             guaranteed: slice.guaranteed,
         });
-        let policies = self.policies.iter().map(|policy| PolicyDescription {
-            name: policy.name.clone(),
-            title: policy.title.clone(),
-            configuration: policy.configuration.clone(),
-            scalability: policy.scalability.clone(),
-            delay_bounds: BTreeMap::new(),
-            published_verdict: policy.published_verdict.clone(),
+        let policies = self.policies.iter().map(|policy| {
+            let promised = bound::promised(self, &policy.params);
+            PolicyDescription {
+                name: policy.name.clone(),
+                title: policy.title.clone(),
+                configuration: policy.configuration.clone(),
+                scalability: policy.scalability.clone(),
+                delay_bounds: promised.bounds,
+                unbounded: promised.unbounded,
+                published_verdict: policy.published_verdict.clone(),
+            }
         });
         let scenarios = self.scenarios.iter().map(|scenario| ScenarioDescription {
             name: scenario.name.clone(),

@@ -8,7 +8,7 @@
 //! tokens alone, as HFSC does (Stoica, Zhang & Ng, SIGCOMM 1997).
 //!
 //! With slices that pass the admission test, a frame within its slice's (CIR, CBS) leaves no
-//! later than `eligible + D` plus two bucket widths ([`Guaranteed::granularity`]), whatever others
+//! later than `eligible + D` plus one bucket width ([`Guaranteed::granularity`]), whatever others
 //! send: regulated earliest deadline first (Georgiadis et al., IEEE/ACM ToN 4(4), 1996). Calendars
 //! with find-first-set bitmaps, in the manner of Carousel (SIGCOMM 2017) and Eiffel (NSDI 2019),
 //! make every decision O(1).
@@ -30,7 +30,7 @@ use bitmap::BucketSet;
 use calendar::{Calendar, ParkedChain, TimerChain};
 use excess::ExcessTier;
 use slice::{Life, NIL, SliceState, Tier, cost};
-use slicewise_model::{GuaranteedParams, SliceParams};
+use slicewise_model::{DelayClasses, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 
 /// Names a slice of a [`Guaranteed`] scheduler.
@@ -85,9 +85,9 @@ pub enum Removal {
 
 /// Most slices: as many as a ring can number.
 const MAX_SLICES: u32 = 1 << 30;
-/// Buckets from now to the deadline of the longest class: half of what there is, so that what is
-/// late and what is early fit beside them.
-const BUCKETS_AHEAD: u64 = BucketSet::SIZE as u64 / 2;
+// From now to the deadline of the longest class: half of the buckets there are, so that what is
+// late and what is early fit beside them.
+const _: () = assert!(DelayClasses::BUCKETS_AHEAD == BucketSet::SIZE as u64 / 2);
 /// Buckets of the wheel and of the parked slices are 2^n times as wide as those of deadlines, so
 /// that slow slices fit, too. Only deadlines need to be exact: a slice that wakes a bucket early
 /// keeps its deadline, and one that is parked a bucket too long loses no credit.
@@ -146,7 +146,7 @@ impl Guaranteed {
     /// A scheduler without slices. Memory for `slices` of them is reserved.
     #[must_use]
     pub fn new(params: &GuaranteedParams, slices: usize) -> Self {
-        let shift = bucket_shift(params.delay_classes.longest());
+        let shift = params.delay_classes.bucket_width().nanos().trailing_zeros();
         let delays = params.delay_classes.delays().iter();
         let largest_frame = params.largest_frame.bytes().clamp(1, u64::from(u16::MAX));
         Self {
@@ -412,10 +412,4 @@ impl Counting {
             self.0.count(lengths).bytes()
         }
     }
-}
-
-/// The narrowest buckets (2^n ns) with which `longest` fits in [`BUCKETS_AHEAD`] of them.
-fn bucket_shift(longest: Duration) -> u32 {
-    let buckets = longest.nanos() / BUCKETS_AHEAD;
-    u64::BITS - buckets.leading_zeros()
 }

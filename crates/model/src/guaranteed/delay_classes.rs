@@ -81,6 +81,19 @@ impl DelayClasses {
         self.delays.last().copied().unwrap_or(Duration::ZERO)
     }
 
+    /// Buckets from now to the end of the longest delay, at most.
+    pub const BUCKETS_AHEAD: u64 = 1 << 17;
+
+    /// Width of the buckets that a data plane keeps deadlines in: a power of two nanoseconds, the
+    /// narrowest with which the longest delay ends within [`BUCKETS_AHEAD`](Self::BUCKETS_AHEAD)
+    /// of them. It is the δ of a delay bound: a frame may leave so much after its deadline.
+    #[must_use]
+    pub fn bucket_width(&self) -> Duration {
+        let buckets = self.longest().nanos() / Self::BUCKETS_AHEAD;
+        // At most 2^47: the longest delay has 64 bits.
+        Duration::from_nanos(1 << (u64::BITS - buckets.leading_zeros()))
+    }
+
     /// The longest class within `objective`; `None` where even the shortest is longer.
     #[must_use]
     pub fn within(&self, objective: Duration) -> Option<DelayClass> {

@@ -250,7 +250,12 @@ fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
         outcome: "inconclusive",
         word: "not tested".to_owned(),
         slice: missing.slice.clone(),
-        indicator: "all".to_owned(),
+        indicator: if missing.only_bound {
+            "largest delay against a bound"
+        } else {
+            "all"
+        }
+        .to_owned(),
         scenario: missing.scenario.clone(),
         measured: missing.why.clone(),
         interval: String::new(),

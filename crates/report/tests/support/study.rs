@@ -80,6 +80,7 @@ pub fn study(size: Size) -> StudyDescription {
                 source: "made up for tests".to_owned(),
             },
             delay_bounds: BTreeMap::new(),
+            unbounded: Vec::new(),
             published_verdict: Some(PublishedVerdict {
                 isolation: !matches!(name, "no policy" | "bandwidth"),
                 reallocation: matches!(name, "no policy" | "priority" | "bandwidth"),

@@ -1,6 +1,6 @@
 //! A proved bound of delay against what was measured: one packet above it is a counterexample.
 
-use super::{IsolationVerdict, Outcome};
+use super::{IsolationVerdict, NotJudged, Outcome};
 use crate::description::{DelayBound, StudyDescription};
 use crate::observations::{Observations, RunObservation};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,20 @@ pub(super) fn check(
         .collect()
 }
 
+/// Where a policy promises a delay that has no bound.
+pub(super) fn not_judged(study: &StudyDescription, policy: usize) -> Vec<NotJudged> {
+    let unbounded = study.policies[policy].unbounded.iter();
+    unbounded
+        .map(|unbounded| NotJudged {
+            scenario: unbounded.scenario.clone(),
+            slice: unbounded.slice.clone(),
+            why: unbounded.why.clone(),
+            missing: false,
+            only_bound: true,
+        })
+        .collect()
+}
+
 fn check_slice(
     study: &StudyDescription,
     observations: &Observations,
@@ -65,7 +79,17 @@ fn check_slice(
 ) -> Option<BoundCheck> {
     let mut found: Option<BoundCheck> = None;
     let mut runs = 0u32;
+    let name = &study.slices[slice].name;
+    let unbounded = &study.policies[policy].unbounded;
+    let is_bounded = |scenario: &str| {
+        !unbounded
+            .iter()
+            .any(|u| u.slice == *name && u.scenario == scenario)
+    };
     for (scenario, description) in study.scenarios.iter().enumerate() {
+        if !is_bounded(&description.name) {
+            continue;
+        }
         for run in observations.cell(policy, scenario) {
             let Some(largest_ns) = largest(run, slice, most_bits_per_second) else {
                 continue;
@@ -73,7 +97,7 @@ fn check_slice(
             runs = runs.saturating_add(1);
             if found.as_ref().is_none_or(|f| largest_ns > f.largest_ns) {
                 found = Some(BoundCheck {
-                    slice: study.slices[slice].name.clone(),
+                    slice: name.clone(),
                     bound,
                     largest_ns,
                     scenario: description.name.clone(),

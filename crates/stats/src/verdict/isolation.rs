@@ -63,6 +63,9 @@ pub struct NotJudged {
     pub why: String,
     /// True where isolation cannot be said to hold without it.
     pub missing: bool,
+    /// True where it is only the bound of its delay that could not be judged.
+    #[serde(default)]
+    pub only_bound: bool,
 }
 
 /// Judge one policy, told by its place in the study.
@@ -75,7 +78,7 @@ pub(super) fn judge(
         study,
         drafts: Vec::new(),
         bounds: bound::check(study, observations, policy),
-        not_judged: Vec::new(),
+        not_judged: bound::not_judged(study, policy),
     };
     if let Some(reference) = study.scenarios.iter().position(|s| s.reference) {
         let reference: Vec<_> = observations.cell(policy, reference).collect();
@@ -144,6 +147,7 @@ impl Judgement<'_> {
                 slice: description.name.clone(),
                 why: why.to_owned(),
                 missing,
+                only_bound: false,
             });
         };
         if reference.is_empty() {

@@ -67,13 +67,29 @@ impl IsolationVerdict {
             reason.push_str("; ");
             reason.push_str(&bound.told());
         }
+        if let Some(unbounded) = self.unbounded() {
+            reason.push_str("; ");
+            reason.push_str(&unbounded);
+        }
         reason
+    }
+
+    /// Where a bound of delay is promised, and could not be judged in any scenario: of which slice,
+    /// and why.
+    #[must_use]
+    pub fn unbounded(&self) -> Option<String> {
+        let is_judged = |slice: &str| self.bounds.iter().any(|check| check.slice == slice);
+        let missing = self.not_judged.iter().filter(|n| n.only_bound);
+        let first = missing.into_iter().find(|n| !is_judged(&n.slice))?;
+        let (slice, scenario, why) = (&first.slice, &first.scenario, &first.why);
+        Some(format!("no bound of delay for {slice}: {why} in {scenario}"))
     }
 
     fn reason_of_tests(&self) -> String {
         let Some(numbers) = &self.decided_by else {
-            let missing = self.not_judged.iter().find(|n| n.missing);
-            let why = match missing.or(self.not_judged.first()) {
+            let mut not_judged = self.not_judged.iter().filter(|n| !n.only_bound);
+            let missing = not_judged.clone().find(|n| n.missing);
+            let why = match missing.or(not_judged.next()) {
                 Some(first) => format!("{} in {}: {}", first.slice, first.scenario, first.why),
                 None => "no guaranteed slice, no reference scenario, or no other one".to_owned(),
             };

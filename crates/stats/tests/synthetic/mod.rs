@@ -65,6 +65,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
                     source: "data sheet".into(),
                 },
                 delay_bounds: BTreeMap::new(),
+                unbounded: Vec::new(),
                 published_verdict: published.clone(),
             })
             .collect(),

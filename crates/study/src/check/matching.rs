@@ -183,7 +183,7 @@ fn single_conditions(list: &AccessList) -> Option<Vec<Condition>> {
 }
 
 /// Whether packets with these headers belong to the class.
-pub(super) fn matches(map: &ClassMap, headers: &SourceHeaders) -> bool {
+pub(crate) fn matches(map: &ClassMap, headers: &SourceHeaders) -> bool {
     let mut results = map
         .conditions
         .iter()

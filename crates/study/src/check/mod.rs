@@ -5,7 +5,7 @@ mod classes;
 mod guaranteed;
 mod ios;
 mod limits;
-mod matching;
+pub(crate) mod matching;
 mod network;
 mod plan;
 mod policies;

@@ -1,0 +1,259 @@
+//! The bound of one-way delay that a guarantee comes to in a study.
+//!
+//! A frame waits in the sender's adapter for at most J, is carried and processed in a constant time
+//! F, and is eligible in the scheduler at the latest F + J after it was sent if its source keeps to
+//! (CIR, CBS): eligibility is a token bucket's, and what comes to that at most J late leaves it at
+//! most J late. From then on it takes D + δ to the last bit ([`DelayClasses::bucket_width`]), then
+//! the way to the receiver and its interrupt.
+//!
+//! [`DelayClasses::bucket_width`]: slicewise_model::DelayClasses::bucket_width
+
+use crate::arrivals::{ArrivalCurve, Backlog, backlog, bytes_up};
+use crate::check::matching::matches;
+use crate::params::{DutParams, ScenarioParams, SourceParams};
+use crate::study::Study;
+use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams};
+use slicewise_stats::description::{DelayBound, Unbounded};
+use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
+use std::collections::BTreeMap;
+
+/// Departures and link times are whole nanoseconds, rounded: a source may be ahead of its rate by
+/// as much without sending more than it may.
+const ROUNDING: Duration = Duration::from_nanos(2);
+/// The smallest frame without FCS, bytes (IEEE 802.3).
+const SMALLEST_FRAME: u32 = 60;
+/// Bytes before the IP header behind two tags.
+const LARGEST_OFFSET: u8 = 22;
+
+/// What a policy promises in a study.
+#[derive(Debug, Default)]
+pub(crate) struct Promised {
+    pub(crate) bounds: BTreeMap<String, DelayBound>,
+    pub(crate) unbounded: Vec<Unbounded>,
+}
+
+/// The bounds that follow from a policy's guarantees, and where none does.
+pub(crate) fn promised(study: &Study, policy: &PolicyParams) -> Promised {
+    let mut promised = Promised::default();
+    let Some(guaranteed) = &policy.guaranteed else {
+        return promised;
+    };
+    for (slice, params) in study.slices.iter().enumerate().filter(|(_, s)| s.guaranteed) {
+        for scenario in &study.scenarios {
+            let situation = Situation {
+                study,
+                policy,
+                guaranteed,
+                scenario,
+            };
+            match situation.bound(slice) {
+                Ok(None) => {}
+                Ok(Some(bound)) => {
+                    let largest = promised.bounds.entry(params.name.clone()).or_insert(bound);
+                    largest.scheduler_ns = largest.scheduler_ns.max(bound.scheduler_ns);
+                    largest.outside_ns = largest.outside_ns.max(bound.outside_ns);
+                }
+                Err(why) => promised.unbounded.push(Unbounded {
+                    slice: params.name.clone(),
+                    scenario: scenario.name.clone(),
+                    why,
+                }),
+            }
+        }
+    }
+    promised
+}
+
+/// What to say of bounds that do not follow: scenarios with the same reason together.
+pub(crate) fn notes(policy: &str, unbounded: &[Unbounded]) -> Vec<String> {
+    let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for Unbounded {
+        slice,
+        scenario,
+        why,
+    } in unbounded
+    {
+        match reasons.iter_mut().find(|r| r.0 == slice && r.1 == why) {
+            Some((_, _, scenarios)) => scenarios.push(scenario),
+            None => reasons.push((slice, why, vec![scenario])),
+        }
+    }
+    let told = |(slice, why, scenarios): (&str, &str, Vec<&str>)| {
+        let scenarios = match scenarios.as_slice() {
+            [only] => format!("scenario {only}"),
+            several => format!("scenarios {}", several.join(", ")),
+        };
+        format!(
+            "policy `{policy}`: the delay of slice `{slice}` has no bound to be judged by in \
+             {scenarios}: {why}"
+        )
+    };
+    reasons.into_iter().map(told).collect()
+}
+
+/// A policy in a scenario.
+struct Situation<'a> {
+    study: &'a Study,
+    policy: &'a PolicyParams,
+    guaranteed: &'a GuaranteedParams,
+    scenario: &'a ScenarioParams,
+}
+
+impl Situation<'_> {
+    /// The bound of a slice here; `None` where it has no guarantee or sends nothing.
+    fn bound(&self, slice: usize) -> Result<Option<DelayBound>, String> {
+        let own = || self.scenario.sources.iter().filter(|s| s.slice == slice);
+        let classes: Vec<Option<usize>> = own().map(|source| self.class(source)).collect();
+        let guarantee = |class: &Option<usize>| {
+            let class = self.policy.classes.get((*class)?)?;
+            class.slice?.guarantee.map(|guarantee| (class, guarantee))
+        };
+        if classes.iter().all(|class| guarantee(class).is_none()) {
+            return Ok(None);
+        }
+        let mut scheduler_ns = 0;
+        for (source, class) in own().zip(&classes) {
+            let Some((params, guarantee)) = guarantee(class) else {
+                return Err(format!(
+                    "source `{}` is in a class without a guarantee",
+                    source.name
+                ));
+            };
+            self.check_conformance(*class, &params.name, &guarantee)?;
+            let delays = &self.guaranteed.delay_classes;
+            let own = delays
+                .delay(guarantee.class)
+                .nanos()
+                .saturating_add(delays.bucket_width().nanos());
+            scheduler_ns = scheduler_ns.max(own);
+        }
+        self.check_device()?;
+        Ok(Some(DelayBound {
+            scheduler_ns,
+            outside_ns: self.outside()?,
+        }))
+    }
+
+    /// The class of a source's packets.
+    fn class(&self, source: &SourceParams) -> Option<usize> {
+        self.policy.classes.iter().position(|class| {
+            let map = class.matches.as_ref();
+            map.is_none_or(|map| matches(map, &source.headers))
+        })
+    }
+
+    /// All that is sent to a class must fit its guarantee.
+    fn check_conformance(
+        &self,
+        class: Option<usize>,
+        name: &str,
+        guarantee: &GuaranteeParams,
+    ) -> Result<(), String> {
+        let sources = self.scenario.sources.iter();
+        let of_class = sources.filter(|source| self.class(source) == class);
+        let curves = self.curves(of_class, self.guaranteed.accounting)?;
+        match backlog(&curves, guarantee.rate).ok_or(TOO_MUCH)? {
+            Backlog::Grows(offered) => Err(format!(
+                "class `{name}` is sent {}, and {} are guaranteed",
+                bit_rate(offered),
+                guarantee.rate
+            )),
+            Backlog::AtMost(needed) => {
+                let rounding = guarantee.rate.bits_per_second() * ROUNDING.nanos();
+                let needed = bytes_up(needed.saturating_sub(u128::from(rounding)));
+                if needed <= guarantee.burst {
+                    return Ok(());
+                }
+                Err(format!(
+                    "class `{name}` may be sent bursts of {needed}, and {} are guaranteed",
+                    guarantee.burst
+                ))
+            }
+        }
+    }
+
+    /// Through a licence that has to be waited for, a frame leaves no later than through a link of
+    /// its rate alone, if no frame takes longer on the port, and none is let through on credit:
+    /// then the largest frame that the admission test counts as under way covers the one on the
+    /// port, and the time a frame of one's own takes there.
+    fn check_device(&self) -> Result<(), String> {
+        let DutParams {
+            port_rate, licence, ..
+        } = self.study.dut;
+        let Some(licence) = licence.filter(|licence| !licence.priority_borrows) else {
+            return Ok(());
+        };
+        let largest = u32::try_from(self.guaranteed.largest_frame.bytes()).unwrap_or(u32::MAX);
+        let largest = largest.saturating_add(u32::from(LARGEST_OFFSET));
+        for l2_bytes in [SMALLEST_FRAME, largest] {
+            let frame = FrameLengths {
+                l2_bytes,
+                l3_offset: LARGEST_OFFSET,
+            };
+            let on_port = u128::from(port_rate.accounting.count(frame).bytes())
+                * u128::from(licence.rate.rate.bits_per_second());
+            let charged = licence.rate.accounting.count(frame);
+            let in_licence =
+                u128::from(charged.bytes()) * u128::from(port_rate.rate.bits_per_second());
+            if on_port > in_licence {
+                return Err("small frames take longer on the port than in the licence".to_owned());
+            }
+            if charged > licence.credit {
+                return Err("the licence lets frames through on credit".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// What one-way delay contains beside the scheduler.
+    fn outside(&self) -> Result<u64, String> {
+        let (study, link) = (self.study, self.study.link);
+        let curves = self.curves(self.scenario.sources.iter(), link.rate.accounting)?;
+        let rate = link.rate.rate;
+        let waiting = match backlog(&curves, rate).ok_or(TOO_MUCH)? {
+            Backlog::AtMost(most) => most,
+            Backlog::Grows(offered) => {
+                return Err(format!(
+                    "all sources together send {} on a link of {rate}",
+                    bit_rate(offered)
+                ));
+            }
+        };
+        // Until the last bit of a frame and of all before it is out.
+        let sent = waiting.div_ceil(u128::from(rate.bits_per_second().max(1)));
+        let sent = u64::try_from(sent).map_err(|_| TOO_MUCH.to_owned())?;
+        let parts = [
+            ROUNDING.nanos(),
+            link.propagation.nanos(),
+            study.dut.processing_delay.nanos(),
+            link.propagation.nanos(),
+            study.hosts.interrupt_moderation.nanos(),
+        ];
+        Ok(parts.into_iter().fold(sent, u64::saturating_add))
+    }
+
+    fn curves<'s>(
+        &self,
+        sources: impl Iterator<Item = &'s SourceParams>,
+        accounting: Accounting,
+    ) -> Result<Vec<(ArrivalCurve, u64)>, String> {
+        sources
+            .map(|source| {
+                let curve = ArrivalCurve::of(source, &self.study.hosts)
+                    .map_err(|why| format!("source `{}` {why}", source.name))?;
+                let frame = FrameLengths {
+                    l2_bytes: source.l2_bytes,
+                    l3_offset: source.headers.l3_offset(),
+                };
+                Ok((curve, accounting.count(frame).bytes()))
+            })
+            .collect()
+    }
+}
+
+/// Where a sum does not fit in 128 bits.
+const TOO_MUCH: &str = "its sources send too much to tell";
+
+fn bit_rate(bits_per_second: u128) -> BitRate {
+    BitRate::new(u64::try_from(bits_per_second).unwrap_or(u64::MAX))
+}
