@@ -79,7 +79,9 @@ impl ArrivalCurve {
                     },
                 }
             }
-            PatternParams::Poisson => return Err("sends at random, as many packets at once as may be"),
+            PatternParams::Poisson => {
+                return Err("sends at random, as many packets at once as may be");
+            }
             PatternParams::Replay { .. } => {
                 return Err("replays a recording, whose bursts are not known beforehand");
             }
@@ -164,7 +166,10 @@ pub(crate) fn backlog(sources: &[(ArrivalCurve, u64)], rate: BitRate) -> Option<
     // The distance is concave: over whole nanoseconds it is largest at one beside a crossing.
     let crossings = sources.iter().map(|(curve, _)| curve.crossing);
     let mut most = 0u128;
-    for window in crossings.flat_map(|at| [at, at.saturating_add(1)]).chain([0]) {
+    for window in crossings
+        .flat_map(|at| [at, at.saturating_add(1)])
+        .chain([0])
+    {
         let mut sum = 0u128;
         for (curve, bytes) in sources {
             sum = sum.checked_add(curve.amount(*bytes, window)?)?;

@@ -38,7 +38,12 @@ pub(crate) fn promised(study: &Study, policy: &PolicyParams) -> Promised {
     let Some(guaranteed) = &policy.guaranteed else {
         return promised;
     };
-    for (slice, params) in study.slices.iter().enumerate().filter(|(_, s)| s.guaranteed) {
+    for (slice, params) in study
+        .slices
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.guaranteed)
+    {
         for scenario in &study.scenarios {
             let situation = Situation {
                 study,

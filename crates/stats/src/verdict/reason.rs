@@ -82,7 +82,9 @@ impl IsolationVerdict {
         let missing = self.not_judged.iter().filter(|n| n.only_bound);
         let first = missing.into_iter().find(|n| !is_judged(&n.slice))?;
         let (slice, scenario, why) = (&first.slice, &first.scenario, &first.why);
-        Some(format!("no bound of delay for {slice}: {why} in {scenario}"))
+        Some(format!(
+            "no bound of delay for {slice}: {why} in {scenario}"
+        ))
     }
 
     fn reason_of_tests(&self) -> String {
