@@ -55,7 +55,8 @@ fn isolation(verdict: &PolicyVerdict) -> AttributeText {
     let deciding = if let Some(broken) = isolation.broken_bound() {
         broken.told()
     } else {
-        let bounds = isolation.bounds.iter().map(BoundCheck::told);
+        let of_tests = with_repetitions(of_tests, isolation.repetitions_needed);
+        let bounds = isolation.bounds.iter().map(bound);
         std::iter::once(of_tests)
             .chain(bounds)
             .chain(isolation.unbounded())
@@ -66,7 +67,7 @@ fn isolation(verdict: &PolicyVerdict) -> AttributeText {
         key: "isolation",
         sign: sign(isolation.outcome),
         word: isolation.outcome.to_string(),
-        deciding: with_repetitions(deciding, isolation.repetitions_needed),
+        deciding,
         reason: isolation.reason(),
         published: verdict
             .published
@@ -130,6 +131,18 @@ fn scalability(verdict: &PolicyVerdict) -> AttributeText {
             .filter(|text| !text.is_empty()),
         agrees: verdict.agrees.scalability,
     }
+}
+
+/// A bound that is kept, beside the largest delay measured.
+fn bound(check: &BoundCheck) -> String {
+    let time = |ns: u64| time(ns as f64);
+    format!(
+        "delay bound of {} {}, largest measured {} (scenario {})",
+        check.slice,
+        time(check.bound.end_to_end_ns()),
+        time(check.largest_ns),
+        check.scenario
+    )
 }
 
 fn with_repetitions(deciding: String, needed: Option<u32>) -> String {

@@ -195,7 +195,7 @@ fn a_proved_bound_is_told_beside_the_tests_and_decides_where_it_is_broken() {
         assert_eq!(missing, None, "{text}");
         text
     };
-    has(&verdicts, &["throughput", "500", "within", "540"]);
+    has(&verdicts, &["throughput", "500", "bound", "540"]);
     verdicts.policies[0].isolation.bounds = vec![check(2_100_000, Outcome::Broken)];
     let text = has(&verdicts, &["largest", "2.1", "above", "540"]);
     assert!(!text.contains("throughput"), "{text}");

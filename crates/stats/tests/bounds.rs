@@ -4,7 +4,7 @@
 
 mod synthetic;
 
-use slicewise_stats::description::{Capacity, DelayBound, SliceLimit, StudyDescription};
+use slicewise_stats::description::{Capacity, DelayBound, SliceLimit, StudyDescription, Unbounded};
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict};
@@ -49,7 +49,7 @@ fn a_bound_that_is_kept_is_told_beside_the_tests() {
     assert_eq!(isolation.outcome, Outcome::Holds);
     assert_eq!(isolation.bounds[0].runs, 10);
     // The bound itself is within it.
-    insta::assert_snapshot!(isolation.reason(), @"holds; closest call: throughput of critical in s1 0 % (in every repetition), margin 1 % (Fieller); largest delay of critical 480 µs in s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)");
+    insta::assert_snapshot!(isolation.reason(), @"holds; closest call: throughput of critical in s1 0 % (in every repetition), margin 1 % (Fieller); largest delay of critical 480 µs in scenario s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn one_packet_above_its_bound_breaks_isolation_whatever_the_tests_say() {
 
     records[7].slices[CRITICAL].whole.delay.max_ns = 2_100_000;
     let isolation = judge(&bounded(480_000, 60_000), &records).isolation;
-    insta::assert_snapshot!(isolation.reason(), @"broken: largest delay of critical 2.1 ms in s1, above its proved bound of 540 µs (60 µs of it outside the scheduler)");
+    insta::assert_snapshot!(isolation.reason(), @"broken: largest delay of critical 2.1 ms in scenario s1, above its proved bound of 540 µs (60 µs of it outside the scheduler)");
 }
 
 #[test]
@@ -77,6 +77,30 @@ fn a_bound_is_not_of_a_slice_that_sends_more_than_it_was_promised() {
     let isolation = judge(&bounded(480_000, 0), &records).isolation;
     assert_eq!(isolation.bounds[0].outcome, Outcome::Holds);
     assert_eq!(isolation.bounds[0].runs, 9);
+}
+
+#[test]
+fn a_scenario_without_a_bound_is_not_judged_by_it_and_says_why() {
+    let mut records = untroubled();
+    records[7].slices[CRITICAL].whole.delay.max_ns = 9_000_000;
+    let mut study = bounded(480_000, 0);
+    let unbounded = |scenario: &str| Unbounded {
+        slice: "critical".to_owned(),
+        scenario: scenario.to_owned(),
+        why: "class `gold` may be sent bursts of 9 kB, and 6 kB are guaranteed".to_owned(),
+    };
+    study.policies[0].unbounded = vec![unbounded("s1")];
+    let isolation = judge(&study, &records).isolation;
+    assert_eq!(isolation.outcome, Outcome::Holds);
+    assert_eq!(isolation.bounds[0].runs, 5);
+    assert_eq!(isolation.unbounded(), None, "it was judged in s0");
+    assert!(isolation.not_judged[0].only_bound && !isolation.not_judged[0].missing);
+
+    study.policies[0].unbounded.push(unbounded("s0"));
+    study.policies[0].delay_bounds.clear();
+    let isolation = judge(&study, &records).isolation;
+    assert!(isolation.bounds.is_empty());
+    insta::assert_snapshot!(isolation.reason(), @"holds; closest call: throughput of critical in s1 0 % (in every repetition), margin 1 % (Fieller); no bound of delay for critical in scenario s1: class `gold` may be sent bursts of 9 kB, and 6 kB are guaranteed");
 }
 
 #[test]

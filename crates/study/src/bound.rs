@@ -10,11 +10,11 @@
 
 use crate::arrivals::{ArrivalCurve, Backlog, backlog, bytes_up};
 use crate::check::matching::matches;
-use crate::params::{DutParams, ScenarioParams, SourceParams};
+use crate::params::{DutParams, PopulationPatternParams, ScenarioParams, SourceParams};
 use crate::study::Study;
 use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams};
 use slicewise_stats::description::{DelayBound, Unbounded};
-use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
 use std::collections::BTreeMap;
 
 /// Departures and link times are whole nanoseconds, rounded: a source may be ahead of its rate by
@@ -24,6 +24,8 @@ const ROUNDING: Duration = Duration::from_nanos(2);
 const SMALLEST_FRAME: u32 = 60;
 /// Bytes before the IP header behind two tags.
 const LARGEST_OFFSET: u8 = 22;
+/// Bytes before the IP header without a tag, as the frames of populations have it.
+const UNTAGGED_OFFSET: u8 = 14;
 
 /// What a policy promises in a study.
 #[derive(Debug, Default)]
@@ -51,7 +53,12 @@ pub(crate) fn promised(study: &Study, policy: &PolicyParams) -> Promised {
                 guaranteed,
                 scenario,
             };
-            match situation.bound(slice) {
+            let bound = if study.populations.is_empty() {
+                situation.bound(slice)
+            } else {
+                situation.bound_of_population(slice)
+            };
+            match bound {
                 Ok(None) => {}
                 Ok(Some(bound)) => {
                     let largest = promised.bounds.entry(params.name.clone()).or_insert(bound);
@@ -125,11 +132,7 @@ impl Situation<'_> {
                 ));
             };
             self.check_conformance(*class, &params.name, &guarantee)?;
-            let delays = &self.guaranteed.delay_classes;
-            let own = delays
-                .delay(guarantee.class)
-                .nanos()
-                .saturating_add(delays.bucket_width().nanos());
+            let own = self.in_scheduler(&guarantee);
             scheduler_ns = scheduler_ns.max(own);
         }
         self.check_device()?;
@@ -137,6 +140,46 @@ impl Situation<'_> {
             scheduler_ns,
             outside_ns: self.outside()?,
         }))
+    }
+
+    /// The bound of the slices of a population: nothing but the scheduler is measured.
+    fn bound_of_population(&self, slice: usize) -> Result<Option<DelayBound>, String> {
+        let study = self.study;
+        let counts = study.populations.iter().zip(&self.scenario.populations);
+        let mut own = counts.filter(|(population, count)| population.slice == slice && **count > 0);
+        let name = study.slices.get(slice).map_or("", |s| s.name.as_str());
+        let class = self.policy.classes.iter().find(|class| class.name == name);
+        let guarantee = class.and_then(|class| class.slice?.guarantee);
+        let (Some((population, _)), Some(guarantee)) = (own.next(), guarantee) else {
+            return Ok(None);
+        };
+        let PopulationPatternParams::Bursts { frames, every } = population.pattern else {
+            return Err("its slices always have a frame waiting".to_owned());
+        };
+        let frame = FrameLengths {
+            l2_bytes: population.frame_bytes,
+            l3_offset: UNTAGGED_OFFSET,
+        };
+        let frame = self.guaranteed.accounting.count(frame);
+        let burst = ByteCount::new(frame.bytes().saturating_mul(u64::from(frames)));
+        if burst > guarantee.burst || burst > guarantee.rate.bytes_in(every) {
+            return Err(format!(
+                "each of its slices sends {burst} every {every}, and {} with bursts of {} are \
+                 guaranteed",
+                guarantee.rate, guarantee.burst
+            ));
+        }
+        Ok(Some(DelayBound {
+            scheduler_ns: self.in_scheduler(&guarantee),
+            outside_ns: 0,
+        }))
+    }
+
+    /// From the moment a frame is eligible to its last bit, ns.
+    fn in_scheduler(&self, guarantee: &GuaranteeParams) -> u64 {
+        let delays = &self.guaranteed.delay_classes;
+        let delay = delays.delay(guarantee.class).nanos();
+        delay.saturating_add(delays.bucket_width().nanos())
     }
 
     /// The class of a source's packets.

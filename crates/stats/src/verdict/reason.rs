@@ -83,7 +83,7 @@ impl IsolationVerdict {
         let first = missing.into_iter().find(|n| !is_judged(&n.slice))?;
         let (slice, scenario, why) = (&first.slice, &first.scenario, &first.why);
         Some(format!(
-            "no bound of delay for {slice}: {why} in {scenario}"
+            "no bound of delay for {slice} in scenario {scenario}: {why}"
         ))
     }
 
@@ -178,7 +178,8 @@ impl fmt::Display for SliceLimit {
 }
 
 impl BoundCheck {
-    /// "critical in s6 2.1 ms, above its proved bound of 1.3 ms (0.3 ms of it outside the scheduler)".
+    /// "largest delay of critical 2.1 ms in scenario 6, above its proved bound of 1.3 ms (300 µs of it
+    /// outside the scheduler)".
     #[must_use]
     pub fn told(&self) -> String {
         let compared = match self.outcome {
@@ -191,7 +192,7 @@ impl BoundCheck {
             ns => format!(" ({} of it outside the scheduler)", time(ns)),
         };
         format!(
-            "largest delay of {} {} in {}, {compared} its proved bound of {}{outside}",
+            "largest delay of {} {} in scenario {}, {compared} its proved bound of {}{outside}",
             self.slice,
             time(self.largest_ns),
             self.scenario,

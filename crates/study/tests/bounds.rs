@@ -1,0 +1,70 @@
+//! Which bounds of delay a study promises, and what is said where none follows.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use slicewise_study::Study;
+use support::{STUDY, parse};
+
+/// [`support::STUDY`] whose policy `weighted` guarantees gold its rate instead, with `changes`.
+fn promising(changes: &[(&str, &str)]) -> Study {
+    let mut text = STUDY
+        .replace("pattern: poisson", "pattern: cbr")
+        .replace(
+            "    classes:\n",
+            "    discipline: guaranteed\n    classes:\n",
+        )
+        .replace(
+            "minimum: 60 %",
+            "guarantee: {rate: 6 Mbit/s, burst: 3044 B, delay: 10 ms}",
+        );
+    for (old, new) in changes {
+        assert!(text.contains(old), "`{old}` is not in the study");
+        text = text.replacen(old, new, 1);
+    }
+    parse(&text).unwrap()
+}
+
+fn told(study: &Study) -> String {
+    let description = study.description("test");
+    let policy = description
+        .policies
+        .iter()
+        .find(|policy| policy.name == "weighted")
+        .unwrap();
+    let bounds = policy.delay_bounds.iter().map(|(slice, bound)| {
+        format!(
+            "{slice}: {} ns and {} ns",
+            bound.scheduler_ns, bound.outside_ns
+        )
+    });
+    bounds.chain(study.notes()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_bound_is_that_of_the_class_and_of_what_lies_outside() {
+    // A class of 8611 us and a bucket of 1024 ns; 1046 B and 546 B with 24 B more each on 1 Gbit/s.
+    insta::assert_snapshot!(told(&promising(&[])), @"");
+}
+
+#[test]
+fn says_why_there_is_no_bound_to_judge_by() {
+    let cases: [&[(&str, &str)]; 6] = [
+        // Bursts: 21 packets of 1046 B in 35 ms.
+        &[
+            ("pattern: cbr, rate: 50 %", "pattern: iperf3, rate: 50 %"),
+            ("slices:", "hosts: {timer: 35 ms}\nslices:"),
+        ],
+        &[("rate: 50 %", "rate: 70 %")],
+        &[("slice: gold, pattern: cbr", "slice: gold, pattern: poisson")],
+        &[("slice: rest, pattern: cbr", "slice: rest, pattern: poisson")],
+        &[("name: gold, slice: gold,", "name: gold, match: {dscp: 46},")],
+        &[(
+            "rate: 20 Mbit/s, payload: 500 B",
+            "rate: 980 Mbit/s, payload: 500 B",
+        )],
+    ];
+    let told: Vec<String> = cases.map(|changes| told(&promising(changes))).into();
+    insta::assert_snapshot!(told.join("\n---\n"), @"");
+}
