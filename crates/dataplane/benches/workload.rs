@@ -136,6 +136,7 @@ impl Workload {
                         l3_offset: 18,
                     },
                     dscp: 0,
+                    ecn: slicewise_wire::Ecn::NotEct,
                     colour: Colour::Green,
                 };
                 let headers = Headers {

@@ -269,7 +269,7 @@ fn move_queue(
         {
             scheduler.resume_slice(slice, old_scheduler, old_slice, now);
         }
-        while let Some(mut queued) = pipeline.tree.pop_unserved(old, pool, now) {
+        while let Some(mut queued) = pipeline.tree.pop_unserved(old, pool) {
             queued.class = renamed(queued.class);
             built.tree.append(new, queued, pool);
         }

@@ -301,13 +301,15 @@ impl Builder {
         else {
             return Ok(QueueId::of(node));
         };
-        let slice = guaranteed
-            .add_slice(slice, self.now)
-            .map_err(|error| BuildError::Slice {
-                class: context.path.clone(),
-                error,
-            })?;
-        self.built.capacity += u64::from(class.queue_limit.packets);
+        let added = match &class.flow_queue {
+            Some(flow_queue) => guaranteed.add_flow_queued_slice(slice, flow_queue, self.now),
+            None => guaranteed.add_slice(slice, self.now),
+        };
+        let slice = added.map_err(|error| BuildError::Slice {
+            class: context.path.clone(),
+            error,
+        })?;
+        self.built.capacity += room(class.queue_limit);
         Ok(QueueId {
             node,
             slice: Some(slice),
@@ -354,12 +356,20 @@ impl Builder {
             },
             |class| class.queue_limit,
         );
-        self.built.capacity += u64::from(limit.packets);
-        let state = QueueState::new(limit, class.and_then(|c| c.wred.as_ref()));
+        self.built.capacity += room(limit);
+        let state = match class.and_then(|c| c.flow_queue.as_ref()) {
+            Some(flow_queue) => QueueState::flows(limit, flow_queue),
+            None => QueueState::new(limit, class.and_then(|c| c.wred.as_ref())),
+        };
         self.built
             .tree
             .add(Discipline::Queue(Leaf { state, priority }), Vec::new())
     }
+}
+
+/// Frames a queue may hold, and one: a flow queue takes a frame before it drops another.
+fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
+    u64::from(limit.packets) + 1
 }
 
 fn join(path: &str, name: &str) -> String {

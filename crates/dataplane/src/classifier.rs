@@ -63,7 +63,9 @@ impl Classifier {
     pub fn classify(&mut self, headers: &Headers) -> u32 {
         let slot = hash(headers) & (CACHE_ENTRIES - 1);
         let entry = &self.cache[slot];
-        if entry.leaf != EMPTY && entry.headers == *headers {
+        // No rule looks at congestion marks: a marked frame of the flow is no other key.
+        let ecn = entry.headers.ecn;
+        if entry.leaf != EMPTY && entry.headers == (Headers { ecn, ..*headers }) {
             return entry.leaf;
         }
         let leaf = self.evaluate(headers);

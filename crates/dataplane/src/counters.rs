@@ -15,6 +15,8 @@ pub struct ClassCounters {
     pub sent_frames: u64,
     /// Bytes sent, L2 without FCS.
     pub sent_bytes: u64,
+    /// Frames sent with a congestion mark that a queue put there instead of dropping them.
+    pub marked_frames: u64,
     /// Frames waiting.
     pub queued_frames: u64,
     /// Frames dropped, in the order of [`DropReason::ALL`].

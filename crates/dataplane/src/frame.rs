@@ -1,5 +1,6 @@
 use slicewise_model::Colour;
 use slicewise_units::FrameLengths;
+use slicewise_wire::Ecn;
 
 /// What the data plane holds of a frame: the caller's handle and what scheduling needs.
 ///
@@ -14,6 +15,9 @@ pub struct Frame {
     /// Code point to write into the frame at egress; differs from the one that came in where a
     /// policer or class remarked it.
     pub dscp: u8,
+    /// Congestion notification: as it came in, and at egress what to write into the frame. A
+    /// queue that marks instead of dropping makes it [`Ecn::Ce`].
+    pub ecn: Ecn,
     /// Colour from an upstream meter, or from this pipeline's.
     pub colour: Colour,
 }
@@ -26,6 +30,15 @@ pub enum Verdict {
     Queued,
     /// It was dropped, and counted under this reason.
     Dropped(DropReason),
+}
+
+/// A frame that had been queued and was dropped after all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dropped {
+    /// The frame, whose handle is the caller's again.
+    pub frame: Frame,
+    /// The reason it was counted under.
+    pub reason: DropReason,
 }
 
 /// Why a frame was dropped. Every offered frame is sent, queued, or counted under exactly one.
@@ -50,11 +63,15 @@ pub enum DropReason {
     FrameTooLong,
     /// Its slice has been removed.
     SliceRemoved,
+    /// `CoDel`: frames of its flow had been waiting too long for too long.
+    CoDel,
+    /// A queue was full, and the flow with most in it gave up its oldest frame.
+    Overlimit,
 }
 
 impl DropReason {
     /// All reasons, in the order of their counters.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Policed,
         Self::PriorityExceeded,
         Self::QueueFull,
@@ -64,6 +81,8 @@ impl DropReason {
         Self::BadLength,
         Self::FrameTooLong,
         Self::SliceRemoved,
+        Self::CoDel,
+        Self::Overlimit,
     ];
 
     /// The name used in records and metrics.
@@ -79,6 +98,8 @@ impl DropReason {
             Self::BadLength => "bad_length",
             Self::FrameTooLong => "frame_too_long",
             Self::SliceRemoved => "slice_removed",
+            Self::CoDel => "codel",
+            Self::Overlimit => "overlimit",
         }
     }
 }

@@ -25,6 +25,6 @@ pub use bucket::TokenBucket;
 pub use build::{BuildError, PipelineParams};
 pub use classifier::Classifier;
 pub use counters::ClassCounters;
-pub use frame::{DropReason, Frame, Verdict};
+pub use frame::{DropReason, Dropped, Frame, Verdict};
 pub use link_clock::LinkClock;
 pub use pipeline::Pipeline;

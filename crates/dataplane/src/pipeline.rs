@@ -4,9 +4,9 @@ use crate::apply::{self, ApplyError, Change, Drain};
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::frame::{DropReason, Frame, Verdict};
+use crate::frame::{DropReason, Dropped, Frame, Verdict};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
-use crate::queue::{FramePool, QueuedFrame};
+use crate::queue::{FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{Peek, Tree};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -32,6 +32,7 @@ pub struct Pipeline {
     pub(crate) credits: CreditNodes,
     pub(crate) draining: Vec<Drain>,
     pub(crate) pool: FramePool,
+    pub(crate) flow_hash: FlowHash,
     pub(crate) random: Xoshiro256PlusPlus,
     pub(crate) next_poll: Option<Instant>,
 }
@@ -62,6 +63,7 @@ impl Pipeline {
             credits,
             draining: Vec::new(),
             pool: FramePool::with_capacity(buffer_frames(capacity)),
+            flow_hash: FlowHash::new(params.seed),
             random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
             next_poll: None,
         })
@@ -86,17 +88,20 @@ impl Pipeline {
                     frame,
                     class: index,
                     arrival: now,
+                    flow: self.flow_hash.of(headers),
+                    marked: false,
                 };
                 self.tree
                     .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
             });
         match verdict {
-            Ok(was_empty) => {
+            Ok(is_new_front) => {
                 class.counters.queued_frames += 1;
                 // Behind another frame of its queue it changes neither who is next nor when.
-                if was_empty {
+                if is_new_front {
                     self.next_poll = Some(self.next_poll.map_or(now, |at| at.min(now)));
                 }
+                self.count_dropped();
                 Verdict::Queued
             }
             Err(reason) => {
@@ -146,20 +151,27 @@ impl Pipeline {
     ///
     /// O(depth of the policy), and O(classes) in a policy with guaranteed minimums.
     pub fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
-        match self.tree.peek(&self.pool, now) {
+        let frame = self.next_frame(now);
+        self.count_dropped();
+        frame
+    }
+
+    fn next_frame(&mut self, now: Instant) -> Option<Frame> {
+        match self.tree.peek(&mut self.pool, now) {
             Peek::Ready(head) => {
                 let queued = self.tree.take(&head, &mut self.pool, now)?;
                 if let Some(class) = self.classes.get_mut(queued.class as usize) {
                     class.counters.queued_frames -= 1;
                     class.counters.sent_frames += 1;
                     class.counters.sent_bytes += u64::from(queued.frame.lengths.l2_bytes);
+                    class.counters.marked_frames += u64::from(queued.marked);
                 }
                 // What remains below a shaper usually has to wait: better to know it now than to
                 // be polled in vain as soon as the link is free.
                 self.next_poll = if self.tree.backlog() == 0 {
                     None
                 } else if self.tree.is_shaped() {
-                    self.tree.peek(&self.pool, now).poll_at(now)
+                    self.tree.peek(&mut self.pool, now).poll_at(now)
                 } else {
                     Some(now)
                 };
@@ -168,6 +180,24 @@ impl Pipeline {
             waiting => {
                 self.next_poll = waiting.poll_at(now);
                 None
+            }
+        }
+    }
+
+    /// A frame that was queued and has been dropped since: its handle is the caller's again, and
+    /// it is counted. Where a policy has flow queues, call it until it returns `None`, after
+    /// [`on_frame`](Self::on_frame) and [`poll_egress`](Self::poll_egress): such frames keep
+    /// their places in the frame memory until then.
+    pub fn poll_dropped(&mut self) -> Option<Dropped> {
+        self.pool.poll_dropped()
+    }
+
+    #[inline]
+    fn count_dropped(&mut self) {
+        while let Some((class, reason)) = self.pool.count_dropped() {
+            if let Some(class) = self.classes.get_mut(class as usize) {
+                class.counters.queued_frames -= 1;
+                class.counters.dropped_frames[reason as usize] += 1;
             }
         }
     }

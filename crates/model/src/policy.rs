@@ -4,7 +4,7 @@ use crate::{
     ClassMap, PolicerParams, PolicerSpec, QueueLimitParams, QueueLimitSpec, Rate, WredParams,
     WredSpec,
 };
-use crate::{GuaranteedParams, SliceParams};
+use crate::{FlowQueueParams, FlowQueueSpec, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// The name of the class that takes what no other does; it always exists.
@@ -194,6 +194,8 @@ pub struct ClassSpec {
     pub queue_limit: Option<QueueLimitSpec>,
     /// Random early detection.
     pub wred: Option<WredSpec>,
+    /// A queue for each flow instead of one for the class.
+    pub flow_queue: Option<FlowQueueSpec>,
     /// The class is itself divided.
     pub child: Option<Box<PolicySpec>>,
     /// Guaranteed rate with a delay bound; only under [`Discipline::Guaranteed`].
@@ -229,6 +231,7 @@ impl ClassSpec {
             shape: None,
             queue_limit: None,
             wred: None,
+            flow_queue: None,
             child: None,
             guarantee: None,
             maximum: None,
@@ -274,6 +277,8 @@ pub struct ClassParams {
     pub queue_limit: QueueLimitParams,
     /// Random early detection.
     pub wred: Option<WredParams>,
+    /// A queue for each flow instead of one for the class.
+    pub flow_queue: Option<FlowQueueParams>,
     /// The class is itself divided; then it has no queue of its own.
     pub child: Option<Box<PolicyParams>>,
     /// The class as a slice of a guaranteed scheduler: there under [`Discipline::Guaranteed`], and

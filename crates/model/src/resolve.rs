@@ -3,6 +3,7 @@
 //! Defaults follow Cisco IOS XE, because that is what the studied policies left to default; each
 //! constant names where it comes from.
 
+mod flow_queue;
 mod guaranteed;
 mod policer;
 mod queue;
@@ -270,6 +271,11 @@ impl ClassResolver<'_> {
                 .as_ref()
                 .map(|w| self.wred(w, queue_limit, own_rate))
                 .transpose()?,
+            flow_queue: spec
+                .flow_queue
+                .as_ref()
+                .map(|flow_queue| self.flow_queue(flow_queue))
+                .transpose()?,
             child: self.child(shape)?,
             slice,
         })
@@ -320,16 +326,25 @@ impl ClassResolver<'_> {
                 ));
             }
         }
-        if spec.child.is_some() && (spec.queue_limit.is_some() || spec.wred.is_some()) {
+        let has_queue_of_its_own =
+            spec.queue_limit.is_some() || spec.wred.is_some() || spec.flow_queue.is_some();
+        if spec.child.is_some() && has_queue_of_its_own {
             return Err(self.error(
                 "child",
-                "a class divided by a child policy has no queue of its own: set the queue limit \
-                 or WRED on the child's classes",
+                "a class divided by a child policy has no queue of its own: set the queue limit, \
+                 WRED or the flow queue on the child's classes",
+            ));
+        }
+        if spec.flow_queue.is_some() && spec.wred.is_some() {
+            return Err(self.error(
+                "flow_queue",
+                "drops early by itself: set either this or `wred`",
             ));
         }
         let queue_settings = [
             ("queue_limit", spec.queue_limit.is_some()),
             ("wred", spec.wred.is_some()),
+            ("flow_queue", spec.flow_queue.is_some()),
         ];
         let queue_setting = queue_settings.into_iter().find(|(_, set)| *set);
         match self.policy.discipline {

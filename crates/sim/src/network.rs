@@ -11,7 +11,7 @@ use crate::wires::Wires;
 use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
 use slicewise_units::{Duration, Instant};
-use slicewise_wire::Headers;
+use slicewise_wire::{Ecn, Headers};
 
 /// A network at work. Made by [`Topology::build`](crate::Topology::build).
 #[derive(Debug, Clone)]
@@ -178,6 +178,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             handle: u64::from(id),
             lengths: packet.lengths(),
             dscp: packet.dscp,
+            ecn: Ecn::NotEct,
             colour: Colour::Green,
         };
         let forwarding = &mut self.devices[index as usize].forwarding;
@@ -191,12 +192,24 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             };
             forwarding.on_frame(frame, &headers, now)
         };
+        self.lose_dropped(index, now);
         match verdict {
             Verdict::Queued => self.transmit(index, now),
             Verdict::Dropped(_) => {
                 self.wires.packets.remove(id);
                 self.wires.lose(&packet, now);
             }
+        }
+    }
+
+    /// Frames that a device dropped out of its queues are lost.
+    #[inline]
+    fn lose_dropped(&mut self, index: u32, now: Instant) {
+        while let Some(frame) = self.devices[index as usize].forwarding.poll_dropped() {
+            let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
+            let packet = *self.wires.packets.get(id);
+            self.wires.packets.remove(id);
+            self.wires.lose(&packet, now);
         }
     }
 
@@ -229,5 +242,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 .max(later);
         }
         device.wake(index, poll_at.max(free_at), &mut self.wires.events);
+        self.lose_dropped(index, now);
     }
 }

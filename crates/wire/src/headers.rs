@@ -12,6 +12,46 @@ pub enum IpVersion {
     V6,
 }
 
+/// Explicit congestion notification: the two bits beside the DSCP (RFC 3168, section 5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The transport does not understand marks, or the frame is not IP.
+    #[default]
+    NotEct = 0,
+    /// The transport understands marks: ECT(1), which RFC 9331 gives to L4S.
+    Ect1 = 1,
+    /// The transport understands marks: ECT(0).
+    Ect0 = 2,
+    /// Congestion was experienced.
+    Ce = 3,
+}
+
+impl Ecn {
+    /// From the two low bits of a traffic-class (IPv4: type-of-service) byte; others are ignored.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// The two bits.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+
+    /// Whether a mark tells the transport what a drop would.
+    #[must_use]
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}
+
 /// The fields of one frame's headers. Absent fields are zero; absence itself is told by
 /// `vlan_tags`, `ip_version` and `has_ports`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -28,6 +68,8 @@ pub struct Headers {
     pub protocol: u8,
     /// Differentiated-services code point (RFC 2474), 0–63.
     pub dscp: u8,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: Ecn,
     /// VLAN id of the outermost tag.
     pub outer_vlan: u16,
     /// VLAN id of the second tag.

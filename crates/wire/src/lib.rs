@@ -7,4 +7,4 @@
 
 mod headers;
 
-pub use headers::{Headers, IpVersion};
+pub use headers::{Ecn, Headers, IpVersion};

@@ -118,10 +118,13 @@ impl Contender for GuaranteedSlices {
                     handle,
                     lengths: LENGTHS,
                     dscp: 0,
+                    ecn: slicewise_wire::Ecn::NotEct,
                     colour: Colour::Green,
                 },
                 class: 0,
                 arrival: Instant::from_nanos(now_ns),
+                flow: 0,
+                marked: false,
             },
         });
         self.arrivals.extend(arrivals);

@@ -1,6 +1,6 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or due later than it was.
 
-use super::slice::{Life, Tier, cost};
+use super::slice::{Life, SliceState, Tier, cost};
 use super::{Guaranteed, Removal, SliceError, SliceId};
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::SliceParams;
@@ -37,6 +37,12 @@ impl Guaranteed {
         }
         let slice = &mut self.slices[index];
         slice.change(params, now.nanos());
+        if let Some(queue) = slice.flow_queue()
+            && let Some(queue) = self.flow_queues.get_mut(queue)
+        {
+            queue.set_limit(params.queue_limit);
+        }
+        let slice = &mut self.slices[index];
         // What is eligible keeps its deadline: a promise already made.
         if slice.packets > 0 && slice.tier == Tier::Idle {
             let (lengths, arrival) = pool.head(slice.head);
@@ -64,6 +70,9 @@ impl Guaranteed {
 
     /// Give the place of a removed slice free.
     pub(super) fn forget(&mut self, id: u32) {
+        if let Some(queue) = self.slices[id as usize].flow_queue() {
+            self.flow_queues.remove(queue);
+        }
         let slice = &mut self.slices[id as usize];
         slice.life = Life::Free;
         slice.head = self.free;
@@ -79,6 +88,7 @@ impl Guaranteed {
         ) {
             slice.resume_from(old, now.nanos());
         }
+        self.resume_flow_queue(to, old, from);
     }
 
     /// Take a slice's oldest frame out of a scheduler that is given up.
@@ -88,12 +98,19 @@ impl Guaranteed {
         pool: &mut FramePool,
     ) -> Option<QueuedFrame> {
         let slice = self.slices.get(id.0 as usize)?;
-        (slice.packets > 0).then(|| self.pop(id.0, pool))
+        if let Some(index) = slice.flow_queue() {
+            return self.pop_unserved_by_flow(id.0, index, pool);
+        }
+        (slice.packets > 0).then(|| self.pop(id.0, pool, 0))
     }
 
     /// Put a frame, just taken from another queue, at the end of a slice whatever its limits.
     /// [`place_moved`](Self::place_moved) has to follow.
     pub(crate) fn append(&mut self, id: SliceId, queued: QueuedFrame, pool: &mut FramePool) {
+        let slice = self.slices.get(id.0 as usize);
+        if let Some(index) = slice.and_then(SliceState::flow_queue) {
+            return self.append_by_flow(id.0, index, queued, pool);
+        }
         let slot = pool.try_take(queued);
         debug_assert!(slot.is_some(), "the slot just freed is there");
         let (Some(slot), Some(slice)) = (slot, self.slices.get_mut(id.0 as usize)) else {
@@ -104,7 +121,8 @@ impl Guaranteed {
     }
 
     /// Place a slice that was given frames.
-    pub(crate) fn place_moved(&mut self, id: SliceId, pool: &FramePool, now: Instant) {
+    pub(crate) fn place_moved(&mut self, id: SliceId, pool: &mut FramePool, now: Instant) {
+        self.stage_moved(id.0, pool, now);
         let slice = &self.slices[id.0 as usize];
         if slice.packets > 0 {
             let (lengths, arrival) = pool.head(slice.head);

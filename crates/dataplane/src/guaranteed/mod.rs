@@ -18,6 +18,7 @@ mod batch;
 mod bitmap;
 mod calendar;
 mod excess;
+mod flow_queues;
 mod place;
 mod ring;
 mod slice;
@@ -29,6 +30,8 @@ use crate::queue::{FramePool, QueuedFrame};
 use bitmap::BucketSet;
 use calendar::{Calendar, ParkedChain, TimerChain};
 use excess::ExcessTier;
+pub(crate) use flow_queues::Effects;
+use flow_queues::FlowQueues;
 use slice::{Life, NIL, SliceState, Tier, cost};
 use slicewise_model::{DelayClasses, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -138,6 +141,7 @@ pub struct Guaranteed {
     /// Slices that had their maximum, by when they may send again.
     parked: Calendar<ParkedChain>,
     excess: ExcessTier,
+    flow_queues: FlowQueues,
     backlog: u32,
     shift: u32,
 }
@@ -160,6 +164,7 @@ impl Guaranteed {
             deadlines: Calendar::new(shift),
             parked: Calendar::new(shift + COARSER),
             excess: ExcessTier::new(&params.tenants, largest_frame),
+            flow_queues: FlowQueues::default(),
             backlog: 0,
             shift,
         }
@@ -256,6 +261,9 @@ impl Guaranteed {
         if bytes > self.largest_frame {
             return Err(DropReason::FrameTooLong);
         }
+        if let Some(index) = slice.flow_queue() {
+            return self.enqueue_by_flow(id.0, index, queued, pool);
+        }
         if !slice.has_room(frame.lengths.l2_bytes) {
             return Err(DropReason::QueueFull);
         }
@@ -341,7 +349,7 @@ impl Guaranteed {
     /// Send the head of a slice that was eligible, and has left the deadline queue.
     #[inline]
     fn serve_guaranteed(&mut self, id: u32, pool: &mut FramePool, now: u64) -> QueuedFrame {
-        let queued = self.pop(id, pool);
+        let queued = self.pop(id, pool, now);
         let price = cost(self.counted(queued.frame.lengths));
         let slice = &mut self.slices[id as usize];
         slice.tier = Tier::Idle;
@@ -357,7 +365,7 @@ impl Guaranteed {
 
     /// Send the head of a slice whose turn it is.
     fn serve_excess(&mut self, id: u32, pool: &mut FramePool, now: u64) -> QueuedFrame {
-        let queued = self.pop(id, pool);
+        let queued = self.pop(id, pool, now);
         let bytes = self.counted(queued.frame.lengths);
         let next = self.slices[id as usize].head;
         let next_bytes = (next != NIL).then(|| self.counted(pool.head(next).0));
@@ -376,7 +384,12 @@ impl Guaranteed {
     }
 
     #[inline]
-    fn pop(&mut self, id: u32, pool: &mut FramePool) -> QueuedFrame {
+    fn pop(&mut self, id: u32, pool: &mut FramePool, now: u64) -> QueuedFrame {
+        if let Some(index) = self.slices[id as usize].flow_queue()
+            && let Some(queued) = self.pop_staged(id, index, pool, Instant::from_nanos(now))
+        {
+            return queued;
+        }
         let slice = &mut self.slices[id as usize];
         let (queued, next) = pool.release(slice.head);
         slice.head = next;

@@ -176,9 +176,11 @@ pub(super) enum Life {
 pub(super) struct SliceState {
     /// Oldest frame, in the pool. In a free place: the next free one.
     pub(super) head: u32,
+    /// Newest frame. With a flow queue: the number of that.
     pub(super) tail: u32,
     pub(super) packets: u32,
     pub(super) bytes: u32,
+    /// Zero where frames wait in a flow queue, of which `head` is staged.
     limit_packets: u32,
     limit_bytes: u32,
     /// In the wheel or the deadline queue.
@@ -239,7 +241,9 @@ impl SliceState {
     pub(super) fn change(&mut self, params: &SliceParams, now: u64) {
         let mut new = Self::new(params, now);
         new.resume_from(self, now);
-        self.limit_packets = new.limit_packets;
+        if self.flow_queue().is_none() {
+            self.limit_packets = new.limit_packets;
+        }
         self.limit_bytes = new.limit_bytes;
         self.weight = new.weight;
         self.class = new.class;
@@ -251,6 +255,22 @@ impl SliceState {
     pub(super) fn resume_from(&mut self, old: &Self, now: u64) {
         self.committed.resume_from(&old.committed, now);
         self.peak.resume_from(&old.peak, now);
+    }
+
+    /// Have its frames wait in flow queue `index`.
+    pub(super) const fn set_flow_queue(&mut self, index: u32) {
+        self.limit_packets = 0;
+        self.tail = index;
+    }
+
+    /// The flow queue its frames wait in, if they do.
+    #[inline]
+    pub(super) const fn flow_queue(&self) -> Option<u32> {
+        if self.limit_packets == 0 {
+            Some(self.tail)
+        } else {
+            None
+        }
     }
 
     /// Put a frame at the end of the queue; returns whether that was empty.

@@ -80,6 +80,7 @@ mod tests {
             handle: 7,
             lengths,
             dscp: 46,
+            ecn: slicewise_wire::Ecn::NotEct,
             colour: Colour::Green,
         }
     }

@@ -1,8 +1,9 @@
 //! The frame memory shared by all queues: a slab of linked slots, reserved once.
 
-use crate::frame::Frame;
+use crate::frame::{DropReason, Dropped, Frame};
 use slicewise_model::Colour;
 use slicewise_units::{FrameLengths, Instant};
+use slicewise_wire::Ecn;
 
 /// A frame in a queue, with the class it was counted under.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +14,14 @@ pub struct QueuedFrame {
     pub class: u32,
     /// When it joined the queue.
     pub arrival: Instant,
+    /// Hash of its flow, of which [`FLOW_BITS`] count.
+    pub flow: u16,
+    /// A queue marked it instead of dropping it.
+    pub marked: bool,
 }
+
+/// Bits of a flow's hash that are kept.
+pub const FLOW_BITS: u32 = 13;
 
 /// A queued frame in 32 bytes, so that two share a cache line.
 #[derive(Debug, Clone, Copy)]
@@ -24,8 +32,43 @@ struct Slot {
     class: u32,
     next: u32,
     l3_offset: u8,
-    dscp: u8,
-    colour: Colour,
+    /// DSCP and, in the two low bits, congestion notification: as in the IP header.
+    traffic_class: u8,
+    tags: Tags,
+}
+
+const _: () = assert!(size_of::<Slot>() == 32, "two slots to a cache line");
+
+/// Colour (2 bits), whether it was marked (1 bit) and flow (13 bits); of a dropped frame the
+/// reason instead of the flow.
+#[derive(Debug, Clone, Copy)]
+struct Tags(u16);
+
+impl Tags {
+    const COLOUR: u16 = 3;
+    const MARKED: u16 = 4;
+    const FLOW_SHIFT: u32 = 3;
+
+    const fn new(colour: Colour, marked: bool, flow: u16) -> Self {
+        let marked = if marked { Self::MARKED } else { 0 };
+        Self(flow << Self::FLOW_SHIFT | marked | colour as u16)
+    }
+
+    const fn colour(self) -> Colour {
+        match self.0 & Self::COLOUR {
+            0 => Colour::Green,
+            1 => Colour::Yellow,
+            _ => Colour::Red,
+        }
+    }
+
+    const fn is_marked(self) -> bool {
+        self.0 & Self::MARKED != 0
+    }
+
+    const fn flow(self) -> u16 {
+        self.0 >> Self::FLOW_SHIFT
+    }
 }
 
 impl Slot {
@@ -38,8 +81,8 @@ impl Slot {
             class: queued.class,
             next,
             l3_offset: frame.lengths.l3_offset,
-            dscp: frame.dscp,
-            colour: frame.colour,
+            traffic_class: frame.dscp << 2 | frame.ecn.bits(),
+            tags: Tags::new(frame.colour, queued.marked, queued.flow),
         }
     }
 
@@ -51,12 +94,20 @@ impl Slot {
                     l2_bytes: self.l2_bytes,
                     l3_offset: self.l3_offset,
                 },
-                dscp: self.dscp,
-                colour: self.colour,
+                dscp: self.traffic_class >> 2,
+                ecn: Ecn::from_bits(self.traffic_class),
+                colour: self.tags.colour(),
             },
             class: self.class,
             arrival: self.arrival,
+            flow: self.tags.flow(),
+            marked: self.tags.is_marked(),
         }
+    }
+
+    fn reason(&self) -> DropReason {
+        let reason = DropReason::ALL.get(usize::from(self.tags.flow()));
+        reason.copied().unwrap_or(DropReason::Overlimit)
     }
 }
 
@@ -69,6 +120,25 @@ pub struct FramePool {
     slots: Vec<Slot>,
     free: u32,
     capacity: u32,
+    dropped: DroppedList,
+}
+
+/// Slots of frames dropped out of a queue, oldest first, until whoever offered them has their
+/// handles back.
+#[derive(Debug, Clone, Copy)]
+struct DroppedList {
+    head: u32,
+    tail: u32,
+    /// The first that no counter has counted.
+    uncounted: u32,
+}
+
+impl DroppedList {
+    const EMPTY: Self = Self {
+        head: NIL,
+        tail: NIL,
+        uncounted: NIL,
+    };
 }
 
 impl FramePool {
@@ -79,6 +149,7 @@ impl FramePool {
             slots: Vec::with_capacity(capacity as usize),
             free: NIL,
             capacity,
+            dropped: DroppedList::EMPTY,
         }
     }
 
@@ -124,6 +195,64 @@ impl FramePool {
         slot.next = free;
         self.free = index;
         (queued, next)
+    }
+
+    /// Drop a frame that is in no list any more. Its slot is free again when it has been counted
+    /// and given back: [`count_dropped`](Self::count_dropped), then
+    /// [`poll_dropped`](Self::poll_dropped).
+    pub(crate) fn discard(&mut self, index: u32, reason: DropReason) {
+        let slot = &mut self.slots[index as usize];
+        slot.tags = Tags::new(slot.tags.colour(), slot.tags.is_marked(), reason as u16);
+        slot.next = NIL;
+        if self.dropped.tail == NIL {
+            self.dropped.head = index;
+        } else {
+            self.slots[self.dropped.tail as usize].next = index;
+        }
+        self.dropped.tail = index;
+        if self.dropped.uncounted == NIL {
+            self.dropped.uncounted = index;
+        }
+    }
+
+    /// Class and reason of the oldest dropped frame that has not been counted; now it has.
+    #[inline]
+    pub(crate) fn count_dropped(&mut self) -> Option<(u32, DropReason)> {
+        let slot = self.slots.get(self.dropped.uncounted as usize)?;
+        self.dropped.uncounted = slot.next;
+        Some((slot.class, slot.reason()))
+    }
+
+    /// Give a dropped frame back, and free its slot; `None` where there is none that has been
+    /// counted.
+    pub(crate) fn poll_dropped(&mut self) -> Option<Dropped> {
+        let index = self.dropped.head;
+        if index == NIL || index == self.dropped.uncounted {
+            return None;
+        }
+        let reason = self.slots[index as usize].reason();
+        let (queued, next) = self.release(index);
+        self.dropped.head = next;
+        if next == NIL {
+            self.dropped.tail = NIL;
+        }
+        Some(Dropped {
+            frame: queued.frame,
+            reason,
+        })
+    }
+
+    /// Write a congestion mark into a queued frame.
+    pub(crate) fn mark(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.traffic_class |= Ecn::Ce.bits();
+        slot.tags.0 |= Tags::MARKED;
+    }
+
+    /// The slot behind another in its list.
+    #[inline]
+    pub(crate) fn next(&self, index: u32) -> u32 {
+        self.slots[index as usize].next
     }
 
     /// The lengths of a queued frame, and when it arrived.

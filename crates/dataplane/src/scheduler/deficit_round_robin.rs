@@ -193,7 +193,7 @@ impl Turn {
 /// Gives access to the ring inside whatever node holds it.
 type RingOf = fn(&mut Discipline) -> Option<&mut DeficitRoundRobin>;
 
-pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
     peek_ring(tree, id, pool, now, |discipline| match discipline {
         Discipline::DeficitRoundRobin(ring) => Some(ring),
         _ => None,
@@ -205,7 +205,7 @@ pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) 
 pub(super) fn peek_ring(
     tree: &mut Tree,
     id: NodeId,
-    pool: &FramePool,
+    pool: &mut FramePool,
     now: Instant,
     ring_of: RingOf,
 ) -> Peek {

@@ -115,7 +115,7 @@ impl MinimumShare {
 }
 
 /// O(classes with a minimum), of which devices hold at most a few hundred.
-pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
     let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
         return Peek::Empty;
     };

@@ -10,7 +10,7 @@ pub mod shaper;
 pub mod strict_priority;
 
 use crate::frame::DropReason;
-use crate::guaranteed::{Guaranteed, Selection, SliceId};
+use crate::guaranteed::{Effects, Guaranteed, Selection, SliceId};
 use crate::queue::{FramePool, QueueState, QueuedFrame};
 use deficit_round_robin::DeficitRoundRobin;
 use minimum_share::MinimumShare;
@@ -204,7 +204,7 @@ impl Tree {
         }
     }
 
-    /// Put a frame into a queue; returns whether that was empty.
+    /// Put a frame into a queue; returns whether another may now be the next to leave it.
     ///
     /// # Errors
     /// The reason for which the frame is to be dropped.
@@ -216,22 +216,26 @@ impl Tree {
         pool: &mut FramePool,
         random: &mut impl Rng,
     ) -> Result<bool, DropReason> {
-        let was_empty = match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
-            (Discipline::Queue(leaf), None) => {
-                let was_empty = leaf.state.packets() == 0;
-                leaf.state
-                    .try_enqueue(pool, queued, queued.arrival, random)?;
-                was_empty
-            }
-            (Discipline::Guaranteed(guaranteed), Some(slice)) => {
-                let was_empty = guaranteed.slice_backlog(slice) == 0;
-                guaranteed.try_enqueue(slice, queued, pool)?;
-                was_empty
-            }
-            _ => return Err(DropReason::QueueFull),
-        };
+        let (is_new_front, dropped) =
+            match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
+                (Discipline::Queue(leaf), None) => {
+                    let state = &mut leaf.state;
+                    let is_new_front = state.try_enqueue(pool, queued, queued.arrival, random)?;
+                    (is_new_front, state.take_dropped())
+                }
+                (Discipline::Guaranteed(guaranteed), Some(slice)) => {
+                    let was_empty = guaranteed.slice_backlog(slice) == 0;
+                    guaranteed.try_enqueue(slice, queued, pool)?;
+                    let Effects { dropped, restaged } = guaranteed.take_effects();
+                    (was_empty || restaged, dropped)
+                }
+                _ => return Err(DropReason::QueueFull),
+            };
         self.on_enqueued(queue.node, 1);
-        Ok(was_empty)
+        if dropped > 0 {
+            self.on_dropped(queue.node, dropped);
+        }
+        Ok(is_new_front)
     }
 
     /// Take the oldest frame out of a queue of a tree that is given up.
@@ -239,10 +243,9 @@ impl Tree {
         &mut self,
         queue: QueueId,
         pool: &mut FramePool,
-        now: Instant,
     ) -> Option<QueuedFrame> {
         match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
-            (Discipline::Queue(leaf), _) => leaf.state.dequeue(pool, now),
+            (Discipline::Queue(leaf), _) => leaf.state.pop_unserved(pool),
             (Discipline::Guaranteed(guaranteed), Some(slice)) => {
                 guaranteed.pop_unserved(slice, pool)
             }
@@ -270,13 +273,19 @@ impl Tree {
         now: Instant,
     ) -> Option<QueuedFrame> {
         let queue = head.queue;
-        let queued = match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
-            (Discipline::Queue(leaf), _) => leaf.state.dequeue(pool, now)?,
+        let (queued, dropped) = match (&mut self.nodes[queue.node.index()].discipline, queue.slice)
+        {
+            // Its front was staged when it was found: nothing is dropped here.
+            (Discipline::Queue(leaf), _) => (leaf.state.dequeue(pool, now)?, 0),
             (Discipline::Guaranteed(guaranteed), Some(slice)) => {
-                guaranteed.take(slice, head.priority, pool, now)
+                let queued = guaranteed.take(slice, head.priority, pool, now);
+                (queued, guaranteed.take_effects().dropped)
             }
             _ => return None,
         };
+        if dropped > 0 {
+            self.on_dropped(queue.node, dropped);
+        }
         self.commit(head, now);
         Some(queued)
     }
@@ -303,13 +312,29 @@ impl Tree {
         }
     }
 
-    /// The frame that would leave the whole tree at `now`.
-    pub fn peek(&mut self, pool: &FramePool, now: Instant) -> Peek {
+    /// Tell the tree that `frames` were dropped out of the queue at `leaf`. Others wait there:
+    /// a queue never drops all it has, so no node becomes empty by it.
+    fn on_dropped(&mut self, leaf: NodeId, frames: u32) {
+        let mut id = leaf;
+        loop {
+            let node = &mut self.nodes[id.index()];
+            debug_assert!(node.backlog > frames, "the last frame is never dropped");
+            node.backlog = node.backlog.saturating_sub(frames);
+            let Some((parent, _)) = node.parent else {
+                return;
+            };
+            id = parent;
+        }
+    }
+
+    /// The frame that would leave the whole tree at `now`. Frames that have waited too long in a
+    /// queue with `CoDel` are dropped on the way.
+    pub fn peek(&mut self, pool: &mut FramePool, now: Instant) -> Peek {
         self.peek_node(self.root, pool, now)
     }
 
     #[inline]
-    fn peek_node(&mut self, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+    fn peek_node(&mut self, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
         let Some(node) = self.nodes.get(id.index()) else {
             return Peek::Empty;
         };
@@ -317,15 +342,7 @@ impl Tree {
             return Peek::Empty;
         }
         match &node.discipline {
-            Discipline::Queue(leaf) => match leaf.state.front(pool) {
-                Some(queued) => Peek::Ready(Head {
-                    queue: QueueId::of(id),
-                    lengths: queued.frame.lengths,
-                    priority: leaf.priority,
-                    changes_at: Instant::MAX,
-                }),
-                None => Peek::Empty,
-            },
+            Discipline::Queue(_) => self.peek_queue(id, pool, now),
             Discipline::Guaranteed(_) => self.peek_guaranteed(id, pool, now),
             Discipline::Shaper(_) => shaper::peek(self, id, pool, now),
             Discipline::StrictPriority(_) => strict_priority::peek(self, id, pool, now),
@@ -334,7 +351,28 @@ impl Tree {
         }
     }
 
-    fn peek_guaranteed(&mut self, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+    #[inline]
+    fn peek_queue(&mut self, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
+        let Some(leaf) = self.leaf_mut(id) else {
+            return Peek::Empty;
+        };
+        let Some(queued) = leaf.state.front(pool, now) else {
+            return Peek::Empty;
+        };
+        let priority = leaf.priority;
+        let dropped = leaf.state.take_dropped();
+        if dropped > 0 {
+            self.on_dropped(id, dropped);
+        }
+        Peek::Ready(Head {
+            queue: QueueId::of(id),
+            lengths: queued.frame.lengths,
+            priority,
+            changes_at: Instant::MAX,
+        })
+    }
+
+    fn peek_guaranteed(&mut self, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
         let Some(guaranteed) = self.guaranteed_mut(id) else {
             return Peek::Empty;
         };
@@ -354,7 +392,13 @@ impl Tree {
     }
 
     #[inline]
-    fn peek_child(&mut self, id: NodeId, position: u32, pool: &FramePool, now: Instant) -> Peek {
+    fn peek_child(
+        &mut self,
+        id: NodeId,
+        position: u32,
+        pool: &mut FramePool,
+        now: Instant,
+    ) -> Peek {
         let child = self.nodes[id.index()].children[position as usize];
         self.peek_node(child, pool, now)
     }

@@ -42,7 +42,7 @@ impl Shaper {
     }
 }
 
-pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
     let below = tree.peek_child(id, 0, pool, now);
     let Discipline::Shaper(shaper) = tree.discipline_mut(id) else {
         return Peek::Empty;

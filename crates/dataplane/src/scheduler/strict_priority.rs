@@ -33,7 +33,7 @@ impl StrictPriority {
     }
 }
 
-pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &FramePool, now: Instant) -> Peek {
+pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
     let Discipline::StrictPriority(strict) = tree.discipline_mut(id) else {
         return Peek::Empty;
     };

@@ -117,6 +117,7 @@ impl Rig {
                 l3_offset: 14,
             },
             dscp: 0,
+            ecn: slicewise_wire::Ecn::NotEct,
             colour: Colour::Green,
         };
         self.handles += 1;
@@ -125,6 +126,8 @@ impl Rig {
             frame,
             class: arrival.slice,
             arrival: Instant::from_nanos(arrival.at),
+            flow: 0,
+            marked: false,
         };
         self.scheduler.try_enqueue(id, queued, &mut self.pool)
     }

@@ -73,6 +73,7 @@ pub fn frame(sequence: u64, vlan: u16, bytes: u32) -> Frame {
             l3_offset: 18,
         },
         dscp: 0,
+        ecn: slicewise_wire::Ecn::NotEct,
         colour: Colour::Green,
     }
 }

@@ -20,6 +20,11 @@ pub trait Forwarding {
     fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict;
     /// The next frame to send at `now`, if one may leave.
     fn poll_egress(&mut self, now: Instant) -> Option<Frame>;
+    /// A frame that was queued and has been dropped since; asked after each of the two.
+    #[inline]
+    fn poll_dropped(&mut self) -> Option<Frame> {
+        None
+    }
     /// When to poll next; `None` while nothing waits.
     fn poll_at(&self) -> Option<Instant>;
 }
@@ -33,6 +38,11 @@ impl Forwarding for Pipeline {
     #[inline]
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
         self.poll_egress(now)
+    }
+
+    #[inline]
+    fn poll_dropped(&mut self) -> Option<Frame> {
+        self.poll_dropped().map(|dropped| dropped.frame)
     }
 
     #[inline]

@@ -3,12 +3,12 @@
 use super::Checker;
 use crate::file::{At, Span};
 use crate::spec::{
-    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, List, Name, PoliceSpec, PriorityFileSpec,
-    Scalar, ShapeSpec, Share, Short, StudySpec, Text, WredFileSpec,
+    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, FlowQueueFileSpec, List, Name, PoliceSpec,
+    PriorityFileSpec, Scalar, ShapeSpec, Share, Short, StudySpec, Text, WredFileSpec,
 };
 use slicewise_model::{
-    BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, ColourMode, Discipline, PolicerSpec, PolicySpec,
-    PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, ColourMode, Discipline, FlowQueueSpec,
+    PolicerSpec, PolicySpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Layer};
 
@@ -29,6 +29,7 @@ impl ClassFileSpec {
             "shape" => self.shape.as_ref().map(|s| s.span),
             "queue_limit" => self.queue_limit.as_ref().map(Text::span),
             "wred" => self.wred.as_ref().map(|w| w.span),
+            "flow_queue" => self.flow_queue.as_ref().map(|f| f.span),
             "child" => self.child.as_ref().map(|c| c.span),
             "guarantee" => self.guarantee.as_ref().map(|g| g.span),
             "maximum" => self.maximum.as_ref().map(|m| m.span),
@@ -107,6 +108,10 @@ impl Checker<'_> {
             .as_ref()
             .map(|priority| self.priority(&priority.value));
         let wred = class.wred.as_ref().map(|wred| self.wred(&wred.value));
+        let flow_queue = class
+            .flow_queue
+            .as_ref()
+            .map(|flow_queue| self.flow_queue(&flow_queue.value));
         let child = class
             .child
             .as_ref()
@@ -131,6 +136,7 @@ impl Checker<'_> {
             shape: settled(shape)?,
             queue_limit: settled(queue_limit)?,
             wred: settled(wred)?,
+            flow_queue: settled(flow_queue)?,
             child: settled(child)?.map(Box::new),
             guarantee: settled(guarantee)?,
             maximum: settled(maximum)?,
@@ -280,6 +286,35 @@ impl Checker<'_> {
             rate: settled(rate)?,
             burst: burst?,
             accounting,
+        })
+    }
+
+    fn flow_queue(&mut self, spec: &FlowQueueFileSpec) -> Option<FlowQueueSpec> {
+        let flows = self.optional(spec.flows.as_ref());
+        let target = self.optional(spec.target.as_ref());
+        let interval = self.optional(spec.interval.as_ref());
+        let quantum = self.optional(spec.quantum.as_ref());
+        let ecn = self.optional(spec.ecn.as_ref());
+        let mut priority = Some(Vec::new());
+        for level in &spec.priority.0 {
+            let code_points: Vec<_> = level
+                .dscp
+                .0
+                .iter()
+                .map(|dscp| dscp.read(self.problems).map(|Dscp(dscp)| dscp))
+                .collect();
+            match (code_points.into_iter().collect(), &mut priority) {
+                (Some(level), Some(levels)) => levels.push(level),
+                _ => priority = None,
+            }
+        }
+        Some(FlowQueueSpec {
+            flows: flows?,
+            target: target?,
+            interval: interval?,
+            quantum: quantum?,
+            ecn: ecn?,
+            priority: priority?,
         })
     }
 

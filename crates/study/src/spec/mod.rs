@@ -15,8 +15,9 @@ mod words;
 pub(crate) use containers::{List, Named, OneOrMany, Short};
 pub(crate) use plan::{PlanFileSpec, PlanSliceSpec};
 pub(crate) use policy::{
-    ChildSpec, ClassFileSpec, GuaranteeFileSpec, GuaranteedFileSpec, MaximumFileSpec, PoliceSpec,
-    PolicyFileSpec, PriorityFileSpec, ScalabilitySpec, ShapeSpec, VerdictSpec, WredFileSpec,
+    ChildSpec, ClassFileSpec, FlowQueueFileSpec, GuaranteeFileSpec, GuaranteedFileSpec,
+    MaximumFileSpec, PoliceSpec, PolicyFileSpec, PriorityFileSpec, ScalabilitySpec, ShapeSpec,
+    VerdictSpec, WredFileSpec,
 };
 pub(crate) use population::PopulationSpec;
 pub(crate) use scalar::{Amount, Name, NumberRange, Percent, Scalar, Share, Text};

@@ -92,6 +92,8 @@ pub(crate) struct ClassFileSpec {
     pub(crate) queue_limit: Option<Text<QueueLimitSpec>>,
     /// Drop at random before the queue is full.
     pub(crate) wred: Option<At<WredFileSpec>>,
+    /// A queue for each flow with `CoDel`, instead of one for the class.
+    pub(crate) flow_queue: Option<At<FlowQueueFileSpec>>,
     /// Divide the class in turn.
     pub(crate) child: Option<At<Box<ChildSpec>>>,
     /// Rate it gets in any case and the delay it then has at most; for the discipline
@@ -255,6 +257,35 @@ pub(crate) struct WredFileSpec {
     pub(crate) curves: List<At<CurveSpec>>,
     /// The newest sample's weight in the average is 2^-n. Default 9.
     pub(crate) weight_exponent: Option<Text<u8>>,
+}
+
+/// A queue for each flow, each kept short by `CoDel` (RFC 8289, RFC 8290), and levels of strict
+/// priority.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowQueueFileSpec {
+    /// Queues that flows are hashed to. Default 1024; 1 is `CoDel` alone.
+    pub(crate) flows: Option<Text<u32>>,
+    /// How long frames may wait. Default 5 ms.
+    pub(crate) target: Option<Text<Duration>>,
+    /// How long all must wait longer before one is dropped. Default 100 ms.
+    pub(crate) interval: Option<Text<Duration>>,
+    /// What a flow sends in its turn. Default 1514 B.
+    pub(crate) quantum: Option<Text<ByteCount>>,
+    /// Mark instead of dropping, where the transport understands it. Default yes.
+    pub(crate) ecn: Option<Text<bool>>,
+    /// Code points of each level of strict priority, the first served first; the others form
+    /// the last.
+    #[serde(default)]
+    pub(crate) priority: List<PriorityLevelSpec>,
+}
+
+/// A level of strict priority.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PriorityLevelSpec {
+    /// Its code points.
+    pub(crate) dscp: List<Text<Dscp>>,
 }
 
 /// A drop curve: nothing below `min`, rising to one packet in `denominator` at `max`, everything

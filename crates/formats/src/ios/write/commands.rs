@@ -42,6 +42,11 @@ pub(super) fn class(class: &ClassSpec, levels: bool) -> Result<Vec<String>, Prob
     if let Some(spec) = &class.wred {
         random_detect(spec, &mut lines)?;
     }
+    if class.flow_queue.is_some() {
+        return Err(
+            "a flow queue with CoDel; `random-detect` drops early, for all flows alike".into(),
+        );
+    }
     if let Some(dscp) = class.set_dscp {
         lines.push(format!("set dscp {}", code_point(dscp)?));
     }

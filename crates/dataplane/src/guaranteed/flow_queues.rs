@@ -1,0 +1,218 @@
+//! Slices whose frames wait by flow and by priority level instead of in order of arrival.
+//!
+//! Such a slice shows its scheduler one frame, the *staged* one, as if that were the head of its
+//! list: eligible time and deadline are computed for it. The others wait in a [`FlowQueue`], which
+//! stages the next as one leaves. So the slice as a whole keeps its guarantee, and which of its
+//! flows has the benefit is decided inside.
+
+use super::slice::{SliceState, Tier, cost};
+use super::{Guaranteed, SliceError, SliceId};
+use crate::frame::DropReason;
+use crate::queue::{FlowQueue, FramePool, QueuedFrame};
+use slicewise_model::{FlowQueueParams, SliceParams};
+use slicewise_units::Instant;
+
+/// The flow queues of a scheduler's slices.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FlowQueues {
+    queues: Vec<Option<FlowQueue>>,
+    free: Vec<u32>,
+    /// Frames dropped, and whether another frame was staged, since this was last asked.
+    effects: Effects,
+}
+
+/// What flow queues did beside what they were asked.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Effects {
+    /// Frames dropped that had been queued.
+    pub(crate) dropped: u32,
+    /// A frame of a higher level took the place of the one that would have left next.
+    pub(crate) restaged: bool,
+}
+
+impl FlowQueues {
+    fn insert(&mut self, queue: FlowQueue) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.queues[index as usize] = Some(queue);
+            return index;
+        }
+        self.queues.push(Some(queue));
+        u32::try_from(self.queues.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn remove(&mut self, index: u32) {
+        if let Some(queue) = self.queues.get_mut(index as usize) {
+            *queue = None;
+            self.free.push(index);
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut FlowQueue> {
+        self.queues.get_mut(index as usize)?.as_mut()
+    }
+}
+
+impl Guaranteed {
+    /// Add a slice in which flows wait apart, and levels of priority where `flow_queue` has them.
+    /// Its guarantee is that of all its frames together.
+    ///
+    /// # Errors
+    /// As [`add_slice`](Self::add_slice).
+    pub fn add_flow_queued_slice(
+        &mut self,
+        params: &SliceParams,
+        flow_queue: &FlowQueueParams,
+        now: Instant,
+    ) -> Result<SliceId, SliceError> {
+        let id = self.add_slice(params, now)?;
+        let queue = FlowQueue::new(flow_queue, params.queue_limit);
+        let index = self.flow_queues.insert(queue);
+        self.slices[id.0 as usize].set_flow_queue(index);
+        Ok(id)
+    }
+
+    /// What flow queues did since this was last asked.
+    #[inline]
+    pub(crate) fn take_effects(&mut self) -> Effects {
+        std::mem::take(&mut self.flow_queues.effects)
+    }
+
+    /// Queue a frame in a slice's flow queue, and stage one where none is.
+    pub(super) fn enqueue_by_flow(
+        &mut self,
+        id: u32,
+        index: u32,
+        queued: QueuedFrame,
+        pool: &mut FramePool,
+    ) -> Result<(), DropReason> {
+        let Some(queue) = self.flow_queues.get_mut(index) else {
+            return Err(DropReason::SliceRemoved);
+        };
+        let is_new_front = queue.try_enqueue(pool, queued)?;
+        let was_empty = self.slices[id as usize].packets == 0;
+        let now = queued.arrival;
+        if is_new_front {
+            self.stage(id, index, pool, now);
+        }
+        self.note_backlog(id, index);
+        if !is_new_front {
+            return Ok(());
+        }
+        if was_empty {
+            self.place_staged(id, pool, now.nanos());
+        } else {
+            self.flow_queues.effects.restaged = true;
+            self.replace_staged(id, pool, now.nanos());
+        }
+        Ok(())
+    }
+
+    /// Have the queue stage the frame that leaves next.
+    fn stage(&mut self, id: u32, index: u32, pool: &mut FramePool, now: Instant) {
+        if let Some(queue) = self.flow_queues.get_mut(index) {
+            self.slices[id as usize].head = queue.stage(pool, now).unwrap_or(super::NIL);
+        }
+    }
+
+    /// Note what waits now, and what was dropped.
+    fn note_backlog(&mut self, id: u32, index: u32) {
+        let Some(queue) = self.flow_queues.get_mut(index) else {
+            return;
+        };
+        let dropped = queue.take_dropped();
+        let (packets, bytes) = (queue.packets(), queue.bytes());
+        self.flow_queues.effects.dropped += dropped;
+        let slice = &mut self.slices[id as usize];
+        self.backlog = self.backlog - slice.packets + packets;
+        slice.packets = packets;
+        slice.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    }
+
+    fn place_staged(&mut self, id: u32, pool: &FramePool, now: u64) {
+        let (lengths, arrival) = pool.head(self.slices[id as usize].head);
+        let price = cost(self.counted(lengths));
+        self.place(id, arrival.nanos(), price, now);
+    }
+
+    /// Another frame was staged instead of one that is not served yet. It takes over that one's
+    /// eligible time as far as the tokens pay for it: what the slice as a whole is due, and when,
+    /// does not change. Only one that is longer has to wait for what it costs more.
+    fn replace_staged(&mut self, id: u32, pool: &FramePool, now: u64) {
+        if self.slices[id as usize].tier == Tier::Eligible {
+            self.deadlines.remove(&mut self.slices, id);
+            self.slices[id as usize].tier = Tier::Idle;
+        }
+        let slice = &mut self.slices[id as usize];
+        let since = slice.committed.clock().min(now);
+        if slice.committed.clock() > now {
+            // The frame it waited for tokens for has not paid them.
+            slice.committed.rewind(now);
+        }
+        let (lengths, _) = pool.head(slice.head);
+        let price = cost(self.counted(lengths));
+        self.place(id, since, price, now);
+    }
+
+    /// Take the staged frame of a slice, and stage the next.
+    pub(super) fn pop_staged(
+        &mut self,
+        id: u32,
+        index: u32,
+        pool: &mut FramePool,
+        now: Instant,
+    ) -> Option<QueuedFrame> {
+        let queued = self.flow_queues.get_mut(index)?.dequeue(pool, now)?;
+        self.stage(id, index, pool, now);
+        self.note_backlog(id, index);
+        Some(queued)
+    }
+
+    /// Take frames out of a slice of a scheduler that is given up.
+    pub(super) fn pop_unserved_by_flow(
+        &mut self,
+        id: u32,
+        index: u32,
+        pool: &mut FramePool,
+    ) -> Option<QueuedFrame> {
+        let queued = self.flow_queues.get_mut(index)?.pop_unserved(pool)?;
+        self.note_backlog(id, index);
+        Some(queued)
+    }
+
+    /// Put a frame, just taken from another queue, into a slice's flow queue whatever its limits.
+    pub(super) fn append_by_flow(
+        &mut self,
+        id: u32,
+        index: u32,
+        queued: QueuedFrame,
+        pool: &mut FramePool,
+    ) {
+        if let Some(queue) = self.flow_queues.get_mut(index) {
+            queue.append(queued, pool);
+            self.note_backlog(id, index);
+        }
+    }
+
+    /// Stage a frame of a slice that was given frames, where it has a flow queue.
+    pub(super) fn stage_moved(&mut self, id: u32, pool: &mut FramePool, now: Instant) {
+        if let Some(index) = self.slices[id as usize].flow_queue() {
+            self.stage(id, index, pool, now);
+            self.note_backlog(id, index);
+        }
+    }
+
+    /// Let the flow queue of slice `to` go on with what that of slice `from` of `old` remembers.
+    pub(super) fn resume_flow_queue(&mut self, to: SliceId, old: &Self, from: SliceId) {
+        let index = |of: &Self, id: SliceId| {
+            let slice = of.slices.get(id.0 as usize);
+            slice.and_then(SliceState::flow_queue)
+        };
+        let (Some(to), Some(from)) = (index(self, to), index(old, from)) else {
+            return;
+        };
+        let old = old.flow_queues.queues.get(from as usize);
+        if let (Some(queue), Some(Some(old))) = (self.flow_queues.get_mut(to), old) {
+            queue.resume_from(old);
+        }
+    }
+}

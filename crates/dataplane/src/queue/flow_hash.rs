@@ -1,0 +1,95 @@
+//! Which flow a frame belongs to: a hash of its addresses, protocol and ports.
+
+use super::pool::FLOW_BITS;
+use slicewise_wire::Headers;
+
+/// 2^64 / golden ratio (Knuth), and a multiplier of Steele and Vigna's (2021).
+const MULTIPLIERS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd134_2543_de82_ef95);
+
+/// A hash that its seed changes, so that nobody can choose flows to collide with another's
+/// (RFC 8290, section 4.1.2).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FlowHash {
+    seed: u64,
+}
+
+impl FlowHash {
+    pub(crate) const fn new(seed: u64) -> Self {
+        // Seeds are small numbers: spread over all bits.
+        Self {
+            seed: seed.wrapping_add(1).wrapping_mul(MULTIPLIERS.0),
+        }
+    }
+
+    /// [`FLOW_BITS`] bits for the 5-tuple. What is not IP is one flow for each pair of VLAN tags.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "words of an address; the bits kept of a hash"
+    )]
+    pub(crate) fn of(self, h: &Headers) -> u16 {
+        let ports = u64::from(h.source_port) << 16 | u64::from(h.destination_port);
+        let tags = u64::from(h.outer_vlan) << 16 | u64::from(h.inner_vlan);
+        let rest = ports << 32 ^ tags << 8 ^ u64::from(h.protocol);
+        let words = [
+            h.source as u64,
+            (h.source >> 64) as u64,
+            h.destination as u64,
+            (h.destination >> 64) as u64,
+            rest,
+        ];
+        // Each word passes a full 64 × 64 → 128 bit product with the seed among its factors.
+        let hash = words.iter().fold(self.seed, |hash, word| {
+            let product = u128::from(hash ^ word) * u128::from(MULTIPLIERS.1);
+            (product as u64 ^ (product >> 64) as u64).wrapping_add(self.seed)
+        });
+        (hash.wrapping_mul(MULTIPLIERS.0) >> (64 - FLOW_BITS)) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FlowHash;
+    use crate::queue::FLOW_BITS;
+    use slicewise_wire::Headers;
+
+    fn flow(port: u16) -> Headers {
+        Headers {
+            source: 0x0a00_0001,
+            destination: 0x0a00_0101,
+            protocol: 6,
+            source_port: port,
+            destination_port: 443,
+            ..Headers::default()
+        }
+    }
+
+    #[test]
+    fn one_flow_has_one_hash_whatever_its_marks() {
+        let hash = FlowHash::new(1);
+        let marked = Headers {
+            dscp: 46,
+            ecn: slicewise_wire::Ecn::Ce,
+            ..flow(1)
+        };
+        assert_eq!(hash.of(&flow(1)), hash.of(&marked));
+    }
+
+    #[test]
+    fn flows_spread_evenly_and_another_seed_spreads_them_otherwise() {
+        let count = 1usize << FLOW_BITS;
+        let (one, other) = (FlowHash::new(1), FlowHash::new(2));
+        let mut hit = vec![0u32; count];
+        let mut same = 0;
+        for port in 0..count {
+            let flow = flow(port as u16);
+            hit[usize::from(one.of(&flow))] += 1;
+            same += usize::from(one.of(&flow) == other.of(&flow));
+        }
+        // As many at random into as many places leave 1/e of them empty.
+        let empty = hit.iter().filter(|&&hits| hits == 0).count();
+        assert!((2_800..3_230).contains(&empty), "{empty}");
+        assert!(hit.iter().all(|&hits| hits < 12));
+        assert!(same < 10, "{same}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Queueing by flow with active queue management (CoDel and FQ-CoDel, RFC 8289 and 8290).
+
+use slicewise_units::{ByteCount, Duration};
+
+/// Most flows a queue tells apart: as many as the hash kept with each frame does.
+pub const FLOWS_MAX: u32 = 1 << 13;
+/// Most strict-priority levels in a flow queue.
+pub const LEVELS_MAX: usize = 4;
+
+/// Queueing by flow, as written. What is left out has the default of RFC 8290, section 5.2.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FlowQueueSpec {
+    /// Queues that flows are hashed to, on each level; default 1024. With 1 this is `CoDel` alone.
+    pub flows: Option<u32>,
+    /// How long frames may wait without any being dropped; default 5 ms.
+    pub target: Option<Duration>,
+    /// How long all of them must wait longer before one is dropped; default 100 ms.
+    pub interval: Option<Duration>,
+    /// What a flow sends in its turn; default 1514 B.
+    pub quantum: Option<ByteCount>,
+    /// Mark frames whose transport understands it, instead of dropping them; default yes.
+    pub ecn: Option<bool>,
+    /// Code points by level, the first served first: frames of a level wait while any above it
+    /// are there. Code points that are not listed form the last level.
+    pub priority: Vec<Vec<u8>>,
+}
+
+/// Validated queueing by flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowQueueParams {
+    /// Queues on each level, 1 to [`FLOWS_MAX`].
+    pub flows: u32,
+    /// How long frames may wait without any being dropped.
+    pub target: Duration,
+    /// How long all of them must wait longer before one is dropped; above `target`, at most 4 s.
+    pub interval: Duration,
+    /// What a flow sends in its turn, bytes (L2 without FCS).
+    pub quantum: u32,
+    /// Mark instead of dropping where the transport understands it.
+    pub ecn: bool,
+    /// The level of each code point.
+    pub levels: PriorityLevels,
+}
+
+/// Which of up to [`LEVELS_MAX`] strict-priority levels each code point is on; 0 is served first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PriorityLevels {
+    /// Two bits for each of the 64 code points.
+    by_dscp: u128,
+    /// Levels less one.
+    last: u8,
+}
+
+impl PriorityLevels {
+    /// `levels` levels, 1 to [`LEVELS_MAX`], with every code point on the last.
+    pub(crate) fn new(levels: usize) -> Self {
+        let last = u8::try_from(levels.clamp(1, LEVELS_MAX) - 1).unwrap_or(0);
+        let mut this = Self { by_dscp: 0, last };
+        for dscp in 0..64 {
+            this.set(dscp, last);
+        }
+        this
+    }
+
+    /// Put a code point on a level.
+    pub(crate) fn set(&mut self, dscp: u8, level: u8) {
+        let shift = 2 * u32::from(dscp & 63);
+        self.by_dscp &= !(3 << shift);
+        self.by_dscp |= u128::from(level.min(self.last)) << shift;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        usize::from(self.last) + 1
+    }
+
+    /// The level of a code point.
+    #[must_use]
+    pub const fn of(&self, dscp: u8) -> usize {
+        (self.by_dscp >> (2 * (dscp & 63)) & 3) as usize
+    }
+}
