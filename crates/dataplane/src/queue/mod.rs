@@ -137,11 +137,7 @@ impl QueueState {
         pool: &mut FramePool,
         rename: impl Fn(u32) -> u32,
     ) {
-        while let Some(mut queued) = old.pop_unserved(pool) {
-            queued.class = rename(queued.class);
-            self.append(queued, pool);
-        }
-        match (self, old) {
+        match (&mut *self, &mut *old) {
             (Self::Fifo(new), Self::Fifo(old)) => {
                 if let (Some(red), Some(old)) = (&mut new.red, &old.red) {
                     red.resume_from(old);
@@ -149,6 +145,10 @@ impl QueueState {
             }
             (Self::Flows(new), Self::Flows(old)) => new.resume_from(old),
             _ => {}
+        }
+        while let Some(mut queued) = old.pop_unserved(pool) {
+            queued.class = rename(queued.class);
+            self.append(queued, pool);
         }
     }
 

@@ -217,7 +217,7 @@ impl FramePool {
 
     /// Class and reason of the oldest dropped frame that has not been counted; now it has.
     #[inline]
-    pub(crate) fn count_dropped(&mut self) -> Option<(u32, DropReason)> {
+    pub fn count_dropped(&mut self) -> Option<(u32, DropReason)> {
         let slot = self.slots.get(self.dropped.uncounted as usize)?;
         self.dropped.uncounted = slot.next;
         Some((slot.class, slot.reason()))
@@ -225,7 +225,7 @@ impl FramePool {
 
     /// Give a dropped frame back, and free its slot; `None` where there is none that has been
     /// counted.
-    pub(crate) fn poll_dropped(&mut self) -> Option<Dropped> {
+    pub fn poll_dropped(&mut self) -> Option<Dropped> {
         let index = self.dropped.head;
         if index == NIL || index == self.dropped.uncounted {
             return None;

@@ -5,4 +5,5 @@
 mod apply;
 mod bound;
 mod excess;
+mod flow_queues;
 mod rig;

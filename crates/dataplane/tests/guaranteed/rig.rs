@@ -90,6 +90,8 @@ pub struct Rig {
     pub link: LinkClock,
     pub sent: Vec<Sent>,
     pub handles: u64,
+    /// Code point and flow of a frame, by its handle.
+    pub tag: fn(u64) -> (u8, u16),
     now: u64,
 }
 
@@ -105,18 +107,20 @@ impl Rig {
             link: LinkClock::new(BitRate::new(rate)),
             sent: Vec::new(),
             handles: 0,
+            tag: |_| (0, 0),
             now: 0,
         }
     }
 
     pub fn arrive(&mut self, arrival: Arrival) -> Result<(), DropReason> {
+        let (dscp, flow) = (self.tag)(self.handles);
         let frame = Frame {
             handle: self.handles,
             lengths: FrameLengths {
                 l2_bytes: arrival.bytes as u32,
                 l3_offset: 14,
             },
-            dscp: 0,
+            dscp,
             ecn: slicewise_wire::Ecn::NotEct,
             colour: Colour::Green,
         };
@@ -126,7 +130,7 @@ impl Rig {
             frame,
             class: arrival.slice,
             arrival: Instant::from_nanos(arrival.at),
-            flow: 0,
+            flow,
             marked: false,
         };
         self.scheduler.try_enqueue(id, queued, &mut self.pool)

@@ -10,7 +10,7 @@ use slicewise_model::{
     ClassMap, ClassSpec, Colour, Condition, MatchMode, PolicySpec, ShaperParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
-use slicewise_wire::{Headers, IpVersion};
+use slicewise_wire::{Ecn, Headers, IpVersion};
 
 /// A frame offered to the pipeline.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ pub fn frame(sequence: u64, vlan: u16, bytes: u32) -> Frame {
             l3_offset: 18,
         },
         dscp: 0,
-        ecn: slicewise_wire::Ecn::NotEct,
+        ecn: Ecn::NotEct,
         colour: Colour::Green,
     }
 }
@@ -133,7 +133,9 @@ impl Port {
                 break;
             }
             self.now = at;
-            if let Some(frame) = self.pipeline.poll_egress(Instant::from_nanos(at)) {
+            let sent = self.pipeline.poll_egress(Instant::from_nanos(at));
+            self.collect_dropped();
+            if let Some(frame) = sent {
                 let bytes = frame.lengths.l2_bytes;
                 if let Some(link) = &mut self.link {
                     link.send(ByteCount::new(bytes.into()), Instant::from_nanos(at));
@@ -150,16 +152,36 @@ impl Port {
     }
 
     pub fn offer(&mut self, arrival: Arrival) -> Verdict {
+        self.offer_marked(arrival, 0, Ecn::NotEct)
+    }
+
+    pub fn offer_marked(&mut self, arrival: Arrival, dscp: u8, ecn: Ecn) -> Verdict {
         self.run_until(arrival.at);
-        let frame = frame(self.sequence, arrival.vlan, arrival.bytes);
+        let frame = Frame {
+            dscp,
+            ecn,
+            ..frame(self.sequence, arrival.vlan, arrival.bytes)
+        };
+        let headers = Headers {
+            dscp,
+            ecn,
+            ..headers(arrival.vlan)
+        };
         self.sequence += 1;
-        let verdict =
-            self.pipeline
-                .on_frame(frame, &headers(arrival.vlan), Instant::from_nanos(self.now));
+        let verdict = self
+            .pipeline
+            .on_frame(frame, &headers, Instant::from_nanos(self.now));
+        self.collect_dropped();
         if matches!(verdict, Verdict::Dropped(_)) {
             self.dropped += 1;
         }
         verdict
+    }
+
+    fn collect_dropped(&mut self) {
+        while self.pipeline.poll_dropped().is_some() {
+            self.dropped += 1;
+        }
     }
 
     pub fn offer_all(&mut self, arrivals: &[Arrival]) {
