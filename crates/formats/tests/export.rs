@@ -472,3 +472,12 @@ fn refuses_guarantees_with_a_delay_bound() {
     };
     assert_snapshot!(ios::write(&guaranteed).unwrap_err(), @"policy `p`: IOS cannot express this: a guarantee with a delay bound (`priority` serves first and `bandwidth` keeps a rate, but neither bounds the delay of several classes)");
 }
+
+#[test]
+fn a_flow_queue_is_not_something_ios_can_say() {
+    let class = ClassSpec {
+        flow_queue: Some(slicewise_model::FlowQueueSpec::default()),
+        ..ClassSpec::class_default()
+    };
+    assert_snapshot!(ios::write(&policy(class)).unwrap_err().to_string(), @"policy `p`, class `class-default`: IOS cannot express this: a flow queue with CoDel; `random-detect` drops early, for all flows alike");
+}

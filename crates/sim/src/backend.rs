@@ -22,7 +22,7 @@ use slicewise_study::{
     SourceParams, Study,
 };
 use slicewise_units::{Duration, Instant};
-use slicewise_wire::{Headers, IpVersion};
+use slicewise_wire::{Ecn, Headers, IpVersion};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -246,6 +246,8 @@ fn headers(params: &SourceHeaders) -> Headers {
         },
         protocol: params.protocol,
         dscp: params.dscp,
+        // No source of these has a transport that understands marks.
+        ecn: Ecn::NotEct,
         outer_vlan: params.vlan.unwrap_or(0),
         inner_vlan: params.inner_vlan.unwrap_or(0),
         has_ports: params.has_ports(),

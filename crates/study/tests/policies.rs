@@ -6,8 +6,8 @@ mod support;
 
 use insta::assert_snapshot;
 use slicewise_model::{
-    Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition, Discipline, MatchMode,
-    QueueLimitSpec, RateSpec, RedCurve, WredKey,
+    Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition, Discipline, FlowQueueSpec,
+    MatchMode, QueueLimitSpec, RateSpec, RedCurve, WredKey,
 };
 use slicewise_study::{Study, StudyPolicy};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
@@ -125,6 +125,25 @@ fn wred_curves_are_for_code_points_by_number_or_name() {
     assert_eq!(wred.key, WredKey::Dscp);
     assert_eq!(wred.exponential_weight, Some(4));
     assert_eq!(wred.curves, [(0, curve(1, 1, 1)), (46, curve(5, 9, 10))]);
+}
+
+#[test]
+fn a_flow_queue_has_the_defaults_of_the_rfc_and_levels_by_code_point() {
+    let queue = class("flow_queue: {}").flow_queue.unwrap();
+    assert_eq!(queue, FlowQueueSpec::default());
+    let queue = class(
+        "flow_queue: {flows: 64, target: 1 ms, interval: 20 ms, quantum: 300 B, ecn: false, \
+         priority: [{dscp: [ef, 40]}, {dscp: [af41]}]}",
+    );
+    let expected = FlowQueueSpec {
+        flows: Some(64),
+        target: Some(Duration::from_millis(1)),
+        interval: Some(Duration::from_millis(20)),
+        quantum: Some(ByteCount::new(300)),
+        ecn: Some(false),
+        priority: vec![vec![46, 40], vec![34]],
+    };
+    assert_eq!(queue.flow_queue.unwrap(), expected);
 }
 
 #[test]

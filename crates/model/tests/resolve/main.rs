@@ -4,6 +4,7 @@
 
 mod bounds;
 mod defaults;
+mod flow_queue;
 mod guaranteed;
 mod refusals;
 mod support;

@@ -147,7 +147,7 @@ fn settings_that_exclude_priority() {
 fn settings_that_need_a_queue_on_a_class_that_has_none() {
     let child = Some(Box::new(policy(vec![])));
     let limit = Some(QueueLimitSpec::Packets(5));
-    assert_snapshot!(refusal(ClassSpec { child, queue_limit: limit, ..class("be") }), @"policy `p`, class `be`: child: a class divided by a child policy has no queue of its own: set the queue limit or WRED on the child's classes");
+    assert_snapshot!(refusal(ClassSpec { child, queue_limit: limit, ..class("be") }), @"policy `p`, class `be`: child: a class divided by a child policy has no queue of its own: set the queue limit, WRED or the flow queue on the child's classes");
     let message = |class| refusal_under(Discipline::Fifo, class);
     assert_snapshot!(message(ClassSpec { queue_limit: limit, ..class("be") }), @"policy `p`, class `be`: queue_limit: one FIFO for all classes has one queue: set this on `class-default`");
     assert_snapshot!(message(ClassSpec { wred: Some(wred(WredKey::Dscp, vec![])), ..class("be") }), @"policy `p`, class `be`: wred: one FIFO for all classes has one queue: set this on `class-default`");
