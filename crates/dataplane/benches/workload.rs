@@ -2,18 +2,19 @@
 
 use slicewise_dataplane::{Frame, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
-    ClassMap, ClassSpec, Colour, Condition, Discipline, MatchMode, PolicerSpec, PolicySpec,
-    PrioritySpec, RateSpec, ShaperSpec, WredKey, WredSpec,
+    ClassMap, ClassSpec, Colour, Condition, Discipline, FlowQueueSpec, MatchMode, PolicerSpec,
+    PolicySpec, PrioritySpec, RateSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, FrameLengths, Instant};
 use slicewise_wire::{Headers, IpVersion};
 
 /// The mechanisms, by the names of their pages under `docs/mechanisms`.
-pub const MECHANISMS: [&str; 8] = [
+pub const MECHANISMS: [&str; 9] = [
     "fifo",
     "policer",
     "trtcm",
     "red",
+    "fq-codel",
     "shaper",
     "strict-priority",
     "deficit-round-robin",
@@ -54,6 +55,7 @@ fn configure(mechanism: &str, class: &mut ClassSpec, level: u8) {
                 exponential_weight: None,
             });
         }
+        "fq-codel" => class.flow_queue = Some(FlowQueueSpec::default()),
         "shaper" => {
             class.shape = Some(ShaperSpec {
                 rate: rate(9_000_000_000),

@@ -6,10 +6,10 @@ mod support;
 
 use slicewise_dataplane::Verdict;
 use slicewise_model::{
-    Discipline, GuaranteeSpec, MaximumSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec,
-    RedCurve, ShaperSpec, WredKey, WredSpec,
+    Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec, PrioritySpec,
+    QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
-use slicewise_units::{Accounting, BitRate, Instant};
+use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use support::{frame, headers, policy, rate, vlan_class};
@@ -91,6 +91,29 @@ fn slices_with_a_delay_bound_allocate_nothing() {
     assert_allocates_nothing(&spec);
 }
 
+#[test]
+fn flow_queues_allocate_nothing() {
+    let mut of_slices = policy((1..4).map(vlan_class).collect());
+    of_slices.discipline = Discipline::Guaranteed;
+    of_slices.classes[0].guarantee = Some(GuaranteeSpec {
+        rate: RateSpec::Absolute(rate("100 Mbit/s")),
+        burst: None,
+        delay: None,
+    });
+    let of_classes = policy((1..4).map(vlan_class).collect());
+    for mut spec in [of_slices, of_classes] {
+        for class in &mut spec.classes {
+            class.queue_limit = Some(QueueLimitSpec::Packets(40));
+            class.flow_queue = Some(FlowQueueSpec {
+                target: Some(Duration::from_micros(50)),
+                interval: Some(Duration::from_micros(500)),
+                ..FlowQueueSpec::default()
+            });
+        }
+        assert_allocates_nothing(&spec);
+    }
+}
+
 fn assert_allocates_nothing(spec: &PolicySpec) {
     let mut pipeline = support::Port::new(spec, Some(BitRate::new(1_000_000_000))).pipeline;
 
@@ -105,6 +128,9 @@ fn assert_allocates_nothing(spec: &PolicySpec) {
         dropped += u32::from(matches!(verdict, Verdict::Dropped(_)));
         if sequence % 2 == 0 {
             sent += u32::from(pipeline.poll_egress(now).is_some());
+        }
+        while pipeline.poll_dropped().is_some() {
+            dropped += 1;
         }
     }
     let allocations = ALLOCATIONS.with(Cell::get) - before;
