@@ -84,10 +84,13 @@ fuzz_target!(|steps: Vec<Step>| {
                             l3_offset: 14,
                         },
                         dscp: 0,
+                        ecn: slicewise_dataplane::Ecn::NotEct,
                         colour: Colour::Green,
                     },
                     class: 0,
                     arrival: at,
+                    flow: 0,
+                    marked: false,
                 };
                 let id = SliceId::new(u32::from(slice));
                 accepted += u64::from(scheduler.try_enqueue(id, queued, &mut pool).is_ok());

@@ -64,10 +64,13 @@ fn changes(criterion: &mut Criterion) {
                     l3_offset: 14,
                 },
                 dscp: 0,
+                ecn: slicewise_dataplane::Ecn::NotEct,
                 colour: Colour::Green,
             },
             class: 0,
             arrival: Instant::ZERO,
+            flow: 0,
+            marked: false,
         };
         for _ in 0..2 {
             scheduler

@@ -28,3 +28,4 @@ pub use counters::ClassCounters;
 pub use frame::{DropReason, Dropped, Frame, Verdict};
 pub use link_clock::LinkClock;
 pub use pipeline::Pipeline;
+pub use slicewise_wire::Ecn;

@@ -21,7 +21,8 @@ pub(crate) const MAX_BUFFER_FRAMES: u64 = 1 << 22;
 ///
 /// Drive it with three calls and a clock of your own: [`on_frame`](Self::on_frame) when a frame
 /// arrives, [`poll_egress`](Self::poll_egress) when the port can send, and
-/// [`poll_at`](Self::poll_at) to know when to poll next. Time must not go backwards.
+/// [`poll_at`](Self::poll_at) to know when to poll next. Time must not go backwards. Where the
+/// policy has flow queues, [`poll_dropped`](Self::poll_dropped) gives back what they dropped.
 #[derive(Debug)]
 pub struct Pipeline {
     pub(crate) params: PipelineParams,

@@ -1,5 +1,5 @@
 //! Flow queues in a pipeline: under every scheduler, behind shapers, and while policies change.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod support;
 

@@ -189,10 +189,13 @@ impl Port {
                     l3_offset: L3_OFFSET,
                 },
                 dscp: 0,
+                ecn: slicewise_dataplane::Ecn::NotEct,
                 colour: Colour::Green,
             },
             class: u32::try_from(number).unwrap_or(u32::MAX),
             arrival: now,
+            flow: 0,
+            marked: false,
         };
         let accepted = self
             .scheduler

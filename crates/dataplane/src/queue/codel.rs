@@ -187,6 +187,14 @@ impl CoDel {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "numbers of tests are small"
+)]
 mod reference;
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "numbers of tests are small"
+)]
 mod tests;

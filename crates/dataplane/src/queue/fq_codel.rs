@@ -228,7 +228,7 @@ impl FlowQueue {
             if self.flows[id as usize].deficit <= 0 {
                 let flow = &mut self.flows[id as usize];
                 flow.deficit = flow.deficit.saturating_add(quantum(&self.params));
-                self.to_old(level, is_new);
+                self.put_behind_old(level, is_new);
                 continue;
             }
             let found = match now {
@@ -248,7 +248,7 @@ impl FlowQueue {
             self.codel.on_empty(&mut self.flows[id as usize].codel);
             // An empty new queue is old for a round: else it could be new at once, again and again.
             if is_new && self.levels[level].old.front().is_some() {
-                self.to_old(level, true);
+                self.put_behind_old(level, true);
             } else {
                 self.end_turn(level, is_new);
             }
@@ -256,7 +256,7 @@ impl FlowQueue {
     }
 
     /// The queue at the front goes to the end of the old ones.
-    fn to_old(&mut self, level: usize, is_new: bool) {
+    fn put_behind_old(&mut self, level: usize, is_new: bool) {
         if let Some(id) = self.end_turn(level, is_new) {
             self.flows[id as usize].turn = Turn::Old;
             self.levels[level].old.push(&mut self.flows, id);
@@ -350,4 +350,8 @@ fn signed(bytes: u32) -> i32 {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "numbers of tests are small"
+)]
 mod tests;
