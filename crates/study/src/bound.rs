@@ -131,6 +131,13 @@ impl Situation<'_> {
                     source.name
                 ));
             };
+            if params.flow_queue.is_some() {
+                return Err(format!(
+                    "frames of class `{}` overtake each other in its flow queue: only what all \
+                     of them are due is bounded",
+                    params.name
+                ));
+            }
             self.check_conformance(*class, &params.name, &guarantee)?;
             let own = self.in_scheduler(&guarantee);
             scheduler_ns = scheduler_ns.max(own);
