@@ -104,6 +104,11 @@ impl Port {
             let class = class.ok_or_else(|| {
                 RunError::Failed(format!("policy `{}` has no class `{name}`", policy.name))
             })?;
+            if class.flow_queue.is_some() {
+                return Err(RunError::Failed(format!(
+                    "class `{name}` has a flow queue, but each slice of a population is one flow"
+                )));
+            }
             let best_effort = SliceParams {
                 guarantee: None,
                 maximum: None,
