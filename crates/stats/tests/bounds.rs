@@ -175,8 +175,8 @@ fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_what_the_port_has_left() {
     // And half of it is half of it.
     for record in &mut records {
         for bytes in &mut record.slices[BEST_EFFORT].series.received_bytes {
-            let share = 17.5e6 / 8.0 * 0.05;
-            *bytes = (share + (*bytes as f64 - share) / 2.0) as u64;
+            let share = 109_375; // 17.5 Mbit/s in a bin of 50 ms
+            *bytes = share + bytes.saturating_sub(share) / 2;
         }
     }
     let taken = judge(&study, &records).reallocation.scenarios[0].fraction;
