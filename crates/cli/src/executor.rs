@@ -1,18 +1,21 @@
 //! Carries out the runs of a study, several at a time; each finished run is on disk at once.
 
+use slicewise_report::host::RunTime;
 use slicewise_report::layout::{ResultsError, ResultsFolder};
-use slicewise_stats::record::RunKey;
+use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunSpec, Study};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// What became of one run.
 #[derive(Debug)]
 pub enum RunEvent {
-    /// Carried out and written.
-    Finished(RunKey),
+    /// Carried out and written, and how long carrying out took.
+    Finished(RunKey, RunTime),
     /// Its record of an earlier command is there and sound.
     Resumed(RunKey),
     /// A record was there but cannot be read or trusted; the run is carried out again.
@@ -28,6 +31,8 @@ pub enum RunEvent {
 pub struct Outcome {
     /// Runs carried out.
     pub finished: usize,
+    /// By policy, then scenario: how long those took.
+    pub times: BTreeMap<String, BTreeMap<String, RunTime>>,
     /// Runs found finished.
     pub resumed: usize,
     /// Runs that gave no record, and why.
@@ -81,7 +86,12 @@ pub fn execute(
         for event in received {
             on_event(&event);
             match event {
-                RunEvent::Finished(_) => outcome.finished += 1,
+                RunEvent::Finished(key, time) => {
+                    outcome.finished += 1;
+                    let scenarios = outcome.times.entry(key.policy).or_default();
+                    let total = scenarios.entry(key.scenario).or_default();
+                    *total = total.and(time);
+                }
                 RunEvent::Resumed(_) => outcome.resumed += 1,
                 RunEvent::Damaged(_) => {}
                 RunEvent::Failed(key, reason) => outcome.failed.push((key, reason)),
@@ -113,11 +123,13 @@ fn run_one(
         Ok(None) => {}
         Err(error) => send(RunEvent::Damaged(error.to_string()))?,
     }
+    let started = Instant::now();
     // A defect in one run must not take the others with it.
     let result = catch_unwind(AssertUnwindSafe(|| backend.run(study, run)));
+    let elapsed = started.elapsed();
     send(match result {
         Ok(Ok(record)) => match folder.write_run(&record) {
-            Ok(()) => RunEvent::Finished(key),
+            Ok(()) => RunEvent::Finished(key, run_time(&record, elapsed)),
             // A fault of this run alone.
             Err(error @ ResultsError::RefusedRecord { .. }) => {
                 RunEvent::Failed(key, error.to_string())
@@ -134,4 +146,14 @@ fn run_one(
             RunEvent::Failed(key, format!("a defect in slicewise: {what}"))
         }
     })
+}
+
+/// The time stands beside the results, never in them: the same run gives the same record anywhere.
+fn run_time(record: &RunRecord, elapsed: Duration) -> RunTime {
+    let frames = record.slices.iter().map(|slice| slice.whole.sent_frames);
+    RunTime {
+        runs: 1,
+        frames: frames.fold(0, u64::saturating_add),
+        elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+    }
 }

@@ -37,6 +37,9 @@ pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
         "{}",
         terminal::verdict_table_text(&report.verdicts, columns())
     );
+    if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
+        println!("{table}");
+    }
     if let Some(line) = published_line(&report.published) {
         println!("{line}");
     }

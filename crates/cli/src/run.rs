@@ -45,8 +45,10 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
         jobs,
         runs_done: outcome.finished as u64,
         elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        simulated: outcome.times.clone(),
         ..HostFacts::of_this_host()
     };
+    let host = host.with_times_of(folder.read_host());
     folder.write_host(&host).map_err(results_failure)?;
     let exit = conclude(&outcome, runs.len());
     if outcome.finished + outcome.resumed > 0 && exit != Exit::Interrupted {
@@ -71,7 +73,9 @@ fn carry_out(
         jobs as usize,
         interrupt,
         |event| match event {
-            RunEvent::Finished(key) | RunEvent::Resumed(key) | RunEvent::Failed(key, _) => {
+            RunEvent::Finished(key, _)
+            | RunEvent::Resumed(key)
+            | RunEvent::Failed(key, _) => {
                 progress.on_run(&key.policy, &key.scenario);
             }
             RunEvent::Damaged(what) => {

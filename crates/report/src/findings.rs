@@ -5,6 +5,7 @@ use crate::data::RunTables;
 use crate::error::ReportError;
 use crate::host::HostFacts;
 use crate::layout::{ResultsError, ResultsFolder};
+use crate::populations::{PopulationFinding, Populations};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
@@ -19,6 +20,8 @@ pub(crate) struct Findings<'a> {
     pub(crate) verdicts: VerdictTable,
     pub(crate) published: Vec<PublishedComparison>,
     pub(crate) curves: Curves,
+    /// Empty in a study without populations.
+    pub(crate) populations: Vec<PopulationFinding>,
     pub(crate) expected_runs: u64,
     pub(crate) finished_runs: u64,
     /// Records that cannot be trusted, and why; without the folder, which says nothing of results.
@@ -34,6 +37,7 @@ impl<'a> Findings<'a> {
             tables: RunTables::create(&folder.data_path())?,
             builder: SummaryBuilder::new(study),
             curves: Curves::new(study),
+            populations: Populations::default(),
             finished_runs: 0,
             damaged_runs: Vec::new(),
         };
@@ -59,16 +63,18 @@ impl<'a> Findings<'a> {
         intake.tables.finish()?;
         intake.curves.finish();
         let observations = intake.builder.observations();
+        let host = folder.read_host();
         Ok(Self {
             study,
             summary: intake.builder.summary(),
             verdicts: verdict::judge(study, observations),
             published: published::compare(study, observations),
             curves: intake.curves,
+            populations: intake.populations.findings(host.as_ref()),
             expected_runs: folder.expected_runs(),
             finished_runs: intake.finished_runs,
             damaged_runs: intake.damaged_runs,
-            host: folder.read_host(),
+            host,
         })
     }
 }
@@ -78,6 +84,7 @@ struct Intake<'a> {
     tables: RunTables,
     builder: SummaryBuilder<'a>,
     curves: Curves,
+    populations: Populations,
     finished_runs: u64,
     damaged_runs: Vec<String>,
 }
@@ -105,6 +112,7 @@ impl Intake<'_> {
         }
         self.tables.on_run(&record)?;
         self.curves.on_run(&record);
+        self.populations.on_run(&record, folder.study());
         self.finished_runs += 1;
         Ok(())
     }

@@ -15,6 +15,7 @@ mod findings;
 pub mod host;
 pub mod layout;
 mod page;
+pub mod populations;
 mod published;
 pub mod terminal;
 
@@ -22,6 +23,7 @@ pub use error::ReportError;
 
 use findings::Findings;
 use layout::{ResultsError, ResultsFolder};
+use populations::PopulationFinding;
 use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::verdict::VerdictTable;
 use std::fs;
@@ -40,6 +42,8 @@ pub struct Report {
     pub verdicts: VerdictTable,
     /// Published figures beside ours.
     pub published: Vec<PublishedComparison>,
+    /// What slices by the thousand got; empty in a study without populations.
+    pub populations: Vec<PopulationFinding>,
     /// Runs that the whole study has.
     pub expected_runs: u64,
     /// Runs that the report is made from.
@@ -68,6 +72,7 @@ pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
     data::write_cells(&data, &findings.summary)?;
     data::write_verdicts(&data, &findings.verdicts)?;
     data::write_published(&data, &findings.published)?;
+    data::write_populations(&data, &findings.populations)?;
     figures::write_figures(&figures, &findings)?;
     page::write_page(&html, &findings)?;
     Ok(Report {
@@ -76,6 +81,7 @@ pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
         figures,
         verdicts: findings.verdicts,
         published: findings.published,
+        populations: findings.populations,
         expected_runs: findings.expected_runs,
         finished_runs: findings.finished_runs,
         damaged_runs: findings.damaged_runs,

@@ -1,9 +1,11 @@
-//! The verdict table as plain text, for a terminal.
+//! Verdicts, and what slices by the thousand got, as plain text for a terminal.
 
 use crate::attribute::{AttributeText, attributes};
+use crate::populations::{PopulationFinding, grouped, memory};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, Width};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
+use slicewise_stats::words::{digits, time};
 
 /// `verdicts` as a table: one row a policy, each verdict with the number that decided it, and what
 /// was published beside it.
@@ -32,11 +34,104 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16) -> String {
     if let Some(published) = table.column_mut(4) {
         published.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
     }
-    // The table pads its last column, and spaces that must not break have done their work.
+    text(&table)
+}
+
+/// The table pads its last column, and spaces that must not break have done their work.
+fn text(table: &Table) -> String {
     table
         .lines()
         .map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n")
         .collect()
+}
+
+/// What populations got: one row a policy and scenario, the largest delay of each population beside
+/// its proved bound. `None` for a study without any.
+///
+/// No line is wider than `width`, nor than 120.
+#[must_use]
+pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Option<String> {
+    let mut slices: Vec<(usize, &str)> = Vec::new();
+    for finding in findings {
+        let slice = (finding.slice_index, finding.slice.as_str());
+        if !slices.contains(&slice) {
+            slices.push(slice);
+        }
+    }
+    if slices.is_empty() {
+        return None;
+    }
+    slices.sort_unstable();
+    let timed = findings.iter().any(|finding| finding.ns_a_frame.is_some());
+    let mut header = vec!["Policy".to_owned(), "Slices".to_owned()];
+    header.extend(slices.iter().map(|(_, name)| format!("Largest delay of {name}")));
+    header.extend(["Excess, turns apart".to_owned(), "State".to_owned()]);
+    header.extend(timed.then(|| "Time a frame".to_owned()));
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width.clamp(NARROWEST, WIDEST))
+        .set_header(header);
+    let of_one_cell =
+        |a: &PopulationFinding, b: &PopulationFinding| (&a.policy, &a.scenario) == (&b.policy, &b.scenario);
+    for cell in findings.chunk_by(of_one_cell) {
+        table.add_row(population_row(cell, &slices, timed));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    Some(text(&table))
+}
+
+fn population_row(
+    cell: &[PopulationFinding],
+    slices: &[(usize, &str)],
+    timed: bool,
+) -> Vec<String> {
+    let none = || "–".to_owned();
+    let first = cell.first();
+    let mut row = vec![
+        first.map_or_else(none, |f| f.policy.clone()),
+        first.map_or_else(none, |f| plain(grouped(f.all_slices))),
+    ];
+    row.extend(slices.iter().map(|(slice, _)| {
+        let mut populations = cell.iter();
+        let finding = populations.find(|f| f.slice_index == *slice);
+        finding.map_or_else(none, largest_delay)
+    }));
+    let apart = cell.iter().filter_map(PopulationFinding::turns_apart);
+    row.push(apart.reduce(f64::max).map_or_else(none, |turns| digits(turns, 2)));
+    row.push(first.map_or_else(none, |f| memory(f.state_bytes_in_all())));
+    if timed {
+        let time = first.and_then(|f| f.ns_a_frame);
+        row.push(time.map_or_else(none, |ns| format!("{} ns", digits(ns, 3))));
+    }
+    for cell in &mut row {
+        *cell = cell.replace(' ', &NO_BREAK.to_string());
+    }
+    row
+}
+
+/// "24.73 µs ≤ 120 µs" where a bound is proved.
+#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+fn largest_delay(finding: &PopulationFinding) -> String {
+    let Some(largest) = finding.delay_max_ns else {
+        return "–".to_owned();
+    };
+    let told = time(largest as f64);
+    match finding.delay_bound_ns {
+        Some(bound) => {
+            let sign = if largest <= bound { '≤' } else { '>' };
+            format!("{told} {sign} {}", time(bound as f64))
+        }
+        None => told,
+    }
+}
+
+/// Thousands set apart by a plain space: a terminal may not know a narrow one.
+fn plain(number: String) -> String {
+    number.replace('\u{202f}', " ")
 }
 
 fn row(verdict: &PolicyVerdict) -> Vec<Cell> {

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use support::{NAUGHTY, Size, fill, record, study};
 
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "runs",
     "series",
     "delay_cdf",
@@ -23,6 +23,7 @@ const TABLES: [&str; 9] = [
     "verdicts",
     "verdict_tests",
     "published",
+    "populations",
 ];
 
 fn report(size: Size) -> (tempfile::TempDir, PathBuf) {

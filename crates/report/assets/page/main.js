@@ -32,6 +32,7 @@ function showPage() {
   showHead();
   showVerdicts();
   const refreshLegend = showLegend();
+  showScale();
   showThroughput();
   showEstimates(document.querySelector('[data-metric="loss"]'), () => "loss", () => "zero");
   showDrops();

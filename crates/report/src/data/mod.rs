@@ -2,12 +2,14 @@
 //! the two together.
 
 mod cells;
+mod populations;
 mod published;
 mod runs;
 mod table;
 mod verdicts;
 
 pub(crate) use cells::write_cells;
+pub(crate) use populations::write_populations;
 pub(crate) use published::write_published;
 pub(crate) use runs::RunTables;
 pub(crate) use verdicts::write_verdicts;
@@ -15,10 +17,10 @@ pub(crate) use verdicts::write_verdicts;
 #[cfg(test)]
 mod tests {
     use super::table::Schema;
-    use super::{cells, published, runs, verdicts};
+    use super::{cells, populations, published, runs, verdicts};
 
     /// Every table that a report writes.
-    const SCHEMAS: [Schema; 9] = [
+    const SCHEMAS: [Schema; 10] = [
         runs::RUNS,
         runs::SERIES,
         runs::DELAY_CDF,
@@ -28,6 +30,7 @@ mod tests {
         verdicts::VERDICTS,
         verdicts::VERDICT_TESTS,
         published::PUBLISHED,
+        populations::POPULATIONS,
     ];
     const DOCUMENTATION: &str = include_str!("../../../../docs/results.md");
 

@@ -2,6 +2,7 @@
 
 mod axis;
 mod panel;
+mod scale;
 
 use crate::colours;
 use crate::curves::{BinnedRun, BinnedSlice, Curve};
@@ -30,6 +31,9 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings<'_>) -> Result<()
         for quantity in QUANTITIES {
             let svg = estimates(findings, index, quantity);
             write(format!("{}-{slice_name}", quantity.file_name), svg)?;
+        }
+        if let Some(svg) = scale::largest_delays(findings, index) {
+            write(format!("scale-{slice_name}"), svg)?;
         }
         for (scenario, description) in study.scenarios.iter().enumerate() {
             if let Some(svg) = delay_cdf(findings, index, scenario) {
@@ -189,7 +193,7 @@ fn estimates(
                 panel.whisker(centre, (low, high), width * 0.5, (ink, 2))?;
             }
         }
-        share.map_or(Ok(()), |share| panel.level(share))
+        share.map_or(Ok(()), |share| panel.level(share, INK))
     })
 }
 
@@ -394,6 +398,7 @@ fn count(number: usize) -> f64 {
 const BARS_WIDTH: f64 = 0.8;
 const HEIGHT: u32 = 880;
 const TALL: u32 = 1400;
+const INK: Rgb = (0, 0, 0);
 /// What the transient is shaded with.
 const SHADE: Rgb = (0xC7, 0x7F, 0x00);
 const SHADE_OPACITY: f64 = 0.13;

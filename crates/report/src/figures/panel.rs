@@ -9,7 +9,7 @@ use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 use plotters::element::{Circle, PathElement, Rectangle, Text};
 use plotters::prelude::Cartesian2d;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{BLACK, Color, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE};
+use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE};
 use std::ops::Range;
 
 /// Why a figure was not drawn, in the library's words.
@@ -212,12 +212,12 @@ impl<'a, 'axes> Panel<'a, 'axes> {
     }
 
     /// A dashed horizontal line over the whole panel.
-    pub(crate) fn level(&mut self, y: f64) -> Result<(), DrawError> {
+    pub(crate) fn level(&mut self, y: f64, colour: Rgb) -> Result<(), DrawError> {
         let Range { start, end } = self.x.range();
         let dash = (end - start) / 120.0;
         let dashes = (0..60u32).map(|i| start + f64::from(i) * 2.0 * dash);
         let y = self.y.place(y);
-        let style: ShapeStyle = BLACK.stroke_width(2);
+        let style: ShapeStyle = rgb(colour).stroke_width(2);
         let paths = dashes.map(|x| PathElement::new(vec![(x, y), (x + dash, y)], style));
         self.chart.draw_series(paths).map_err(told)?;
         Ok(())

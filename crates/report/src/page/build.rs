@@ -5,6 +5,7 @@ use super::document::{
     RunsView, ScenarioView, SliceCellView, SliceView, StudyView, TestView, TransientView,
     VerdictView,
 };
+use super::scale;
 use super::wording;
 use crate::attribute::{self, AttributeText, attributes};
 use crate::colours;
@@ -74,6 +75,7 @@ pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
         arrivals: &findings.curves.arrivals,
         drops: drops(study, &findings.summary, &findings.curves),
         published: findings.published.iter().map(published_view).collect(),
+        populations: scale::view(findings),
         method: wording::method(study, &findings.summary),
         command: wording::command(study),
         host: findings

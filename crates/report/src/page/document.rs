@@ -26,6 +26,8 @@ pub(crate) struct Document<'a> {
     pub(crate) arrivals: &'a [Arrivals],
     pub(crate) drops: Vec<DropsView>,
     pub(crate) published: Vec<PublishedView>,
+    /// `None` in a study without populations.
+    pub(crate) populations: Option<PopulationsView>,
     /// How it was measured and judged, a paragraph each.
     pub(crate) method: Vec<String>,
     /// What to type to run it again.
@@ -166,6 +168,40 @@ pub(crate) struct SliceCellView<'a> {
     pub(crate) delay_p999: Option<EstimateView>,
     pub(crate) delay_max: Option<EstimateView>,
     pub(crate) delay_cdf: Option<&'a Curve>,
+}
+
+/// Slices by the thousand.
+#[derive(Debug, Serialize)]
+pub(crate) struct PopulationsView {
+    /// What they come to, a line each.
+    pub(crate) finding: Vec<String>,
+    /// What a frame costs, where the host's facts hold it; may be empty.
+    pub(crate) cost: String,
+    pub(crate) rows: Vec<PopulationView>,
+}
+
+/// A population under a policy in a scenario; all but the numbers that charts draw are texts.
+#[derive(Debug, Serialize)]
+pub(crate) struct PopulationView {
+    /// Places in the study.
+    pub(crate) policy: Option<usize>,
+    pub(crate) scenario: Option<usize>,
+    pub(crate) slice: usize,
+    pub(crate) backlogged: bool,
+    pub(crate) all_slices: u64,
+    pub(crate) delay_max_ns: Option<u64>,
+    pub(crate) delay_bound_ns: Option<u64>,
+    pub(crate) within_bound: Option<bool>,
+    pub(crate) slices_text: String,
+    pub(crate) all_slices_text: String,
+    pub(crate) delay_max: String,
+    pub(crate) delay_bound: String,
+    pub(crate) part_of_bound: String,
+    pub(crate) bytes_per_weight: String,
+    pub(crate) turns_apart: String,
+    pub(crate) state: String,
+    pub(crate) state_in_all: String,
+    pub(crate) ns_a_frame: String,
 }
 
 #[derive(Debug, Serialize)]

@@ -2,6 +2,7 @@
 
 mod build;
 mod document;
+mod scale;
 mod wording;
 
 use crate::error::ReportError;
@@ -77,12 +78,13 @@ fn script() -> String {
 
 const TEMPLATE: &str = include_str!("../../assets/page/report.html");
 const CSS: &str = include_str!("../../assets/page/report.css");
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 7] = [
     include_str!("../../assets/page/base.js"),
     include_str!("../../assets/page/text.js"),
     include_str!("../../assets/page/charts.js"),
     include_str!("../../assets/page/distributions.js"),
     include_str!("../../assets/page/series.js"),
+    include_str!("../../assets/page/scale.js"),
     include_str!("../../assets/page/main.js"),
 ];
 const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");

@@ -89,6 +89,7 @@ pub fn record(
             reason: "queue_full".to_owned(),
             frames: dropped,
         }],
+        populations: Vec::new(),
     }
 }
 

@@ -176,6 +176,7 @@ pub fn run(
         slices,
         aggregate,
         drops: Vec::new(),
+        populations: Vec::new(),
     }
 }
 
