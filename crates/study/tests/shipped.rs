@@ -6,7 +6,7 @@
 mod support;
 
 use slicewise_model::MeterAlgorithm;
-use slicewise_study::{Plan, RunFilter, Study, json_schema};
+use slicewise_study::{Plan, PopulationPatternParams, RunFilter, Study, json_schema};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -47,6 +47,7 @@ fn every_shipped_study_is_correct() {
     assert_eq!(
         names,
         [
+            "million-slices",
             "router-mechanisms-minimum",
             "router-mechanisms-two-priorities",
             "router-mechanisms-wred-bandwidth",
@@ -172,6 +173,31 @@ fn the_router_study_runs_seven_policies_seven_scenarios_ten_times() {
         .map(|s| s.name.as_str())
         .collect();
     assert_eq!(reference, ["0"]);
+}
+
+#[test]
+fn the_study_of_a_million_slices_has_a_thousand_to_a_million() {
+    let study = load("million-slices.yaml");
+    let totals: Vec<u32> = study
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.populations.iter().sum())
+        .collect();
+    assert_eq!(totals, [1_000, 10_000, 100_000, 1_000_000]);
+    assert!(
+        study.scenarios.iter().all(|s| s.populations[..2] == [100, 400]),
+        "who is measured is the same in all of them"
+    );
+    let bursts = &study.populations[..2];
+    for (population, rate, burst) in [(&bursts[0], 10_000_000, 2), (&bursts[1], 1_000_000, 2)] {
+        let PopulationPatternParams::Bursts { frames, every } = population.pattern else {
+            panic!("{population:?}");
+        };
+        // What occupies the wire, with preamble, FCS and gap, is within what was promised.
+        let wire_bits = u64::from(frames) * u64::from(population.frame_bytes + 24) * 8;
+        assert_eq!(frames, burst);
+        assert!(wire_bits * 1_000_000_000 / every.nanos() <= rate, "{population:?}");
+    }
 }
 
 #[test]

@@ -355,6 +355,8 @@ impl Checker<'_> {
                 Some(s.sources.len()) < written
                     || s.sources.iter().any(|s| s.slice == slice)
                     || populations.iter().any(|p| p.slice == slice)
+                    // One that has a mistake may be of this slice.
+                    || populations.len() < spec.populations.len()
             };
             if let (Some(scenario), Some(at)) = (scenarios.get(reference), spans(reference))
                 && !sends(scenario)

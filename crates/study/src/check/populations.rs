@@ -55,7 +55,7 @@ impl Checker<'_> {
             .filter_map(|text| {
                 let weight = text.read(self.problems)?;
                 if weight == 0 {
-                    let message = "is 0: a slice needs a weight of at least 1";
+                    let message = "a slice needs a weight of at least 1";
                     self.problems.add(text.span(), message);
                 }
                 Some(weight)
@@ -91,16 +91,23 @@ impl Checker<'_> {
         let (burst, every) = (burst?, every?);
         let frames = u32::try_from(burst.bytes() / frame.bytes()).unwrap_or(u32::MAX);
         if let (0, Some(text)) = (frames, &spec.burst) {
-            let message = format!("this holds no frame of {frame}");
+            let message = format!("this holds no frame of {} B", frame.bytes());
             self.problems.add(text.span(), message);
             return None;
         }
         if let (true, Some(text)) = (every < EVERY_MIN, &spec.every) {
-            let message = format!("bursts come every {EVERY_MIN} at most");
+            let message = format!("bursts come {EVERY_MIN} apart at least");
             self.problems.add(text.span(), message);
             return None;
         }
         Some(PopulationPatternParams::Bursts { frames, every })
+    }
+
+    /// A population without a slice is told where it is written, and what follows from it is not.
+    fn is_misnamed(spec: &StudySpec) -> bool {
+        let named = |name: &str| spec.slices.iter().any(|(slice, _)| slice.text() == name);
+        let mut populations = spec.populations.iter();
+        populations.any(|(name, _)| !named(name.text()))
     }
 
     /// How many slices each population has in a scenario.
@@ -110,6 +117,9 @@ impl Checker<'_> {
         scenario: &ScenarioSpec,
         spec: &StudySpec,
     ) -> Vec<u32> {
+        if Self::is_misnamed(spec) {
+            return Vec::new();
+        }
         let known: Vec<&str> = spec
             .populations
             .iter()
@@ -146,7 +156,7 @@ impl Checker<'_> {
         scenarios: &[ScenarioParams],
         policies: &[StudyPolicy],
     ) {
-        if spec.populations.len() == 0 {
+        if spec.populations.len() == 0 || Self::is_misnamed(spec) {
             return;
         }
         for policy in policies {
@@ -193,6 +203,10 @@ impl Checker<'_> {
         let Some(plan) = plan_of(policy, dut) else {
             return;
         };
+        if scenario.populations.len() < spec.populations.len() {
+            // One of the numbers is missing or cannot be read.
+            return;
+        }
         let mut admission = Admission::new(plan.link.clone());
         for ((population, _), &count) in spec.populations.iter().zip(&scenario.populations) {
             let mut slices = plan.slices.iter();
