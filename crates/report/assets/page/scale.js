@@ -8,24 +8,26 @@ function scaleBounds(rows) {
   };
 }
 
-/** Powers of ten as "10³": at this scale that is how many are told. */
-function powerOfTen(value) {
-  const exponent = Math.log10(value);
-  if (!Number.isInteger(Math.round(exponent * 1e6) / 1e6)) return "";
-  return `10${[...String(Math.round(exponent))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+/** A label at powers of ten alone: the ends of an axis may lie near one. */
+function atPowersOfTen(text) {
+  return (value) => (Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6 ? text(value) : "");
 }
+
+/** A whole number with its thousands set apart. */
+const grouped = (number) => (number < 10000 ? String(number) : number.toLocaleString("en").replaceAll(",", "\u202f"));
 
 function scaleOption(shown, rows, all) {
   const policies = [...visible].sort((a, b) => a - b).filter((policy) => rows.some((row) => row.policy === policy));
   const { x, y } = scaleBounds(all);
-  const lines = policies.map((policy) => {
+  const lines = policies.map((policy, place) => {
     const own = rows.filter((row) => row.policy === policy && row.delay_max_ns).sort((a, b) => a.all_slices - b.all_slices);
     const bound = own.find((row) => row.delay_bound_ns !== null)?.delay_bound_ns;
     return {
       type: "line", name: results.policies[policy].name,
       data: own.map((row) => [row.all_slices, row.delay_max_ns, row.delay_max, row.delay_bound]),
-      symbol: SYMBOLS[policy % SYMBOLS.length], symbolSize: 8,
-      lineStyle: { color: colourOf(shown, policy), width: 2, type: dashOf(policy) },
+      symbol: SYMBOLS[policy % SYMBOLS.length], symbolSize: 8 + 3 * (policies.length - 1 - place),
+      // Earlier lines are wider, so that none hides another that runs along it.
+      lineStyle: { color: colourOf(shown, policy), width: 2 + 2 * (policies.length - 1 - place), type: dashOf(policy), cap: "butt" },
       itemStyle: { color: colourOf(shown, policy) },
       emphasis: { disabled: true },
       markLine: bound === undefined ? undefined : {
@@ -40,11 +42,13 @@ function scaleOption(shown, rows, all) {
     grid: { left: 64, right: 24, top: 16, bottom: 46 },
     xAxis: {
       type: "log", name: "slices on the link", nameLocation: "middle", nameGap: 28, ...axisStyle(shown), ...minorLines(shown), ...x,
-      axisLabel: { ...axisStyle(shown).axisLabel, formatter: powerOfTen },
+      axisLabel: { ...axisStyle(shown).axisLabel, formatter: atPowersOfTen(grouped) },
     },
-    yAxis: logTimeAxis(shown, "", y),
+    yAxis: logTimeAxis(shown, "", {
+      ...y, axisLabel: { ...axisStyle(shown).axisLabel, formatter: y.max / y.min < 100 ? (ns) => time(ns, 3) : atPowersOfTen((ns) => time(ns, 3)) },
+    }),
     tooltip: { ...tooltipStyle(shown), trigger: "item", formatter: (item) =>
-      tip(`${item.seriesName}, ${item.value[0].toLocaleString("en").replaceAll(",", "\u202f")} slices`, [
+      tip(`${item.seriesName}, ${grouped(item.value[0])} slices`, [
         [null, "largest delay", item.value[2]],
         [null, "proved bound", item.value[3]],
       ]) },
@@ -74,7 +78,8 @@ function groupedTable(head, rows, names) {
   let above = [];
   const body = rows.map((cells) => {
     let same = true;
-    const row = element("tr", {}, cells.map((cell, index) => {
+    const begins = cells.slice(0, names - 1).some((cell, index) => cell !== above[index]);
+    const row = element("tr", { class: begins ? "begins" : null }, cells.map((cell, index) => {
       if (index >= names) return cell instanceof Node ? cell : element("td", { class: "number" }, cell);
       same = same && cell === above[index];
       return element("th", { scope: "row" }, same ? "" : cell);

@@ -1,0 +1,167 @@
+//! Studies of populations, slices by the thousand: what they say, and what is said of mistakes.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use insta::assert_snapshot;
+use slicewise_study::{PopulationPatternParams, RunFilter};
+use slicewise_units::Duration;
+use support::parse;
+
+/// Two populations under both disciplines that schedule them.
+const MANY: &str = "\
+name: many
+link: {rate: 1 Gbit/s}
+dut: {model: port}
+slices:
+  gold: {match: {vlan: 10}, share: 400 Mbit/s, guaranteed: true}
+  rest: {match: {vlan: 20}, share: 500 Mbit/s}
+populations:
+  gold: {sends: bursts, frame: 1514 B, burst: 3028 B, every: 5 ms}
+  rest: {sends: backlog, frame: 1514 B, weights: [1, 2]}
+scenarios:
+  few: {reference: true, populations: {gold: 4, rest: 10}}
+  many: {populations: {gold: 20, rest: 200}}
+policies:
+  bounded:
+    discipline: guaranteed
+    guaranteed: {counts: L1, largest_frame: 1546 B, delays: {shortest: 100 us, longest: 10 ms}}
+    classes:
+      - {name: gold, slice: gold, guarantee: {rate: 10 Mbit/s, burst: 3092 B, delay: 2 ms}}
+      - {name: rest, slice: rest, queue_limit: 64 packets}
+  turns:
+    discipline: deficit_round_robin
+    classes:
+      - {name: gold, slice: gold, queue_limit: 64 packets}
+      - {name: rest, slice: rest}
+repetitions: 2
+duration: 50 ms
+measure: {bin: 5 ms}
+";
+
+fn changed(old: &str, new: &str) -> String {
+    assert!(MANY.contains(old), "`{old}` is not in the study");
+    MANY.replacen(old, new, 1)
+}
+
+/// What is said of [`MANY`] with `old` replaced by `new`.
+fn mistakes(old: &str, new: &str) -> String {
+    parse(&changed(old, new)).expect_err("this should be refused")
+}
+
+#[test]
+fn a_correct_study_says_how_many_slices_send_what() {
+    let study = parse(MANY).unwrap();
+    assert_eq!(study.runs(&RunFilter::default()).unwrap().len(), 2 * 2 * 2);
+    let [few, many] = &study.scenarios[..] else {
+        panic!("{:?}", study.scenarios);
+    };
+    assert_eq!((&few.populations[..], &many.populations[..]), (&[4, 10][..], &[20, 200][..]));
+    let [gold, rest] = &study.populations[..] else {
+        panic!("{:?}", study.populations);
+    };
+    assert_eq!(
+        gold.pattern,
+        PopulationPatternParams::Bursts {
+            frames: 2,
+            every: Duration::from_millis(5)
+        }
+    );
+    assert_eq!((gold.frame_bytes, gold.weights.len()), (1514, 0));
+    assert_eq!(rest.pattern, PopulationPatternParams::Backlog);
+    assert_eq!(rest.weights, [1, 2]);
+}
+
+#[test]
+fn a_burst_is_as_many_whole_frames_as_fit() {
+    let frames = |burst: &str| {
+        let study = parse(&changed("burst: 3028 B, every", &format!("burst: {burst}, every")));
+        match study.unwrap().populations[0].pattern {
+            PopulationPatternParams::Bursts { frames, .. } => frames,
+            PopulationPatternParams::Backlog => 0,
+        }
+    };
+    assert_eq!([frames("1514 B"), frames("3027 B"), frames("15140 B")], [1, 1, 10]);
+}
+
+#[test]
+fn a_population_may_have_no_slices_in_a_scenario() {
+    let study = parse(&changed("rest: 200", "rest: 0")).unwrap();
+    assert_eq!(study.scenarios[1].populations, [20, 0]);
+}
+
+#[test]
+fn populations_are_of_a_slice() {
+    assert_snapshot!(mistakes("  rest: {sends: backlog", "  rset: {sends: backlog"), @"");
+}
+
+#[test]
+fn a_scenario_counts_populations_that_there_are() {
+    assert_snapshot!(mistakes("rest: 200}", "rest: 200, rset: 1}"), @"");
+}
+
+#[test]
+fn every_scenario_says_how_many_slices_a_population_has() {
+    assert_snapshot!(mistakes("{gold: 20, rest: 200}", "{gold: 20}"), @"");
+}
+
+#[test]
+fn a_population_has_sixteen_million_slices_at_most() {
+    assert_snapshot!(mistakes("rest: 200", "rest: 16_777_217"), @"");
+}
+
+#[test]
+fn a_study_has_sources_or_populations() {
+    assert_snapshot!(mistakes("populations:\n", "sources:\n  steady: {slice: gold, headers: {vlan: 10}, pattern: cbr, rate: 1 Mbit/s, payload: 1000 B}\npopulations:\n"), @"");
+}
+
+#[test]
+fn a_weight_is_at_least_one() {
+    assert_snapshot!(mistakes("weights: [1, 2]", "weights: [1, 0]"), @"");
+}
+
+#[test]
+fn a_burst_holds_a_frame() {
+    assert_snapshot!(mistakes("burst: 3028 B, every", "burst: 1513 B, every"), @"");
+}
+
+#[test]
+fn bursts_come_a_microsecond_apart_at_least() {
+    assert_snapshot!(mistakes("every: 5 ms", "every: 999 ns"), @"");
+}
+
+#[test]
+fn bursts_need_their_size_and_period() {
+    assert_snapshot!(mistakes("burst: 3028 B, every: 5 ms", "weights: [1]"), @"");
+}
+
+#[test]
+fn a_backlog_has_no_bursts() {
+    assert_snapshot!(mistakes("weights: [1, 2]", "burst: 3028 B"), @"");
+}
+
+#[test]
+fn frames_are_such_as_there_are() {
+    assert_snapshot!(mistakes("backlog, frame: 1514 B", "backlog, frame: 59 B"), @"");
+}
+
+#[test]
+fn a_population_says_what_it_sends() {
+    assert_snapshot!(mistakes("sends: backlog, frame: 1514 B, ", ""), @"");
+}
+
+#[test]
+fn populations_need_a_discipline_that_tells_slices_apart() {
+    assert_snapshot!(mistakes("discipline: deficit_round_robin", "discipline: minimum_share"), @"");
+}
+
+#[test]
+fn a_policy_has_a_class_for_every_population() {
+    assert_snapshot!(mistakes("name: rest, slice: rest}", "name: remainder, slice: rest}"), @"");
+}
+
+#[test]
+fn guarantees_fit_however_many_slices_a_scenario_has() {
+    assert_snapshot!(mistakes("gold: 20", "gold: 120"), @"");
+}
