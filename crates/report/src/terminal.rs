@@ -3,7 +3,7 @@
 use crate::attribute::{AttributeText, attributes};
 use crate::populations::{PopulationFinding, grouped, memory};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width};
 use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{digits, time};
 
@@ -69,14 +69,22 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
     header.extend(timed.then(|| "Time a frame".to_owned()));
     let mut table = Table::new();
     table
-        .load_style(UTF8_HORIZONTAL_ONLY)
+        .load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width.clamp(NARROWEST, WIDEST))
         .set_header(header);
-    let of_one_cell =
-        |a: &PopulationFinding, b: &PopulationFinding| (&a.policy, &a.scenario) == (&b.policy, &b.scenario);
+    let of_one_cell = |a: &PopulationFinding, b: &PopulationFinding| {
+        (&a.policy, &a.scenario) == (&b.policy, &b.scenario)
+    };
+    let mut above = None;
     for cell in findings.chunk_by(of_one_cell) {
-        table.add_row(population_row(cell, &slices, timed));
+        let policy = cell.first().map(|finding| finding.policy.as_str());
+        let name = policy.filter(|_| policy != above).unwrap_or_default();
+        table.add_row(population_row(name, cell, &slices, timed));
+        above = policy;
+    }
+    if let Some(policy) = table.column_mut(0) {
+        policy.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(13)));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -85,6 +93,7 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
 }
 
 fn population_row(
+    policy: &str,
     cell: &[PopulationFinding],
     slices: &[(usize, &str)],
     timed: bool,
@@ -92,8 +101,8 @@ fn population_row(
     let none = || "–".to_owned();
     let first = cell.first();
     let mut row = vec![
-        first.map_or_else(none, |f| f.policy.clone()),
-        first.map_or_else(none, |f| plain(grouped(f.all_slices))),
+        policy.to_owned(),
+        first.map_or_else(none, |f| unbroken(&grouped(f.all_slices))),
     ];
     row.extend(slices.iter().map(|(slice, _)| {
         let mut populations = cell.iter();
@@ -102,13 +111,10 @@ fn population_row(
     }));
     let apart = cell.iter().filter_map(PopulationFinding::turns_apart);
     row.push(apart.reduce(f64::max).map_or_else(none, |turns| digits(turns, 2)));
-    row.push(first.map_or_else(none, |f| memory(f.state_bytes_in_all())));
+    row.push(first.map_or_else(none, |f| unbroken(&memory(f.state_bytes_in_all()))));
     if timed {
         let time = first.and_then(|f| f.ns_a_frame);
-        row.push(time.map_or_else(none, |ns| format!("{} ns", digits(ns, 3))));
-    }
-    for cell in &mut row {
-        *cell = cell.replace(' ', &NO_BREAK.to_string());
+        row.push(time.map_or_else(none, |ns| unbroken(&format!("{} ns", digits(ns, 3)))));
     }
     row
 }
@@ -119,19 +125,19 @@ fn largest_delay(finding: &PopulationFinding) -> String {
     let Some(largest) = finding.delay_max_ns else {
         return "–".to_owned();
     };
-    let told = time(largest as f64);
+    let told = unbroken(&time(largest as f64));
     match finding.delay_bound_ns {
         Some(bound) => {
             let sign = if largest <= bound { '≤' } else { '>' };
-            format!("{told} {sign} {}", time(bound as f64))
+            format!("{told} {}", unbroken(&format!("{sign} {}", time(bound as f64))))
         }
         None => told,
     }
 }
 
-/// Thousands set apart by a plain space: a terminal may not know a narrow one.
-fn plain(number: String) -> String {
-    number.replace('\u{202f}', " ")
+/// On one line; thousands are set apart by a plain space, as a terminal may not know a narrow one.
+fn unbroken(number: &str) -> String {
+    number.replace([' ', '\u{202f}'], &NO_BREAK.to_string())
 }
 
 fn row(verdict: &PolicyVerdict) -> Vec<Cell> {

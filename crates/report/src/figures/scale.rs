@@ -26,10 +26,11 @@ pub(super) fn largest_delays(
         .flat_map(|finding| [finding.delay_max_ns, finding.delay_bound_ns]);
     let x = Axis::logarithmic("slices on the link", slices, slice_count);
     let y = Axis::logarithmic("largest one-way delay", delays.flatten().map(float), time);
-    let title = format!(
-        "Largest delay of {} (dashed: proved bound)",
-        slice_name(findings, slice)
-    );
+    let proved = all.iter().any(|finding| {
+        finding.slice_index == slice && finding.delay_bound_ns.is_some()
+    });
+    let dashed = if proved { " (dashed: proved bound)" } else { "" };
+    let title = format!("Largest delay of {}{dashed}", slice_name(findings, slice));
     Some(figure(&title, &policy_legend(findings), HEIGHT, |area| {
         let mut panel = Panel::new(area, &x, &y)?;
         for (policy, description) in findings.study.policies.iter().enumerate() {
@@ -51,7 +52,9 @@ pub(super) fn largest_delays(
             if let Some(bound) = own.iter().find_map(|finding| finding.delay_bound_ns) {
                 panel.level(float(bound), colour)?;
             }
-            panel.line(points(), colour, 4, 1.0)?;
+            // Earlier lines are wider, so that none hides another that runs along it.
+            let later = u32::try_from(findings.study.policies.len() - policy).unwrap_or(1);
+            panel.line(points(), colour, 3 * later.min(4), 1.0)?;
             for (slices, delay) in points() {
                 if let Some(delay) = delay {
                     panel.point((slices, delay), colour)?;
