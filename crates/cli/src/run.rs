@@ -73,9 +73,7 @@ fn carry_out(
         jobs as usize,
         interrupt,
         |event| match event {
-            RunEvent::Finished(key, _)
-            | RunEvent::Resumed(key)
-            | RunEvent::Failed(key, _) => {
+            RunEvent::Finished(key, _) | RunEvent::Resumed(key) | RunEvent::Failed(key, _) => {
                 progress.on_run(&key.policy, &key.scenario);
             }
             RunEvent::Damaged(what) => {

@@ -189,11 +189,7 @@ pub(crate) fn finding(findings: &Findings<'_>) -> Vec<String> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times that are told")]
-fn growth(
-    policy: &str,
-    fewest: &PopulationFinding,
-    most: &PopulationFinding,
-) -> Option<String> {
+fn growth(policy: &str, fewest: &PopulationFinding, most: &PopulationFinding) -> Option<String> {
     let time = |ns: u64| slicewise_stats::words::time(ns as f64);
     let (low, high) = (fewest.delay_max_ns?, most.delay_max_ns?);
     let proved = most.delay_bound_ns.map_or_else(String::new, |bound| {

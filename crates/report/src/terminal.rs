@@ -3,7 +3,9 @@
 use crate::attribute::{AttributeText, attributes};
 use crate::populations::{PopulationFinding, grouped, memory};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
+};
 use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{digits, time};
 
@@ -64,7 +66,11 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
     slices.sort_unstable();
     let timed = findings.iter().any(|finding| finding.ns_a_frame.is_some());
     let mut header = vec!["Policy".to_owned(), "Slices".to_owned()];
-    header.extend(slices.iter().map(|(_, name)| format!("Largest delay of {name}")));
+    header.extend(
+        slices
+            .iter()
+            .map(|(_, name)| format!("Largest delay of {name}")),
+    );
     header.extend(["Excess, turns apart".to_owned(), "State".to_owned()]);
     header.extend(timed.then(|| "Time a frame".to_owned()));
     let mut table = Table::new();
@@ -110,7 +116,11 @@ fn population_row(
         finding.map_or_else(none, largest_delay)
     }));
     let apart = cell.iter().filter_map(PopulationFinding::turns_apart);
-    row.push(apart.reduce(f64::max).map_or_else(none, |turns| digits(turns, 2)));
+    row.push(
+        apart
+            .reduce(f64::max)
+            .map_or_else(none, |turns| digits(turns, 2)),
+    );
     row.push(first.map_or_else(none, |f| unbroken(&memory(f.state_bytes_in_all()))));
     if timed {
         let time = first.and_then(|f| f.ns_a_frame);
@@ -129,7 +139,10 @@ fn largest_delay(finding: &PopulationFinding) -> String {
     match finding.delay_bound_ns {
         Some(bound) => {
             let sign = if largest <= bound { '≤' } else { '>' };
-            format!("{told} {}", unbroken(&format!("{sign} {}", time(bound as f64))))
+            format!(
+                "{told} {}",
+                unbroken(&format!("{sign} {}", time(bound as f64)))
+            )
         }
         None => told,
     }

@@ -34,7 +34,12 @@ fn populations(scenario: usize, repetition: u32) -> Vec<PopulationRecord> {
     ]
 }
 
-fn with_populations(scenario: usize, repetition: u32, delay_ns: u64, record: RunRecord) -> RunRecord {
+fn with_populations(
+    scenario: usize,
+    repetition: u32,
+    delay_ns: u64,
+    record: RunRecord,
+) -> RunRecord {
     let mut record = record;
     record.slices[0].whole.delay.max_ns = delay_ns + u64::from(repetition);
     record.slices[1].whole.delay.max_ns = 1_000_000;
@@ -59,7 +64,8 @@ fn report(folder: &Path) -> Report {
     for policy in 0..2 {
         for scenario in 0..study.scenarios.len() {
             for repetition in 0..study.repetitions {
-                let delay_ns = [[50_000, 60_000, 120_000], [80_000, 800_000, 80_000_000]][policy][scenario];
+                let delay_ns =
+                    [[50_000, 60_000, 120_000], [80_000, 800_000, 80_000_000]][policy][scenario];
                 let run = record(&study, policy, scenario, repetition);
                 let run = with_populations(scenario, repetition, delay_ns, run);
                 results.write_run(&run).unwrap();
@@ -91,7 +97,8 @@ fn a_terminal_shows_delay_beside_its_bound() {
 fn a_study_without_populations_says_nothing_of_them() {
     assert_eq!(population_table_text(&[], 120), None);
     let temporary = tempfile::tempdir().unwrap();
-    let report = slicewise_report::write(&support::fill(temporary.path(), &study(Size::SMALL))).unwrap();
+    let report =
+        slicewise_report::write(&support::fill(temporary.path(), &study(Size::SMALL))).unwrap();
     assert!(report.populations.is_empty());
     let page = fs::read_to_string(&report.html).unwrap();
     assert!(page.contains(r#""populations":null"#));
@@ -110,8 +117,14 @@ fn the_worst_repetition_counts() {
     assert_eq!(critical.delay_bound_ns, Some(110_000));
     assert_eq!(critical.bytes_per_weight, None, "it sends less than it may");
     let waiting = &report.populations[1];
-    assert_eq!(waiting.bytes_per_weight, Some((30_000, 31_000 + 500 * last)));
-    assert_eq!(waiting.delay_bound_ns, None, "its frames wait for one another");
+    assert_eq!(
+        waiting.bytes_per_weight,
+        Some((30_000, 31_000 + 500 * last))
+    );
+    assert_eq!(
+        waiting.delay_bound_ns, None,
+        "its frames wait for one another"
+    );
     assert_eq!(waiting.all_slices, 1_000);
     assert_eq!(waiting.state_bytes_in_all(), 136_000);
 }
@@ -158,7 +171,10 @@ fn times_of_an_earlier_invocation_are_kept_where_they_can_be_compared() {
         time.and_then(RunTime::ns_a_frame)
     };
     let both = facts(2, "few", 100).with_times_of(Some(facts(2, "many", 300)));
-    assert_eq!((cost(&both, "few"), cost(&both, "many")), (Some(10.0), Some(30.0)));
+    assert_eq!(
+        (cost(&both, "few"), cost(&both, "many")),
+        (Some(10.0), Some(30.0))
+    );
     let again = facts(2, "few", 100).with_times_of(Some(facts(2, "few", 300)));
     assert_eq!(cost(&again, "few"), Some(20.0));
     let alone = facts(1, "few", 100).with_times_of(Some(facts(2, "many", 300)));

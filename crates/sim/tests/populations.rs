@@ -36,11 +36,6 @@ repetitions: 3
 duration: 60 ms
 measure: {bin: 5 ms}
 ";
-/// The delay class of `gold`: the longest of powers of two times the shortest that is within the
-/// 2 ms asked for.
-const DELAY_CLASS_NS: u64 = 1_600_000;
-/// Width of a bucket of the scheduler: the power of two above a 512th of the longest delay, 10 ms.
-const BUCKET_NS: u64 = 32_768;
 
 fn study(changes: &[(&str, &str)]) -> Study {
     let mut text = MANY.to_owned();
@@ -82,6 +77,14 @@ fn slice<'a>(record: &'a RunRecord, name: &str) -> &'a SliceRecord {
     record.slices.iter().find(|s| s.slice == name).unwrap()
 }
 
+/// What `bounded` proves of a frame of `gold`: its delay class and the width of a bucket.
+fn bound_ns(study: &Study) -> u64 {
+    let description = study.description("test");
+    let bound = description.policies[0].delay_bounds["gold"].end_to_end_ns();
+    assert!((1_900_000..2_000_000).contains(&bound), "{bound} ns");
+    bound
+}
+
 fn largest_delay(records: &[RunRecord], name: &str) -> u64 {
     let delays = records.iter().map(|r| slice(r, name).whole.delay.max_ns);
     delays.max().unwrap()
@@ -107,7 +110,9 @@ fn every_policy_is_offered_the_same_bursts() {
     for scenario in SCENARIOS {
         let sent = |policy| -> Vec<Vec<u32>> {
             let records = records(&study, policy, scenario);
-            let series = records.iter().map(|r| slice(r, "gold").series.sent_frames.clone());
+            let series = records
+                .iter()
+                .map(|r| slice(r, "gold").series.sent_frames.clone());
             series.collect()
         };
         assert_eq!(sent("bounded"), sent("turns"));
@@ -125,19 +130,20 @@ fn a_record_says_how_many_slices_there_were_and_what_they_cost() {
     assert_eq!(told, [("gold", 20, false), ("rest", 300, true)]);
     for population in &record.populations {
         assert_eq!(population.turn_bytes, 1546);
-        assert!((1..=160).contains(&population.state_bytes), "{population:?}");
+        assert!(
+            (1..=160).contains(&population.state_bytes),
+            "{population:?}"
+        );
     }
 }
 
 #[test]
 fn bursts_within_a_guarantee_keep_to_their_bound_however_many_slices_wait() {
     for scenario in SCENARIOS {
-        let runs = records(&study(&[]), "bounded", scenario);
+        let study = study(&[]);
+        let runs = records(&study, "bounded", scenario);
         let largest = largest_delay(&runs, "gold");
-        assert!(
-            largest <= DELAY_CLASS_NS + BUCKET_NS,
-            "{largest} ns in {scenario}"
-        );
+        assert!(largest <= bound_ns(&study), "{largest} ns in {scenario}");
         assert!(
             largest >= 20 * 2 * 1538 * 8,
             "all bursts came at once, so the last frame waited for the others: {largest} ns"
@@ -153,7 +159,7 @@ fn under_deficit_round_robin_delay_grows_with_the_number_of_slices() {
     let largest = |scenario| largest_delay(&records(&study(&[]), "turns", scenario), "gold");
     let (tens, hundreds) = (largest("tens"), largest("hundreds"));
     assert!(hundreds > 4 * tens, "{tens} ns and {hundreds} ns");
-    assert!(hundreds > DELAY_CLASS_NS + BUCKET_NS, "{hundreds} ns");
+    assert!(hundreds > bound_ns(&study(&[])), "{hundreds} ns");
 }
 
 #[test]
@@ -162,7 +168,11 @@ fn what_is_left_goes_by_weight_within_two_turns() {
         let rest = &record.populations[1];
         let apart = rest.most_bytes_per_weight - rest.least_bytes_per_weight;
         assert!(apart <= 2 * rest.turn_bytes, "{:?}: {rest:?}", record.key);
-        assert!(rest.least_bytes_per_weight > 0, "{:?}: {rest:?}", record.key);
+        assert!(
+            rest.least_bytes_per_weight > 0,
+            "{:?}: {rest:?}",
+            record.key
+        );
     }
 }
 
@@ -173,7 +183,10 @@ fn a_weight_of_three_gets_three_times_as_much() {
             ("weights: [1, 2, 3]", weights),
             ("gold: 20, rest: 30", "gold: 1, rest: 2"),
         ]);
-        records(&study, "bounded", "tens").remove(0).populations.remove(1)
+        records(&study, "bounded", "tens")
+            .remove(0)
+            .populations
+            .remove(1)
     };
     let (equal, unequal) = (with("weights: [5, 5]"), with("weights: [1, 3]"));
     // Two slices, so that the whole excess is known: halves of five parts each, or four parts.
@@ -193,7 +206,11 @@ fn nothing_is_lost_that_is_not_counted() {
             for slice in &record.slices {
                 let figures = &slice.whole;
                 let kept = figures.delay.samples + figures.lost_frames;
-                assert_eq!(figures.sent_frames, kept, "{:?} {}", record.key, slice.slice);
+                assert_eq!(
+                    figures.sent_frames, kept,
+                    "{:?} {}",
+                    record.key, slice.slice
+                );
                 let drops = record.drops.iter().filter(|drop| drop.class == slice.slice);
                 let dropped: u64 = drops.map(|drop| drop.frames).sum();
                 assert_eq!(dropped, figures.lost_frames, "{:?}", record.key);

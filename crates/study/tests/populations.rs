@@ -57,7 +57,10 @@ fn a_correct_study_says_how_many_slices_send_what() {
     let [few, many] = &study.scenarios[..] else {
         panic!("{:?}", study.scenarios);
     };
-    assert_eq!((&few.populations[..], &many.populations[..]), (&[4, 10][..], &[20, 200][..]));
+    assert_eq!(
+        (&few.populations[..], &many.populations[..]),
+        (&[4, 10][..], &[20, 200][..])
+    );
     let [gold, rest] = &study.populations[..] else {
         panic!("{:?}", study.populations);
     };
@@ -76,13 +79,19 @@ fn a_correct_study_says_how_many_slices_send_what() {
 #[test]
 fn a_burst_is_as_many_whole_frames_as_fit() {
     let frames = |burst: &str| {
-        let study = parse(&changed("burst: 3028 B, every", &format!("burst: {burst}, every")));
+        let study = parse(&changed(
+            "burst: 3028 B, every",
+            &format!("burst: {burst}, every"),
+        ));
         match study.unwrap().populations[0].pattern {
             PopulationPatternParams::Bursts { frames, .. } => frames,
             PopulationPatternParams::Backlog => 0,
         }
     };
-    assert_eq!([frames("1514 B"), frames("3027 B"), frames("15140 B")], [1, 1, 10]);
+    assert_eq!(
+        [frames("1514 B"), frames("3027 B"), frames("15140 B")],
+        [1, 1, 10]
+    );
 }
 
 #[test]
@@ -93,75 +102,181 @@ fn a_population_may_have_no_slices_in_a_scenario() {
 
 #[test]
 fn populations_are_of_a_slice() {
-    assert_snapshot!(mistakes("  rest: {sends: backlog", "  rset: {sends: backlog"), @"");
+    assert_snapshot!(mistakes("  rest: {sends: backlog", "  rset: {sends: backlog"), @"
+    error: there is no slice `rset`
+     --> study.yaml:9:3
+      |
+    9 |   rset: {sends: backlog, frame: 1514 B, weights: [1, 2]}
+      |   ^^^^
+      |
+      = help: did you mean `rest`?
+    ");
 }
 
 #[test]
 fn a_scenario_counts_populations_that_there_are() {
-    assert_snapshot!(mistakes("rest: 200}", "rest: 200, rset: 1}"), @"");
+    assert_snapshot!(mistakes("rest: 200}", "rest: 200, rset: 1}"), @"
+    error: there is no population `rset`
+      --> study.yaml:12:45
+       |
+    12 |   many: {populations: {gold: 20, rest: 200, rset: 1}}
+       |                                             ^^^^
+       |
+       = help: did you mean `rest`?
+    ");
 }
 
 #[test]
 fn every_scenario_says_how_many_slices_a_population_has() {
-    assert_snapshot!(mistakes("{gold: 20, rest: 200}", "{gold: 20}"), @"");
+    assert_snapshot!(mistakes("{gold: 20, rest: 200}", "{gold: 20}"), @"
+    error: how many slices `rest` has is missing
+      --> study.yaml:12:3
+       |
+    12 |   many: {populations: {gold: 20}}
+       |   ^^^^
+    ");
 }
 
 #[test]
 fn a_population_has_sixteen_million_slices_at_most() {
-    assert_snapshot!(mistakes("rest: 200", "rest: 16_777_217"), @"");
+    assert_snapshot!(mistakes("rest: 200", "rest: 16_777_217"), @"
+    error: at most 16777216 slices are possible
+      --> study.yaml:12:40
+       |
+    12 |   many: {populations: {gold: 20, rest: 16_777_217}}
+       |                                        ^^^^^^^^^^
+    ");
 }
 
 #[test]
 fn a_study_has_sources_or_populations() {
-    assert_snapshot!(mistakes("populations:\n", "sources:\n  steady: {slice: gold, headers: {vlan: 10}, pattern: cbr, rate: 1 Mbit/s, payload: 1000 B}\npopulations:\n"), @"");
+    assert_snapshot!(mistakes("populations:\n", "sources:\n  steady: {slice: gold, headers: {vlan: 10}, pattern: cbr, rate: 1 Mbit/s, payload: 1000 B}\npopulations:\n"), @"
+    error: a study has sources or populations, not both: `steady` is a source
+      --> study.yaml:10:3
+       |
+    10 |   gold: {sends: bursts, frame: 1514 B, burst: 3028 B, every: 5 ms}
+       |   ^^^^
+    ");
 }
 
 #[test]
 fn a_weight_is_at_least_one() {
-    assert_snapshot!(mistakes("weights: [1, 2]", "weights: [1, 0]"), @"");
+    assert_snapshot!(mistakes("weights: [1, 2]", "weights: [1, 0]"), @"
+    error: a slice needs a weight of at least 1
+     --> study.yaml:9:54
+      |
+    9 |   rest: {sends: backlog, frame: 1514 B, weights: [1, 0]}
+      |                                                      ^
+    ");
 }
 
 #[test]
 fn a_burst_holds_a_frame() {
-    assert_snapshot!(mistakes("burst: 3028 B, every", "burst: 1513 B, every"), @"");
+    assert_snapshot!(mistakes("burst: 3028 B, every", "burst: 1513 B, every"), @"
+    error: this holds no frame of 1514 B
+     --> study.yaml:8:47
+      |
+    8 |   gold: {sends: bursts, frame: 1514 B, burst: 1513 B, every: 5 ms}
+      |                                               ^^^^^^
+    ");
 }
 
 #[test]
 fn bursts_come_a_microsecond_apart_at_least() {
-    assert_snapshot!(mistakes("every: 5 ms", "every: 999 ns"), @"");
+    assert_snapshot!(mistakes("every: 5 ms", "every: 999 ns"), @"
+    error: bursts come 1 us apart at least
+     --> study.yaml:8:62
+      |
+    8 |   gold: {sends: bursts, frame: 1514 B, burst: 3028 B, every: 999 ns}
+      |                                                              ^^^^^^
+    ");
 }
 
 #[test]
 fn bursts_need_their_size_and_period() {
-    assert_snapshot!(mistakes("burst: 3028 B, every: 5 ms", "weights: [1]"), @"");
+    assert_snapshot!(mistakes("burst: 3028 B, every: 5 ms", "weights: [1]"), @"
+    error: `burst` is missing
+     --> study.yaml:8:3
+      |
+    8 |   gold: {sends: bursts, frame: 1514 B, weights: [1]}
+      |   ^^^^
+
+    error: `every` is missing
+     --> study.yaml:8:3
+      |
+    8 |   gold: {sends: bursts, frame: 1514 B, weights: [1]}
+      |   ^^^^
+    ");
 }
 
 #[test]
 fn a_backlog_has_no_bursts() {
-    assert_snapshot!(mistakes("weights: [1, 2]", "burst: 3028 B"), @"");
+    assert_snapshot!(mistakes("weights: [1, 2]", "burst: 3028 B"), @"
+    error: a backlog has no bursts: this is for `sends: bursts`
+     --> study.yaml:9:48
+      |
+    9 |   rest: {sends: backlog, frame: 1514 B, burst: 3028 B}
+      |                                                ^^^^^^
+    ");
 }
 
 #[test]
 fn frames_are_such_as_there_are() {
-    assert_snapshot!(mistakes("backlog, frame: 1514 B", "backlog, frame: 59 B"), @"");
+    assert_snapshot!(mistakes("backlog, frame: 1514 B", "backlog, frame: 59 B"), @"
+    error: frames are from 60 B to 65535 B long
+     --> study.yaml:9:33
+      |
+    9 |   rest: {sends: backlog, frame: 59 B, weights: [1, 2]}
+      |                                 ^^^^
+    ");
 }
 
 #[test]
 fn a_population_says_what_it_sends() {
-    assert_snapshot!(mistakes("sends: backlog, frame: 1514 B, ", ""), @"");
+    assert_snapshot!(mistakes("sends: backlog, frame: 1514 B, ", ""), @"
+    error: `sends` is missing
+     --> study.yaml:9:3
+      |
+    9 |   rest: {weights: [1, 2]}
+      |   ^^^^
+
+    error: `frame` is missing
+     --> study.yaml:9:3
+      |
+    9 |   rest: {weights: [1, 2]}
+      |   ^^^^
+    ");
 }
 
 #[test]
 fn populations_need_a_discipline_that_tells_slices_apart() {
-    assert_snapshot!(mistakes("discipline: deficit_round_robin", "discipline: minimum_share"), @"");
+    assert_snapshot!(mistakes("discipline: deficit_round_robin", "discipline: minimum_share"), @"
+    error: populations are scheduled by `discipline: guaranteed` or `deficit_round_robin`
+      --> study.yaml:20:3
+       |
+    20 |   turns:
+       |   ^^^^^
+    ");
 }
 
 #[test]
 fn a_policy_has_a_class_for_every_population() {
-    assert_snapshot!(mistakes("name: rest, slice: rest}", "name: remainder, slice: rest}"), @"");
+    assert_snapshot!(mistakes("name: rest, slice: rest}", "name: remainder, slice: rest}"), @"
+    error: population `rest` has no class of its name here
+      --> study.yaml:20:3
+       |
+    20 |   turns:
+       |   ^^^^^
+    ");
 }
 
 #[test]
 fn guarantees_fit_however_many_slices_a_scenario_has() {
-    assert_snapshot!(mistakes("gold: 20", "gold: 120"), @"");
+    assert_snapshot!(mistakes("gold: 20", "gold: 120"), @"
+    error: under policy `bounded`: guarantees 1.2 Gbit/s, more than the 1 Gbit/s that the link has left: 76 such slices would be accepted
+      --> study.yaml:12:30
+       |
+    12 |   many: {populations: {gold: 120, rest: 200}}
+       |                              ^^^
+    ");
 }

@@ -26,10 +26,14 @@ pub(super) fn largest_delays(
         .flat_map(|finding| [finding.delay_max_ns, finding.delay_bound_ns]);
     let x = Axis::logarithmic("slices on the link", slices, slice_count);
     let y = Axis::logarithmic("largest one-way delay", delays.flatten().map(float), time);
-    let proved = all.iter().any(|finding| {
-        finding.slice_index == slice && finding.delay_bound_ns.is_some()
-    });
-    let dashed = if proved { " (dashed: proved bound)" } else { "" };
+    let proved = all
+        .iter()
+        .any(|finding| finding.slice_index == slice && finding.delay_bound_ns.is_some());
+    let dashed = if proved {
+        " (dashed: proved bound)"
+    } else {
+        ""
+    };
     let title = format!("Largest delay of {}{dashed}", slice_name(findings, slice));
     Some(figure(&title, &policy_legend(findings), HEIGHT, |area| {
         let mut panel = Panel::new(area, &x, &y)?;
