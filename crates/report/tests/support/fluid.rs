@@ -69,7 +69,6 @@ pub fn record(
         .map(|(slice, series)| slice_record(&slice.name, series, transient_bins, &mut noise))
         .collect();
     RunRecord {
-        populations: Vec::new(),
         schema_version: SCHEMA_VERSION,
         study: study.name.clone(),
         study_digest: study.digest.clone(),

@@ -155,7 +155,6 @@ pub fn run(
         ..slices[0].steady
     };
     RunRecord {
-        populations: Vec::new(),
         schema_version: SCHEMA_VERSION,
         study: "synthetic".into(),
         study_digest: "digest".into(),
