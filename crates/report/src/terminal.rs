@@ -90,7 +90,10 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
         above = policy;
     }
     if let Some(policy) = table.column_mut(0) {
-        policy.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(13)));
+        // Names stay whole, unless that leaves too little room for numbers.
+        let longest = findings.iter().map(|f| f.policy.chars().count()).max();
+        let room = u16::try_from(longest.unwrap_or(0).min(20)).unwrap_or(20) + 2;
+        policy.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(room)));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
