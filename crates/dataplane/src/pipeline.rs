@@ -189,6 +189,7 @@ impl Pipeline {
     /// it is counted. Where a policy has flow queues, call it until it returns `None`, after
     /// [`on_frame`](Self::on_frame) and [`poll_egress`](Self::poll_egress): such frames keep
     /// their places in the frame memory until then.
+    #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped> {
         self.pool.poll_dropped()
     }

@@ -1,7 +1,7 @@
 //! Which flow a frame belongs to: a hash of its addresses, protocol and ports.
 
 use super::pool::FLOW_BITS;
-use slicewise_wire::Headers;
+use slicewise_wire::{Headers, IpVersion};
 
 /// 2^64 / golden ratio (Knuth), and a multiplier of Steele and Vigna's (2021).
 const MULTIPLIERS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd134_2543_de82_ef95);
@@ -31,18 +31,20 @@ impl FlowHash {
         let ports = u64::from(h.source_port) << 16 | u64::from(h.destination_port);
         let tags = u64::from(h.outer_vlan) << 16 | u64::from(h.inner_vlan);
         let rest = ports << 32 ^ tags << 8 ^ u64::from(h.protocol);
-        let words = [
-            h.source as u64,
-            (h.source >> 64) as u64,
-            h.destination as u64,
-            (h.destination >> 64) as u64,
-            rest,
-        ];
         // Each word passes a full 64 × 64 → 128 bit product with the seed among its factors.
-        let hash = words.iter().fold(self.seed, |hash, word| {
+        let fold = |hash: u64, word: u64| {
             let product = u128::from(hash ^ word) * u128::from(MULTIPLIERS.1);
             (product as u64 ^ (product >> 64) as u64).wrapping_add(self.seed)
-        });
+        };
+        let hash = if h.ip_version == IpVersion::V6 {
+            [h.source, h.destination]
+                .into_iter()
+                .flat_map(|address| [address as u64, (address >> 64) as u64])
+                .fold(self.seed, fold)
+        } else {
+            fold(self.seed, (h.source as u64) << 32 ^ h.destination as u64)
+        };
+        let hash = fold(hash, rest);
         (hash.wrapping_mul(MULTIPLIERS.0) >> (64 - FLOW_BITS)) as u16
     }
 }

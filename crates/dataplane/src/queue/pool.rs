@@ -225,21 +225,28 @@ impl FramePool {
 
     /// Give a dropped frame back, and free its slot; `None` where there is none that has been
     /// counted.
+    #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped> {
         let index = self.dropped.head;
+        // Asked after every frame, and almost always in vain.
         if index == NIL || index == self.dropped.uncounted {
             return None;
         }
+        Some(self.take_dropped(index))
+    }
+
+    #[cold]
+    fn take_dropped(&mut self, index: u32) -> Dropped {
         let reason = self.slots[index as usize].reason();
         let (queued, next) = self.release(index);
         self.dropped.head = next;
         if next == NIL {
             self.dropped.tail = NIL;
         }
-        Some(Dropped {
+        Dropped {
             frame: queued.frame,
             reason,
-        })
+        }
     }
 
     /// Write a congestion mark into a queued frame.
