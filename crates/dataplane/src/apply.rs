@@ -184,7 +184,7 @@ fn add_drains(
     )
 }
 
-/// Shapers, minimums and policers of classes that stay keep what they saved or owe.
+/// Shapers, minimums, slices and policers of classes that stay keep what they saved or owe.
 fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
     for (path, &new) in &built.credits.shapers {
         let Some(&old) = pipeline.credits.shapers.get(path) else {
@@ -206,6 +206,17 @@ fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
             pipeline.tree.discipline_mut(old),
         ) {
             new.resume_child(to, old, position, now);
+        }
+    }
+    for new in &built.classes {
+        let path = &new.counters.class;
+        let mut before = pipeline.classes.iter().filter(|class| !class.retired);
+        if let Some(old) = before.find(|old| &old.counters.class == path)
+            && let (Some(old_slice), Some(slice)) = (old.queue.slice, new.queue.slice)
+            && let Some(old_scheduler) = pipeline.tree.guaranteed_mut(old.queue.node)
+            && let Some(scheduler) = built.tree.guaranteed_mut(new.queue.node)
+        {
+            scheduler.resume_slice(slice, old_scheduler, old_slice, now);
         }
     }
     for (path, policer) in &mut built.policers {
@@ -263,12 +274,6 @@ fn move_queue(
     ) {
         leaf.state.take_over(&mut old_leaf.state, pool, renamed);
     } else {
-        if let (Some(old_slice), Some(slice)) = (old.slice, new.slice)
-            && let Some(old_scheduler) = pipeline.tree.guaranteed_mut(old.node)
-            && let Some(scheduler) = built.tree.guaranteed_mut(new.node)
-        {
-            scheduler.resume_slice(slice, old_scheduler, old_slice, now);
-        }
         while let Some(mut queued) = pipeline.tree.pop_unserved(old, pool) {
             queued.class = renamed(queued.class);
             built.tree.append(new, queued, pool);

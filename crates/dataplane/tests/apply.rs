@@ -232,3 +232,35 @@ fn a_slice_keeps_its_deadlines_over_a_change_of_another() {
     assert_eq!(order[..3], [1, 1, 2]);
     assert_in_order(&port.departures);
 }
+
+#[test]
+fn a_change_of_another_class_gives_a_slice_no_fresh_burst() {
+    let guaranteed = |other: u16| {
+        let mut limited = vlan_class(2);
+        limited.maximum = Some(MaximumSpec {
+            rate: RateSpec::Absolute(rate("1 Mbit/s")),
+            burst: Some(BurstSpec::Size(ByteCount::new(3_044))),
+        });
+        let mut spec = policy(vec![vlan_class(other), limited]);
+        spec.discipline = Discipline::Guaranteed;
+        spec
+    };
+    let mut port = Port::new(&guaranteed(1), Some(rate("1 Gbit/s")));
+    let burst = |at| {
+        [at, at].map(|at| Arrival {
+            at,
+            vlan: 2,
+            bytes: 1_500,
+        })
+    };
+    port.offer_all(&burst(0));
+    port.run_until(100_000);
+    assert_eq!(port.departures.len(), 2, "the burst");
+    // Which frames are of the second class now reads otherwise, and it is the same class.
+    port.apply(&guaranteed(3));
+    port.offer_all(&burst(100_000));
+    port.run_until(1_000_000);
+    assert_eq!(port.departures.len(), 2, "not another one");
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 4);
+}

@@ -22,6 +22,10 @@ use std::collections::BTreeMap;
 const BACKLOG_FRAMES: u32 = 2;
 /// Frames the port may send between two readings ahead.
 const READ_AHEAD_FRAMES: u32 = 16;
+/// Bursts that a slice may have waiting before frames are dropped for want of room.
+const BURSTS: u32 = 64;
+/// Most frames that may wait in all slices: 4 GiB of descriptors.
+const MAX_FRAMES: u32 = 1 << 27;
 /// Bytes before the IP header of every frame.
 const L3_OFFSET: u8 = 14;
 
@@ -63,6 +67,8 @@ struct Population {
     pattern: PopulationPatternParams,
     first: u32,
     count: u32,
+    /// Frames that fit into the queue of each slice.
+    queue_frames: u32,
     /// When its next burst comes; never for a backlog.
     next_burst: Instant,
     dropped: BTreeMap<&'static str, u64>,
@@ -133,6 +139,7 @@ impl Port {
                 pattern: params.pattern,
                 first,
                 count,
+                queue_frames: slice.queue_limit.packets,
                 next_burst: Instant::MAX,
                 dropped: BTreeMap::new(),
             });
@@ -140,7 +147,7 @@ impl Port {
         Ok(Self {
             scheduler,
             largest_frame: common.largest_frame.bytes(),
-            pool: FramePool::with_capacity(pool_frames(&populations)),
+            pool: FramePool::with_capacity(pool_frames(&populations)?),
             link: LinkClock::new(study.dut.port_rate.rate),
             accounting: study.dut.port_rate.accounting,
             sent_bytes: vec![0; weights.len()],
@@ -355,13 +362,24 @@ fn common_params(policy: &PolicyParams) -> Result<GuaranteedParams, RunError> {
     }
 }
 
-/// Room for the backlogs, and for two bursts of everybody else.
-fn pool_frames(populations: &[Population]) -> u32 {
-    populations.iter().fold(0, |sum: u32, population| {
+/// Frames that wait at most: the backlogs, and of everybody else some bursts; no slice holds more
+/// than its queue.
+fn pool_frames(populations: &[Population]) -> Result<u32, RunError> {
+    let frames = populations.iter().fold(0u64, |sum, population| {
         let frames = match population.pattern {
             PopulationPatternParams::Backlog => BACKLOG_FRAMES + 1,
-            PopulationPatternParams::Bursts { frames, .. } => frames.saturating_mul(64),
+            PopulationPatternParams::Bursts { frames, .. } => frames.saturating_mul(BURSTS),
         };
-        sum.saturating_add(population.count.saturating_mul(frames))
-    })
+        let frames = frames.min(population.queue_frames);
+        sum.saturating_add(u64::from(population.count) * u64::from(frames))
+    });
+    u32::try_from(frames)
+        .ok()
+        .filter(|frames| *frames <= MAX_FRAMES)
+        .ok_or_else(|| {
+            RunError::Failed(format!(
+                "up to {frames} frames may wait, more than the {MAX_FRAMES} there is room for: set \
+                 smaller bursts or `queue_limit`s"
+            ))
+        })
 }

@@ -141,9 +141,12 @@ impl<C: Chain> Calendar<C> {
     }
 
     /// Put slice `id` at the end of the bucket numbered `number`, or of the nearest there is.
+    ///
+    /// Nothing is put further ahead of `now` than the ring is long: so whoever comes later and is
+    /// due earlier, but not before now, always finds its own bucket.
     #[inline]
-    pub(super) fn insert(&mut self, slices: &mut [SliceState], id: u32, number: u64) {
-        let number = number.min(NUMBER_MAX);
+    pub(super) fn insert(&mut self, slices: &mut [SliceState], id: u32, number: u64, now: u64) {
+        let number = number.min(self.number(now) + PLACE).min(NUMBER_MAX);
         let number = if self.slices == 0 {
             self.first = number;
             self.last = number;

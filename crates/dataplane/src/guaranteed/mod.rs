@@ -93,7 +93,8 @@ const MAX_SLICES: u32 = 1 << 30;
 const _: () = assert!(DelayClasses::BUCKETS_AHEAD == BucketSet::SIZE as u64 / 2);
 /// Buckets of the wheel and of the parked slices are 2^n times as wide as those of deadlines, so
 /// that slow slices fit, too. Only deadlines need to be exact: a slice that wakes a bucket early
-/// keeps its deadline, and one that is parked a bucket too long loses no credit.
+/// keeps its deadline, and one that is parked up to a bucket too long loses no credit as long as
+/// its PBS holds a frame and what its PIR earns in a bucket.
 const COARSER: u32 = 4;
 /// Parked slices looked at for each frame sent: more than one, so that they do not pile up, and
 /// few, so that no decision takes long.
@@ -394,7 +395,7 @@ impl Guaranteed {
         let (queued, next) = pool.release(slice.head);
         slice.head = next;
         slice.packets -= 1;
-        slice.bytes -= queued.frame.lengths.l2_bytes;
+        slice.bytes = slice.bytes.saturating_sub(queued.frame.lengths.l2_bytes);
         self.backlog -= 1;
         queued
     }

@@ -15,7 +15,7 @@ impl Guaranteed {
             // before it, whenever they left.
             let eligible = slice.committed.advance(arrival, price);
             if slice.tier == Tier::Waiting {
-                self.move_on_wheel(id, eligible);
+                self.move_on_wheel(id, eligible, now);
             } else {
                 self.place_by_eligibility(id, eligible, now);
             }
@@ -40,20 +40,20 @@ impl Guaranteed {
             slice.tier = Tier::Eligible;
             let deadline = eligible.saturating_add(self.delays[usize::from(slice.class)]);
             let number = self.deadlines.number(deadline);
-            self.deadlines.insert(&mut self.slices, id, number);
+            self.deadlines.insert(&mut self.slices, id, number, now);
         } else {
             slice.tier = Tier::Waiting;
-            self.wheel.insert(&mut self.slices, id, number);
+            self.wheel.insert(&mut self.slices, id, number, now);
         }
     }
 
     /// The frame for which a slice is on the wheel has left as excess, and the next is eligible at
     /// another time. Where the slice is found there too early, who finds it looks again.
-    fn move_on_wheel(&mut self, id: u32, eligible: u64) {
+    fn move_on_wheel(&mut self, id: u32, eligible: u64, now: u64) {
         let number = self.wheel.number(eligible);
         if number < self.wheel.number_of(&self.slices[id as usize].timer) {
             self.wheel.remove(&mut self.slices, id);
-            self.wheel.insert(&mut self.slices, id, number);
+            self.wheel.insert(&mut self.slices, id, number, now);
         }
     }
 
@@ -87,7 +87,7 @@ impl Guaranteed {
             .parked
             .number(ready.saturating_sub(1))
             .saturating_add(1);
-        self.parked.insert(&mut self.slices, id, number);
+        self.parked.insert(&mut self.slices, id, number, now);
     }
 
     /// A slice's last frame has left.

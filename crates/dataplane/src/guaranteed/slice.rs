@@ -76,12 +76,12 @@ impl SmallBucket {
         bucket.advance(time, cost)
     }
 
-    /// Move its clock to the earliest time, from `time` on, at which it pays `cost`, which is no
-    /// more than its burst. Until it has paid, [`rewind`](Self::rewind) takes that back.
+    /// Move its clock to the earliest time, from `time` on, at which it pays `cost`, or is full
+    /// where that is more than its burst: nothing waits for ever. Until it has paid, [`rewind`](Self::rewind) takes that back.
     #[inline]
     pub(super) fn advance(&mut self, time: u64, cost: i64) -> u64 {
         self.refill(time);
-        let missing = cost.saturating_sub(self.credit);
+        let missing = cost.min(self.burst).saturating_sub(self.credit);
         if missing > 0 {
             let wait = missing.unsigned_abs().div_ceil(self.rate.max(1));
             self.clock = self.clock.saturating_add(wait);
@@ -117,12 +117,13 @@ impl SmallBucket {
         self.pay(cost);
     }
 
-    /// Keep what `old` has saved or owes, as far as this bucket holds it. A head that is eligible
-    /// stays so from the same time on.
-    fn resume_from(&mut self, old: &Self, now: u64) {
+    /// Keep what `old` has saved or owes at `now`, as far as this bucket holds it. Where
+    /// `eligible`, a head that it has been advanced to is eligible from the same time on.
+    fn resume_from(&mut self, old: &Self, eligible: bool, now: u64) {
         if self.exists() && old.exists() {
             let mut old = *old;
-            if old.clock > now {
+            // What was earned so far was earned at the old rate.
+            if !eligible {
                 old.rewind(now);
             }
             self.credit = old.credit.min(self.burst);
@@ -253,8 +254,9 @@ impl SliceState {
 
     /// Keep what `old` has saved or owes.
     pub(super) fn resume_from(&mut self, old: &Self, now: u64) {
-        self.committed.resume_from(&old.committed, now);
-        self.peak.resume_from(&old.peak, now);
+        let eligible = old.tier == Tier::Eligible;
+        self.committed.resume_from(&old.committed, eligible, now);
+        self.peak.resume_from(&old.peak, false, now);
     }
 
     /// Have its frames wait in flow queue `index`.

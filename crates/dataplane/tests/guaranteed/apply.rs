@@ -172,3 +172,54 @@ fn more_saved_than_a_smaller_burst_holds_is_given_up_and_debt_stays() {
     rig.send_until(1_000_000);
     assert_eq!(rig.sent.len(), 8);
 }
+
+#[test]
+fn a_frame_that_costs_more_than_a_burst_made_smaller_leaves_all_the_same() {
+    let before = with_maximum(best_effort(1), 1_000_000, LARGEST_FRAME);
+    let mut rig = Rig::new(&params(&[1]), &[before], LINK);
+    for _ in 0..3 {
+        let frame = Arrival {
+            at: 0,
+            slice: 0,
+            bytes: LARGEST_FRAME,
+        };
+        rig.arrive(frame).unwrap();
+    }
+    rig.send_until(1_000);
+    let after = with_maximum(best_effort(1), 1_000_000, 100);
+    let at = Instant::from_nanos(1_000);
+    rig.scheduler
+        .change_slice(SliceId::new(0), &after, &rig.pool, at)
+        .unwrap();
+    rig.send_until(u64::MAX);
+    assert_eq!(rig.sent.len(), 3);
+}
+
+#[test]
+fn tokens_are_earned_at_the_rate_of_their_time() {
+    // Full again after 1 ms; a lower rate afterwards does not take that back.
+    let delay = Duration::from_millis(1);
+    let before = guaranteed(100_000_000, 8 * LARGEST_FRAME, delay);
+    let after = guaranteed(1_000_000, 8 * LARGEST_FRAME, delay);
+    let mut rig = Rig::new(&params(&[1]), &[before, best_effort(60_000)], LINK);
+    let burst = |at| {
+        (0..8).map(move |_| Arrival {
+            at,
+            slice: 0,
+            bytes: LARGEST_FRAME,
+        })
+    };
+    for arrival in burst(0) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(5_000_000);
+    let at = Instant::from_nanos(5_000_000);
+    rig.scheduler
+        .change_slice(SliceId::new(0), &after, &rig.pool, at)
+        .unwrap();
+    for arrival in burst(5_000_000) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(u64::MAX);
+    assert!(rig.sent.iter().all(|sent| sent.guaranteed));
+}

@@ -184,3 +184,56 @@ fn service_beyond_the_guarantee_does_not_spend_it() {
     // 4 ms at 100 Mbit/s, though it had ten times its rate before.
     assert!(own >= 4_000_000 / 80 - LARGEST_FRAME, "{own} B");
 }
+
+/// A slice that has to wait for seconds must not keep others that wait for less: its calendar is
+/// not as long as that.
+#[test]
+fn a_slice_that_waits_for_long_does_not_hold_up_others() {
+    let slices = [
+        with_maximum(best_effort(1), 1_000, LARGEST_FRAME),
+        with_maximum(best_effort(1), 100_000_000, 2 * LARGEST_FRAME),
+    ];
+    let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+    let frames = |slice, count| {
+        (0..count).map(move |_| Arrival {
+            at: 0,
+            slice,
+            bytes: LARGEST_FRAME,
+        })
+    };
+    for arrival in frames(0, 4).chain(frames(1, 1_000)) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(100_000_000);
+    let fast = rig.sent.iter().filter(|sent| sent.slice == 1).count() as u64;
+    // 100 Mbit/s for 100 ms.
+    assert!(fast >= 1_250_000 / LARGEST_FRAME - 1, "{fast} frames");
+}
+
+#[test]
+fn a_guarantee_is_woken_in_time_beside_a_slower_one() {
+    let slow = guaranteed(1_000, LARGEST_FRAME, Duration::from_millis(40));
+    let fast = guaranteed(50_000_000, LARGEST_FRAME, Duration::from_millis(40));
+    let mut rig = Rig::new(&params(&[1]), &[slow, fast, best_effort(50_000)], LINK);
+    let frames = |slice, count| {
+        (0..count).map(move |_| Arrival {
+            at: 0,
+            slice,
+            bytes: LARGEST_FRAME,
+        })
+    };
+    for arrival in frames(0, 3)
+        .chain(frames(1, 1_000))
+        .chain(frames(2, 20_000))
+    {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(100_000_000);
+    let own = rig
+        .sent
+        .iter()
+        .filter(|sent| sent.slice == 1 && sent.guaranteed);
+    let bytes: u64 = own.map(|sent| sent.bytes).sum();
+    // 50 Mbit/s for 100 ms.
+    assert!(bytes + 2 * LARGEST_FRAME >= 625_000, "{bytes} B");
+}

@@ -22,10 +22,18 @@ pub(crate) fn finding(verdicts: &VerdictTable) -> String {
     let both =
         that(|p| p.isolation.outcome == Outcome::Holds && p.reallocation.outcome == Outcome::Holds);
     let total = policies.len();
+    let isolates = number_verb(isolating.len(), "isolates", "isolate");
+    let untested = |p: &PolicyVerdict| p.reallocation.outcome == Outcome::NotTested;
+    if policies.iter().all(untested) {
+        let text = format!(
+            "Of {}, {isolates} the guaranteed slice; it left nothing to give to others.",
+            count_policies(total)
+        );
+        return text + &agreement(policies);
+    }
     let mut text = format!(
-        "Of {}, {} the guaranteed slice and {} what it leaves to others; ",
+        "Of {}, {isolates} the guaranteed slice and {} what it leaves to others; ",
         count_policies(total),
-        number_verb(isolating.len(), "isolates", "isolate"),
         number_verb(reallocating.len(), "gives", "give"),
     );
     text.push_str(&match both.as_slice() {
