@@ -36,6 +36,12 @@ pub enum BuildError {
         /// Levels asked for.
         levels: usize,
     },
+    /// Its discipline is `guaranteed`, but what its slices have in common is not there.
+    #[error("policy `{policy}` is `guaranteed`, and does not say what its slices have in common")]
+    NotGuaranteed {
+        /// The policy.
+        policy: String,
+    },
     /// A class of a guaranteed policy cannot be a slice of it.
     #[error("class `{class}`: {error}")]
     Slice {
@@ -277,9 +283,8 @@ impl Builder {
         let params = policy
             .guaranteed
             .as_ref()
-            .ok_or_else(|| BuildError::Slice {
-                class: policy.name.clone(),
-                error: SliceError::UnknownTenant(0),
+            .ok_or_else(|| BuildError::NotGuaranteed {
+                policy: policy.name.clone(),
             })?;
         let guaranteed = Guaranteed::new(params, policy.classes.len());
         let node = Discipline::Guaranteed(Box::new(guaranteed));

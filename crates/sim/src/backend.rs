@@ -94,17 +94,7 @@ impl Simulator {
         topology.link(sender, device, link(study.link.rate));
         topology.link(device, receiver, link(study.dut.port_rate));
         let flows = self.flows(study, run, scenario, sender)?;
-        let collector = RunCollector::new(CollectorParams {
-            slices: study
-                .slices
-                .iter()
-                .map(|slice| slice.name.clone())
-                .collect(),
-            duration: study.duration,
-            bin: study.measure.bin,
-            cycle: scenario.cycle(),
-        });
-        let collector = collector.map_err(failed)?;
+        let collector = collector(study, scenario)?;
         topology
             .build(flows, Measurement::new(collector))
             .map_err(failed)
@@ -257,11 +247,26 @@ fn headers(params: &SourceHeaders) -> Headers {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> RunError {
+/// What measures a run of `study` under `scenario`.
+pub(crate) fn collector(
+    study: &Study,
+    scenario: &ScenarioParams,
+) -> Result<RunCollector, RunError> {
+    let slices = study.slices.iter().map(|slice| slice.name.clone());
+    RunCollector::new(CollectorParams {
+        slices: slices.collect(),
+        duration: study.duration,
+        bin: study.measure.bin,
+        cycle: scenario.cycle(),
+    })
+    .map_err(failed)
+}
+
+pub(crate) fn failed(error: impl std::fmt::Display) -> RunError {
     RunError::Failed(error.to_string())
 }
 
-fn unsupported(what: &str) -> RunError {
+pub(crate) fn unsupported(what: &str) -> RunError {
     RunError::Unsupported {
         backend: NAME.to_owned(),
         what: what.to_owned(),

@@ -5,14 +5,15 @@
 //! it is the scheduler that is studied. Delay is from the moment a frame arrives at the scheduler
 //! to its last bit on the link. What is offered does not depend on the policy.
 
+use crate::backend::{collector, failed, unsupported};
 use crate::rng::Random;
-use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
+use slicewise_dataplane::guaranteed::{Guaranteed, READ_AHEAD, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
-use slicewise_dataplane::{DropReason, Frame, LinkClock};
+use slicewise_dataplane::{DropReason, Ecn, Frame, LinkClock};
 use slicewise_model::{
     Colour, DelayClasses, Discipline, GuaranteedParams, PolicyParams, SliceParams, TenantParams,
 };
-use slicewise_stats::collect::{CollectorParams, RunCollector};
+use slicewise_stats::collect::RunCollector;
 use slicewise_stats::record::{DropCount, PopulationRecord, RunRecord};
 use slicewise_study::{PopulationPatternParams, RunError, RunSpec, Study};
 use slicewise_units::{Accounting, ByteCount, Duration, FrameLengths, Instant};
@@ -20,8 +21,6 @@ use std::collections::BTreeMap;
 
 /// Frames that a backlogged slice has waiting.
 const BACKLOG_FRAMES: u32 = 2;
-/// Frames the port may send between two readings ahead.
-const READ_AHEAD_FRAMES: u32 = 16;
 /// Bursts that a slice may have waiting before frames are dropped for want of room.
 const BURSTS: u32 = 64;
 /// Most frames that may wait in all slices: 4 GiB of descriptors.
@@ -35,17 +34,7 @@ pub(crate) fn run(study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
     let key = run.key(study).ok_or_else(unknown)?;
     let policy = &study.policies.get(run.policy).ok_or_else(unknown)?.params;
     let scenario = study.scenarios.get(run.scenario).ok_or_else(unknown)?;
-    let collector = RunCollector::new(CollectorParams {
-        slices: study
-            .slices
-            .iter()
-            .map(|slice| slice.name.clone())
-            .collect(),
-        duration: study.duration,
-        bin: study.measure.bin,
-        cycle: scenario.cycle(),
-    });
-    let collector = collector.map_err(|error| RunError::Failed(error.to_string()))?;
+    let collector = collector(study, scenario)?;
     let mut port = Port::new(study, policy, &scenario.populations, collector)?;
     port.offer(study, run);
     port.run();
@@ -128,9 +117,7 @@ impl Port {
                 let own = params.weights.get(number % params.weights.len().max(1));
                 let weight = own.copied().unwrap_or(slice.weight);
                 let slice = SliceParams { weight, ..slice };
-                scheduler
-                    .add_slice(&slice, Instant::ZERO)
-                    .map_err(|error| RunError::Failed(error.to_string()))?;
+                scheduler.add_slice(&slice, Instant::ZERO).map_err(failed)?;
                 weights.push(weight);
             }
             populations.push(Population {
@@ -201,7 +188,7 @@ impl Port {
                     l3_offset: L3_OFFSET,
                 },
                 dscp: 0,
-                ecn: slicewise_dataplane::Ecn::NotEct,
+                ecn: Ecn::NotEct,
                 colour: Colour::Green,
             },
             class: u32::try_from(number).unwrap_or(u32::MAX),
@@ -253,9 +240,8 @@ impl Port {
             now = now.max(self.link.free_at());
             self.bursts_until(now);
             if until_read_ahead == 0 {
-                until_read_ahead = READ_AHEAD_FRAMES;
-                self.scheduler
-                    .read_ahead(READ_AHEAD_FRAMES as usize, &self.pool, now);
+                until_read_ahead = READ_AHEAD;
+                self.scheduler.read_ahead(READ_AHEAD, &self.pool, now);
             }
             until_read_ahead -= 1;
             let next_burst = self.next_burst().map(|(_, at)| at);
@@ -351,14 +337,11 @@ fn common_params(policy: &PolicyParams) -> Result<GuaranteedParams, RunError> {
                 weight: 1,
             }],
         }),
-        _ => Err(RunError::Unsupported {
-            backend: "simulator".to_owned(),
-            what: format!(
-                "populations under policy `{}`: its discipline is neither `guaranteed` nor \
-                 `deficit_round_robin`",
-                policy.name
-            ),
-        }),
+        _ => Err(unsupported(&format!(
+            "populations under policy `{}`: its discipline is neither `guaranteed` nor \
+             `deficit_round_robin`",
+            policy.name
+        ))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or due later than it was.
 
-use super::slice::{Life, SliceState, Tier, cost};
+use super::slice::{Life, SliceState, Tier};
 use super::{Guaranteed, Removal, SliceError, SliceId};
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::SliceParams;
@@ -45,9 +45,7 @@ impl Guaranteed {
         let slice = &mut self.slices[index];
         // What is eligible keeps its deadline: a promise already made.
         if slice.packets > 0 && slice.tier == Tier::Idle {
-            let (lengths, arrival) = pool.head(slice.head);
-            let price = cost(self.counted(lengths));
-            self.place(id.0, arrival.nanos(), price, now.nanos());
+            self.place_head(id.0, pool, now.nanos());
         }
         Ok(())
     }
@@ -125,9 +123,7 @@ impl Guaranteed {
         self.stage_moved(id.0, pool, now);
         let slice = &self.slices[id.0 as usize];
         if slice.packets > 0 {
-            let (lengths, arrival) = pool.head(slice.head);
-            let price = cost(self.counted(lengths));
-            self.place(id.0, arrival.nanos(), price, now.nanos());
+            self.place_head(id.0, pool, now.nanos());
         }
     }
 }

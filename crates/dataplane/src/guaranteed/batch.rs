@@ -4,6 +4,7 @@
 //! in advance, so their cache lines can be fetched side by side instead of one after another. A
 //! plain load does that: processors run far enough ahead of it, and it needs no `unsafe`.
 
+use super::calendar::NUMBER_MAX;
 use super::slice::{NIL, SliceState};
 use super::{Guaranteed, SliceId};
 use crate::frame::DropReason;
@@ -30,7 +31,7 @@ pub struct Departure {
 }
 
 /// How many frames are read ahead for at a time: about as many lines as a core fetches at once.
-const READ_AHEAD: usize = 16;
+pub const READ_AHEAD: usize = 16;
 
 impl Guaranteed {
     /// [`try_enqueue`](Self::try_enqueue) each of `arrivals` in order; `on_drop` learns which
@@ -46,7 +47,7 @@ impl Guaranteed {
             for arrival in chunk {
                 ahead.slice(self, arrival.slice.index(), |slice| slice.tail);
             }
-            ahead.slots(pool);
+            ahead.frames(pool);
             for arrival in chunk {
                 if let Err(reason) = self.try_enqueue(arrival.slice, arrival.queued, pool) {
                     on_drop(arrival, reason);
@@ -79,7 +80,7 @@ impl Guaranteed {
         taken
     }
 
-    /// Fetch what the next `count` frames will need, at most 16. Changes nothing that can be
+    /// Fetch what the next `count` frames will need, at most [`READ_AHEAD`]. Changes nothing that can be
     /// seen.
     pub fn read_ahead(&mut self, count: usize, pool: &FramePool, now: Instant) {
         self.wake_ahead(now.nanos());
@@ -111,7 +112,7 @@ impl Guaranteed {
         let mut ahead = ReadAhead::default();
         for id in self
             .deadlines
-            .slices_until(&self.slices, u64::MAX - 1)
+            .slices_until(&self.slices, NUMBER_MAX)
             .take(count)
         {
             ahead.slice(self, id, |slice| slice.head);
@@ -121,8 +122,8 @@ impl Guaranteed {
                 ahead.slice(self, id, |slice| slice.head);
             }
         }
-        ahead.slots(pool);
-        ahead.next_slots(pool);
+        ahead.frames(pool);
+        ahead.frames(pool);
     }
 }
 
@@ -156,20 +157,14 @@ impl ReadAhead {
         }
     }
 
-    /// The frames noted.
+    /// The frames noted; notes those behind them.
     #[inline]
-    fn slots(&mut self, pool: &FramePool) {
+    fn frames(&mut self, pool: &FramePool) {
         for slot in &mut self.slots[..self.found] {
             let (line, next) = pool.fetch(*slot);
             self.lines ^= line;
             *slot = next;
         }
-    }
-
-    /// The frames behind them.
-    #[inline]
-    fn next_slots(&mut self, pool: &FramePool) {
-        self.slots(pool);
     }
 }
 

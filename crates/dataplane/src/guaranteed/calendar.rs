@@ -80,7 +80,6 @@ type Buckets = [Bucket; BucketSet::SIZE];
 pub(super) struct Calendar<C> {
     chain: PhantomData<C>,
     shift: u32,
-    slices: u32,
     /// Number of the earliest bucket that holds a slice (time / width); [`EMPTY`] where none does.
     first: u64,
     /// Largest number used since it was last empty.
@@ -94,7 +93,7 @@ const PLACE: u64 = BucketSet::SIZE as u64 - 1;
 /// After all numbers.
 const EMPTY: u64 = u64::MAX;
 /// The last number that is told apart: so that sums of numbers fit.
-const NUMBER_MAX: u64 = u64::MAX / 2;
+pub(super) const NUMBER_MAX: u64 = u64::MAX / 2;
 /// What a calendar takes: its buckets, and a bit for each.
 pub(super) const BYTES: usize = size_of::<Buckets>() + BucketSet::SIZE / 8;
 
@@ -108,7 +107,6 @@ impl<C: Chain> Calendar<C> {
         Self {
             chain: PhantomData,
             shift,
-            slices: 0,
             first: EMPTY,
             last: 0,
             buckets,
@@ -125,7 +123,7 @@ impl<C: Chain> Calendar<C> {
     /// Start of the earliest bucket that holds a slice, ns.
     #[inline]
     pub(super) fn next_time(&self) -> Option<u64> {
-        (self.slices > 0).then(|| self.first << self.shift)
+        (self.first != EMPTY).then(|| self.first << self.shift)
     }
 
     /// Whether a slice is in a bucket numbered at most `number`.
@@ -137,7 +135,7 @@ impl<C: Chain> Calendar<C> {
     /// The slice that is first.
     #[inline]
     pub(super) fn front(&self) -> Option<u32> {
-        (self.slices > 0).then(|| self.buckets[place(self.first)].head)
+        (self.first != EMPTY).then(|| self.buckets[place(self.first)].head)
     }
 
     /// Put slice `id` at the end of the bucket numbered `number`, or of the nearest there is.
@@ -147,7 +145,7 @@ impl<C: Chain> Calendar<C> {
     #[inline]
     pub(super) fn insert(&mut self, slices: &mut [SliceState], id: u32, number: u64, now: u64) {
         let number = number.min(self.number(now) + PLACE).min(NUMBER_MAX);
-        let number = if self.slices == 0 {
+        let number = if self.first == EMPTY {
             self.first = number;
             self.last = number;
             number
@@ -159,7 +157,6 @@ impl<C: Chain> Calendar<C> {
             number.min(self.first + PLACE)
         };
         self.last = self.last.max(number);
-        self.slices += 1;
         let at = place(number);
         let bucket = &mut self.buckets[at];
         let previous = bucket.tail;
@@ -204,7 +201,7 @@ impl<C: Chain> Calendar<C> {
     /// Take the first slice out, where its bucket is numbered at most `number`.
     #[inline]
     pub(super) fn pop_until(&mut self, slices: &mut [SliceState], number: u64) -> Option<u32> {
-        if self.slices == 0 || self.first > number {
+        if !self.has_until(number) {
             return None;
         }
         let at = place(self.first);
@@ -222,17 +219,14 @@ impl<C: Chain> Calendar<C> {
 
     #[inline]
     fn on_removed(&mut self, at: usize, emptied: bool) {
-        self.slices -= 1;
         if !emptied {
             return;
         }
         self.occupied.remove(at);
-        if self.slices == 0 {
-            self.first = EMPTY;
-        } else if at == place(self.first) {
+        if at == place(self.first) {
             let ahead = self.occupied.first_from(at);
-            let next = ahead.or_else(|| self.occupied.first_from(0)).unwrap_or(at);
-            self.first = self.number_at(next);
+            let next = ahead.or_else(|| self.occupied.first_from(0));
+            self.first = next.map_or(EMPTY, |next| self.number_at(next));
         }
     }
 

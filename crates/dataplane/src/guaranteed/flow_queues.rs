@@ -99,7 +99,7 @@ impl Guaranteed {
             return Ok(());
         }
         if was_empty {
-            self.place_staged(id, pool, now.nanos());
+            self.place_head(id, pool, now.nanos());
         } else {
             self.flow_queues.effects.restaged = true;
             self.replace_staged(id, pool, now.nanos());
@@ -126,12 +126,6 @@ impl Guaranteed {
         self.backlog = self.backlog - slice.packets + packets;
         slice.packets = packets;
         slice.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    }
-
-    fn place_staged(&mut self, id: u32, pool: &FramePool, now: u64) {
-        let (lengths, arrival) = pool.head(self.slices[id as usize].head);
-        let price = cost(self.counted(lengths));
-        self.place(id, arrival.nanos(), price, now);
     }
 
     /// Another frame was staged instead of one that is not served yet. It takes over that one's

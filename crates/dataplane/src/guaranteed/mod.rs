@@ -23,12 +23,12 @@ mod place;
 mod ring;
 mod slice;
 
-pub use batch::{Arrival, Departure};
+pub use batch::{Arrival, Departure, READ_AHEAD};
 
 use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
 use bitmap::BucketSet;
-use calendar::{Calendar, ParkedChain, TimerChain};
+use calendar::{Calendar, NUMBER_MAX, ParkedChain, TimerChain};
 use excess::ExcessTier;
 pub(crate) use flow_queues::Effects;
 use flow_queues::FlowQueues;
@@ -153,7 +153,7 @@ impl Guaranteed {
     pub fn new(params: &GuaranteedParams, slices: usize) -> Self {
         let shift = params.delay_classes.bucket_width().nanos().trailing_zeros();
         let delays = params.delay_classes.delays().iter();
-        let largest_frame = params.largest_frame.bytes().clamp(1, u64::from(u16::MAX));
+        let largest_frame = params.largest_frame.bytes().max(1);
         Self {
             counting: Counting(params.accounting),
             largest_frame,
@@ -337,7 +337,7 @@ impl Guaranteed {
     ) -> Option<(SliceId, QueuedFrame)> {
         let now = now.nanos();
         self.wake_eligible(now);
-        if let Some(id) = self.deadlines.pop_until(&mut self.slices, u64::MAX) {
+        if let Some(id) = self.deadlines.pop_until(&mut self.slices, NUMBER_MAX) {
             return Some((SliceId(id), self.serve_guaranteed(id, pool, now)));
         }
         if self.backlog == 0 {
@@ -402,13 +402,10 @@ impl Guaranteed {
 
     #[inline]
     fn place_next(&mut self, id: u32, pool: &FramePool, now: u64) {
-        let head = self.slices[id as usize].head;
-        if head == NIL {
+        if self.slices[id as usize].head == NIL {
             self.on_emptied(id);
         } else {
-            let (lengths, arrival) = pool.head(head);
-            let price = cost(self.counted(lengths));
-            self.place(id, arrival.nanos(), price, now);
+            self.place_head(id, pool, now);
         }
     }
 }

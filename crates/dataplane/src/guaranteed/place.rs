@@ -30,6 +30,14 @@ impl Guaranteed {
         }
     }
 
+    /// [`place`](Self::place) a slice by its first frame, which is in the pool.
+    #[inline]
+    pub(super) fn place_head(&mut self, id: u32, pool: &FramePool, now: u64) {
+        let (lengths, arrival) = pool.head(self.slices[id as usize].head);
+        let price = cost(self.counted(lengths));
+        self.place(id, arrival.nanos(), price, now);
+    }
+
     /// Into the deadline queue where the head is eligible, else onto the wheel.
     #[inline]
     fn place_by_eligibility(&mut self, id: u32, eligible: u64, now: u64) {
