@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["units", "model", "wire", "dataplane", "stats", "study"],
     ),
     ("report", &["units", "stats"]),
+    ("capture", &["wire"]),
 ];
 
 /// Licences that may come into the program: permissive ones, as SPDX identifiers.

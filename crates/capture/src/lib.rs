@@ -1,0 +1,12 @@
+//! Captures in, matched packets out: what any testbed recorded at the two ends of a path.
+//!
+//! A measuring point is one place where packets were captured: one file, several rotated ones, or one
+//! a network interface. What it saw of a packet is a [`Sighting`]; packets are matched between two
+//! points by the key of their sightings.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod sighting;
+
+pub use sighting::{Direction, Sighting};
