@@ -16,6 +16,7 @@ mod diagnostics;
 mod expand;
 mod file;
 mod load;
+mod measured;
 pub mod params;
 mod plan;
 mod run;
@@ -26,6 +27,7 @@ mod study;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
+pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,
     PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams, SliceParams,

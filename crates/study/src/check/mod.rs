@@ -6,6 +6,7 @@ mod guaranteed;
 mod ios;
 mod limits;
 pub(crate) mod matching;
+mod measured;
 mod network;
 mod plan;
 mod policies;

@@ -21,7 +21,7 @@ const MIN_MTU: u64 = 68;
 /// The pacing timer of iperf3.
 const IPERF3_TIMER: Duration = Duration::from_millis(1);
 /// The interval of the time series unless it is said.
-const DEFAULT_BIN: Duration = Duration::from_millis(50);
+pub(super) const DEFAULT_BIN: Duration = Duration::from_millis(50);
 
 impl Checker<'_> {
     pub(super) fn link(&mut self, spec: Option<&At<LinkSpec>>) -> Option<LinkParams> {

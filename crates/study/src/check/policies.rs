@@ -211,7 +211,7 @@ impl Checker<'_> {
         dedent(text.get(line_start..line_end).unwrap_or_default())
     }
 
-    fn verdict(&mut self, spec: &VerdictSpec) -> Option<PublishedVerdict> {
+    pub(super) fn verdict(&mut self, spec: &VerdictSpec) -> Option<PublishedVerdict> {
         let isolation = spec.isolation.read(self.problems);
         let reallocation = spec.reallocation.read(self.problems);
         let remark = spec
@@ -226,7 +226,7 @@ impl Checker<'_> {
         })
     }
 
-    fn scalability(&mut self, spec: &ScalabilitySpec) -> Option<Scalability> {
+    pub(super) fn scalability(&mut self, spec: &ScalabilitySpec) -> Option<Scalability> {
         Some(Scalability {
             slices: spec.slices.read(self.problems)?,
             limited_by: spec.limited_by.text().trim().to_owned(),

@@ -8,8 +8,8 @@ use crate::params::{
     SourceHeaders, SourceParams,
 };
 use crate::spec::{
-    Counted, Dscp, HeadersSpec, Name, OnOffSpec, PatternName, Percent, Protocol, ScenarioSpec,
-    Share, SliceSpec, SourceSpec, StudySpec, Text,
+    Counted, Dscp, HeadersSpec, MatchSpec, Name, OnOffSpec, OneOrMany, PatternName, Percent,
+    Protocol, ScenarioSpec, Share, SliceSpec, SourceSpec, StudySpec, Text,
 };
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
@@ -75,21 +75,7 @@ impl Checker<'_> {
     }
 
     fn slice(&mut self, name: &Text<Name>, slice: &SliceSpec, capacity: BitRate) -> SliceParams {
-        let matches = match &slice.matches {
-            Some(At { value, .. }) => self.class_map(name.text(), value),
-            None => {
-                self.problems.add(
-                    name.span(),
-                    "`match` is missing: which frames are the slice's?",
-                );
-                let name = name.text().to_owned();
-                ClassMap {
-                    name,
-                    mode: MatchMode::All,
-                    conditions: Vec::new(),
-                }
-            }
-        };
+        let matches = self.slice_matches(name, slice.matches.as_ref());
         let share = self.required(slice.share.as_ref(), "share", name.span());
         let share = share.map(|share| rate_of(share, capacity));
         if let (Some(text), Some(share)) = (&slice.share, share) {
@@ -109,6 +95,26 @@ impl Checker<'_> {
             matches,
             share,
             guaranteed,
+        }
+    }
+
+    /// Which frames are a slice's.
+    pub(super) fn slice_matches(
+        &mut self,
+        name: &Text<Name>,
+        matches: Option<&At<OneOrMany<MatchSpec>>>,
+    ) -> ClassMap {
+        if let Some(At { value, .. }) = matches {
+            return self.class_map(name.text(), value);
+        }
+        self.problems.add(
+            name.span(),
+            "`match` is missing: which frames are the slice's?",
+        );
+        ClassMap {
+            name: name.text().to_owned(),
+            mode: MatchMode::All,
+            conditions: Vec::new(),
         }
     }
 
@@ -506,7 +512,7 @@ impl Checker<'_> {
 }
 
 /// A rate, or its part of `whole`.
-fn rate_of(share: Share, whole: BitRate) -> BitRate {
+pub(super) fn rate_of(share: Share, whole: BitRate) -> BitRate {
     match share.0 {
         RateSpec::Absolute(rate) => rate,
         RateSpec::PercentMilli(share) => whole.scaled(u64::from(share), u64::from(Percent::ALL.0)),

@@ -5,6 +5,7 @@
 //! The comments of the fields are the descriptions of the JSON Schema.
 
 mod containers;
+mod measured;
 mod plan;
 mod policy;
 mod population;
@@ -13,6 +14,9 @@ mod traffic;
 mod words;
 
 pub(crate) use containers::{List, Named, OneOrMany, Short};
+pub(crate) use measured::{
+    CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec,
+};
 pub(crate) use plan::{PlanFileSpec, PlanSliceSpec};
 pub(crate) use policy::{
     ChildSpec, ClassFileSpec, FlowQueueFileSpec, GuaranteeFileSpec, GuaranteedFileSpec,
