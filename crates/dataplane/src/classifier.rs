@@ -19,7 +19,7 @@ pub struct Classifier {
 #[derive(Debug, Clone)]
 struct Rule {
     /// `None` matches everything: class-default.
-    map: Option<CompiledMap>,
+    map: Option<CompiledClassMap>,
     target: Target,
 }
 
@@ -105,7 +105,7 @@ fn compile_level(policy: &PolicyParams, levels: &mut Vec<Vec<Rule>>, leaf: &mut 
                 Target::Leaf(*leaf - 1)
             }
         };
-        let map = class.matches.as_ref().map(CompiledMap::new);
+        let map = class.matches.as_ref().map(CompiledClassMap::new);
         levels[level].push(Rule { map, target });
     }
     level
@@ -130,21 +130,26 @@ fn hash(h: &Headers) -> usize {
     (mixed >> 40) as usize
 }
 
+/// One class map on its own, for whoever tells frames apart without a policy.
 #[derive(Debug, Clone)]
-struct CompiledMap {
+pub struct CompiledClassMap {
     mode: MatchMode,
     conditions: Vec<Compiled>,
 }
 
-impl CompiledMap {
-    fn new(map: &ClassMap) -> Self {
+impl CompiledClassMap {
+    /// Compile a class map.
+    #[must_use]
+    pub fn new(map: &ClassMap) -> Self {
         Self {
             mode: map.mode,
             conditions: map.conditions.iter().map(Compiled::new).collect(),
         }
     }
 
-    fn matches(&self, headers: &Headers) -> bool {
+    /// Whether a frame with these headers belongs to it.
+    #[must_use]
+    pub fn matches(&self, headers: &Headers) -> bool {
         let mut conditions = self.conditions.iter();
         match self.mode {
             MatchMode::Any => conditions.any(|c| c.matches(headers)),
