@@ -41,7 +41,11 @@ pub fn write_pair(
         sent.packet(now, number, 64)?;
         if random.next() % LOST_OF != 0 {
             // A queue of up to 8 µs, so that most stay in order; one in a thousand is held up.
-            let held_up = if random.next() % 1_000 == 0 { 30_000 } else { 0 };
+            let held_up = if random.next() % 1_000 == 0 {
+                30_000
+            } else {
+                0
+            };
             let delay = 150_000 + random.next() % 8_000 + held_up;
             on_the_way.push(std::cmp::Reverse((now + delay, number)));
         }
@@ -126,7 +130,9 @@ fn template() -> Vec<u8> {
 
 /// RFC 1071.
 fn ip_checksum(header: &[u8]) -> u16 {
-    let words = header.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
+    let words = header
+        .chunks(2)
+        .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
     let sum: u32 = words.sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap_or(0)

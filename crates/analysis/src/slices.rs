@@ -176,7 +176,10 @@ mod tests {
     fn more_flows_than_slices_share_one() {
         let mut slices = Slices::Automatic(AutomaticSlices::default());
         for port in 0..32 {
-            assert!(matches!(slices.slice_of(&flow(None, port)), SliceOfFlow::New(_)));
+            assert!(matches!(
+                slices.slice_of(&flow(None, port)),
+                SliceOfFlow::New(_)
+            ));
         }
         let other = SliceOfFlow::New(OTHER.to_owned());
         assert_eq!(slices.slice_of(&flow(None, 100)), other);

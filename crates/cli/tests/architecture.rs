@@ -21,6 +21,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("report", &["units", "stats"]),
     ("capture", &["wire"]),
+    (
+        "analysis",
+        &["units", "model", "wire", "dataplane", "stats", "capture"],
+    ),
 ];
 
 /// Licences that may come into the program: permissive ones, as SPDX identifiers.
