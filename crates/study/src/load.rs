@@ -73,7 +73,7 @@ impl Study {
     }
 }
 
-fn read(
+pub(crate) fn read(
     name: &str,
     text: String,
     files: &dyn Files,

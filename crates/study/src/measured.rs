@@ -2,8 +2,8 @@
 
 use crate::check::Checker;
 use crate::diagnostics::Diagnostics;
-use crate::file::{self, Node, Problems, Value};
-use crate::load::Opened;
+use crate::file::{self, Files, Node, Problems, Sources, Value};
+use crate::load::{self, Opened};
 use crate::params::SourceHeaders;
 use crate::spec::MeasuredStudySpec;
 use crate::study::Study;
@@ -70,28 +70,33 @@ impl MeasuredStudy {
             name,
             text,
             files,
-            mut sources,
+            sources,
         } = Opened::at(path)?;
-        let mut problems = Problems::default();
-        let root = file::load(&name, text, &files, &mut sources, &mut problems);
-        if root.as_ref().is_some_and(can_be_simulated) {
-            return Ok(Self::of_study(&Study::load(path)?, program_version));
-        }
-        let study = root.as_ref().and_then(|root| {
-            let spec: MeasuredStudySpec = file::decode(root, &mut problems)?;
-            let mut checker = Checker {
-                problems: &mut problems,
-                sources: &mut sources,
-                files: &files,
-                root,
-            };
-            let folder = path.parent().unwrap_or(Path::new(""));
-            checker.measured(&spec, folder, &name, program_version)
-        });
-        match study {
-            Some(study) if problems.is_empty() => Ok(study),
-            _ => Err(problems.into_diagnostics(&sources)),
-        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let place = Place {
+            folder,
+            program_version,
+        };
+        read(&name, text, &files, sources, &place)
+    }
+
+    /// Check a file given as text. `file_name` is what messages call it; files it names are read
+    /// from `files`, captures are looked for in the current folder.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(
+        text: &str,
+        file_name: &str,
+        files: &dyn Files,
+        program_version: &str,
+    ) -> Result<Self, Diagnostics> {
+        let place = Place {
+            folder: Path::new(""),
+            program_version,
+        };
+        let sources = Sources::default();
+        read(file_name, text.to_owned(), files, sources, &place)
     }
 
     /// What a study that can be simulated says of captures of its runs.
@@ -115,6 +120,42 @@ impl MeasuredStudy {
             captures: None,
             first_sources: study.scenarios.iter().map(of_scenario).collect(),
         }
+    }
+}
+
+/// What a measured study holds beside what its file says.
+pub(crate) struct Place<'a> {
+    /// Folder of the file.
+    pub(crate) folder: &'a Path,
+    pub(crate) program_version: &'a str,
+}
+
+fn read(
+    name: &str,
+    text: String,
+    files: &dyn Files,
+    mut sources: Sources,
+    place: &Place<'_>,
+) -> Result<MeasuredStudy, Diagnostics> {
+    let mut problems = Problems::default();
+    let root = file::load(name, text.clone(), files, &mut sources, &mut problems);
+    if root.as_ref().is_some_and(can_be_simulated) {
+        let study = load::read(name, text, files, sources.emptied())?;
+        return Ok(MeasuredStudy::of_study(&study, place.program_version));
+    }
+    let study = root.as_ref().and_then(|root| {
+        let spec: MeasuredStudySpec = file::decode(root, &mut problems)?;
+        let mut checker = Checker {
+            problems: &mut problems,
+            sources: &mut sources,
+            files,
+            root,
+        };
+        checker.measured(&spec, name, place)
+    });
+    match study {
+        Some(study) if problems.is_empty() => Ok(study),
+        _ => Err(problems.into_diagnostics(&sources)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::network::DEFAULT_BIN;
 use super::traffic::rate_of;
 use super::{Checker, MAX_ENTRIES, MAX_REPETITIONS, excess, trimmed};
 use crate::file::At;
-use crate::measured::{CapturePatterns, MeasuredStudy};
+use crate::measured::{CapturePatterns, MeasuredStudy, Place};
 use crate::spec::{
     CapturesSpec, Counted, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec, Name, Short,
     Text,
@@ -32,9 +32,8 @@ impl Checker<'_> {
     pub(crate) fn measured(
         &mut self,
         spec: &MeasuredStudySpec,
-        folder: &Path,
         file_name: &str,
-        program_version: &str,
+        place: &Place<'_>,
     ) -> Option<MeasuredStudy> {
         let too_many = excess(&spec.slices)
             .or(excess(&spec.policies))
@@ -70,7 +69,7 @@ impl Checker<'_> {
             .and_then(|measure| measure.bin.as_ref());
         let bin = self.nonzero_duration(bin).unwrap_or(DEFAULT_BIN);
         self.check_whole_bins(spec, duration, bin);
-        let captures = self.captures(spec, folder);
+        let captures = self.captures(spec, place.folder);
         let margins = self.margins(spec.margins.as_ref());
         let name = self.read(spec.name.as_ref()).map(|name: Name| name.0);
         let name = name.unwrap_or_else(|| "captures".to_owned());
@@ -87,7 +86,7 @@ impl Checker<'_> {
             digest: self.sources.digest(),
             file_name: file_name.to_owned(),
             seed: 0,
-            program_version: program_version.to_owned(),
+            program_version: place.program_version.to_owned(),
             dut: match trimmed(spec.dut.as_ref()) {
                 dut if dut.is_empty() => "not stated (measured from captures)".to_owned(),
                 dut => format!("{dut} (measured from captures)"),

@@ -41,6 +41,11 @@ impl Sources {
         }
     }
 
+    /// Without the files: to read them again.
+    pub(crate) fn emptied(&self) -> Self {
+        Self::in_folder(&self.folder)
+    }
+
     /// A path as messages show it.
     pub(crate) fn shown(&self, path: &str) -> String {
         if path.starts_with('/') {
