@@ -18,6 +18,8 @@ pub mod compare;
 pub mod description;
 pub mod distribution;
 pub mod estimate;
+pub mod flow;
+pub mod flow_delays;
 pub mod holm;
 pub mod ks;
 pub mod mser;

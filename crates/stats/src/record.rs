@@ -4,6 +4,7 @@
 //! A record holds only what follows from (study, policy, scenario, repetition, seed): facts about
 //! the host stand apart from it, so that the same run gives the same bytes anywhere.
 
+use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader refuses what it does not know.
@@ -50,6 +51,16 @@ pub struct RunRecord {
     /// In a study of populations: what the slices behind each slice record got.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationRecord>,
+    /// Of a run measured from captures: how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureRecord>,
+    /// Of a run measured from captures: its flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowRecord>,
+    /// Of a run measured from captures at more than two points: the stretches between them, in
+    /// the order that packets pass them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hops: Vec<HopRecord>,
 }
 
 /// What many equal slices, measured together, got each.

@@ -89,6 +89,9 @@ pub fn record(
             frames: dropped,
         }],
         populations: Vec::new(),
+        capture: None,
+        flows: Vec::new(),
+        hops: Vec::new(),
     }
 }
 

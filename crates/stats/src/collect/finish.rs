@@ -82,6 +82,9 @@ pub(super) fn record(
         aggregate: aggregate.figures(grid.bin_ns, &aggregate_delays),
         drops,
         populations: Vec::new(),
+        capture: None,
+        flows: Vec::new(),
+        hops: Vec::new(),
     }
 }
 

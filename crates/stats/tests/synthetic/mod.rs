@@ -176,6 +176,9 @@ pub fn run(
         aggregate,
         drops: Vec::new(),
         populations: Vec::new(),
+        capture: None,
+        flows: Vec::new(),
+        hops: Vec::new(),
     }
 }
 

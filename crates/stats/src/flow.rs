@@ -1,0 +1,295 @@
+//! What captures tell of a run beside its slices: flows, hops, and how it was measured.
+//!
+//! Units are last in names, as in [`record`](crate::record). A run that was simulated and not
+//! captured has none of these.
+
+use crate::record::DelayFigures;
+use serde::{Deserialize, Serialize};
+
+/// What one flow sent and received between the two ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowRecord {
+    /// Which flow, by its headers where it was sent.
+    pub flow: FlowKey,
+    /// The slice it belongs to.
+    pub slice: String,
+    /// Frames sent.
+    pub sent_frames: u64,
+    /// Bytes sent, L2 without FCS.
+    pub sent_bytes: u64,
+    /// Frames received, the second and further copies of a frame left out.
+    pub received_frames: u64,
+    /// Bytes received, L2 without FCS, copies left out.
+    pub received_bytes: u64,
+    /// Frames sent and not received within the loss time-out (RFC 7680).
+    pub lost_frames: u64,
+    /// Further copies received of a frame that was received before (RFC 5560).
+    pub duplicate_frames: u64,
+    /// Frames, sent or received, that cannot be told apart from another one; in no delay and in
+    /// no loss.
+    pub ambiguous_frames: u64,
+    /// Frames that came later than frames sent after them.
+    pub reordering: ReorderingFigures,
+    /// One-way delay.
+    pub delay: DelayFigures,
+    /// First and last frame sent; `None` where none was.
+    pub sent: Option<Span>,
+    /// First and last frame received; `None` where none was.
+    pub received: Option<Span>,
+    /// Of a TCP flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpFigures>,
+}
+
+/// A flow's headers, as a person writes them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowKey {
+    /// Source address: `10.0.0.1`, `2001:db8::1`.
+    pub source: String,
+    /// Destination address.
+    pub destination: String,
+    /// Source port; `None` for a protocol without ports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_port: Option<u16>,
+    /// Destination port; `None` for a protocol without ports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination_port: Option<u16>,
+    /// IP protocol number: 6 is TCP, 17 is UDP.
+    pub protocol: u8,
+    /// VLAN ids, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vlans: Vec<u16>,
+    /// Differentiated-services code point where it was sent, 0–63.
+    pub dscp: u8,
+}
+
+/// Two points in time, ns from the start of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// The first.
+    pub first_ns: u64,
+    /// The last.
+    pub last_ns: u64,
+}
+
+impl Span {
+    /// The span that holds `at_ns` as well.
+    #[must_use]
+    pub fn with(self, at_ns: u64) -> Self {
+        Self {
+            first_ns: self.first_ns.min(at_ns),
+            last_ns: self.last_ns.max(at_ns),
+        }
+    }
+
+    /// How long, ns.
+    #[must_use]
+    pub const fn length_ns(&self) -> u64 {
+        self.last_ns.saturating_sub(self.first_ns)
+    }
+}
+
+/// Packet reordering (RFC 4737).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderingFigures {
+    /// Frames that came later than one sent after them (section 3.3).
+    pub reordered_frames: u64,
+    /// Those / frames received (section 4.1); 0 where none were received.
+    pub ratio: f64,
+    /// Largest reordering extent, frames (section 4.2.2).
+    pub max_extent_frames: u64,
+    /// Largest n for which a frame was n-reordered (section 5.4): a sender that takes a frame for
+    /// lost after n later ones would have sent this one again.
+    pub max_n_reordering: u64,
+    /// Largest late time, ns (section 4.3).
+    pub max_late_ns: u64,
+}
+
+/// What TCP made of a flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpFigures {
+    /// Bytes of the stream that arrived, each counted once.
+    pub data_bytes: u64,
+    /// Those over the time from the first to the last segment received, bit/s.
+    pub throughput_bits_per_second: f64,
+    /// Segments that carried bytes sent before.
+    pub retransmitted_segments: u64,
+    /// Bytes that were sent before.
+    pub retransmitted_bytes: u64,
+    /// From a segment to its acknowledgement, both where the segment was sent; of segments sent
+    /// once only (Karn's algorithm).
+    pub round_trip: RoundTripFigures,
+}
+
+/// Round-trip times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundTripFigures {
+    /// Round trips measured. All else is 0 where this is 0.
+    pub samples: u64,
+    /// Smallest, ns.
+    pub min_ns: u64,
+    /// Mean, ns.
+    pub mean_ns: f64,
+    /// Median, ns.
+    pub p50_ns: u64,
+    /// 99th percentile, ns.
+    pub p99_ns: u64,
+}
+
+impl From<DelayFigures> for RoundTripFigures {
+    fn from(figures: DelayFigures) -> Self {
+        Self {
+            samples: figures.samples,
+            min_ns: figures.min_ns,
+            mean_ns: figures.mean_ns,
+            p50_ns: figures.p50_ns,
+            p99_ns: figures.p99_ns,
+        }
+    }
+}
+
+/// One stretch of the path, from one measuring point to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HopRecord {
+    /// What the two points are called: `tx → router`.
+    pub name: String,
+    /// Frames seen where the stretch begins.
+    pub in_frames: u64,
+    /// Of these, frames seen where it ends.
+    pub out_frames: u64,
+    /// Of these, frames not seen where it ends within the loss time-out.
+    pub lost_frames: u64,
+    /// One-way delay over the stretch.
+    pub delay: DelayFigures,
+}
+
+/// How a run was measured from captures.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureRecord {
+    /// The measuring points in the order that packets pass them: the sending end first, the
+    /// receiving one last.
+    pub points: Vec<PointRecord>,
+    /// After this time without a trace a frame is lost, ns (RFC 7680).
+    pub loss_timeout_ns: u64,
+    /// Frames matched between both ends.
+    pub matched_frames: u64,
+    /// Further copies of frames that were matched before.
+    pub duplicate_frames: u64,
+    /// Frames sent that cannot be told apart from another one.
+    pub ambiguous_sent_frames: u64,
+    /// Frames received that cannot be told apart from another one.
+    pub ambiguous_received_frames: u64,
+    /// Frames seen at the receiving end only.
+    pub unsent_frames: u64,
+    /// Frames that went from the receiving end to the sending one.
+    pub reverse_frames: u64,
+    /// What the clocks of the two ends have to do with each other.
+    pub clock: ClockRecord,
+}
+
+/// What one measuring point captured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointRecord {
+    /// What the point is called: `sent`, `received`, or a hop's name.
+    pub name: String,
+    /// The files, in the order of time.
+    pub files: Vec<String>,
+    /// Packets read.
+    pub packets: u64,
+    /// IP fragments after the first, which carry no ports: counted, not matched.
+    pub fragments: u64,
+    /// Frames that are not IP: counted, not matched.
+    pub not_ip: u64,
+    /// Frames cut off before the end of what matching needs.
+    pub truncated: u64,
+    /// Packets with a time stamp before that of the packet before them.
+    pub backwards_timestamps: u64,
+    /// Files that could not be read to their end.
+    pub incomplete: Vec<IncompleteFile>,
+}
+
+/// A file that could not be read to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IncompleteFile {
+    /// The file.
+    pub file: String,
+    /// Where reading stopped, bytes from its start (before compression).
+    pub offset_bytes: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// What the clocks of two measuring points have to do with each other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockRecord {
+    /// Frames that arrived before they were sent, by the clocks as they are: the clocks disagree.
+    pub negative_delays: u64,
+    /// Smallest delay by the clocks as they are, ns; `None` where no frame was matched.
+    pub smallest_delay_ns: Option<i64>,
+    /// What the two clocks differ by, where that was estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<ClockEstimate>,
+    /// Delays are those of clocks aligned by the estimate, which the user accepted; false where
+    /// they are those of the clocks as they are.
+    pub aligned: bool,
+}
+
+/// By what the receiving clock is ahead of the sending one, as far as packets can tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockEstimate {
+    /// The method, with its source.
+    pub method: String,
+    /// At the start of the run, ns.
+    pub offset_ns: f64,
+    /// How much that grows, parts per million.
+    pub drift_ppm: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_of_no_ports_vlans_or_tcp_is_written_without_them() {
+        let flow = FlowKey {
+            source: "10.0.0.1".into(),
+            destination: "10.0.0.2".into(),
+            source_port: None,
+            destination_port: None,
+            protocol: 47,
+            vlans: Vec::new(),
+            dscp: 0,
+        };
+        let text = serde_json::to_string(&flow).unwrap();
+        insta::assert_snapshot!(text, @r#"{"source":"10.0.0.1","destination":"10.0.0.2","protocol":47,"dscp":0}"#);
+        assert_eq!(serde_json::from_str::<FlowKey>(&text).unwrap(), flow);
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused() {
+        let text = r#"{"first_ns":1,"last_ns":2,"middle_ns":3}"#;
+        assert!(serde_json::from_str::<Span>(text).is_err());
+    }
+
+    #[test]
+    fn a_span_grows_to_both_sides() {
+        let at = |ns| Span {
+            first_ns: ns,
+            last_ns: ns,
+        };
+        let span = at(5).with(9).with(2);
+        assert_eq!((span.first_ns, span.last_ns, span.length_ns()), (2, 9, 7));
+    }
+}
