@@ -120,8 +120,8 @@ impl FlowDelays {
     #[inline]
     fn count(&mut self, value: u64, by: u32) {
         let bin = bin_of(value);
-        let page = self.page((bin >> PAGE_BITS) as u16);
-        if let Some(counter) = page.counts.get_mut(bin as usize & (PAGE_BINS - 1)) {
+        let page = self.page(bin >> PAGE_BITS);
+        if let Some(counter) = page.counts.get_mut(usize::from(bin) & (PAGE_BINS - 1)) {
             *counter = counter.saturating_add(by);
         }
     }
@@ -150,14 +150,14 @@ impl FlowDelays {
     }
 }
 
-/// The bin that holds `value`: at most 58 · 128, from 64-bit values.
+/// The bin that holds `value`: 58 · 128 of them for 64-bit values.
 #[inline]
-fn bin_of(value: u64) -> u32 {
+#[expect(clippy::cast_possible_truncation, reason = "below 58 · 128")]
+fn bin_of(value: u64) -> u16 {
     let octave = u64::BITS - SUB_BITS - (value | (SUB_BINS - 1)).leading_zeros();
     let shift = octave.saturating_sub(1);
     // In the octaves above the first the top bit is set, so the sum begins a new octave.
-    let sub_bin = (value >> shift) as u32;
-    (shift << SUB_BITS) + sub_bin
+    (shift << SUB_BITS) as u16 + (value >> shift) as u16
 }
 
 /// Largest value that a bin holds.
@@ -182,7 +182,7 @@ mod tests {
             let power = 1u64 << bit;
             [power - 1, power, power + power / 3, power | (power - 1)]
         }) {
-            let edge = upper_edge(bin_of(value) as usize);
+            let edge = upper_edge(usize::from(bin_of(value)));
             assert!(edge >= value, "{edge} < {value}");
             assert!(edge - value <= value / 100, "{edge} is far above {value}");
         }

@@ -17,6 +17,11 @@ impl Grid {
         self.bins.div_ceil(self.bins_per_segment)
     }
 
+    /// From the start of the first bin to the end of the last.
+    pub fn duration_ns(&self) -> u64 {
+        self.bin_ns.saturating_mul(self.bins as u64)
+    }
+
     fn segment_of(&self, bin: usize) -> usize {
         if bin < self.bins {
             bin / self.bins_per_segment
@@ -42,20 +47,27 @@ impl Cursor {
         segment: 0,
     };
 
-    /// Move to the bin that holds `at`.
+    /// Whether this is the bin that holds `at`.
     #[inline]
-    pub fn seek(&mut self, grid: &Grid, at: Instant) {
-        // Wrapping: a point before the bin gives a huge number, and so a move as well.
-        if at.nanos().wrapping_sub(self.start_ns) >= grid.bin_ns {
-            self.seek_elsewhere(grid, at.nanos());
-        }
+    pub fn holds(&self, grid: &Grid, at: Instant) -> bool {
+        // Wrapping: a point before the bin gives a huge number, and so another bin as well.
+        at.nanos().wrapping_sub(self.start_ns) < grid.bin_ns
     }
 
-    #[cold]
-    fn seek_elsewhere(&mut self, grid: &Grid, at_ns: u64) {
-        self.bin = usize::try_from(at_ns / grid.bin_ns).map_or(grid.bins, |bin| bin.min(grid.bins));
-        self.start_ns = self.bin as u64 * grid.bin_ns;
-        self.segment = grid.segment_of(self.bin);
+    /// The bin that holds `at`.
+    pub fn at(grid: &Grid, at: Instant) -> Self {
+        let bin = at.nanos() / grid.bin_ns;
+        Self::of_bin(grid, usize::try_from(bin).unwrap_or(usize::MAX))
+    }
+
+    /// Bin number `bin`, or the one for everything after the end.
+    pub fn of_bin(grid: &Grid, bin: usize) -> Self {
+        let bin = bin.min(grid.bins);
+        Self {
+            start_ns: bin as u64 * grid.bin_ns,
+            bin,
+            segment: grid.segment_of(bin),
+        }
     }
 }
 
@@ -87,6 +99,21 @@ impl Bin {
         received_frames: 0,
         lost_frames: 0,
     };
+
+    /// What happened in this bin and in `other`.
+    pub fn merged(self, other: Self) -> Self {
+        Self {
+            sent_bytes: self.sent_bytes.saturating_add(other.sent_bytes),
+            received_bytes: self.received_bytes.saturating_add(other.received_bytes),
+            delay_sum_ns: self.delay_sum_ns.saturating_add(other.delay_sum_ns),
+            delay_min_ns: self.delay_min_ns.min(other.delay_min_ns),
+            delay_max_ns: self.delay_max_ns.max(other.delay_max_ns),
+            delay_samples: self.delay_samples.saturating_add(other.delay_samples),
+            sent_frames: self.sent_frames.saturating_add(other.sent_frames),
+            received_frames: self.received_frames.saturating_add(other.received_frames),
+            lost_frames: self.lost_frames.saturating_add(other.lost_frames),
+        }
+    }
 
     /// Mean delay, rounded to the nearest nanosecond; 0 without samples.
     pub fn delay_mean_ns(&self) -> u64 {
@@ -120,8 +147,11 @@ mod tests {
             (u64::MAX, 8, 3),
             (0, 0, 0),
         ] {
-            cursor.seek(&grid, Instant::from_nanos(at));
-            assert_eq!((cursor.bin, cursor.segment), (bin, segment), "at {at}");
+            let at = Instant::from_nanos(at);
+            if !cursor.holds(&grid, at) {
+                cursor = Cursor::at(&grid, at);
+            }
+            assert_eq!((cursor.bin, cursor.segment), (bin, segment), "at {at:?}");
         }
     }
 }

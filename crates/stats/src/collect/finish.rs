@@ -7,6 +7,7 @@ use crate::mser;
 use crate::record::{
     DelayFigures, DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, Series, SliceRecord,
 };
+use slicewise_units::Duration;
 
 /// Write down what `collector` holds.
 pub(super) fn record(
@@ -16,7 +17,7 @@ pub(super) fn record(
     study_digest: String,
     drops: Vec<DropCount>,
 ) -> RunRecord {
-    let grid = &collector.grid;
+    let grid = &collector.written_grid();
     let received: Vec<u64> = (0..grid.bins)
         .map(|bin| {
             collector
@@ -26,14 +27,16 @@ pub(super) fn record(
                 .sum()
         })
         .collect();
-    let transient = mser::find_transient(&received, collector.params.bin, collector.params.cycle);
+    let bin = Duration::from_nanos(grid.bin_ns);
+    let transient = mser::find_transient(&received, bin, collector.params.cycle);
     let steady_from = usize::try_from(transient.end_ns / grid.bin_ns)
         .unwrap_or(0)
         .min(grid.bins);
-    // Percentiles begin with the first whole segment.
-    let steady_segment = steady_from
-        .div_ceil(grid.bins_per_segment)
-        .min(grid.segments());
+    // Percentiles begin with the first whole segment of those written, and of those held.
+    let steady_segment = (steady_from.next_multiple_of(grid.bins_per_segment))
+        .min(grid.bins)
+        .div_ceil(collector.grid.bins_per_segment);
+    let segments = collector.grid.segments();
 
     let mut aggregate = Totals::default();
     let mut aggregate_delays = Distribution::default();
@@ -48,16 +51,16 @@ pub(super) fn record(
         let whole = Totals::of(&state.bins[..grid.bins]);
         let steady = Totals::of(&state.bins[steady_from..grid.bins]);
         let delays_between = |from: usize, to: usize| {
-            let first = index * (grid.segments() + 1);
+            let first = index * collector.stride;
             collector.delays.distribution(first + from..first + to)
         };
         let before = delays_between(0, steady_segment);
-        let mut steady_delays = delays_between(steady_segment, grid.segments());
+        let mut steady_delays = delays_between(steady_segment, segments);
         let whole_delays = before.merged(&steady_delays);
         if steady_delays.total() == 0 && steady.delay_samples > 0 {
             // All of them lie in the segment that rounding up left out.
-            let from = steady_from / grid.bins_per_segment;
-            steady_delays = delays_between(from, grid.segments());
+            let from = steady_from / grid.bins_per_segment * grid.bins_per_segment;
+            steady_delays = delays_between(from / collector.grid.bins_per_segment, segments);
         }
         slices.push(SliceRecord {
             slice: name.clone(),
@@ -75,7 +78,7 @@ pub(super) fn record(
         study,
         study_digest,
         key,
-        duration_ns: collector.params.duration.nanos(),
+        duration_ns: grid.duration_ns(),
         bin_ns: grid.bin_ns,
         transient,
         slices,

@@ -19,6 +19,8 @@ pub(super) struct Histograms {
     pages: Vec<[u32; SUB_BINS]>,
     /// Which page holds an octave of a histogram.
     tables: Vec<[u32; OCTAVES]>,
+    /// Pages that no histogram holds any more.
+    free: Vec<u32>,
 }
 
 impl Histograms {
@@ -26,12 +28,14 @@ impl Histograms {
         Self {
             pages: Vec::new(),
             tables: vec![[NO_PAGE; OCTAVES]; count],
+            free: Vec::new(),
         }
     }
 
     /// Forget every value, keep the memory.
     pub fn clear(&mut self) {
         self.pages.clear();
+        self.free.clear();
         self.tables.fill([NO_PAGE; OCTAVES]);
     }
 
@@ -52,16 +56,47 @@ impl Histograms {
 
     #[cold]
     fn add_page(&mut self, histogram: usize, octave: usize) -> u32 {
-        // 2³² pages would be 16 TiB.
-        let page = u32::try_from(self.pages.len()).unwrap_or(NO_PAGE - 1);
-        self.pages.push([0; SUB_BINS]);
+        let page = self.free.pop().unwrap_or_else(|| {
+            self.pages.push([0; SUB_BINS]);
+            // 2³² pages would be 16 TiB.
+            u32::try_from(self.pages.len() - 1).unwrap_or(NO_PAGE - 1)
+        });
         self.tables[histogram][octave] = page;
         page
     }
 
+    /// Add empty histograms at the end.
+    pub fn add(&mut self, count: usize) {
+        self.tables
+            .extend(std::iter::repeat_n([NO_PAGE; OCTAVES], count));
+    }
+
+    /// Lay out anew sets of `from` histograms as sets of `to`, each histogram of a set being the
+    /// sum of `factor` old ones.
+    pub fn regroup(&mut self, from: usize, to: usize, factor: usize) {
+        let sets = self.tables.len() / from.max(1);
+        let mut tables = vec![[NO_PAGE; OCTAVES]; sets * to];
+        for (index, old) in self.tables.iter().enumerate() {
+            let (set, place) = (index / from, (index % from) / factor);
+            for (octave, &page) in old.iter().enumerate().filter(|(_, page)| **page != NO_PAGE) {
+                let held = &mut tables[set * to + place.min(to - 1)][octave];
+                if *held == NO_PAGE {
+                    *held = page;
+                    continue;
+                }
+                let counts = std::mem::replace(&mut self.pages[page as usize], [0; SUB_BINS]);
+                for (sum, count) in self.pages[*held as usize].iter_mut().zip(counts) {
+                    *sum = sum.saturating_add(count);
+                }
+                self.free.push(page);
+            }
+        }
+        self.tables = tables;
+    }
+
     /// Bytes held for pages.
     pub fn page_bytes(&self) -> usize {
-        self.pages.len() * size_of::<[u32; SUB_BINS]>()
+        (self.pages.len() - self.free.len()) * size_of::<[u32; SUB_BINS]>()
     }
 
     /// The samples of a range of histograms together.
@@ -137,6 +172,25 @@ mod tests {
         assert_eq!(histograms.distribution(0..2).bins(), &[(7, 2)]);
         assert_eq!(histograms.distribution(0..3).total(), 3);
         assert_eq!(histograms.distribution(2..2).total(), 0);
+    }
+
+    #[test]
+    fn regrouping_adds_neighbours_and_uses_their_pages_again() {
+        // Two sets of four.
+        let mut histograms = Histograms::new(8);
+        for (histogram, value) in [(0, 1), (1, 2), (3, 3), (4, 4), (5, 5_000)] {
+            histograms.record(histogram, value);
+        }
+        histograms.regroup(4, 3, 2);
+        let bins = |h: &Histograms, n: usize| h.distribution(n..n + 1).bins().to_vec();
+        assert_eq!(bins(&histograms, 0), [(1, 1), (2, 1)]);
+        assert_eq!(bins(&histograms, 1), [(3, 1)]);
+        assert_eq!(histograms.distribution(3..4).total(), 2);
+        let held = histograms.page_bytes();
+        assert_eq!(held, 4 * 4096);
+        histograms.record(5, 7);
+        assert_eq!(bins(&histograms, 5), [(7, 1)]);
+        assert_eq!(histograms.pages.len(), 5, "the page left is used again");
     }
 
     proptest! {

@@ -1,15 +1,19 @@
 //! Streaming collection of one run: packets in, a [`RunRecord`] out, in constant memory.
 //!
-//! One [`RunCollector`] serves one run at a time and is meant to be reused. What is measured, and
+//! One [`RunCollector`] serves one run at a time and is meant to be reused. The length of a run and
+//! its slices are known before ([`RunCollector::new`]), or come to light as packets are told
+//! ([`RunCollector::open_ended`]). What is measured, and
 //! with what resolution, is told in `docs/measurement.md`.
 
 mod bins;
 mod finish;
+mod growth;
 mod histogram;
 mod iat;
 
 use crate::record::{DropCount, RunKey, RunRecord};
 use bins::{Bin, Cursor, Grid};
+use growth::Growth;
 use histogram::Histograms;
 use iat::IatState;
 use slicewise_units::{Duration, Instant};
@@ -57,7 +61,7 @@ pub enum CollectorError {
 
 /// Collects one run.
 ///
-/// Memory is set up once: 64 B a bin and slice, and 4 KiB for each octave of delay that occurs in
+/// Where the length of the run is known, memory is set up once: 64 B a bin and slice, and 4 KiB for each octave of delay that occurs in
 /// a segment of time (see [`RunCollector::memory_bytes`]).
 #[derive(Debug, Clone)]
 pub struct RunCollector {
@@ -69,6 +73,10 @@ pub struct RunCollector {
     slices: Vec<SliceState>,
     /// One a slice and segment; segment `grid.segments()` holds what was sent after the end.
     delays: Histograms,
+    /// Histograms a slice: the first of slice `s` is `s * stride`.
+    stride: usize,
+    /// Of a run whose length is not known.
+    growth: Option<Growth>,
 }
 
 /// What is collected of one slice.
@@ -118,18 +126,15 @@ impl RunCollector {
             bins,
             bins_per_segment: bins.div_ceil(MAX_SEGMENTS),
         };
-        let slice = SliceState {
-            bins: vec![Bin::EMPTY; bins + 1],
-            origin: Cursor::START,
-            iat: IatState::new(),
-            lost_bytes: 0,
-        };
+        let stride = grid.segments() + 1;
         Ok(Self {
             grid,
             sent: Cursor::START,
             received: Cursor::START,
-            slices: vec![slice; params.slices.len()],
-            delays: Histograms::new(params.slices.len() * (grid.segments() + 1)),
+            slices: vec![SliceState::new(bins); params.slices.len()],
+            delays: Histograms::new(params.slices.len() * stride),
+            stride,
+            growth: None,
             params,
         })
     }
@@ -141,7 +146,9 @@ impl RunCollector {
     /// If `slice` is not the index of a slice.
     #[inline]
     pub fn on_sent(&mut self, slice: usize, first_source: bool, now: Instant, bytes: u32) {
-        self.sent.seek(&self.grid, now);
+        if !self.sent.holds(&self.grid, now) {
+            self.sent = self.find(now);
+        }
         let state = &mut self.slices[slice];
         let bin = &mut state.bins[self.sent.bin];
         bin.sent_frames = bin.sent_frames.saturating_add(1);
@@ -157,9 +164,11 @@ impl RunCollector {
     /// If `slice` is not the index of a slice.
     #[inline]
     pub fn on_received(&mut self, slice: usize, sent_at: Instant, now: Instant, bytes: u32) {
-        self.received.seek(&self.grid, now);
+        if !self.received.holds(&self.grid, now) {
+            self.received = self.find(now);
+        }
+        self.seek_origin(slice, sent_at);
         let state = &mut self.slices[slice];
-        state.origin.seek(&self.grid, sent_at);
 
         let arrival = &mut state.bins[self.received.bin];
         arrival.received_frames = arrival.received_frames.saturating_add(1);
@@ -171,7 +180,7 @@ impl RunCollector {
         origin.delay_sum_ns = origin.delay_sum_ns.saturating_add(delay_ns);
         origin.delay_min_ns = origin.delay_min_ns.min(delay_ns);
         origin.delay_max_ns = origin.delay_max_ns.max(delay_ns);
-        let histogram = slice * (self.grid.segments() + 1) + state.origin.segment;
+        let histogram = slice * self.stride + state.origin.segment;
         self.delays.record(histogram, delay_ns);
     }
 
@@ -181,11 +190,29 @@ impl RunCollector {
     /// If `slice` is not the index of a slice.
     #[inline]
     pub fn on_lost(&mut self, slice: usize, sent_at: Instant, bytes: u32) {
+        self.seek_origin(slice, sent_at);
         let state = &mut self.slices[slice];
-        state.origin.seek(&self.grid, sent_at);
         let bin = &mut state.bins[state.origin.bin];
         bin.lost_frames = bin.lost_frames.saturating_add(1);
         state.lost_bytes += u64::from(bytes);
+    }
+
+    #[inline]
+    fn seek_origin(&mut self, slice: usize, sent_at: Instant) {
+        if !self.slices[slice].origin.holds(&self.grid, sent_at) {
+            self.slices[slice].origin = self.find(sent_at);
+        }
+    }
+
+    /// The bin that holds `at`, which is there once this returns.
+    #[cold]
+    fn find(&mut self, at: Instant) -> Cursor {
+        let at = if self.growth.is_some() {
+            self.grow_to(at)
+        } else {
+            at
+        };
+        Cursor::at(&self.grid, at)
     }
 
     /// What a slice sent and has neither received nor lost, the time after `duration` included.
@@ -209,6 +236,9 @@ impl RunCollector {
     }
 
     /// Write the run down, and be ready for the next one.
+    ///
+    /// An open-ended run lasts until the end of the bin in which the last thing happened, and the
+    /// collector has no slices any more.
     pub fn finish(
         &mut self,
         key: RunKey,
@@ -221,8 +251,11 @@ impl RunCollector {
         record
     }
 
-    /// Forget the run, keep the memory.
+    /// Forget the run, keep the memory. An open-ended collector forgets its slices too.
     pub fn reset(&mut self) {
+        if self.forget_growth() {
+            return;
+        }
         self.sent = Cursor::START;
         self.received = Cursor::START;
         self.delays.clear();
@@ -243,6 +276,17 @@ impl RunCollector {
             .map(|s| s.bins.len() * size_of::<Bin>())
             .sum();
         bins + self.delays.page_bytes()
+    }
+}
+
+impl SliceState {
+    fn new(bins: usize) -> Self {
+        Self {
+            bins: vec![Bin::EMPTY; bins + 1],
+            origin: Cursor::START,
+            iat: IatState::new(),
+            lost_bytes: 0,
+        }
     }
 }
 

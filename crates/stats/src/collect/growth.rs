@@ -1,0 +1,201 @@
+//! Runs whose length and slices are not known before they end: the collector grows with them.
+//!
+//! Bins are added until there would be more than [`MAX_BINS`]; then pairs of bins are merged, and
+//! bins are twice as wide from there on. Delay histograms are kept for shorter segments of time
+//! than the record needs, as it cannot be known yet where the record's segments will begin; pairs
+//! of them are merged as well where they become too many or take too much memory.
+
+use super::bins::{Bin, Cursor, Grid};
+use super::histogram::Histograms;
+use super::{CollectorError, CollectorParams, MAX_BINS, MAX_SEGMENTS, RunCollector, SliceState};
+use slicewise_units::{Duration, Instant};
+
+/// What a collector has to know to grow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Growth {
+    /// Width of a bin as it was asked for.
+    bin: Duration,
+    /// The last bin in which something happened.
+    last_bin: usize,
+}
+
+impl RunCollector {
+    /// A collector for a run whose length and slices come to light as packets are told; slices are
+    /// added by [`RunCollector::add_slice`].
+    ///
+    /// Bins are `bin` wide unless the run needs more than [`MAX_BINS`] of them, of all slices
+    /// together: then they are twice, four times … as wide, and the record says so. Of the same
+    /// packets, the record is that of a collector that knew length and slices. Only percentiles of
+    /// the steady state may begin later than there, by 1/32 of the run at most, where the run is
+    /// longer than 1,024 bins or delay histograms take more than 128 MiB; with hundreds of slices
+    /// under that limit, later still.
+    ///
+    /// # Errors
+    /// Where `bin` is zero.
+    pub fn open_ended(bin: Duration, cycle: Duration) -> Result<Self, CollectorError> {
+        if bin == Duration::ZERO {
+            return Err(CollectorError::ZeroBin);
+        }
+        let grid = Grid {
+            bin_ns: bin.nanos(),
+            bins: 1,
+            bins_per_segment: 1,
+        };
+        Ok(Self {
+            params: CollectorParams {
+                slices: Vec::new(),
+                duration: bin,
+                bin,
+                cycle,
+            },
+            grid,
+            sent: Cursor::START,
+            received: Cursor::START,
+            slices: Vec::new(),
+            delays: Histograms::new(0),
+            stride: grid.segments() + 1,
+            growth: Some(Growth { bin, last_bin: 0 }),
+        })
+    }
+
+    /// Measure one more slice, and tell its index. It has sent and received nothing until now.
+    pub fn add_slice(&mut self, name: impl Into<String>) -> usize {
+        let index = self.slices.len();
+        self.params.slices.push(name.into());
+        self.slices.push(SliceState::new(self.grid.bins));
+        self.delays.add(self.stride);
+        if self.growth.is_some() {
+            while self.last_bin() >= self.most_bins() {
+                self.double_bin_width();
+            }
+            if self.grid.bins > self.most_bins() {
+                self.resize(self.most_bins());
+            }
+        }
+        index
+    }
+
+    /// Make room for what happens at `at`, and tell when that is: not later than in 146 years.
+    pub(super) fn grow_to(&mut self, at: Instant) -> Instant {
+        let at_ns = at.nanos().min(u64::MAX >> 2);
+        while at_ns / self.grid.bin_ns >= self.most_bins() as u64 {
+            self.double_bin_width();
+        }
+        // Below the number of bins that are allowed.
+        let bin = usize::try_from(at_ns / self.grid.bin_ns).unwrap_or(0);
+        if bin >= self.grid.bins {
+            self.resize((bin + 1).next_power_of_two().min(self.most_bins()));
+        }
+        if let Some(growth) = &mut self.growth {
+            growth.last_bin = growth.last_bin.max(bin);
+        }
+        if self.delays.page_bytes() > MAX_HELD_BYTES
+            && self.last_bin() >= self.grid.bins_per_segment
+        {
+            self.double_segment_width();
+        }
+        Instant::from_nanos(at_ns)
+    }
+
+    /// The grid that the record is written in.
+    pub(super) fn written_grid(&self) -> Grid {
+        match self.growth {
+            None => self.grid,
+            Some(growth) => Grid {
+                bin_ns: self.grid.bin_ns,
+                bins: growth.last_bin + 1,
+                bins_per_segment: (growth.last_bin + 1).div_ceil(MAX_SEGMENTS),
+            },
+        }
+    }
+
+    /// Begin anew where the run is open-ended, and tell whether it is.
+    pub(super) fn forget_growth(&mut self) -> bool {
+        let Some(growth) = self.growth else {
+            return false;
+        };
+        if let Ok(anew) = Self::open_ended(growth.bin, self.params.cycle) {
+            *self = anew;
+        }
+        true
+    }
+
+    fn last_bin(&self) -> usize {
+        self.growth.map_or(0, |growth| growth.last_bin)
+    }
+
+    /// Most bins that a slice may have.
+    fn most_bins(&self) -> usize {
+        let most = MAX_BINS / (self.slices.len() as u64).max(1);
+        usize::try_from(most).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Have `bins` bins; nothing has happened in those that are left out.
+    fn resize(&mut self, bins: usize) {
+        for slice in &mut self.slices {
+            slice.bins.resize(bins + 1, Bin::EMPTY);
+        }
+        self.grid.bins = bins;
+        while self.grid.segments() > MAX_HELD_SEGMENTS {
+            self.double_segment_width();
+        }
+        self.lay_out(1);
+    }
+
+    /// Merge pairs of bins.
+    fn double_bin_width(&mut self) {
+        let bins = self.grid.bins.div_ceil(2);
+        for slice in &mut self.slices {
+            // The bin after the end is empty, so it may be half of a pair.
+            for bin in 0..bins {
+                slice.bins[bin] = slice.bins[2 * bin].merged(slice.bins[2 * bin + 1]);
+            }
+            slice.bins.truncate(bins + 1);
+            slice.bins[bins] = Bin::EMPTY;
+        }
+        if self.grid.bins_per_segment == 1 {
+            self.double_segment_width();
+        }
+        self.grid.bins_per_segment /= 2;
+        self.grid.bins = bins;
+        self.grid.bin_ns *= 2;
+        if let Some(growth) = &mut self.growth {
+            growth.last_bin /= 2;
+        }
+        self.lay_out(1);
+        self.move_cursors(2);
+    }
+
+    /// Merge pairs of segments.
+    fn double_segment_width(&mut self) {
+        self.grid.bins_per_segment *= 2;
+        self.lay_out(2);
+        self.move_cursors(1);
+    }
+
+    /// Give every slice as many histograms as it has segments, each the sum of `factor` old ones.
+    fn lay_out(&mut self, factor: usize) {
+        let stride = self.grid.segments() + 1;
+        if (stride, 1) != (self.stride, factor) {
+            self.delays.regroup(self.stride, stride, factor);
+            self.stride = stride;
+        }
+    }
+
+    /// Bins are `factor` times as wide, or segments are others.
+    fn move_cursors(&mut self, factor: usize) {
+        let origins = self.slices.iter_mut().map(|slice| &mut slice.origin);
+        for cursor in origins.chain([&mut self.sent, &mut self.received]) {
+            *cursor = Cursor::of_bin(&self.grid, cursor.bin / factor);
+        }
+    }
+}
+
+/// Segments of time with a delay histogram each, while it is not known where those of the record
+/// begin.
+const MAX_HELD_SEGMENTS: usize = 1024;
+/// Above this, segments are merged.
+const MAX_HELD_BYTES: usize = 128 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+use super::*;
+use crate::record::{RunKey, RunRecord};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+fn at(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+
+fn finish(collector: &mut RunCollector) -> RunRecord {
+    let key = RunKey {
+        policy: "p".into(),
+        scenario: "s".into(),
+        repetition: 0,
+        seed: 0,
+    };
+    collector.finish(key, "study", "digest", Vec::new())
+}
+
+/// A packet: slice, when it is sent, and after how long it arrives, if it does.
+type Told = (usize, u64, Option<u64>);
+
+fn tell(collector: &mut RunCollector, packets: &[Told]) {
+    for &(slice, sent_at, delay) in packets {
+        collector.on_sent(slice, true, at(sent_at), 1000);
+        match delay {
+            Some(delay) => collector.on_received(slice, at(sent_at), at(sent_at + delay), 1000),
+            None => collector.on_lost(slice, at(sent_at), 1000),
+        }
+    }
+}
+
+/// The record of a collector that knows the slices "a", "b", … and that the run lasts until the
+/// end of the bin in which the last thing happens.
+fn known(packets: &[Told], slices: usize, bin: Duration) -> RunRecord {
+    let last = packets.iter().map(|p| p.1 + p.2.unwrap_or(0)).max();
+    let bins = last.unwrap_or(0) / bin.nanos() + 1;
+    let mut collector = RunCollector::new(CollectorParams {
+        slices: names(slices),
+        duration: Duration::from_nanos(bins * bin.nanos()),
+        bin,
+        cycle: Duration::ZERO,
+    })
+    .unwrap();
+    tell(&mut collector, packets);
+    finish(&mut collector)
+}
+
+fn names(slices: usize) -> Vec<String> {
+    ["a", "b", "c"][..slices]
+        .iter()
+        .map(|&s| s.into())
+        .collect()
+}
+
+fn open_ended(bin: Duration, slices: usize) -> RunCollector {
+    let mut collector = RunCollector::open_ended(bin, Duration::ZERO).unwrap();
+    for (index, name) in names(slices).into_iter().enumerate() {
+        assert_eq!(collector.add_slice(name), index);
+    }
+    collector
+}
+
+#[test]
+fn a_run_lasts_until_the_end_of_the_bin_in_which_the_last_thing_happened() {
+    let bin = Duration::from_millis(50);
+    assert_eq!(
+        RunCollector::open_ended(Duration::ZERO, bin).unwrap_err(),
+        CollectorError::ZeroBin
+    );
+    let mut collector = open_ended(bin, 1);
+    collector.on_sent(0, true, at(120 * MS), 1000);
+    collector.on_received(0, at(120 * MS), at(150 * MS), 1000);
+    let record = finish(&mut collector);
+    assert_eq!((record.duration_ns, record.bin_ns), (200 * MS, 50 * MS));
+    assert_eq!(record.slices[0].series.received_bytes, [0, 0, 0, 1000]);
+    // The next run begins with nothing.
+    let empty = finish(&mut collector);
+    assert_eq!((empty.duration_ns, empty.slices.len()), (50 * MS, 0));
+}
+
+#[test]
+fn a_slice_that_comes_late_has_the_bins_before_as_well() {
+    let mut collector = open_ended(Duration::from_millis(1), 1);
+    tell(&mut collector, &[(0, 5 * MS, Some(1))]);
+    let late = collector.add_slice("b");
+    tell(&mut collector, &[(late, 7 * MS, None)]);
+    let record = finish(&mut collector);
+    assert_eq!(record.slices[1].slice, "b");
+    assert_eq!(
+        record.slices[1].series.lost_frames,
+        [0, 0, 0, 0, 0, 0, 0, 1]
+    );
+    assert_eq!(record.slices[0].series.sent_bytes.len(), 8);
+}
+
+#[test]
+fn bins_become_wider_where_they_would_be_too_many() {
+    // 1 µs bins hold 1.05 s of one slice, half a second of two.
+    let bin = Duration::from_micros(1);
+    let packets: Vec<Told> = (0..3000).map(|n| (0, n * MS, Some(n * 1000))).collect();
+    let mut collector = open_ended(bin, 1);
+    tell(&mut collector, &packets);
+    assert!(collector.memory_bytes() < (64 << 20) + (8 << 20));
+    let record = finish(&mut collector);
+    assert_eq!(record.bin_ns, 4_000);
+    assert_eq!(
+        record.slices[0].whole,
+        known(&packets, 1, Duration::from_micros(4)).slices[0].whole
+    );
+
+    let mut collector = open_ended(bin, 1);
+    tell(&mut collector, &packets[..1000]);
+    assert_eq!(collector.grid.bin_ns, 1_000);
+    collector.add_slice("b");
+    let second = finish(&mut collector);
+    assert_eq!(second.bin_ns, 2_000);
+    assert_eq!(second.slices[0].whole.delay.samples, 1000);
+}
+
+#[test]
+fn no_point_in_time_is_too_late() {
+    let mut collector = open_ended(Duration::from_nanos(1), 2);
+    tell(
+        &mut collector,
+        &[(0, 3, Some(4)), (1, u64::MAX - 9, Some(5)), (1, 8, None)],
+    );
+    let record = finish(&mut collector);
+    assert_eq!(record.slices[0].whole.sent_frames, 1);
+    assert_eq!(record.slices[1].whole.lost_frames, 1);
+    assert_eq!(record.slices[1].whole.delay.max_ns, 5);
+    assert!(record.duration_ns >= u64::MAX >> 2);
+}
+
+#[test]
+fn delays_of_many_slices_stay_within_their_limit() {
+    let mut collector =
+        RunCollector::open_ended(Duration::from_millis(10), Duration::ZERO).unwrap();
+    for name in 0..50 {
+        collector.add_slice(name.to_string());
+    }
+    for packet in 0..60_000u64 {
+        let slice = usize::try_from(packet % 50).unwrap();
+        let sent_at = at(packet * 200_000);
+        let delay = Duration::from_nanos(1 << (10 + packet % 7));
+        collector.on_sent(slice, true, sent_at, 100);
+        collector.on_received(slice, sent_at, sent_at.saturating_add(delay), 100);
+    }
+    let bytes = collector.delays.page_bytes();
+    assert!(bytes <= MAX_HELD_BYTES + (2 << 20), "{bytes}");
+    assert!(collector.grid.bins_per_segment > 1);
+    let record = finish(&mut collector);
+    let samples: u64 = record.slices.iter().map(|s| s.whole.delay.samples).sum();
+    assert_eq!(samples, 60_000);
+}
+
+#[test]
+fn a_transient_is_cut_off_where_a_collector_that_knew_would_cut_it() {
+    // 800 bins: 13 a segment, which no number of mergings gives.
+    let packets: Vec<Told> = (0..40_000u64)
+        .flat_map(|n| {
+            let delay = if n < 8_000 { 10 * MS } else { MS + n };
+            let twice = if n < 8_000 && n % 5 == 0 { 2 } else { 1 };
+            std::iter::repeat_n((0, n * MS, Some(delay)), twice)
+        })
+        .filter(|p| p.1 + p.2.unwrap_or(0) < 40_000 * MS)
+        .collect();
+    let bin = Duration::from_millis(50);
+    let expected = known(&packets, 1, bin);
+    assert!(expected.transient.end_ns > 0);
+    let mut collector = open_ended(bin, 1);
+    tell(&mut collector, &packets);
+    assert_eq!(finish(&mut collector), expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn the_record_is_that_of_a_collector_that_knew_length_and_slices(
+        packets in prop::collection::vec(
+            (0usize..3, 0u64..1_200 * MS, prop::option::of(prop_oneof![0..MS, 0..900 * MS])),
+            0..300,
+        ),
+        bin_ms in prop::sample::select(vec![2u64, 5, 10, 50, 1000]),
+    ) {
+        let bin = Duration::from_millis(bin_ms);
+        let mut collector = open_ended(bin, 3);
+        tell(&mut collector, &packets);
+        prop_assert_eq!(finish(&mut collector), known(&packets, 3, bin));
+    }
+}
+
+proptest! {
+    // Each has a million bins.
+    #![proptest_config(ProptestConfig::with_cases(4))]
+    #[test]
+    fn merged_bins_hold_what_happened_in_both(
+        packets in prop::collection::vec((0usize..3, 0u64..100 * MS, prop::option::of(0..MS)), 1..100),
+        late in 0u64..200 * MS,
+    ) {
+        // Bins of 64 ns become 128, 256 or 512 ns wide somewhere on the way.
+        let mut collector = open_ended(Duration::from_nanos(64), 3);
+        let mut packets = packets;
+        packets.push((2, late, None));
+        tell(&mut collector, &packets);
+        let record = finish(&mut collector);
+        let bin = Duration::from_nanos(record.bin_ns);
+        prop_assert_eq!(record, known(&packets, 3, bin));
+    }
+}
