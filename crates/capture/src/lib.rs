@@ -7,6 +7,9 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod run_mark;
 mod sighting;
+pub mod write;
 
+pub use run_mark::RunMark;
 pub use sighting::{Direction, Sighting};
