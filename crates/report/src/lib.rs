@@ -19,6 +19,7 @@ pub mod populations;
 mod published;
 pub mod terminal;
 
+pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
 
 use findings::Findings;

@@ -2,6 +2,8 @@
 //! the two together.
 
 mod cells;
+mod packets;
+mod parquet_table;
 mod populations;
 mod published;
 mod runs;
@@ -9,6 +11,7 @@ mod table;
 mod verdicts;
 
 pub(crate) use cells::write_cells;
+pub use packets::{PacketRow, PacketTable};
 pub(crate) use populations::write_populations;
 pub(crate) use published::write_published;
 pub(crate) use runs::RunTables;
@@ -17,10 +20,10 @@ pub(crate) use verdicts::write_verdicts;
 #[cfg(test)]
 mod tests {
     use super::table::Schema;
-    use super::{cells, populations, published, runs, verdicts};
+    use super::{cells, packets, populations, published, runs, verdicts};
 
     /// Every table that a report writes.
-    const SCHEMAS: [Schema; 10] = [
+    const SCHEMAS: [Schema; 11] = [
         runs::RUNS,
         runs::SERIES,
         runs::DELAY_CDF,
@@ -31,6 +34,7 @@ mod tests {
         verdicts::VERDICT_TESTS,
         published::PUBLISHED,
         populations::POPULATIONS,
+        packets::PACKETS,
     ];
     const DOCUMENTATION: &str = include_str!("../../../../docs/results.md");
 

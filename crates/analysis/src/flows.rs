@@ -1,0 +1,121 @@
+//! What is kept of each flow while its packets pass, and its record in the end.
+
+use crate::slices::address;
+use slicewise_capture::{Sighting, matching};
+use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures, Span, TcpFigures};
+use slicewise_stats::flow_delays::FlowDelays;
+use slicewise_wire::Headers;
+
+/// Which way a flow goes, and so whether it is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Nothing of it was seen at the other end yet: what it sent waits here to be counted.
+    Unknown(Vec<Open>),
+    /// From the sending end to the receiving one.
+    Forward,
+    /// From the receiving end to the sending one: it belongs to no slice.
+    Reverse,
+}
+
+/// A packet of a flow of which it is not known which way it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Open {
+    Sent(Sighting),
+    Lost(Sighting),
+}
+
+/// One flow of the sending point.
+#[derive(Debug, Clone)]
+pub(crate) struct FlowState {
+    pub(crate) headers: Headers,
+    /// Index of its slice; `None` where it belongs to none.
+    pub(crate) slice: Option<usize>,
+    /// It is its slice's first source.
+    pub(crate) is_first: bool,
+    pub(crate) way: Way,
+    pub(crate) sent_frames: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_frames: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) lost_frames: u64,
+    pub(crate) duplicate_frames: u64,
+    pub(crate) ambiguous_frames: u64,
+    pub(crate) delays: FlowDelays,
+    pub(crate) sent: Option<Span>,
+    pub(crate) received: Option<Span>,
+}
+
+impl FlowState {
+    pub(crate) fn new(headers: Headers) -> Self {
+        Self {
+            headers,
+            slice: None,
+            is_first: false,
+            way: Way::Unknown(Vec::new()),
+            sent_frames: 0,
+            sent_bytes: 0,
+            received_frames: 0,
+            received_bytes: 0,
+            lost_frames: 0,
+            duplicate_frames: 0,
+            ambiguous_frames: 0,
+            delays: FlowDelays::default(),
+            sent: None,
+            received: None,
+        }
+    }
+
+    /// Its record, as far as it was measured.
+    pub(crate) fn record(
+        &self,
+        slice: String,
+        reordering: ReorderingFigures,
+        tcp: Option<TcpFigures>,
+    ) -> FlowRecord {
+        FlowRecord {
+            flow: key(&self.headers),
+            slice,
+            sent_frames: self.sent_frames,
+            sent_bytes: self.sent_bytes,
+            received_frames: self.received_frames,
+            received_bytes: self.received_bytes,
+            lost_frames: self.lost_frames,
+            duplicate_frames: self.duplicate_frames,
+            ambiguous_frames: self.ambiguous_frames,
+            reordering,
+            delay: self.delays.figures(),
+            sent: self.sent,
+            received: self.received,
+            tcp,
+        }
+    }
+}
+
+/// A span that holds `at_ns`, too.
+#[inline]
+pub(crate) fn extended(span: Option<Span>, at_ns: u64) -> Option<Span> {
+    Some(match span {
+        Some(span) => span.with(at_ns),
+        None => Span {
+            first_ns: at_ns,
+            last_ns: at_ns,
+        },
+    })
+}
+
+fn key(headers: &Headers) -> FlowKey {
+    let port = |port| headers.has_ports.then_some(port);
+    let vlans = [headers.outer_vlan, headers.inner_vlan];
+    FlowKey {
+        source: address(headers.ip_version, headers.source),
+        destination: address(headers.ip_version, headers.destination),
+        source_port: port(headers.source_port),
+        destination_port: port(headers.destination_port),
+        protocol: headers.protocol,
+        vlans: vlans
+            .into_iter()
+            .take(usize::from(headers.vlan_tags))
+            .collect(),
+        dscp: headers.dscp,
+    }
+}
