@@ -1,0 +1,527 @@
+//! The matcher: one window, one index, and for every flow a thread through its packets.
+
+use super::index::{Found, Index};
+use super::observer::{AmbiguousGroup, MatchCounts, MatchObserver};
+use super::window::{Entry, State, Window};
+use crate::Sighting;
+
+/// How packets are matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatchParams {
+    /// How long to wait for a packet at the other point, ns: the threshold beyond which a packet counts
+    /// as lost (RFC 7680, section 2.5), and within which equal keys cannot be told apart.
+    pub timeout_ns: u64,
+    /// Clock of the receiving point minus clock of the sending point, ns, as well as it is known. It
+    /// only brings the two into one order; times are told as captured.
+    pub alignment_ns: i64,
+    /// Most packets remembered at a time; beyond, the oldest are decided early, and counted.
+    pub most_entries: u32,
+}
+
+impl Default for MatchParams {
+    fn default() -> Self {
+        Self {
+            timeout_ns: 5_000_000_000,
+            alignment_ns: 0,
+            most_entries: 8_000_000,
+        }
+    }
+}
+
+/// Matches packets seen at two points by their keys.
+///
+/// Two sightings belong together where their keys are equal and their times, brought to one clock, are
+/// no further apart than the time-out, in either direction. Within that:
+///
+/// - Sent once and received once: matched. Further copies received are duplicates (RFC 5560), not
+///   receptions.
+/// - Sent once and not received: lost, also where a copy comes later than the time-out (RFC 7680); that
+///   copy counts as seen at the receiver only.
+/// - Sent again while the fate of the first is open: ambiguous, all of them. Each such sending extends
+///   the wait by a time-out. No delay and no loss is taken from any single one; how many of the group
+///   were lost at least is told when it closes.
+/// - Sent again after the first was received: the first stays matched, for it was received before the
+///   second left; later sendings, and copies received after them, are ambiguous.
+/// - Received twice before it is seen to be sent: ambiguous, for it may be a packet of the other
+///   direction that was sent twice.
+///
+/// Whether sightings are told a little out of order makes no difference as long as no one is further
+/// behind [`advance`](Self::advance) than [`slack_ns`](MatchParams::slack_ns). Nothing is held longer
+/// than two time-outs except groups that keep being sent.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    params: MatchParams,
+    timeout_ns: i64,
+    window: Window,
+    index: Index,
+    /// By flow of the sending point, where its last packet is.
+    last_sent: Vec<u32>,
+    /// By flow of the receiving point, where its last match is.
+    last_matched: Vec<u32>,
+    groups: Vec<Group>,
+    free_groups: Vec<u32>,
+    counts: MatchCounts,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    told: AmbiguousGroup,
+    /// When it was last sent, or else first received; aligned.
+    time_ns: i64,
+}
+
+impl MatchParams {
+    /// How far a sighting may be behind the latest of its point, ns.
+    #[must_use]
+    pub const fn slack_ns(&self) -> u64 {
+        self.timeout_ns / SLACK_OF_TIMEOUT
+    }
+
+    /// A time of the receiving point by the clock of the sending point.
+    #[inline]
+    pub(super) fn align_received(&self, time_ns: u64) -> i64 {
+        align_sent(time_ns).saturating_sub(self.alignment_ns)
+    }
+}
+
+/// A time of the sending point, where all times are compared.
+#[inline]
+pub(super) fn align_sent(time_ns: u64) -> i64 {
+    i64::try_from(time_ns).unwrap_or(i64::MAX)
+}
+
+impl Matcher {
+    /// Match with `params`.
+    #[must_use]
+    pub fn new(params: MatchParams) -> Self {
+        let most_entries = params.most_entries.clamp(1, MOST_ENTRIES);
+        Self {
+            params: MatchParams {
+                most_entries,
+                ..params
+            },
+            timeout_ns: i64::try_from(params.timeout_ns).unwrap_or(i64::MAX),
+            window: Window::new(),
+            index: Index::new(),
+            last_sent: Vec::new(),
+            last_matched: Vec::new(),
+            groups: Vec::new(),
+            free_groups: Vec::new(),
+            counts: MatchCounts::default(),
+        }
+    }
+
+    /// The parameters in use.
+    #[must_use]
+    pub const fn params(&self) -> &MatchParams {
+        &self.params
+    }
+
+    /// Counts so far.
+    #[must_use]
+    pub const fn counts(&self) -> &MatchCounts {
+        &self.counts
+    }
+
+    /// Heap memory in use, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.window.memory_bytes()
+            + self.index.memory_bytes()
+            + (self.last_sent.capacity() + self.last_matched.capacity()) * size_of::<u32>()
+            + self.groups.capacity() * size_of::<Group>()
+            + self.free_groups.capacity() * size_of::<u32>()
+    }
+
+    /// Sightings of the sending point.
+    pub fn on_sent_batch<O: MatchObserver>(&mut self, batch: &[Sighting], observer: &mut O) {
+        for chunk in batch.chunks(TOUCHED_AHEAD) {
+            self.touch(chunk);
+            for sent in chunk {
+                self.on_sent(sent, observer);
+            }
+        }
+    }
+
+    /// Sightings of the receiving point.
+    pub fn on_received_batch<O: MatchObserver>(&mut self, batch: &[Sighting], observer: &mut O) {
+        for received in batch {
+            self.on_received(received, observer);
+        }
+    }
+
+    /// No sighting of either point before `horizon_ns`, by the clock of the sending point, will come
+    /// any more: what waited since more than a time-out (and [`slack_ns`](MatchParams::slack_ns)) before
+    /// that is decided.
+    pub fn advance<O: MatchObserver>(&mut self, horizon_ns: i64, observer: &mut O) {
+        let slack = i64::try_from(self.params.slack_ns()).unwrap_or(i64::MAX);
+        let before = horizon_ns
+            .saturating_sub(self.timeout_ns)
+            .saturating_sub(slack);
+        while let Some(oldest) = self.window.oldest() {
+            let time_ns = self.time_of(self.window.get(oldest));
+            // A wrong time far ahead must not hold up all that follow it.
+            let is_due = time_ns < before
+                || (time_ns > horizon_ns
+                    && self
+                        .window
+                        .second_oldest()
+                        .is_some_and(|next| self.time_of(self.window.get(next)) < before));
+            if !is_due {
+                break;
+            }
+            self.retire_oldest(observer);
+        }
+    }
+
+    /// No more sightings will come: all that is open is decided.
+    pub fn finish<O: MatchObserver>(&mut self, observer: &mut O) {
+        while self.window.len() > 0 {
+            self.retire_oldest(observer);
+        }
+    }
+
+    /// A sighting of the sending point.
+    #[inline]
+    pub fn on_sent<O: MatchObserver>(&mut self, sent: &Sighting, observer: &mut O) {
+        self.counts.sent += 1;
+        observer.on_sent(sent);
+        self.make_room(observer);
+        let found = self.find(sent.key);
+        if let Some(found) = found {
+            self.on_sent_again(found, sent, observer);
+            return;
+        }
+        let position = self.push_sent(sent, State::Sent);
+        self.index.insert(sent.key, position);
+    }
+
+    /// A sighting of the receiving point.
+    #[inline]
+    pub fn on_received<O: MatchObserver>(&mut self, received: &Sighting, observer: &mut O) {
+        self.counts.received += 1;
+        if let Some(position) = self.next_of_flow(received) {
+            self.match_at(position, received, observer);
+            return;
+        }
+        self.on_received_out_of_turn(received, observer);
+    }
+
+    fn on_received_out_of_turn<O: MatchObserver>(&mut self, received: &Sighting, observer: &mut O) {
+        let Some(found) = self.find(received.key) else {
+            self.make_room(observer);
+            let position = self.push(received, State::Received, 0);
+            self.index.insert(received.key, position);
+            return;
+        };
+        let entry = *self.window.get(found.position);
+        if !self.is_within(&entry, self.params.align_received(received.time_ns)) {
+            self.settle(found.position, observer);
+            let position = self.push(received, State::Received, 0);
+            self.index.replace(found, position);
+            return;
+        }
+        match entry.state {
+            State::Sent => self.match_at(found.position, received, observer),
+            State::Matched => {
+                self.counts.duplicates += 1;
+                observer.on_duplicate(&entry.sighting(), received);
+            }
+            State::Received => {
+                let first = entry.sighting();
+                let group = self.open_group(AmbiguousGroup {
+                    first_sent: None,
+                    first_received: Some(first),
+                    sent: 0,
+                    received: 1,
+                });
+                observer.on_ambiguous_received(&first);
+                let time_ns = self.time_of(&entry);
+                let entry = self.window.get_mut(found.position);
+                entry.state = State::Ambiguous;
+                entry.link = group;
+                self.join_received(group, received, time_ns, observer);
+            }
+            State::Ambiguous => {
+                let time_ns = self.time_of(&entry);
+                self.join_received(entry.link, received, time_ns, observer);
+            }
+            State::Decided => debug_assert!(false, "what is decided is not in the index"),
+        }
+    }
+
+    /// A key that is in the index is sent (again).
+    #[cold]
+    fn on_sent_again<O: MatchObserver>(&mut self, found: Found, sent: &Sighting, observer: &mut O) {
+        let entry = *self.window.get(found.position);
+        let time_ns = align_sent(sent.time_ns);
+        let position = if !self.is_within(&entry, time_ns) {
+            self.settle(found.position, observer);
+            self.push_sent(sent, State::Sent)
+        } else if entry.state == State::Received {
+            self.window.get_mut(found.position).state = State::Decided;
+            let position = self.push_sent(sent, State::Matched);
+            self.counts.received_first += 1;
+            self.tell_match(position, &entry.sighting(), observer);
+            position
+        } else {
+            let group = match entry.state {
+                State::Ambiguous => entry.link,
+                State::Sent => {
+                    let first = entry.sighting();
+                    observer.on_ambiguous_sent(&first);
+                    self.open_group(AmbiguousGroup {
+                        first_sent: Some(first),
+                        first_received: None,
+                        sent: 1,
+                        received: 0,
+                    })
+                }
+                _ => self.open_group(AmbiguousGroup {
+                    first_sent: None,
+                    first_received: None,
+                    sent: 0,
+                    received: 0,
+                }),
+            };
+            self.window.get_mut(found.position).state = State::Decided;
+            self.join_sent(group, sent, observer);
+            self.push(sent, State::Ambiguous, group)
+        };
+        self.index.replace(found, position);
+    }
+
+    /// The packet received is often the one sent next in its flow after the last one received, or a
+    /// few further where some were lost: no search then.
+    #[inline]
+    fn next_of_flow(&self, received: &Sighting) -> Option<u32> {
+        let mut position = *self.last_matched.get(received.flow as usize)?;
+        for _ in 0..FOLLOWED_IN_FLOW {
+            if !self.window.holds(position) {
+                return None;
+            }
+            let next = self.window.get(position).link;
+            if next == position || !self.window.holds(next) {
+                return None;
+            }
+            let entry = self.window.get(next);
+            if entry.key == received.key && entry.state == State::Sent {
+                let time_ns = self.params.align_received(received.time_ns);
+                return self.is_within(entry, time_ns).then_some(next);
+            }
+            position = next;
+        }
+        None
+    }
+
+    #[inline]
+    fn match_at<O: MatchObserver>(&mut self, position: u32, received: &Sighting, observer: &mut O) {
+        self.window.get_mut(position).state = State::Matched;
+        self.tell_match(position, received, observer);
+    }
+
+    #[inline]
+    fn tell_match<O: MatchObserver>(
+        &mut self,
+        position: u32,
+        received: &Sighting,
+        observer: &mut O,
+    ) {
+        self.counts.matched += 1;
+        if let Some(last) = of_flow(&mut self.last_matched, received.flow) {
+            *last = position;
+        }
+        let order = self.window.order(position);
+        observer.on_received(&self.window.get(position).sighting(), received, order);
+    }
+
+    /// Remember a packet sent, and thread it to the one sent before it in its flow.
+    #[inline]
+    fn push_sent(&mut self, sent: &Sighting, state: State) -> u32 {
+        let position = self.window.next_position();
+        self.push(sent, state, position);
+        if let Some(last) = of_flow(&mut self.last_sent, sent.flow) {
+            let before = std::mem::replace(last, position);
+            if before != position && self.window.holds(before) {
+                let entry = self.window.get_mut(before);
+                let is_threaded =
+                    matches!(entry.state, State::Sent | State::Matched | State::Decided);
+                if is_threaded && entry.flow == sent.flow {
+                    entry.link = position;
+                }
+            }
+        }
+        position
+    }
+
+    #[inline]
+    fn push(&mut self, sighting: &Sighting, state: State, link: u32) -> u32 {
+        let position = self.window.next_position();
+        self.window.push(Entry::new(sighting, state, link));
+        let entries = u64::from(self.window.len());
+        self.counts.peak_entries = self.counts.peak_entries.max(entries);
+        position
+    }
+
+    #[inline]
+    fn make_room<O: MatchObserver>(&mut self, observer: &mut O) {
+        while self.window.len() >= self.params.most_entries {
+            self.retire_early(observer);
+        }
+    }
+
+    #[cold]
+    fn retire_early<O: MatchObserver>(&mut self, observer: &mut O) {
+        let Some(oldest) = self.window.oldest() else {
+            return;
+        };
+        match self.window.get(oldest).state {
+            State::Decided => {}
+            State::Matched => self.counts.forgotten_early += 1,
+            State::Sent | State::Received | State::Ambiguous => self.counts.decided_early += 1,
+        }
+        self.retire_oldest(observer);
+    }
+
+    #[inline]
+    fn retire_oldest<O: MatchObserver>(&mut self, observer: &mut O) {
+        let Some(oldest) = self.window.oldest() else {
+            return;
+        };
+        let entry = self.window.get(oldest);
+        if entry.state != State::Decided {
+            let key = entry.key;
+            self.index.remove(key, oldest);
+            self.settle(oldest, observer);
+        }
+        self.window.pop();
+    }
+
+    /// Tell the fate of an entry that is waited for no longer. Its key must leave the index or name
+    /// another entry.
+    #[inline]
+    fn settle<O: MatchObserver>(&mut self, position: u32, observer: &mut O) {
+        let entry = *self.window.get(position);
+        self.window.get_mut(position).state = State::Decided;
+        match entry.state {
+            State::Matched | State::Decided => {}
+            State::Sent => {
+                self.counts.lost += 1;
+                observer.on_lost(&entry.sighting());
+            }
+            State::Received => {
+                self.counts.unsent += 1;
+                observer.on_unsent(&entry.sighting());
+            }
+            State::Ambiguous => self.close_group(entry.link, observer),
+        }
+    }
+
+    #[cold]
+    fn open_group(&mut self, told: AmbiguousGroup) -> u32 {
+        self.counts.ambiguous_groups += 1;
+        self.counts.ambiguous_sent += told.sent;
+        self.counts.ambiguous_received += told.received;
+        let group = Group {
+            told,
+            time_ns: i64::MIN,
+        };
+        if let Some(free) = self.free_groups.pop() {
+            self.groups[free as usize] = group;
+            return free;
+        }
+        self.groups.push(group);
+        u32::try_from(self.groups.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn close_group<O: MatchObserver>(&mut self, group: u32, observer: &mut O) {
+        let told = self.groups[group as usize].told;
+        self.counts.ambiguous_lost += told.lost_at_least();
+        self.free_groups.push(group);
+        observer.on_ambiguous_closed(&told);
+    }
+
+    fn join_sent<O: MatchObserver>(&mut self, group: u32, sent: &Sighting, observer: &mut O) {
+        self.counts.ambiguous_sent += 1;
+        let group = &mut self.groups[group as usize];
+        group.told.sent += 1;
+        group.told.first_sent.get_or_insert(*sent);
+        group.time_ns = align_sent(sent.time_ns);
+        observer.on_ambiguous_sent(sent);
+    }
+
+    fn join_received<O: MatchObserver>(
+        &mut self,
+        group: u32,
+        received: &Sighting,
+        time_ns: i64,
+        observer: &mut O,
+    ) {
+        self.counts.ambiguous_received += 1;
+        let group = &mut self.groups[group as usize];
+        group.told.received += 1;
+        group.told.first_received.get_or_insert(*received);
+        group.time_ns = time_ns;
+        observer.on_ambiguous_received(received);
+    }
+
+    #[inline]
+    fn find(&self, key: u64) -> Option<Found> {
+        self.index
+            .find(key, |position| self.window.get(position).key == key)
+    }
+
+    /// When it was seen, by the clock of the sending point.
+    #[inline]
+    fn time_of(&self, entry: &Entry) -> i64 {
+        match entry.state {
+            State::Sent | State::Matched => align_sent(entry.time_ns),
+            State::Received => self.params.align_received(entry.time_ns),
+            State::Ambiguous => self.groups[entry.link as usize].time_ns,
+            State::Decided => i64::MIN,
+        }
+    }
+
+    #[inline]
+    fn is_within(&self, entry: &Entry, time_ns: i64) -> bool {
+        let apart = time_ns.saturating_sub(self.time_of(entry));
+        apart.saturating_abs() <= self.timeout_ns
+    }
+
+    /// Waits for the memory of a few searches at once.
+    #[inline]
+    fn touch(&self, chunk: &[Sighting]) {
+        let touched = chunk.iter().fold(0, |touched, sighting| {
+            touched ^ self.index.touch(sighting.key)
+        });
+        std::hint::black_box(touched);
+    }
+}
+
+/// The place of a flow, made where there is none yet; `None` for flows beyond what is threaded.
+#[inline]
+fn of_flow(positions: &mut Vec<u32>, flow: u32) -> Option<&mut u32> {
+    let flow = flow as usize;
+    if flow >= positions.len() {
+        if flow >= MOST_THREADED_FLOWS {
+            return None;
+        }
+        positions.resize((flow + 1).next_power_of_two(), u32::MAX);
+    }
+    positions.get_mut(flow)
+}
+
+/// Packets followed in a flow before searching: a gap of so many is bridged.
+const FOLLOWED_IN_FLOW: u32 = 4;
+
+/// Flows with a thread of their own; packets of further ones are searched for.
+const MOST_THREADED_FLOWS: usize = 1 << 20;
+
+/// The limit of limits: 32 GB of window.
+const MOST_ENTRIES: u32 = 1 << 30;
+
+/// Searches whose memory is waited for at once.
+const TOUCHED_AHEAD: usize = 16;
+
+/// A fiftieth of the time-out: 100 ms of 5 s.
+const SLACK_OF_TIMEOUT: u64 = 50;

@@ -1,0 +1,21 @@
+//! Packets matched between the point where they were sent and the point where they were received.
+//!
+//! Two streams of sightings go in, facts come out to a [`MatchObserver`]: sent, received, lost (RFC
+//! 7680), duplicated (RFC 5560), seen at the receiver only, or ambiguous. A [`Matcher`] remembers the
+//! packets of one time-out and nothing else, so that memory does not grow with the captures.
+//! [`drive`] feeds it from two sources in order of time.
+
+mod alignment;
+mod drive;
+mod index;
+mod matcher;
+mod observer;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use alignment::Alignment;
+pub use drive::drive;
+pub use matcher::{MatchParams, Matcher};
+pub use observer::{AmbiguousGroup, MatchCounts, MatchObserver};

@@ -1,0 +1,209 @@
+//! The packets of one time-out, in the order they were told.
+
+use crate::{Direction, Sighting};
+
+/// What is known of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Decided; the key is free or names another entry.
+    Decided,
+    /// Sent, not yet received.
+    Sent,
+    /// Received, not yet sent.
+    Received,
+    /// Sent and received.
+    Matched,
+    /// One of several; `link` is its group.
+    Ambiguous,
+}
+
+/// A sighting and what is known of the packet, in half a cache line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) time_ns: u64,
+    pub(super) key: u64,
+    pub(super) flow: u32,
+    l2_bytes: u32,
+    /// Position of the packet sent next in the same flow, its own position where there is none yet; of
+    /// an ambiguous one, its group.
+    pub(super) link: u32,
+    ttl: u8,
+    dscp: u8,
+    direction: Direction,
+    pub(super) state: State,
+}
+
+const _: () = assert!(size_of::<Entry>() == 32, "two to a cache line");
+
+impl Entry {
+    #[inline]
+    pub(super) const fn new(sighting: &Sighting, state: State, link: u32) -> Self {
+        Self {
+            time_ns: sighting.time_ns,
+            key: sighting.key,
+            flow: sighting.flow,
+            l2_bytes: sighting.l2_bytes,
+            link,
+            ttl: sighting.ttl,
+            dscp: sighting.dscp,
+            direction: sighting.direction,
+            state,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn sighting(&self) -> Sighting {
+        Sighting {
+            time_ns: self.time_ns,
+            key: self.key,
+            flow: self.flow,
+            l2_bytes: self.l2_bytes,
+            ttl: self.ttl,
+            dscp: self.dscp,
+            direction: self.direction,
+        }
+    }
+}
+
+/// A ring of entries. Positions count up for ever; the low 32 bits name an entry while it is here.
+#[derive(Debug, Clone)]
+pub(super) struct Window {
+    /// A power of two of them.
+    entries: Vec<Entry>,
+    /// Position of the next.
+    head: u64,
+    /// Position of the oldest.
+    tail: u64,
+}
+
+impl Window {
+    pub(super) fn new() -> Self {
+        Self {
+            entries: vec![NOTHING; FIRST_ENTRIES],
+            head: 0,
+            tail: 0,
+        }
+    }
+
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "no more than a limit below 2³²"
+    )]
+    pub(super) const fn len(&self) -> u32 {
+        (self.head - self.tail) as u32
+    }
+
+    /// Where the next entry will be.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low bits name an entry"
+    )]
+    pub(super) const fn next_position(&self) -> u32 {
+        self.head as u32
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry) {
+        if self.len() as usize == self.entries.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.next_position());
+        self.entries[slot] = entry;
+        self.head += 1;
+    }
+
+    /// Position of the oldest entry.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low bits name an entry"
+    )]
+    pub(super) const fn oldest(&self) -> Option<u32> {
+        if self.head == self.tail {
+            return None;
+        }
+        Some(self.tail as u32)
+    }
+
+    /// Position of the entry after the oldest.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low bits name an entry"
+    )]
+    pub(super) const fn second_oldest(&self) -> Option<u32> {
+        if self.head - self.tail < 2 {
+            return None;
+        }
+        Some((self.tail + 1) as u32)
+    }
+
+    /// Forget the oldest entry.
+    #[inline]
+    pub(super) const fn pop(&mut self) {
+        if self.tail < self.head {
+            self.tail += 1;
+        }
+    }
+
+    /// Whether an entry of this position is here.
+    #[inline]
+    pub(super) const fn holds(&self, position: u32) -> bool {
+        let back = self.next_position().wrapping_sub(position);
+        back.wrapping_sub(1) < self.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, position: u32) -> &Entry {
+        &self.entries[self.slot(position)]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, position: u32) -> &mut Entry {
+        let slot = self.slot(position);
+        &mut self.entries[slot]
+    }
+
+    /// The full position of an entry that is here.
+    #[inline]
+    pub(super) fn order(&self, position: u32) -> u64 {
+        self.head - u64::from(self.next_position().wrapping_sub(position))
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+    }
+
+    #[inline]
+    fn slot(&self, position: u32) -> usize {
+        position as usize & (self.entries.len() - 1)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut larger = vec![NOTHING; self.entries.len() * 2];
+        let mask = larger.len() - 1;
+        let first = self.oldest().unwrap_or_default();
+        for offset in 0..self.len() {
+            let position = first.wrapping_add(offset);
+            larger[position as usize & mask] = *self.get(position);
+        }
+        self.entries = larger;
+    }
+}
+
+const NOTHING: Entry = Entry {
+    time_ns: 0,
+    key: 0,
+    flow: 0,
+    l2_bytes: 0,
+    link: 0,
+    ttl: 0,
+    dscp: 0,
+    direction: Direction::Unknown,
+    state: State::Decided,
+};
+
+const FIRST_ENTRIES: usize = 1 << 9;
