@@ -84,3 +84,22 @@ pub struct Headers {
     /// Bytes before the IP header: 14, and 4 more for each VLAN tag.
     pub l3_offset: u8,
 }
+
+impl Headers {
+    /// Of a frame of which nothing is known.
+    pub const EMPTY: Self = Self {
+        source: 0,
+        destination: 0,
+        vlan_tags: 0,
+        ip_version: IpVersion::None,
+        protocol: 0,
+        dscp: 0,
+        ecn: Ecn::NotEct,
+        outer_vlan: 0,
+        inner_vlan: 0,
+        has_ports: false,
+        source_port: 0,
+        destination_port: 0,
+        l3_offset: 0,
+    };
+}

@@ -1,10 +1,17 @@
-//! Frame views: what the data plane needs to know of a frame's headers.
+//! Frame views: what the data plane needs to know of a frame's headers, and what measuring needs
+//! beyond that.
 //!
-//! [`Headers`] is the parsed form the classifier matches on. A live frame is parsed into it
-//! once at ingress; the simulator's sources make it directly, once a flow.
+//! [`Headers`] is the parsed form the classifier matches on. A live or captured frame is parsed into
+//! it once, by [`parse_frame`]; the simulator's sources make it directly, once a flow.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod headers;
+mod parse;
 
 pub use headers::{Ecn, Headers, IpVersion};
+pub use parse::{
+    ETHERTYPE_ARP, Fragment, GTP_U_PORT, Layer, LinkType, PROTOCOL_SCTP, PROTOCOL_TCP,
+    PROTOCOL_UDP, ParseEnd, ParsedFrame, TcpFlags, TcpHeader, Tunnel, parse_frame,
+};

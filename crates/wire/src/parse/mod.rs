@@ -1,0 +1,159 @@
+//! From the bytes of a frame, whole or cut off by a snap length, to what its headers say.
+//!
+//! Nothing here allocates, keeps state or panics, whatever the bytes; every loop over headers has a
+//! limit. What the captured bytes do not reach is left at zero, and [`ParsedFrame::end`] says where
+//! parsing stopped and why.
+
+mod gtp_u;
+mod ip;
+mod link;
+mod transport;
+
+use crate::Headers;
+pub use gtp_u::{GTP_U_PORT, Tunnel};
+pub use ip::Fragment;
+pub use link::{ETHERTYPE_ARP, LinkType};
+pub use transport::{PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, TcpFlags, TcpHeader};
+
+/// What the headers of one frame say. Where a packet is in a GTP-U tunnel, everything from the IP
+/// header on is that of the packet within; VLAN tags and `l2_bytes` stay those of the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsedFrame {
+    /// The fields a classifier matches on.
+    pub headers: Headers,
+    /// Bytes of the frame as if on Ethernet: from the destination address to the end of the IP
+    /// packet, with VLAN tags, without padding and FCS. Of a frame that is not IP, to its end.
+    pub l2_bytes: u32,
+    /// Bytes of the IP packet, its header included, on the wire; 0 where there is none. Where the
+    /// header states none or too many (segmentation offload leaves 0), what the frame holds.
+    pub ip_bytes: u32,
+    /// Where the IP header begins in the captured bytes.
+    pub ip_offset: usize,
+    /// Where the first header that is neither IP nor an IPv6 extension begins in the captured bytes.
+    pub transport_offset: usize,
+    /// Where what the transport carries begins; may lie beyond the captured bytes.
+    pub payload_offset: usize,
+    /// IPv4 identification (RFC 791); 0 in IPv6.
+    pub identification: u16,
+    /// `EtherType` behind all VLAN tags.
+    pub ethertype: u16,
+    /// IPv4 time to live or IPv6 hop limit.
+    pub ttl: u8,
+    /// Whether this is a piece of a packet.
+    pub fragment: Fragment,
+    /// The GTP-U tunnel the packet is in.
+    pub tunnel: Option<Tunnel>,
+    /// Where parsing stopped, and why.
+    pub end: ParseEnd,
+}
+
+/// Where parsing stopped, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParseEnd {
+    /// Every header was told (of a later fragment: every header it has).
+    Complete,
+    /// The frame is not IP, or of a link type without IP.
+    NotIp,
+    /// The captured bytes end within this layer; earlier ones were told.
+    Truncated(Layer),
+    /// This layer contradicts itself; earlier ones were told.
+    Malformed(Layer),
+}
+
+/// A layer of headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// Link-layer header and VLAN tags.
+    Link,
+    /// IP header and IPv6 extension headers.
+    Network,
+    /// UDP, TCP or SCTP.
+    Transport,
+    /// A GTP-U header or the packet within; the headers told are those of the packet around it.
+    Tunnel,
+}
+
+/// Reads the headers of one frame. `captured` begins with the link header; `wire_bytes` is how long
+/// the frame was on the wire, in bytes from there.
+///
+/// 96 captured bytes reach all headers of an IPv4 or IPv6 packet with up to two VLAN tags, UDP or
+/// TCP, and 16 bytes of IPv6 extensions; and those of an IPv4 packet in GTP-U over IPv4.
+#[must_use]
+#[inline]
+pub fn parse_frame(link: LinkType, captured: &[u8], wire_bytes: u32) -> ParsedFrame {
+    let mut frame = ParsedFrame::EMPTY;
+    if let Err(end) = parse(&mut frame, link, captured, wire_bytes) {
+        frame.end = end;
+    }
+    frame
+}
+
+#[inline]
+fn parse(
+    frame: &mut ParsedFrame,
+    link: LinkType,
+    captured: &[u8],
+    wire_bytes: u32,
+) -> Result<(), ParseEnd> {
+    let link_bytes = link::parse(frame, link, captured)?;
+    let on_wire = wire_bytes.saturating_sub(u32::try_from(link_bytes).unwrap_or(u32::MAX));
+    frame.l2_bytes = on_wire.saturating_add(u32::from(frame.headers.l3_offset));
+    ip::parse(frame, captured, link_bytes, on_wire)?;
+    frame.l2_bytes = frame
+        .ip_bytes
+        .saturating_add(u32::from(frame.headers.l3_offset));
+    transport::parse(frame, captured)?;
+    if frame.headers.protocol == PROTOCOL_UDP && frame.headers.destination_port == GTP_U_PORT {
+        return gtp_u::parse(frame, captured);
+    }
+    Ok(())
+}
+
+impl ParsedFrame {
+    const EMPTY: Self = Self {
+        headers: Headers::EMPTY,
+        l2_bytes: 0,
+        ip_bytes: 0,
+        ip_offset: 0,
+        transport_offset: 0,
+        payload_offset: 0,
+        identification: 0,
+        ethertype: 0,
+        ttl: 0,
+        fragment: Fragment::None,
+        tunnel: None,
+        end: ParseEnd::Complete,
+    };
+
+    /// The TCP header, where this is TCP, not a later fragment, and its fixed part was captured.
+    /// `captured` are the bytes this frame was parsed from.
+    #[must_use]
+    #[inline]
+    pub fn tcp(&self, captured: &[u8]) -> Option<TcpHeader> {
+        transport::tcp(self, captured)
+    }
+
+    /// Bytes of the IP packet behind its header and its extension headers, on the wire.
+    #[must_use]
+    #[inline]
+    pub fn ip_payload_bytes(&self) -> u32 {
+        let headers = self.transport_offset.saturating_sub(self.ip_offset);
+        self.ip_bytes
+            .saturating_sub(u32::try_from(headers).unwrap_or(u32::MAX))
+    }
+
+    /// Bytes behind the transport header, on the wire: what the application sent.
+    #[must_use]
+    #[inline]
+    pub fn payload_bytes(&self) -> u32 {
+        let headers = self.payload_offset.saturating_sub(self.ip_offset);
+        self.ip_bytes
+            .saturating_sub(u32::try_from(headers).unwrap_or(u32::MAX))
+    }
+}
+
+/// The `N` bytes at `offset`, where all were captured.
+#[inline]
+fn bytes_at<const N: usize>(captured: &[u8], offset: usize) -> Option<&[u8; N]> {
+    captured.get(offset..)?.first_chunk()
+}
