@@ -7,10 +7,20 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod error;
+mod file;
 pub mod matching;
+mod point;
 mod run_mark;
 mod sighting;
+mod tcp_segment;
 pub mod write;
 
+pub use error::{CaptureError, Incomplete};
+pub use file::{
+    Backwards, CaptureFile, CapturedPacket, FileFacts, Interface, MOST_CAPTURED_BYTES, Progress,
+};
+pub use point::{FlowTable, MOST_KEY_BYTES, PacketCounts, Point, PointFacts};
 pub use run_mark::RunMark;
 pub use sighting::{Direction, Sighting};
+pub use tcp_segment::TcpSegment;

@@ -1,0 +1,168 @@
+//! The flows of a measuring point, numbered in the order they appear.
+
+use super::key::{PI, fold, high, low};
+use slicewise_wire::{Ecn, Headers};
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// A table of flows. Packets are of one flow where their [`Headers`] agree in everything but ECN:
+/// addresses, protocol, ports, VLAN ids and DSCP, so that whatever classifies packets need be asked
+/// only once a flow.
+pub struct FlowTable {
+    flows: Vec<Headers>,
+    /// A power of two, at most half of it filled.
+    slots: Vec<Slot>,
+    /// Secret, so that no capture can be made to fill one row of slots. It does not show in results.
+    seed: u64,
+    most: usize,
+    overflowed: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// Bits of the hash the place does not tell.
+    mark: u32,
+    /// Index of the flow and 1; 0 where the slot is free.
+    flow: u32,
+}
+
+const FEWEST_SLOTS: usize = 1 << 10;
+
+impl FlowTable {
+    /// Flows a point tells apart: 2^20. Packets of further ones share one flow of empty headers.
+    pub const MOST_FLOWS: usize = 1 << 20;
+
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            flows: Vec::new(),
+            slots: vec![Slot::default(); FEWEST_SLOTS],
+            seed: RandomState::new().build_hasher().finish(),
+            most,
+            overflowed: false,
+        }
+    }
+
+    /// Headers of the packets of `flow`; ECN is not told. Of the flow that packets beyond
+    /// [`FlowTable::MOST_FLOWS`] share: empty ones.
+    #[must_use]
+    pub fn headers(&self, flow: u32) -> Option<&Headers> {
+        self.flows.get(flow as usize)
+    }
+
+    /// Flows so far, the shared one included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// The flow that packets beyond [`FlowTable::MOST_FLOWS`] share, where there are any.
+    #[must_use]
+    pub fn shared(&self) -> Option<u32> {
+        self.overflowed.then(|| self.shared_index())
+    }
+
+    /// All flows, in order of number.
+    pub fn iter(&self) -> impl Iterator<Item = &Headers> {
+        self.flows.iter()
+    }
+
+    fn shared_index(&self) -> u32 {
+        u32::try_from(self.most).unwrap_or(u32::MAX)
+    }
+
+    /// The number of the flow of a packet with these headers.
+    #[inline]
+    pub(super) fn flow_of(&mut self, headers: &Headers) -> u32 {
+        let headers = Headers {
+            ecn: Ecn::NotEct,
+            ..*headers
+        };
+        let hash = self.hash(&headers);
+        let mark = mark(hash);
+        let mask = self.slots.len() - 1;
+        let mut at = place(hash) & mask;
+        // Ends: at least half of the slots are free.
+        while let Some(slot) = self.slots.get(at)
+            && slot.flow != 0
+        {
+            let flow = slot.flow - 1;
+            if slot.mark == mark && self.flows.get(flow as usize) == Some(&headers) {
+                return flow;
+            }
+            at = (at + 1) & mask;
+        }
+        self.insert(at, headers, hash)
+    }
+
+    #[cold]
+    fn insert(&mut self, at: usize, headers: Headers, hash: u64) -> u32 {
+        if self.flows.len() >= self.most {
+            if !self.overflowed {
+                self.overflowed = true;
+                self.flows.push(Headers::EMPTY);
+            }
+            return self.shared_index();
+        }
+        self.flows.push(headers);
+        let flow = u32::try_from(self.flows.len()).unwrap_or(u32::MAX);
+        let mark = mark(hash);
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = Slot { mark, flow };
+        }
+        if self.flows.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        flow - 1
+    }
+
+    fn grow(&mut self) {
+        let mask = self.slots.len() * 2 - 1;
+        let mut slots = vec![Slot::default(); mask + 1];
+        for (flow, headers) in (1..).zip(&self.flows) {
+            let hash = self.hash(headers);
+            let mut at = place(hash) & mask;
+            while slots.get(at).is_some_and(|slot| slot.flow != 0) {
+                at = (at + 1) & mask;
+            }
+            if let Some(slot) = slots.get_mut(at) {
+                let mark = mark(hash);
+                *slot = Slot { mark, flow };
+            }
+        }
+        self.slots = slots;
+    }
+
+    #[inline]
+    fn hash(&self, headers: &Headers) -> u64 {
+        let ports = u64::from(headers.source_port)
+            | u64::from(headers.destination_port) << 16
+            | u64::from(headers.outer_vlan) << 32
+            | u64::from(headers.inner_vlan) << 48;
+        let rest = u64::from(headers.protocol)
+            | u64::from(headers.dscp) << 8
+            | u64::from(headers.vlan_tags) << 16;
+        let mut hash = fold(ports ^ self.seed, rest ^ PI[1]);
+        hash = fold(low(headers.source) ^ hash, low(headers.destination) ^ PI[2]);
+        if headers.source > u128::from(u64::MAX) || headers.destination > u128::from(u64::MAX) {
+            hash = fold(
+                high(headers.source) ^ hash,
+                high(headers.destination) ^ PI[3],
+            );
+        }
+        hash ^ self.seed
+    }
+}
+
+fn place(hash: u64) -> usize {
+    hash as usize
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "bits of a hash")]
+fn mark(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}

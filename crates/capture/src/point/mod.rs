@@ -1,0 +1,201 @@
+//! A measuring point: the packets of its files, in order of time, as sightings.
+
+mod facts;
+mod flows;
+mod key;
+mod merge;
+mod peek;
+
+use crate::error::CaptureError;
+use crate::file::{Progress, Record};
+use crate::{Sighting, TcpSegment};
+pub use facts::{PacketCounts, PointFacts};
+pub use flows::FlowTable;
+pub use key::MOST_KEY_BYTES;
+use merge::Merge;
+use slicewise_wire::{ETHERTYPE_ARP, Fragment, ParseEnd, ParsedFrame, TcpHeader, parse_frame};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A measuring point that is being read.
+///
+/// Its files may be the pieces of a rotated capture, captures of several interfaces, or both: they
+/// are merged by the time of their packets. Times that go backwards within a file are told as they are.
+pub struct Point {
+    merge: Merge,
+    eye: Eye,
+    fewest_ip_bytes: u32,
+}
+
+/// Turns packets into sightings.
+struct Eye {
+    flows: FlowTable,
+    counts: PacketCounts,
+    key_bytes: u32,
+}
+
+impl Point {
+    /// Opens files; `-` is standard input. Looks into each of them, so that what cannot be read at
+    /// all is told before hours are spent on the rest.
+    ///
+    /// # Errors
+    /// Where one of them cannot be opened, is a directory, is empty, or is no capture.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, CaptureError> {
+        let (merge, fewest_ip_bytes) = Merge::open(paths)?;
+        Ok(Self {
+            merge,
+            eye: Eye {
+                flows: FlowTable::new(FlowTable::MOST_FLOWS),
+                counts: PacketCounts::default(),
+                key_bytes: MOST_KEY_BYTES,
+            },
+            fewest_ip_bytes,
+        })
+    }
+
+    /// Bytes from the IP header on that keys can be made of here, by the first packets of each file. Less
+    /// than [`MOST_KEY_BYTES`] where snap lengths cut off more: then the points that are
+    /// compared must agree on the least of them ([`Point::set_key_bytes`]).
+    #[must_use]
+    pub fn key_bytes_available(&self) -> u32 {
+        self.fewest_ip_bytes.min(MOST_KEY_BYTES)
+    }
+
+    /// Sets what keys are made of: at most `bytes` bytes from the IP header on, at most
+    /// [`MOST_KEY_BYTES`]. To be the same at all points, and set before anything is read.
+    pub fn set_key_bytes(&mut self, bytes: u32) {
+        self.eye.key_bytes = bytes.min(MOST_KEY_BYTES);
+    }
+
+    /// Replaces what is in `out` by the next sightings, at most `max`. Returns false once all were told.
+    ///
+    /// # Errors
+    /// Where a file can no longer be opened, or too many overlap in time. Damage within a file is no
+    /// error: what lies before is told, and [`PointFacts::incomplete`].
+    pub fn read(&mut self, out: &mut Vec<Sighting>, max: usize) -> Result<bool, CaptureError> {
+        self.fill(out, max, |_| {})
+    }
+
+    /// As [`Point::read`], and replaces what is in `segments` by those of the sightings that are TCP.
+    ///
+    /// # Errors
+    /// As [`Point::read`].
+    pub fn read_with_tcp(
+        &mut self,
+        out: &mut Vec<Sighting>,
+        segments: &mut Vec<TcpSegment>,
+        max: usize,
+    ) -> Result<bool, CaptureError> {
+        segments.clear();
+        self.fill(out, max, |segment| segments.push(segment))
+    }
+
+    /// The flows seen so far.
+    #[must_use]
+    pub fn flows(&self) -> &FlowTable {
+        &self.eye.flows
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub fn facts(&self) -> PointFacts {
+        PointFacts {
+            files: self.merge.facts(),
+            counts: self.eye.counts,
+            key_bytes: self.eye.key_bytes,
+        }
+    }
+
+    /// How far the files were read; may be asked from another thread.
+    #[must_use]
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(self.merge.progress())
+    }
+
+    #[inline]
+    fn fill(
+        &mut self,
+        out: &mut Vec<Sighting>,
+        max: usize,
+        mut tell: impl FnMut(TcpSegment),
+    ) -> Result<bool, CaptureError> {
+        out.clear();
+        while out.len() < max {
+            let Some(turn) = self.merge.turn()? else {
+                return Ok(false);
+            };
+            if let Some((record, bytes)) = self.merge.packet(turn)
+                && let Some((sighting, tcp)) = self.eye.see(record, bytes)
+            {
+                out.push(sighting);
+                if let Some(tcp) = tcp {
+                    tell(segment(&sighting, &tcp));
+                }
+            }
+            self.merge.pass(turn);
+        }
+        Ok(true)
+    }
+}
+
+#[inline]
+fn segment(sighting: &Sighting, tcp: &TcpHeader) -> TcpSegment {
+    TcpSegment {
+        time_ns: sighting.time_ns,
+        flow: sighting.flow,
+        sequence: tcp.sequence,
+        acknowledgement: tcp.acknowledgement,
+        payload_bytes: tcp.payload_bytes,
+        flags: tcp.flags,
+    }
+}
+
+impl Eye {
+    #[inline]
+    fn see(&mut self, record: &Record, bytes: &[u8]) -> Option<(Sighting, Option<TcpHeader>)> {
+        let frame = parse_frame(record.link, bytes, record.wire_bytes);
+        if frame.end != ParseEnd::Complete || frame.fragment != Fragment::None {
+            self.count_unseen(record, &frame);
+            return None;
+        }
+        let tcp = frame.tcp(bytes);
+        let Some(key) = key::packet_key(&frame, bytes, tcp.as_ref(), self.key_bytes) else {
+            self.counts.cut_short += 1;
+            return None;
+        };
+        let flow = self.flows.flow_of(&frame.headers);
+        let counts = &mut self.counts;
+        counts.sightings += 1;
+        counts.tcp += u64::from(tcp.is_some());
+        counts.tunnelled += u64::from(frame.tunnel.is_some());
+        counts.beyond_flows += u64::from(flow as usize >= FlowTable::MOST_FLOWS);
+        counts.largest_l2_bytes = counts.largest_l2_bytes.max(frame.l2_bytes);
+        let time_ns = record.time_ns;
+        counts.first_ns = Some(counts.first_ns.map_or(time_ns, |first| first.min(time_ns)));
+        counts.last_ns = counts.last_ns.max(Some(time_ns));
+        let sighting = Sighting {
+            time_ns,
+            key,
+            flow,
+            l2_bytes: frame.l2_bytes,
+            ttl: frame.ttl,
+            dscp: frame.headers.dscp,
+            direction: record.direction,
+        };
+        Some((sighting, tcp))
+    }
+
+    #[cold]
+    fn count_unseen(&mut self, record: &Record, frame: &ParsedFrame) {
+        let counts = &mut self.counts;
+        let count = match frame.end {
+            _ if frame.fragment != Fragment::None => &mut counts.fragments,
+            ParseEnd::NotIp if !record.link.is_known() => &mut counts.unknown_link,
+            ParseEnd::NotIp if frame.ethertype == ETHERTYPE_ARP => &mut counts.arp,
+            ParseEnd::NotIp => &mut counts.not_ip,
+            ParseEnd::Malformed(_) => &mut counts.malformed,
+            ParseEnd::Truncated(_) | ParseEnd::Complete => &mut counts.cut_short,
+        };
+        *count += 1;
+    }
+}
