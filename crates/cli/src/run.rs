@@ -9,11 +9,11 @@ use crate::progress::Progress;
 use crate::report::write_report;
 use slicewise_report::host::HostFacts;
 use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
-use slicewise_sim::Simulator;
+use slicewise_sim::{Simulator, capture};
 use slicewise_stats::record::RunKey;
 use slicewise_study::{RunFilter, RunSpec, Study};
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -31,12 +31,13 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
         ..RunFilter::default()
     };
     let runs = study.runs(&filter).map_err(Failure::mistake)?;
+    let simulator = simulator(options, &study)?;
     let folder = open_folder(options, &study)?;
     let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
     let interrupt = on_interrupt()?;
 
     let started = Instant::now();
-    let outcome = carry_out(&study, &folder, &runs, jobs, &interrupt);
+    let outcome = carry_out(&study, &folder, &simulator, &runs, jobs, &interrupt);
     if let Some(error) = &outcome.stopped_by {
         print_failed(&outcome.failed);
         return Err(not_written(error, &folder));
@@ -51,15 +52,35 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let host = host.with_times_of(folder.read_host());
     folder.write_host(&host).map_err(results_failure)?;
     let exit = conclude(&outcome, runs.len());
+    if let Some(captures) = &options.captures {
+        say_what_is_captured(&outcome, captures);
+    }
     if outcome.finished + outcome.resumed > 0 && exit != Exit::Interrupted {
         write_report(&folder)?;
     }
     Ok(exit)
 }
 
+/// The simulator, with captures where they are asked for.
+fn simulator(options: &RunOptions, study: &Study) -> Result<Simulator, Failure> {
+    let simulator = Simulator::default();
+    let Some(root) = &options.captures else {
+        return Ok(simulator);
+    };
+    if !study.populations.is_empty() {
+        return Err(Failure::mistake(
+            "the slices of this study are populations, whose frames have no headers: they cannot be \
+             captured",
+        ));
+    }
+    let snap_bytes = options.snap_length.unwrap_or(capture::DEFAULT_SNAP_BYTES);
+    Ok(simulator.with_captures(root.clone(), snap_bytes))
+}
+
 fn carry_out(
     study: &Study,
     folder: &ResultsFolder,
+    simulator: &Simulator,
     runs: &[RunSpec],
     jobs: u32,
     interrupt: &AtomicBool,
@@ -68,7 +89,7 @@ fn carry_out(
     let outcome = executor::execute(
         study,
         folder,
-        &Simulator::default(),
+        simulator,
         runs,
         jobs as usize,
         interrupt,
@@ -105,6 +126,24 @@ fn conclude(outcome: &Outcome, total: usize) -> Exit {
         Exit::Success
     } else {
         Exit::Failure
+    }
+}
+
+/// A run that is kept is not carried out, so nothing of it can be captured.
+fn say_what_is_captured(outcome: &Outcome, captures: &Path) {
+    if outcome.finished > 0 {
+        eprintln!(
+            "captures of {} runs are in {}",
+            outcome.finished,
+            captures.display()
+        );
+    }
+    if outcome.resumed > 0 {
+        eprintln!(
+            "no captures of the {} runs kept from before: results in another folder (`--out DIR`) \
+             have them all",
+            outcome.resumed
+        );
     }
 }
 

@@ -17,7 +17,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("study", &["units", "model", "stats", "formats"]),
     (
         "sim",
-        &["units", "model", "wire", "dataplane", "stats", "study"],
+        &[
+            "units",
+            "model",
+            "wire",
+            "dataplane",
+            "stats",
+            "study",
+            "capture",
+        ],
     ),
     ("report", &["units", "stats"]),
     ("capture", &["wire"]),

@@ -1,5 +1,6 @@
 //! Runs of a study: what the study says, put in the simulator's terms.
 
+use crate::capture::{CaptureObserver, CaptureParams};
 use crate::device::DeviceParams;
 use crate::device::isr4221::{LicenceParams, isr4221};
 use crate::device::port::port;
@@ -7,7 +8,7 @@ use crate::host::HostParams;
 use crate::link::LinkParams;
 use crate::measurement::Measurement;
 use crate::network::Network;
-use crate::observer::FlowId;
+use crate::observer::{FlowId, Observer};
 use crate::population;
 use crate::rng::Random;
 use crate::source::{
@@ -16,7 +17,8 @@ use crate::source::{
 use crate::topology::{FlowParams, Node, Topology};
 use slicewise_dataplane::{DropReason, Pipeline};
 use slicewise_stats::collect::{CollectorParams, RunCollector};
-use slicewise_stats::record::{DropCount, RunRecord};
+use slicewise_stats::path::path_component;
+use slicewise_stats::record::{DropCount, RunKey, RunRecord};
 use slicewise_study::{
     Backend, DutModel, PatternParams, RunError, RunSpec, ScenarioParams, SourceHeaders,
     SourceParams, Study,
@@ -39,6 +41,14 @@ const DRAIN: Duration = Duration::from_secs(3_600);
 pub struct Simulator {
     /// Captures to replay, each read once.
     timelines: Mutex<BTreeMap<PathBuf, Timeline>>,
+    /// Where runs are captured, if they are.
+    captures: Option<Captures>,
+}
+
+#[derive(Debug)]
+struct Captures {
+    root: PathBuf,
+    snap_bytes: u32,
 }
 
 impl Backend for Simulator {
@@ -48,10 +58,83 @@ impl Backend for Simulator {
 
     fn run(&self, study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
         if !study.populations.is_empty() {
+            if self.captures.is_some() {
+                return Err(unsupported(
+                    "captures of populations, which have no headers",
+                ));
+            }
             return population::run(study, run);
         }
         let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
-        let mut network = self.network(study, run)?;
+        let Some(captures) = &self.captures else {
+            let (measurement, drops) = self.simulate(study, run, |_, m| Ok(m))?;
+            return Ok(record(measurement, key, study, drops));
+        };
+        let params = captures.params(study, run, &key)?;
+        let ((measurement, capture), drops) = self.simulate(study, run, |flows, measurement| {
+            let capture = CaptureObserver::create(&params, flows).map_err(failed)?;
+            Ok((measurement, capture))
+        })?;
+        capture.finish().map_err(failed)?;
+        Ok(record(measurement, key, study, drops))
+    }
+}
+
+fn record(
+    measurement: Measurement,
+    key: RunKey,
+    study: &Study,
+    drops: Vec<DropCount>,
+) -> RunRecord {
+    let mut collector = measurement.into_collector();
+    collector.finish(key, study.name.as_str(), study.digest(), drops)
+}
+
+impl Captures {
+    fn params(
+        &self,
+        study: &Study,
+        run: &RunSpec,
+        key: &RunKey,
+    ) -> Result<CaptureParams, RunError> {
+        let scenario = study
+            .scenarios
+            .get(run.scenario)
+            .ok_or(RunError::UnknownRun(*run))?;
+        let folder = (self.root.join(path_component(&key.policy)))
+            .join(path_component(&key.scenario))
+            .join(format!("rep-{:03}", key.repetition));
+        Ok(CaptureParams {
+            folder,
+            snap_bytes: self.snap_bytes,
+            duration: study.duration,
+            cycle: scenario.cycle(),
+        })
+    }
+}
+
+const NAME: &str = "simulator";
+
+impl Simulator {
+    /// Capture every run from now on, keeping `snap_bytes` bytes of each frame: run 7 of policy `p`
+    /// under scenario `s` into `<root>/p/s/rep-007`, with names as
+    /// [`path_component`] makes them of those of the study.
+    #[must_use]
+    pub fn with_captures(self, root: PathBuf, snap_bytes: u32) -> Self {
+        Self {
+            captures: Some(Captures { root, snap_bytes }),
+            ..self
+        }
+    }
+
+    /// Simulate a run to its end: what `observe` made watch it, and what the device dropped.
+    fn simulate<O: Observer>(
+        &self,
+        study: &Study,
+        run: &RunSpec,
+        observe: impl FnOnce(&[FlowParams], Measurement) -> Result<O, RunError>,
+    ) -> Result<(O, Vec<DropCount>), RunError> {
+        let mut network = self.network(study, run, observe)?;
         let end = Instant::ZERO
             .saturating_add(study.duration)
             .saturating_add(DRAIN);
@@ -64,20 +147,16 @@ impl Backend for Simulator {
             )));
         }
         let drops = network.forwarding().flat_map(drops).collect();
-        let mut collector = network.into_observer().into_collector();
-        Ok(collector.finish(key, study.name.as_str(), study.digest(), drops))
+        Ok((network.into_observer(), drops))
     }
-}
 
-const NAME: &str = "simulator";
-
-impl Simulator {
     /// The network of one run: a sender, the device, a receiver.
-    fn network(
+    fn network<O: Observer>(
         &self,
         study: &Study,
         run: &RunSpec,
-    ) -> Result<Network<Pipeline, Measurement>, RunError> {
+        observe: impl FnOnce(&[FlowParams], Measurement) -> Result<O, RunError>,
+    ) -> Result<Network<Pipeline, O>, RunError> {
         let scenario = study
             .scenarios
             .get(run.scenario)
@@ -94,10 +173,9 @@ impl Simulator {
         topology.link(sender, device, link(study.link.rate));
         topology.link(device, receiver, link(study.dut.port_rate));
         let flows = self.flows(study, run, scenario, sender)?;
-        let collector = collector(study, scenario)?;
-        topology
-            .build(flows, Measurement::new(collector))
-            .map_err(failed)
+        let measurement = Measurement::new(collector(study, scenario)?);
+        let observer = observe(&flows, measurement)?;
+        topology.build(flows, observer).map_err(failed)
     }
 
     /// A flow for each source of the scenario.

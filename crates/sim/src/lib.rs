@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backend;
+pub mod capture;
 pub mod device;
 pub mod event;
 pub mod host;

@@ -19,6 +19,27 @@ pub trait Observer {
     fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant);
 }
 
+/// Both watch.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline]
+    fn on_sent(&mut self, flow: &FlowId, packet: &Packet) {
+        self.0.on_sent(flow, packet);
+        self.1.on_sent(flow, packet);
+    }
+
+    #[inline]
+    fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant) {
+        self.0.on_received(flow, packet, at);
+        self.1.on_received(flow, packet, at);
+    }
+
+    #[inline]
+    fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant) {
+        self.0.on_lost(flow, packet, now);
+        self.1.on_lost(flow, packet, now);
+    }
+}
+
 /// Which flow a packet belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowId {

@@ -25,6 +25,7 @@ pub mod ks;
 pub mod mser;
 pub mod observations;
 pub mod opportunity;
+pub mod path;
 pub mod power;
 pub mod published;
 pub mod record;

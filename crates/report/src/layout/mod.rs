@@ -15,10 +15,9 @@
 mod atomic;
 mod check;
 mod error;
-mod file_name;
 
 pub use error::ResultsError;
-pub use file_name::path_component;
+pub use slicewise_stats::path::path_component;
 
 pub(crate) use atomic::{AtomicFile, write_file};
 

@@ -1,4 +1,4 @@
-//! Names of policies, scenarios and slices as names of files.
+//! Names of policies, scenarios and slices as names of files: in results and in captures alike.
 
 use std::fmt::Write as _;
 
