@@ -15,7 +15,9 @@ const FRAME_BYTES: u16 = 1514;
 const REPETITIONS: usize = 5;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let packets = std::env::args().find_map(|a| a.parse().ok()).unwrap_or(PACKETS);
+    let packets = std::env::args()
+        .find_map(|a| a.parse().ok())
+        .unwrap_or(PACKETS);
     let folder = tempfile::tempdir()?;
     println!("fastest of {REPETITIONS}, {packets} packets, from page cache, one core");
     for snap_bytes in [96, 1514] {
@@ -40,7 +42,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             assert_eq!(seen + out.len(), packets as usize);
             Ok(())
         })?;
-        println!("captured {snap_bytes:>4} bytes: records alone {count:6.1} ns, sightings {sight:6.1} ns a packet");
+        println!(
+            "captured {snap_bytes:>4} bytes: records alone {count:6.1} ns, sightings {sight:6.1} ns a packet"
+        );
     }
     Ok(())
 }

@@ -26,7 +26,11 @@ pub struct Incomplete {
 impl std::fmt::Display for Incomplete {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { file, offset, why } = self;
-        write!(f, "{file}: {}{why}; what lies before was read", at(&Some(*offset)))
+        write!(
+            f,
+            "{file}: {}{why}; what lies before was read",
+            at(&Some(*offset))
+        )
     }
 }
 

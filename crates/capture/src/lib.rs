@@ -7,13 +7,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod clock;
 mod error;
 mod file;
 pub mod matching;
 mod point;
 mod run_mark;
 mod sighting;
-mod tcp_segment;
+pub mod tcp;
 pub mod write;
 
 pub use error::{CaptureError, Incomplete};
@@ -23,4 +24,4 @@ pub use file::{
 pub use point::{FlowTable, MOST_KEY_BYTES, PacketCounts, Point, PointFacts};
 pub use run_mark::RunMark;
 pub use sighting::{Direction, Sighting};
-pub use tcp_segment::TcpSegment;
+pub use tcp::TcpSegment;

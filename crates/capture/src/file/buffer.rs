@@ -46,7 +46,10 @@ impl Buffer {
     #[inline]
     pub fn pass(&mut self, bytes: usize) -> usize {
         let start = self.start;
-        debug_assert!(start + bytes <= self.end, "only what lies in the window is passed");
+        debug_assert!(
+            start + bytes <= self.end,
+            "only what lies in the window is passed"
+        );
         self.start = (start + bytes).min(self.end);
         start
     }

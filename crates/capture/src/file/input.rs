@@ -70,7 +70,8 @@ impl Input {
         let source: Box<dyn Read + Send> = if is_stdin(path) {
             Box::new(std::io::stdin())
         } else {
-            let file = File::open(path).map_err(|error| fail(format!("cannot be opened: {error}")))?;
+            let file =
+                File::open(path).map_err(|error| fail(format!("cannot be opened: {error}")))?;
             if file.metadata().is_ok_and(|facts| facts.is_dir()) {
                 let why = "is a directory: name the capture files in it, as in `DIR/*.pcap`";
                 return Err(fail(why.into()));
@@ -92,7 +93,9 @@ impl Input {
             progress: Arc::clone(progress),
         };
         let mut magic = Vec::with_capacity(MAGIC_BYTES);
-        (&mut source).take(MAGIC_BYTES as u64).read_to_end(&mut magic)?;
+        (&mut source)
+            .take(MAGIC_BYTES as u64)
+            .read_to_end(&mut magic)?;
         let is_gzip = magic.starts_with(&GZIP);
         let is_zstd = magic.starts_with(&ZSTD);
         let whole = Cursor::new(magic).chain(source);

@@ -186,7 +186,9 @@ impl CaptureFile {
         facts.captured_bytes += u64::from(record.captured_bytes);
         facts.wire_bytes += u64::from(record.wire_bytes);
         if record.time_ns < self.last_time_ns {
-            facts.backwards.on_step(self.last_time_ns - record.time_ns, offset);
+            facts
+                .backwards
+                .on_step(self.last_time_ns - record.time_ns, offset);
         }
         self.last_time_ns = record.time_ns;
         if self.last_link != Some(record.link) {
@@ -224,7 +226,10 @@ fn open_format(buffer: &mut Buffer, facts: &mut FileFacts) -> Result<Format, Dam
     let ahead = buffer.ahead();
     if ahead.is_empty() {
         buffer.end()?;
-        return Err(Damage::new(0, "the file is empty; leave it out, or capture again"));
+        return Err(Damage::new(
+            0,
+            "the file is empty; leave it out, or capture again",
+        ));
     }
     let Some(&magic) = ahead.first_chunk::<4>() else {
         return Err(Damage::new(0, not_a_capture(ahead)));
@@ -250,13 +255,31 @@ const LONGEST_MAGIC_BYTES: usize = 64;
 /// What a file is that is neither pcap nor pcapng, by its first bytes.
 fn not_a_capture(ahead: &[u8]) -> String {
     let known: [(&[u8], &str); 7] = [
-        (b"\xfd7zXZ", "compressed by xz; decompress it first with `unxz`"),
-        (b"BZh", "compressed by bzip2; decompress it first with `bunzip2`"),
-        (b"\x04\x22\x4d\x18", "compressed by lz4; decompress it first with `unlz4`"),
+        (
+            b"\xfd7zXZ",
+            "compressed by xz; decompress it first with `unxz`",
+        ),
+        (
+            b"BZh",
+            "compressed by bzip2; decompress it first with `bunzip2`",
+        ),
+        (
+            b"\x04\x22\x4d\x18",
+            "compressed by lz4; decompress it first with `unlz4`",
+        ),
         (b"PK\x03\x04", "a zip archive; extract the captures from it"),
-        (b"snoop\0", "a snoop capture; convert it with `editcap -F pcapng IN OUT`"),
-        (b"GMBU", "a Microsoft Network Monitor capture; convert it with `editcap -F pcapng IN OUT`"),
-        (b"RTSS", "a Microsoft Network Monitor capture; convert it with `editcap -F pcapng IN OUT`"),
+        (
+            b"snoop\0",
+            "a snoop capture; convert it with `editcap -F pcapng IN OUT`",
+        ),
+        (
+            b"GMBU",
+            "a Microsoft Network Monitor capture; convert it with `editcap -F pcapng IN OUT`",
+        ),
+        (
+            b"RTSS",
+            "a Microsoft Network Monitor capture; convert it with `editcap -F pcapng IN OUT`",
+        ),
     ];
     let named = known.iter().find(|(magic, _)| ahead.starts_with(magic));
     if let Some((_, what)) = named {

@@ -10,7 +10,11 @@ pub(super) struct Field<'a> {
 /// Tells every option up to the end mark, or to the first that does not fit into `bytes`.
 pub(super) fn each<'a>(mut bytes: &'a [u8], big_endian: bool, mut tell: impl FnMut(Field<'a>)) {
     let short = |bytes| {
-        if big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+        if big_endian {
+            u16::from_be_bytes(bytes)
+        } else {
+            u16::from_le_bytes(bytes)
+        }
     };
     while let Some((&[a, b, c, d], rest)) = bytes.split_first_chunk() {
         let (code, length) = (short([a, b]), usize::from(short([c, d])));

@@ -51,7 +51,11 @@ impl Pcap {
         }
         let short = |at: usize| {
             let bytes = [b[at], b[at + 1]];
-            if big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+            if big_endian {
+                u16::from_be_bytes(bytes)
+            } else {
+                u16::from_le_bytes(bytes)
+            }
         };
         let (major, minor) = (short(4), short(6));
         if (major, minor) != (2, 4) {
@@ -126,5 +130,9 @@ impl Pcap {
 #[inline]
 fn number(bytes: [u8; 4], big_endian: bool) -> u32 {
     let number = u32::from_le_bytes(bytes);
-    if big_endian { number.swap_bytes() } else { number }
+    if big_endian {
+        number.swap_bytes()
+    } else {
+        number
+    }
 }

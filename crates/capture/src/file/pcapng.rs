@@ -64,7 +64,9 @@ impl Clock {
         let time_ns = if self.resolution & 0x80 != 0 {
             nanoseconds >> exponent
         } else {
-            10u128.checked_pow(exponent).map_or(0, |unit| nanoseconds / unit)
+            10u128
+                .checked_pow(exponent)
+                .map_or(0, |unit| nanoseconds / unit)
         };
         u64::try_from(time_ns).unwrap_or(u64::MAX)
     }
@@ -277,20 +279,24 @@ impl Pcapng {
         let snap_bytes = self.number([b[12], b[13], b[14], b[15]]);
         let (mut name, mut resolution, mut offset_s) = (None, 6, 0);
         let fields = buffer.ahead().get(16..bytes - 4).unwrap_or_default();
-        options::each(fields, self.big_endian, |Field { code, value }| match code {
-            2 => name = Some(text(value, MOST_NAME_BYTES)),
-            9 => resolution = value.first().copied().unwrap_or(resolution),
-            14 => {
-                if let Ok(bytes) = <[u8; 8]>::try_from(value) {
-                    offset_s = if self.big_endian {
-                        i64::from_be_bytes(bytes)
-                    } else {
-                        i64::from_le_bytes(bytes)
-                    };
+        options::each(
+            fields,
+            self.big_endian,
+            |Field { code, value }| match code {
+                2 => name = Some(text(value, MOST_NAME_BYTES)),
+                9 => resolution = value.first().copied().unwrap_or(resolution),
+                14 => {
+                    if let Ok(bytes) = <[u8; 8]>::try_from(value) {
+                        offset_s = if self.big_endian {
+                            i64::from_be_bytes(bytes)
+                        } else {
+                            i64::from_le_bytes(bytes)
+                        };
+                    }
                 }
-            }
-            _ => {}
-        });
+                _ => {}
+            },
+        );
         self.clocks.push(Clock {
             link,
             unit_ns: 9u32
@@ -348,13 +354,21 @@ impl Pcapng {
     #[inline]
     fn number(&self, bytes: [u8; 4]) -> u32 {
         let number = u32::from_le_bytes(bytes);
-        if self.big_endian { number.swap_bytes() } else { number }
+        if self.big_endian {
+            number.swap_bytes()
+        } else {
+            number
+        }
     }
 
     #[inline]
     fn short(&self, bytes: [u8; 2]) -> u16 {
         let number = u16::from_le_bytes(bytes);
-        if self.big_endian { number.swap_bytes() } else { number }
+        if self.big_endian {
+            number.swap_bytes()
+        } else {
+            number
+        }
     }
 }
 
@@ -393,12 +407,7 @@ fn too_many_captured(offset: u64, captured_bytes: u32, block_bytes: usize) -> Da
 
 /// Brings a whole block into the window, and checks that its length stands behind it as well.
 #[inline]
-fn whole_block(
-    buffer: &mut Buffer,
-    bytes: u32,
-    least: usize,
-    what: &str,
-) -> Result<usize, Damage> {
+fn whole_block(buffer: &mut Buffer, bytes: u32, least: usize, what: &str) -> Result<usize, Damage> {
     let stated = bytes;
     let bytes = stated as usize;
     if !bytes.is_multiple_of(4) || bytes < least || bytes > MOST_NEEDED_BYTES {

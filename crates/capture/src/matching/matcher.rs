@@ -61,6 +61,10 @@ pub struct Matcher {
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     counts: MatchCounts,
+    /// How often the thread of a flow did not lead to a packet received.
+    searched: u64,
+    /// It did not for many of the last ones.
+    is_searching: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -108,6 +112,8 @@ impl Matcher {
             groups: Vec::new(),
             free_groups: Vec::new(),
             counts: MatchCounts::default(),
+            searched: 0,
+            is_searching: false,
         }
     }
 
@@ -135,8 +141,8 @@ impl Matcher {
 
     /// Sightings of the sending point.
     pub fn on_sent_batch<O: MatchObserver>(&mut self, batch: &[Sighting], observer: &mut O) {
-        for chunk in batch.chunks(TOUCHED_AHEAD) {
-            self.touch(chunk);
+        for chunk in batch.chunks(TOUCHED_AT_ONCE as usize) {
+            self.touch(chunk.iter().map(|sent| sent.key));
             for sent in chunk {
                 self.on_sent(sent, observer);
             }
@@ -145,8 +151,15 @@ impl Matcher {
 
     /// Sightings of the receiving point.
     pub fn on_received_batch<O: MatchObserver>(&mut self, batch: &[Sighting], observer: &mut O) {
-        for received in batch {
-            self.on_received(received, observer);
+        for chunk in batch.chunks(TOUCHED_AT_ONCE as usize) {
+            if self.is_searching {
+                self.touch(chunk.iter().map(|received| received.key));
+            }
+            let searched = self.searched;
+            for received in chunk {
+                self.on_received(received, observer);
+            }
+            self.is_searching = self.searched - searched > SEARCHES_TO_TOUCH;
         }
     }
 
@@ -158,7 +171,14 @@ impl Matcher {
         let before = horizon_ns
             .saturating_sub(self.timeout_ns)
             .saturating_sub(slack);
+        let mut retired = 0_u32;
         while let Some(oldest) = self.window.oldest() {
+            if retired.is_multiple_of(TOUCHED_AT_ONCE) {
+                let ahead = (0..TOUCHED_AT_ONCE.min(self.window.len()))
+                    .map(|offset| self.window.get(oldest.wrapping_add(offset)).key);
+                self.touch(ahead);
+            }
+            retired += 1;
             let time_ns = self.time_of(self.window.get(oldest));
             // A wrong time far ahead must not hold up all that follow it.
             let is_due = time_ns < before
@@ -208,6 +228,7 @@ impl Matcher {
     }
 
     fn on_received_out_of_turn<O: MatchObserver>(&mut self, received: &Sighting, observer: &mut O) {
+        self.searched += 1;
         let Some(found) = self.find(received.key) else {
             self.make_room(observer);
             let position = self.push(received, State::Received, 0);
@@ -329,7 +350,11 @@ impl Matcher {
     ) {
         self.counts.matched += 1;
         if let Some(last) = of_flow(&mut self.last_matched, received.flow) {
-            *last = position;
+            // A packet that comes late must not lead back to those after it.
+            let ahead = position.wrapping_sub(*last);
+            if ahead <= self.window.len() || !self.window.holds(*last) {
+                *last = position;
+            }
         }
         let order = self.window.order(position);
         observer.on_received(&self.window.get(position).sighting(), received, order);
@@ -490,10 +515,8 @@ impl Matcher {
 
     /// Waits for the memory of a few searches at once.
     #[inline]
-    fn touch(&self, chunk: &[Sighting]) {
-        let touched = chunk.iter().fold(0, |touched, sighting| {
-            touched ^ self.index.touch(sighting.key)
-        });
+    fn touch(&self, keys: impl Iterator<Item = u64>) {
+        let touched = keys.fold(0, |touched, key| touched ^ self.index.touch(key));
         std::hint::black_box(touched);
     }
 }
@@ -521,7 +544,10 @@ const MOST_THREADED_FLOWS: usize = 1 << 20;
 const MOST_ENTRIES: u32 = 1 << 30;
 
 /// Searches whose memory is waited for at once.
-const TOUCHED_AHEAD: usize = 16;
+const TOUCHED_AT_ONCE: u32 = 16;
+
+/// Searches among as many as are touched at once from which on touching pays.
+const SEARCHES_TO_TOUCH: u64 = 2;
 
 /// A fiftieth of the time-out: 100 ms of 5 s.
 const SLACK_OF_TIMEOUT: u64 = 50;

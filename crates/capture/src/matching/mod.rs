@@ -10,6 +10,7 @@ mod drive;
 mod index;
 mod matcher;
 mod observer;
+mod reordering;
 mod window;
 
 #[cfg(test)]
@@ -19,3 +20,4 @@ pub use alignment::Alignment;
 pub use drive::drive;
 pub use matcher::{MatchParams, Matcher};
 pub use observer::{AmbiguousGroup, MatchCounts, MatchObserver};
+pub use reordering::{LOOK_BACK, Reordering, ReorderingTracker};

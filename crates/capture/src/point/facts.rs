@@ -96,6 +96,8 @@ impl PointFacts {
 
     /// Files that were not read to their end.
     pub fn incomplete(&self) -> impl Iterator<Item = &Incomplete> {
-        self.files.iter().filter_map(|file| file.incomplete.as_ref())
+        self.files
+            .iter()
+            .filter_map(|file| file.incomplete.as_ref())
     }
 }

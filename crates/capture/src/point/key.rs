@@ -65,7 +65,10 @@ pub(super) fn packet_key(
     };
     hash ^= word;
     let start = frame.transport_offset + unhashed;
-    Some(hash_bytes(hash, captured.get(start..end).unwrap_or_default()))
+    Some(hash_bytes(
+        hash,
+        captured.get(start..end).unwrap_or_default(),
+    ))
 }
 
 #[inline]

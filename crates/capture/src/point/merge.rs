@@ -137,8 +137,7 @@ impl Merge {
         let (file, next) = match peeked.kept {
             Some((file, record)) => (file, Some(record)),
             None => {
-                let mut file =
-                    CaptureFile::open_with(&peeked.path, &self.progress, BUFFER_BYTES)?;
+                let mut file = CaptureFile::open_with(&peeked.path, &self.progress, BUFFER_BYTES)?;
                 let next = file.advance();
                 (file, next)
             }

@@ -1,0 +1,126 @@
+//! What matching costs a sighting: 2 million packets at 10 Gbit/s of 1500 B, with a tenth of them
+//! reordered, at several loss ratios.
+//!
+//! `cargo bench -p slicewise-capture --bench matching` prints nanoseconds a sighting; under
+//! `valgrind --tool=callgrind BINARY --count PACKETS LOSS` it does the same work once, to count
+//! instructions.
+#![allow(missing_docs, clippy::expect_used, clippy::print_stdout)]
+
+use slicewise_capture::matching::{MatchObserver, MatchParams, Matcher, drive};
+use slicewise_capture::{Direction, Sighting};
+use std::hint::black_box;
+use std::time::Instant;
+
+const PACKETS: u64 = 2_000_000;
+const GAP_NS: u64 = 1_210;
+const FLOWS: u64 = 16;
+const REPEATS: usize = 3;
+
+/// Sums, so that telling cannot be optimised away.
+#[derive(Debug, Default)]
+struct Sums {
+    sent: u64,
+    lost: u64,
+    delay_ns: u64,
+}
+
+impl MatchObserver for Sums {
+    fn on_sent(&mut self, _: &Sighting) {
+        self.sent += 1;
+    }
+
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: u64) {
+        self.delay_ns += received.time_ns - sent.time_ns;
+    }
+
+    fn on_lost(&mut self, _: &Sighting) {
+        self.lost += 1;
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, flag, packets, loss] = arguments.as_slice()
+        && flag == "--count"
+    {
+        let packets = packets.parse().expect("a number of packets");
+        let loss = loss.parse().expect("lost packets of 1000");
+        let (sent, received) = captures(packets, loss);
+        black_box(run(&sent, &received));
+        return;
+    }
+    println!("lost   ns/sighting  memory");
+    for lost_of_1000 in [0, 10, 500] {
+        let (sent, received) = captures(PACKETS, lost_of_1000);
+        let sightings = sent.len() + received.len();
+        let mut best = f64::INFINITY;
+        let mut memory_bytes = 0;
+        for _ in 0..REPEATS {
+            let start = Instant::now();
+            memory_bytes = black_box(run(&sent, &received));
+            best = best.min(start.elapsed().as_nanos() as f64 / sightings as f64);
+        }
+        let loss = f64::from(u32::try_from(lost_of_1000).unwrap_or(0)) / 10.0;
+        println!("{loss:>4} %  {best:>11.1}  {} MB", memory_bytes / 1_000_000);
+    }
+}
+
+fn run(sent: &[Sighting], received: &[Sighting]) -> usize {
+    let mut matcher = Matcher::new(MatchParams {
+        // A window of 826 thousand packets, half a run: entries come and go.
+        timeout_ns: 1_000_000_000,
+        ..MatchParams::default()
+    });
+    let mut sums = Sums::default();
+    let (sent, received) = (source(sent), source(received));
+    drive(&mut matcher, sent, received, &mut sums);
+    black_box(&sums);
+    matcher.memory_bytes()
+}
+
+fn source(sightings: &[Sighting]) -> impl FnMut(&mut Vec<Sighting>) -> bool {
+    let mut chunks = sightings.chunks(4_096);
+    move |batch| match chunks.next() {
+        Some(chunk) => {
+            batch.extend_from_slice(chunk);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Packets of flows in random turn, delayed by 20 ms and a little by chance, so that some overtake.
+fn captures(packets: u64, lost_of_1000: u64) -> (Vec<Sighting>, Vec<Sighting>) {
+    let mut random = 1_u64;
+    let mut draw = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let mut sent = Vec::new();
+    let mut received = Vec::new();
+    for number in 0..packets {
+        let drawn = draw();
+        let packet = Sighting {
+            time_ns: 1_700_000_000_000_000_000 + number * GAP_NS,
+            key: draw(),
+            flow: u32::try_from(drawn % FLOWS).unwrap_or(0),
+            l2_bytes: 1_514,
+            ttl: 64,
+            dscp: 0,
+            direction: Direction::Unknown,
+        };
+        sent.push(packet);
+        if (drawn >> 8) % 1_000 >= lost_of_1000 {
+            let overtaken = if (drawn >> 32) % 10 == 0 { 100_000 } else { 0 };
+            received.push(Sighting {
+                time_ns: packet.time_ns + 20_000_000 + overtaken,
+                ttl: 62,
+                ..packet
+            });
+        }
+    }
+    received.sort_by_key(|one| one.time_ns);
+    (sent, received)
+}

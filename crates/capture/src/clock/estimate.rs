@@ -1,0 +1,168 @@
+//! Verdict on two clocks, and an estimate of their difference.
+
+use super::floor::{DelayFloor, Line};
+
+/// What the packets say about the two clocks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockReport {
+    /// Packets that arrived, by the clocks, before they were sent; of both directions.
+    pub negative_delays: u64,
+    /// Packets compared; of both directions.
+    pub packets: u64,
+    /// Smallest forward delay by the clocks, ns; `None` where no forward packet was compared.
+    pub smallest_delay_ns: Option<i64>,
+    /// Whether delays can be taken as they are.
+    pub verdict: ClockVerdict,
+    /// How far the clocks are apart, as far as it can be told.
+    pub estimate: Option<ClockEstimate>,
+}
+
+/// Whether two clocks agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockVerdict {
+    /// No packet was compared.
+    Unknown,
+    /// No packet contradicts that they do: every delay is positive. Clocks may still differ by less than
+    /// the smallest delay.
+    Agree,
+    /// They cannot: packets arrived before they were sent.
+    Disagree {
+        /// The largest negative delay, ns: the clocks differ by more than this.
+        by_more_than_ns: u64,
+    },
+}
+
+/// An estimate of clock of the receiving point − clock of the sending point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockEstimate {
+    /// When, by the clock of the sending point, ns.
+    pub at_ns: u64,
+    /// The offset at that time, ns.
+    pub offset_ns: i64,
+    /// How fast it grows, parts in 10⁹.
+    pub drift_ppb: f64,
+    /// How it was found.
+    pub method: ClockMethod,
+    /// The offset is off by at most this if drift is constant, ns; `None` where no bound is known.
+    pub offset_uncertainty_ns: Option<u64>,
+    /// Half the difference between the drifts of the two directions, parts in 10⁹; `None` with one.
+    pub drift_uncertainty_ppb: Option<f64>,
+}
+
+/// How an offset was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockMethod {
+    /// Half the difference of the smallest delays of both directions, as NTP does (RFC 5905, section 8);
+    /// of each the floor by Moon, Skelly & Towsley (1999).
+    BothDirections,
+    /// The floor of the forward direction alone. Drift is found; the offset is not, only its largest
+    /// possible value.
+    ForwardOnly,
+    /// The floor of the reverse direction alone: the offset is its smallest possible value.
+    ReverseOnly,
+}
+
+impl ClockMethod {
+    /// What must hold for the offset to be right.
+    #[must_use]
+    pub const fn assumption(self) -> &'static str {
+        match self {
+            Self::BothDirections => "the smallest delay is the same in both directions",
+            Self::ForwardOnly => {
+                "the smallest delay is zero, so that delays are above the smallest, not one-way delays"
+            }
+            Self::ReverseOnly => {
+                "the smallest delay of the reverse direction is zero, so that forward delays include it"
+            }
+        }
+    }
+}
+
+impl ClockReport {
+    /// Judge the clocks by the delays of packets that went forward and of those that went back.
+    #[must_use]
+    pub fn new(forward: &DelayFloor, reverse: &DelayFloor) -> Self {
+        let smallest_delay_ns = forward.smallest_delay_ns();
+        let smallest = [smallest_delay_ns, reverse.smallest_delay_ns()];
+        let verdict = match smallest.into_iter().flatten().min() {
+            None => ClockVerdict::Unknown,
+            Some(delay_ns) if delay_ns < 0 => ClockVerdict::Disagree {
+                by_more_than_ns: delay_ns.unsigned_abs(),
+            },
+            Some(_) => ClockVerdict::Agree,
+        };
+        Self {
+            negative_delays: forward.negative_delays() + reverse.negative_delays(),
+            packets: forward.packets() + reverse.packets(),
+            smallest_delay_ns,
+            verdict,
+            estimate: ClockEstimate::new(forward, reverse),
+        }
+    }
+}
+
+impl ClockEstimate {
+    fn new(forward: &DelayFloor, reverse: &DelayFloor) -> Option<Self> {
+        match (forward.line(), reverse.line()) {
+            (Some(forth), Some(back)) => {
+                let at_ns = forward.first_ns()?.min(reverse.first_ns()?);
+                Some(Self::of_both(at_ns, &forth, &back))
+            }
+            (Some(forth), None) => Some(Self {
+                at_ns: time_of(forward.first_ns()?),
+                offset_ns: rounded(forth.at(forward.first_ns()?)),
+                drift_ppb: forth.slope * 1e9,
+                method: ClockMethod::ForwardOnly,
+                offset_uncertainty_ns: None,
+                drift_uncertainty_ppb: None,
+            }),
+            (None, Some(back)) => Some(Self {
+                at_ns: time_of(reverse.first_ns()?),
+                offset_ns: rounded(-back.at(reverse.first_ns()?)),
+                drift_ppb: back.slope * -1e9,
+                method: ClockMethod::ReverseOnly,
+                offset_uncertainty_ns: None,
+                drift_uncertainty_ppb: None,
+            }),
+            (None, None) => None,
+        }
+    }
+
+    /// The forward floor is offset + smallest delay, that of the reverse direction smallest delay −
+    /// offset: their difference is twice the offset, their sum the smallest round trip.
+    fn of_both(at_ns: i64, forth: &Line, back: &Line) -> Self {
+        let (ahead, behind) = (forth.at(at_ns), back.at(at_ns));
+        Self {
+            at_ns: time_of(at_ns),
+            offset_ns: rounded((ahead - behind) / 2.0),
+            drift_ppb: (forth.slope - back.slope) / 2.0 * 1e9,
+            method: ClockMethod::BothDirections,
+            offset_uncertainty_ns: Some(rounded((ahead + behind) / 2.0).max(0).unsigned_abs()),
+            drift_uncertainty_ppb: Some((forth.slope + back.slope).abs() / 2.0 * 1e9),
+        }
+    }
+
+    /// A time of the receiving point by the clock of the sending point, ns; never before 0.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "less than 1 ns in 10⁵ s of 100 ppm"
+    )]
+    pub fn correct(&self, received_ns: u64) -> u64 {
+        let received = i64::try_from(received_ns).unwrap_or(i64::MAX);
+        let at = i64::try_from(self.at_ns).unwrap_or(i64::MAX);
+        let elapsed = received.saturating_sub(self.offset_ns).saturating_sub(at);
+        let drift = self.drift_ppb * 1e-9;
+        let drifted = rounded(elapsed as f64 * (drift / (1.0 + drift)));
+        time_of(at.saturating_add(elapsed).saturating_sub(drifted))
+    }
+}
+
+fn time_of(time_ns: i64) -> u64 {
+    u64::try_from(time_ns).unwrap_or(0)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+fn rounded(value: f64) -> i64 {
+    value.round() as i64
+}
