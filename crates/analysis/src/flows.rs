@@ -1,7 +1,7 @@
 //! What is kept of each flow while its packets pass, and its record in the end.
 
 use crate::slices::address;
-use slicewise_capture::{Sighting, matching};
+use slicewise_capture::Sighting;
 use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures, Span, TcpFigures};
 use slicewise_stats::flow_delays::FlowDelays;
 use slicewise_wire::Headers;
@@ -21,7 +21,8 @@ pub(crate) enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Open {
     Sent(Sighting),
-    Lost(Sighting),
+    /// And its number in the order sent.
+    Lost(Sighting, u64),
 }
 
 /// One flow of the sending point.

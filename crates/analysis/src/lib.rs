@@ -1,9 +1,26 @@
 //! Captures of a run → the record of that run: what was sent, received, lost and delayed, slice by
 //! slice.
+//!
+//! Whose packets a capture holds is told by class maps, as in a study, or by VLAN and flow. What it
+//! cannot tell (which of two equal packets arrived, how far two clocks are apart) is counted and
+//! said, never guessed. `docs/captures.md` says what is measured and how.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod analyse;
+mod clocks;
+mod connections;
+mod describe;
+mod flows;
+mod hops;
+mod params;
+mod pass;
+mod recorder;
 mod slices;
 
+pub use analyse::{MOST_FLOW_RECORDS, analyse};
+pub use params::{AnalysisError, AnalysisParams, MatchedSlice, RunLength, SliceRule};
+pub use pass::Watch;
+pub use recorder::{PacketFate, PacketSink, assured_forwarding_colour};
 pub use slices::{AUTOMATIC_SLICES_MAX, AutomaticSlices, FlowName, SliceOfFlow, Slices, address};

@@ -42,8 +42,8 @@ pub enum SliceOfFlow {
 impl Slices {
     /// The slices of a study, in its order.
     #[must_use]
-    pub fn matched(maps: &[ClassMap]) -> Self {
-        Self::Matched(maps.iter().map(CompiledClassMap::new).collect())
+    pub fn matched<'a>(maps: impl IntoIterator<Item = &'a ClassMap>) -> Self {
+        Self::Matched(maps.into_iter().map(CompiledClassMap::new).collect())
     }
 
     /// Where a flow with these headers belongs.

@@ -33,7 +33,7 @@ impl MatchObserver for Sums {
         self.delay_ns += received.time_ns - sent.time_ns;
     }
 
-    fn on_lost(&mut self, _: &Sighting) {
+    fn on_lost(&mut self, _: &Sighting, _: u64) {
         self.lost += 1;
     }
 }

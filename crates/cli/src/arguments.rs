@@ -1,4 +1,5 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use slicewise_units::Duration;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -26,6 +27,12 @@ pub enum Command {
     ///
     /// Exit codes: 0 every guarantee can be kept; 1 one of them cannot; 2 a mistake in the file.
     Plan(PlanOptions),
+    /// Measure from captures of any testbed: the same figures, verdicts and report as of a simulated run.
+    ///
+    /// One run: `analyse --sent tx.pcap --received rx.pcap`. Many runs: a study file that names their
+    /// captures, or a folder of them with `--runs`. pcap and pcapng, gzip and zstd; `-` is standard
+    /// input. docs/captures.md says what is measured.
+    Analyse(AnalyseOptions),
     /// Print the JSON Schema of study files, for editors.
     Schema,
     /// Make the report again from a results folder.
@@ -67,6 +74,52 @@ pub struct RunOptions {
     #[arg(long, value_name = "BYTES", requires = "captures",
           value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub snap_length: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("captures").required(true).args(["study", "runs", "sent"]))]
+pub struct AnalyseOptions {
+    /// A measured study: slices, and where the captures of each run are.
+    pub study: Option<PathBuf>,
+    /// Captures made where packets are sent: several files, or a pattern, of one measuring point.
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "received")]
+    pub sent: Vec<PathBuf>,
+    /// Captures made where they are received.
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "sent")]
+    pub received: Vec<PathBuf>,
+    /// Captures made in between, a file or a pattern for each point, in the order packets pass them.
+    #[arg(long, value_name = "FILE", requires = "sent")]
+    pub via: Vec<PathBuf>,
+    /// A folder of runs: <policy>/<scenario>/rep-000/ with files called sent* and received* in each.
+    #[arg(long, value_name = "DIR", requires = "slices")]
+    pub runs: Option<PathBuf>,
+    /// Whose packets are whose: a study, or a file with `slices:` in it [default: by VLAN, else by flow].
+    #[arg(long, value_name = "FILE", conflicts_with = "study")]
+    pub slices: Option<PathBuf>,
+    /// The scenario in which nobody exceeds what was promised, to judge isolation against.
+    #[arg(long, value_name = "SCENARIO")]
+    pub reference: Option<String>,
+    /// Width of an interval of the time series [default: the study's, or 50 ms].
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<Duration>,
+    /// How long traffic was offered in a run [default: the study's, or as long as there are packets].
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Duration>,
+    /// Whoever has not arrived after so long is lost [default: the study's, or 5 s].
+    #[arg(long, value_name = "TIME")]
+    pub loss_timeout: Option<Duration>,
+    /// Where the clocks of the two ends disagree, correct delays by the estimate instead of telling none.
+    #[arg(long)]
+    pub accept_clock_estimate: bool,
+    /// Write every packet, too, as Parquet: `packets/` in the results folder.
+    #[arg(long)]
+    pub packets: bool,
+    /// The results folder [default: results/<name of the study, or `captures`>].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Throw away results of other captures that are in the results folder.
+    #[arg(long)]
+    pub replace: bool,
 }
 
 #[derive(Debug, Args)]

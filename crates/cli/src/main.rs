@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod analyse;
 mod arguments;
 mod check;
 mod executor;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(options),
         Command::Check(options) => check::check(options),
         Command::Plan(options) => plan::plan(options),
+        Command::Analyse(options) => analyse::analyse(options),
         Command::Schema => check::schema(),
         Command::Report(options) => report::report(options),
         Command::Export(options) => export::export(options),

@@ -34,7 +34,7 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let simulator = simulator(options, &study)?;
     let folder = open_folder(options, &study)?;
     let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
-    let interrupt = on_interrupt()?;
+    let interrupt = on_interrupt("finishing the runs that have begun")?;
 
     let started = Instant::now();
     let outcome = carry_out(&study, &folder, &simulator, &runs, jobs, &interrupt);
@@ -224,14 +224,16 @@ fn processors() -> u32 {
 }
 
 /// A flag that the first Ctrl-C sets; the second ends the process at once.
-fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+///
+/// `meanwhile` says what happens after the first.
+pub fn on_interrupt(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&flag);
     ctrlc::set_handler(move || {
         if handler.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nfinishing the runs that have begun; once more to stop at once");
+        eprintln!("\n{meanwhile}; once more to stop at once");
     })
     .map_err(|error| Failure::system(format!("cannot listen for Ctrl-C: {error}")))?;
     Ok(flag)

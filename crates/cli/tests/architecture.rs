@@ -14,7 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dataplane", &["units", "model", "wire"]),
     ("stats", &["units"]),
     ("formats", &["units", "model"]),
-    ("study", &["units", "model", "stats", "formats"]),
+    ("study", &["units", "model", "wire", "stats", "formats"]),
     (
         "sim",
         &[

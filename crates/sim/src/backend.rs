@@ -20,15 +20,14 @@ use slicewise_stats::collect::{CollectorParams, RunCollector};
 use slicewise_stats::path::path_component;
 use slicewise_stats::record::{DropCount, RunKey, RunRecord};
 use slicewise_study::{
-    Backend, DutModel, PatternParams, RunError, RunSpec, ScenarioParams, SourceHeaders,
+    Backend, DutModel, PatternParams, RunError, RunSpec, ScenarioParams,
     SourceParams, Study,
 };
 use slicewise_units::{Duration, Instant};
-use slicewise_wire::{Ecn, Headers, IpVersion};
+use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -210,7 +209,7 @@ impl Simulator {
                 Instant::ZERO.saturating_add(params.stop),
                 Random::stream(run.traffic_seed, stream),
             );
-            let headers = headers(&params.headers);
+            let headers = Headers::from(&params.headers);
             flows.push(FlowParams {
                 id,
                 sender,
@@ -296,33 +295,6 @@ fn drops(pipeline: &Pipeline) -> impl Iterator<Item = DropCount> {
             })
         })
     })
-}
-
-fn headers(params: &SourceHeaders) -> Headers {
-    let address = |address| match address {
-        IpAddr::V4(address) => u128::from(u32::from(address)),
-        IpAddr::V6(address) => u128::from(address),
-    };
-    Headers {
-        source: address(params.source),
-        destination: address(params.destination),
-        vlan_tags: u8::from(params.vlan.is_some()) + u8::from(params.inner_vlan.is_some()),
-        ip_version: if params.source.is_ipv4() {
-            IpVersion::V4
-        } else {
-            IpVersion::V6
-        },
-        protocol: params.protocol,
-        dscp: params.dscp,
-        // No source of these has a transport that understands marks.
-        ecn: Ecn::NotEct,
-        outer_vlan: params.vlan.unwrap_or(0),
-        inner_vlan: params.inner_vlan.unwrap_or(0),
-        has_ports: params.has_ports(),
-        source_port: params.source_port,
-        destination_port: params.destination_port,
-        l3_offset: params.l3_offset(),
-    }
 }
 
 /// What measures a run of `study` under `scenario`.

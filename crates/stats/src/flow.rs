@@ -113,9 +113,9 @@ pub struct ReorderingFigures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpFigures {
-    /// Bytes of the stream that arrived, each counted once.
+    /// Bytes of the stream that were sent, each counted once.
     pub data_bytes: u64,
-    /// Those over the time from the first to the last segment received, bit/s.
+    /// Those over the time from the first to the last frame received, bit/s.
     pub throughput_bits_per_second: f64,
     /// Segments that carried bytes sent before.
     pub retransmitted_segments: u64,
@@ -187,10 +187,22 @@ pub struct CaptureRecord {
     pub ambiguous_sent_frames: u64,
     /// Frames received that cannot be told apart from another one.
     pub ambiguous_received_frames: u64,
+    /// Of the frames that cannot be told apart, those that were lost at least: more were sent than
+    /// received. They are in no loss ratio.
+    pub ambiguous_lost_frames: u64,
     /// Frames seen at the receiving end only.
     pub unsent_frames: u64,
+    /// Frames whose fate was decided before the loss time-out, as too many were waiting.
+    pub decided_early_frames: u64,
     /// Frames that went from the receiving end to the sending one.
     pub reverse_frames: u64,
+    /// Frames sent that no slice matches.
+    pub unclassified_frames: u64,
+    /// Flows of which nothing was seen at the receiving end, where slices are told by flow: they are
+    /// left out, as nobody said that they should arrive there.
+    pub unreceived_flows: u64,
+    /// Frames of those.
+    pub unreceived_frames: u64,
     /// What the clocks of the two ends have to do with each other.
     pub clock: ClockRecord,
 }
@@ -205,12 +217,22 @@ pub struct PointRecord {
     pub files: Vec<String>,
     /// Packets read.
     pub packets: u64,
-    /// IP fragments after the first, which carry no ports: counted, not matched.
+    /// IP fragments: counted, not matched.
     pub fragments: u64,
     /// Frames that are not IP: counted, not matched.
     pub not_ip: u64,
     /// Frames cut off before the end of what matching needs.
     pub truncated: u64,
+    /// Packets whose headers contradict themselves.
+    pub malformed: u64,
+    /// Packets without a time stamp (pcapng simple packet blocks): not read.
+    pub without_time: u64,
+    /// Packets that the capturing host lost, where the files tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture_drops: Option<u64>,
+    /// The longest frame, bytes, L2 without FCS: longer than the network carries where the adapter
+    /// splits or joins segments (offload).
+    pub largest_l2_bytes: u32,
     /// Packets with a time stamp before that of the packet before them.
     pub backwards_timestamps: u64,
     /// Files that could not be read to their end.
@@ -240,6 +262,10 @@ pub struct ClockRecord {
     /// What the two clocks differ by, where that was estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<ClockEstimate>,
+    /// By what the receiving clock seemed ahead at the first packets, ns, where that is more than any
+    /// delay: received times of the series are brought back by it. 0 where it is not.
+    #[serde(default)]
+    pub alignment_ns: i64,
     /// Delays are those of clocks aligned by the estimate, which the user accepted; false where
     /// they are those of the clocks as they are.
     pub aligned: bool,
@@ -251,10 +277,16 @@ pub struct ClockRecord {
 pub struct ClockEstimate {
     /// The method, with its source.
     pub method: String,
+    /// What must hold for it to be right.
+    pub assumption: String,
     /// At the start of the run, ns.
     pub offset_ns: f64,
     /// How much that grows, parts per million.
     pub drift_ppm: f64,
+    /// The offset is off by at most this while the drift is constant, ns; `None` where no bound is
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset_uncertainty_ns: Option<u64>,
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use slicewise_model::{ClassMap, Rate};
 use slicewise_units::{BitRate, ByteCount, Duration};
+use slicewise_wire::{Ecn, Headers, IpVersion};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -252,6 +253,35 @@ impl SourceHeaders {
     #[must_use]
     pub fn has_ports(&self) -> bool {
         matches!(self.protocol, 6 | 17 | 132)
+    }
+}
+
+impl From<&SourceHeaders> for Headers {
+    fn from(source: &SourceHeaders) -> Self {
+        let address = |address| match address {
+            IpAddr::V4(address) => u128::from(u32::from(address)),
+            IpAddr::V6(address) => u128::from(address),
+        };
+        Self {
+            source: address(source.source),
+            destination: address(source.destination),
+            vlan_tags: u8::from(source.vlan.is_some()) + u8::from(source.inner_vlan.is_some()),
+            ip_version: if source.source.is_ipv4() {
+                IpVersion::V4
+            } else {
+                IpVersion::V6
+            },
+            protocol: source.protocol,
+            dscp: source.dscp,
+            // No source of these has a transport that understands marks.
+            ecn: Ecn::NotEct,
+            outer_vlan: source.vlan.unwrap_or(0),
+            inner_vlan: source.inner_vlan.unwrap_or(0),
+            has_ports: source.has_ports(),
+            source_port: source.source_port,
+            destination_port: source.destination_port,
+            l3_offset: source.l3_offset(),
+        }
     }
 }
 

@@ -432,7 +432,7 @@ impl Matcher {
             State::Matched | State::Decided => {}
             State::Sent => {
                 self.counts.lost += 1;
-                observer.on_lost(&entry.sighting());
+                observer.on_lost(&entry.sighting(), self.window.order(position));
             }
             State::Received => {
                 self.counts.unsent += 1;

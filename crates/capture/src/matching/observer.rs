@@ -23,7 +23,7 @@ pub trait MatchObserver {
     fn on_received(&mut self, _sent: &Sighting, _received: &Sighting, _send_order: u64) {}
 
     /// It was not received within the time-out.
-    fn on_lost(&mut self, _sent: &Sighting) {}
+    fn on_lost(&mut self, _sent: &Sighting, _send_order: u64) {}
 
     /// A further copy of a packet that was sent once and already received.
     fn on_duplicate(&mut self, _sent: &Sighting, _received: &Sighting) {}
@@ -54,8 +54,8 @@ impl<O: MatchObserver> MatchObserver for &mut O {
     }
 
     #[inline]
-    fn on_lost(&mut self, sent: &Sighting) {
-        (**self).on_lost(sent);
+    fn on_lost(&mut self, sent: &Sighting, send_order: u64) {
+        (**self).on_lost(sent, send_order);
     }
 
     #[inline]
@@ -99,9 +99,9 @@ impl<A: MatchObserver, B: MatchObserver> MatchObserver for (A, B) {
     }
 
     #[inline]
-    fn on_lost(&mut self, sent: &Sighting) {
-        self.0.on_lost(sent);
-        self.1.on_lost(sent);
+    fn on_lost(&mut self, sent: &Sighting, send_order: u64) {
+        self.0.on_lost(sent, send_order);
+        self.1.on_lost(sent, send_order);
     }
 
     #[inline]

@@ -53,7 +53,7 @@ impl MatchObserver for Told {
             .push(Fact::Received(sent.key, sent.time_ns, received.time_ns));
     }
 
-    fn on_lost(&mut self, sent: &Sighting) {
+    fn on_lost(&mut self, sent: &Sighting, _: u64) {
         self.facts.push(Fact::Lost(sent.key, sent.time_ns));
     }
 

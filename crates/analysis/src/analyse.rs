@@ -1,0 +1,223 @@
+//! The record of a run, from its captures.
+
+use crate::clocks::Clocks;
+use crate::connections::Connections;
+use crate::describe;
+use crate::flows::Way;
+use crate::hops;
+use crate::params::{AnalysisError, AnalysisParams, RunLength, SliceRule};
+use crate::pass::{self, Pair, PassFacts, PassParams, Watch};
+use crate::recorder::{PacketSink, ReceivedClock, Recorded, Recorder, TimeAxis};
+use slicewise_capture::clock::ClockEstimate;
+use slicewise_capture::{RunMark, Sighting};
+use slicewise_stats::collect::{CollectorParams, RunCollector};
+use slicewise_stats::flow::FlowRecord;
+use slicewise_stats::record::{RunKey, RunRecord};
+use slicewise_units::Duration;
+use slicewise_wire::Headers;
+use std::cell::RefCell;
+use std::path::Path;
+
+/// Flows with a record of their own: those with most bytes.
+pub const MOST_FLOW_RECORDS: usize = 10_000;
+
+/// Analyse the captures of one run. `sink` is told of every packet of a slice, in the order in which
+/// their fate becomes known.
+///
+/// Memory does not grow with the length of the captures: packets are matched within a window of the loss
+/// time-out.
+///
+/// # Errors
+/// Where files cannot be read, hold nothing that can be matched, or cannot be read as often as needed;
+/// or where `watch` or `sink` stop it. Files that end in damage are no error: the record says so.
+pub fn analyse(
+    params: &AnalysisParams,
+    key: RunKey,
+    study: &str,
+    study_digest: &str,
+    watch: &dyn Watch,
+    mut sink: Option<&mut dyn PacketSink>,
+) -> Result<RunRecord, AnalysisError> {
+    let timeout_ns = params.loss_timeout.nanos();
+    // Where delays may have to be corrected, packets are told only once that is known.
+    let first_sink = match &mut sink {
+        Some(sink) if !params.accept_clock_estimate => Some(&mut **sink as &mut dyn PacketSink),
+        _ => None,
+    };
+    let was_told = first_sink.is_some();
+    let mut looked = look(params, watch, None, first_sink)?;
+    let clocks = &looked.recorded.clocks;
+    let correction = clocks
+        .estimate()
+        .filter(|_| params.accept_clock_estimate && clocks.disagree());
+    if correction.is_some() || (sink.is_some() && !was_told) {
+        refuse_stdin(
+            params,
+            "an estimate of the clocks needs all packets before the first is told",
+        )?;
+        looked = look(params, watch, correction, sink)?;
+    }
+    if looked.facts.counts.matched == 0 {
+        return Err(AnalysisError::Nothing(describe::no_match(&looked.facts)));
+    }
+    let (hops, via) = hops::measure(params, timeout_ns, watch)?;
+    let mut record = finish(looked, key, study, study_digest, timeout_ns, via);
+    record.hops = hops;
+    Ok(record)
+}
+
+/// What one look at the captures of the two ends gave.
+struct Looked {
+    recorded: Recorded,
+    facts: PassFacts,
+    connections: Connections,
+}
+
+fn look<'s>(
+    params: &AnalysisParams,
+    watch: &dyn Watch,
+    correction: Option<ClockEstimate>,
+    sink: Option<&'s mut (dyn PacketSink + 's)>,
+) -> Result<Looked, AnalysisError> {
+    let pair = Pair::open(&params.sent, &params.received)?;
+    let mark = run_mark(&pair);
+    let collector = collector(params, mark)?;
+    let headers: RefCell<Vec<Headers>> = RefCell::default();
+    let mut connections = Connections::new();
+    let pass = PassParams {
+        timeout_ns: params.loss_timeout.nanos(),
+    };
+    let begin = |sent: &[Sighting], _: &[Sighting], alignment_ns: i64| {
+        let first = sent.iter().map(|one| one.time_ns).min();
+        let start_ns = mark.map_or(first.unwrap_or(0), |mark| mark.start_ns);
+        let received = match correction {
+            Some(estimate) => ReceivedClock::Estimated(estimate),
+            None => ReceivedClock::Ahead(alignment_ns),
+        };
+        let axis = TimeAxis { start_ns, received };
+        let clocks = Clocks::new(alignment_ns, correction);
+        Recorder::new(&params.slices, collector, &headers, axis, clocks, sink)
+    };
+    let (recorder, facts) = pass::run(pair, pass, &headers, &mut connections, watch, begin)?;
+    let recorded = recorder.finish()?;
+    Ok(Looked {
+        recorded,
+        facts,
+        connections,
+    })
+}
+
+/// What the sending point's captures say of their run.
+fn run_mark(pair: &Pair) -> Option<RunMark> {
+    let facts = pair.sent.facts();
+    let mut comments = facts.files.iter().flat_map(|file| &file.comments);
+    comments.find_map(|comment| RunMark::find(comment))
+}
+
+/// A collector for the length of run that is known; open-ended where none is, or where slices are found
+/// on the way.
+fn collector(
+    params: &AnalysisParams,
+    mark: Option<RunMark>,
+) -> Result<RunCollector, AnalysisError> {
+    let run = params.run.or_else(|| {
+        let mark = mark?;
+        let is_whole = mark.duration_ns.is_multiple_of(params.bin.nanos().max(1));
+        is_whole.then_some(RunLength {
+            duration: Duration::from_nanos(mark.duration_ns),
+            cycle: Duration::from_nanos(mark.cycle_ns),
+        })
+    });
+    Ok(match (&params.slices, run) {
+        (SliceRule::Matched(slices), Some(run)) => RunCollector::new(CollectorParams {
+            slices: slices.iter().map(|slice| slice.name.clone()).collect(),
+            duration: run.duration,
+            bin: params.bin,
+            cycle: run.cycle,
+        })?,
+        (rule, run) => {
+            let cycle = run.map_or(Duration::ZERO, |run| run.cycle);
+            let mut collector = RunCollector::open_ended(params.bin, cycle)?;
+            if let SliceRule::Matched(slices) = rule {
+                for slice in slices {
+                    collector.add_slice(slice.name.as_str());
+                }
+            }
+            collector
+        }
+    })
+}
+
+fn finish(
+    looked: Looked,
+    key: RunKey,
+    study: &str,
+    study_digest: &str,
+    timeout_ns: u64,
+    via: Vec<slicewise_stats::flow::PointRecord>,
+) -> RunRecord {
+    let Looked {
+        recorded,
+        facts,
+        connections,
+    } = looked;
+    let Recorded {
+        mut collector,
+        flows,
+        names,
+        aside,
+        clocks,
+        reordering,
+    } = recorded;
+    let mut record = collector.finish(key, study, study_digest, Vec::new());
+    let mut records: Vec<FlowRecord> = flows
+        .iter()
+        .enumerate()
+        .filter(|(_, flow)| flow.way == Way::Forward)
+        .map(|(index, flow)| {
+            let slice = flow.slice.and_then(|slice| names.get(slice));
+            let lasted_ns = flow.received.map_or(0, |span| span.length_ns());
+            flow.record(
+                slice.cloned().unwrap_or_default(),
+                describe::reordering(&reordering, index),
+                connections.figures(index, lasted_ns),
+            )
+        })
+        .collect();
+    records.sort_by(|a, b| b.sent_bytes.cmp(&a.sent_bytes).then(a.flow.cmp(&b.flow)));
+    records.truncate(MOST_FLOW_RECORDS);
+    record.flows = records;
+    record.capture = Some(describe::capture(&facts, via, timeout_ns, &aside, &clocks));
+    if clocks.disagree() && !clocks.is_corrected() {
+        forget_delays(&mut record);
+    }
+    record
+}
+
+/// Delays of clocks that disagree say nothing: none are told.
+fn forget_delays(record: &mut RunRecord) {
+    record.aggregate.delay = Default::default();
+    for slice in &mut record.slices {
+        slice.whole.delay = Default::default();
+        slice.steady.delay = Default::default();
+        slice.delay_cdf.clear();
+        slice.series.delay_mean_ns.fill(0);
+        slice.series.delay_max_ns.fill(0);
+    }
+    for flow in &mut record.flows {
+        flow.delay = Default::default();
+    }
+}
+
+/// Files are about to be read once more.
+pub(crate) fn refuse_stdin(
+    params: &AnalysisParams,
+    why: &'static str,
+) -> Result<(), AnalysisError> {
+    let files = params.sent.iter().chain(&params.received);
+    let mut files = files.chain(params.via.iter().flatten());
+    if files.any(|file| file == Path::new("-")) {
+        return Err(AnalysisError::ReadOnce { why });
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! The clocks of the two ends: whether they agree, and by what they differ.
+
+use slicewise_capture::Sighting;
+use slicewise_capture::clock::{ClockEstimate, ClockMethod, ClockReport, ClockVerdict, DelayFloor};
+use slicewise_stats::flow::{self, ClockRecord};
+
+/// Watches the delays of both directions.
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    forward: DelayFloor,
+    reverse: DelayFloor,
+    /// By what the receiving clock is ahead by more than any delay, ns; else 0.
+    alignment_ns: i64,
+    /// What received times are corrected by.
+    correction: Option<ClockEstimate>,
+}
+
+impl Clocks {
+    pub(crate) const fn new(alignment_ns: i64, correction: Option<ClockEstimate>) -> Self {
+        Self {
+            forward: DelayFloor::forward(),
+            reverse: DelayFloor::reverse(),
+            alignment_ns,
+            correction,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn on_forward(&mut self, sent: &Sighting, received: &Sighting) {
+        self.forward.add(sent.time_ns, received.time_ns);
+    }
+
+    #[inline]
+    pub(crate) fn on_reverse(&mut self, sent: &Sighting, received: &Sighting) {
+        self.reverse.add(sent.time_ns, received.time_ns);
+    }
+
+    /// Whether some packet arrived before it was sent, or all of them later than any network is slow.
+    pub(crate) fn disagree(&self) -> bool {
+        self.alignment_ns != 0 || matches!(self.report().verdict, ClockVerdict::Disagree { .. })
+    }
+
+    /// Whether received times were corrected.
+    pub(crate) const fn is_corrected(&self) -> bool {
+        self.correction.is_some()
+    }
+
+    /// What received times can be corrected by.
+    pub(crate) fn estimate(&self) -> Option<ClockEstimate> {
+        self.report().estimate
+    }
+
+    fn report(&self) -> ClockReport {
+        ClockReport::new(&self.forward, &self.reverse)
+    }
+
+    /// For the record of the run. Where the clocks agree there is nothing to estimate.
+    pub(crate) fn record(&self) -> ClockRecord {
+        let report = self.report();
+        let estimate = report.estimate.filter(|_| self.disagree());
+        ClockRecord {
+            negative_delays: report.negative_delays,
+            smallest_delay_ns: report.smallest_delay_ns,
+            estimate: estimate.map(|estimate| flow::ClockEstimate {
+                method: method(&estimate).to_owned(),
+                assumption: estimate.method.assumption().to_owned(),
+                offset_ns: estimate.offset_ns as f64,
+                drift_ppm: estimate.drift_ppb / 1e3,
+                offset_uncertainty_ns: estimate.offset_uncertainty_ns,
+            }),
+            alignment_ns: self.alignment_ns,
+            aligned: self.is_corrected(),
+        }
+    }
+}
+
+fn method(estimate: &ClockEstimate) -> &'static str {
+    match estimate.method {
+        ClockMethod::BothDirections => {
+            "floors of delay of both directions (Moon, Skelly & Towsley 1999), half their difference \
+             (as RFC 5905)"
+        }
+        ClockMethod::ForwardOnly => "floor of delay, one direction (Moon, Skelly & Towsley 1999)",
+        ClockMethod::ReverseOnly => {
+            "floor of delay of the opposite direction (Moon, Skelly & Towsley 1999)"
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! How a run was measured, as its record tells it.
+
+use crate::clocks::Clocks;
+use crate::pass::PassFacts;
+use crate::recorder::Aside;
+use slicewise_capture::PointFacts;
+use slicewise_capture::matching::ReorderingTracker;
+use slicewise_stats::flow::{CaptureRecord, IncompleteFile, PointRecord, ReorderingFigures};
+
+/// The record of a pass over both ends; `via` are the points between.
+pub(crate) fn capture(
+    facts: &PassFacts,
+    via: Vec<PointRecord>,
+    timeout_ns: u64,
+    aside: &Aside,
+    clocks: &Clocks,
+) -> CaptureRecord {
+    let counts = &facts.counts;
+    let mut points = vec![point("sent", &facts.sent)];
+    points.extend(via);
+    points.push(point("received", &facts.received));
+    CaptureRecord {
+        points,
+        loss_timeout_ns: timeout_ns,
+        matched_frames: counts.matched,
+        duplicate_frames: counts.duplicates,
+        ambiguous_sent_frames: counts.ambiguous_sent,
+        ambiguous_received_frames: counts.ambiguous_received,
+        ambiguous_lost_frames: counts.ambiguous_lost,
+        unsent_frames: counts.unsent,
+        decided_early_frames: counts.decided_early,
+        reverse_frames: aside.reverse_frames,
+        unclassified_frames: aside.unclassified_frames,
+        unreceived_flows: aside.unreceived_flows,
+        unreceived_frames: aside.unreceived_frames,
+        clock: clocks.record(),
+    }
+}
+
+/// What one point captured.
+pub(crate) fn point(name: &str, facts: &PointFacts) -> PointRecord {
+    let counts = &facts.counts;
+    PointRecord {
+        name: name.to_owned(),
+        files: facts.files.iter().map(|file| file.name.clone()).collect(),
+        packets: facts.packets(),
+        fragments: counts.fragments,
+        not_ip: counts.not_ip + counts.arp + counts.unknown_link,
+        truncated: counts.cut_short,
+        malformed: counts.malformed,
+        without_time: facts.without_time(),
+        capture_drops: facts.dropped(),
+        largest_l2_bytes: counts.largest_l2_bytes,
+        backwards_timestamps: facts.backward_steps(),
+        incomplete: facts
+            .incomplete()
+            .map(|incomplete| IncompleteFile {
+                file: incomplete.file.clone(),
+                offset_bytes: incomplete.offset,
+                reason: incomplete.why.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// Reordering of the flow with this index.
+pub(crate) fn reordering(tracker: &ReorderingTracker, flow: usize) -> ReorderingFigures {
+    let figures = tracker.flow(u32::try_from(flow).unwrap_or(u32::MAX));
+    ReorderingFigures {
+        reordered_frames: figures.reordered,
+        ratio: figures.ratio(),
+        max_extent_frames: figures.extent_max,
+        max_n_reordering: figures.n_reordering_max,
+        max_late_ns: figures.late_time_max_ns,
+    }
+}
+
+/// Why nothing could be matched, as far as that can be told.
+pub(crate) fn no_match(facts: &PassFacts) -> String {
+    let sides = [("sent", &facts.sent), ("received", &facts.received)];
+    for (side, point) in sides {
+        if point.packets() == 0 {
+            let damage = point.incomplete().next().map(|one| format!(" ({one})"));
+            return format!(
+                "the {side} side holds no packets{}",
+                damage.unwrap_or_default()
+            );
+        }
+        if point.counts.sightings == 0 {
+            let counts = &point.counts;
+            return format!(
+                "none of the {} packets of the {side} side can be matched: {} are not IP, {} are \
+                 fragments, {} were captured too short (96 bytes are enough)",
+                point.packets(),
+                counts.not_ip + counts.arp + counts.unknown_link,
+                counts.fragments,
+                counts.cut_short,
+            );
+        }
+    }
+    format!(
+        "the two sides share no packet: {} packets were sent and {} received, and none is the same. \
+         Are they of the same run? Is there address translation, or a tunnel, between them?",
+        facts.sent.counts.sightings, facts.received.counts.sightings,
+    )
+}

@@ -1,0 +1,399 @@
+//! From the fate of packets to the figures of slices and flows.
+
+use crate::clocks::Clocks;
+use crate::flows::{FlowState, Open, Way, extended};
+use crate::params::{AnalysisError, SliceRule};
+use crate::slices::{AutomaticSlices, SliceOfFlow, Slices};
+use slicewise_capture::clock::ClockEstimate;
+use slicewise_capture::matching::{MatchObserver, ReorderingTracker};
+use slicewise_capture::{Direction, Sighting};
+use slicewise_stats::collect::RunCollector;
+use slicewise_units::Instant;
+use slicewise_wire::{Ecn, Headers};
+use std::cell::RefCell;
+
+/// What became of one packet of a slice, once that is known.
+#[derive(Debug, Clone, Copy)]
+pub struct PacketFate<'a> {
+    /// Its slice.
+    pub slice: &'a str,
+    /// Headers of its flow where it was sent.
+    pub headers: &'a Headers,
+    /// Its number among all packets of the sending point, in the order sent, from 0.
+    pub sequence: u64,
+    /// When it was sent, ns from the start of the run.
+    pub sent_ns: u64,
+    /// When it was received, ns from the start of the run; `None` where it was lost.
+    pub received_ns: Option<u64>,
+    /// Bytes as sent, L2 without FCS.
+    pub l2_bytes: u32,
+    /// Code point it arrived with.
+    pub received_dscp: Option<u8>,
+}
+
+/// Whoever wants to know what became of every packet.
+pub trait PacketSink {
+    /// The fate of a packet is known.
+    ///
+    /// # Errors
+    /// In words for the user; the analysis stops.
+    fn on_packet(&mut self, packet: &PacketFate<'_>) -> Result<(), String>;
+}
+
+/// Times of the two points on the axis of the run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeAxis {
+    /// When the run starts, by the clock of the sending point.
+    pub(crate) start_ns: u64,
+    pub(crate) received: ReceivedClock,
+}
+
+/// How times of the receiving point are brought to the clock of the sending one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReceivedClock {
+    /// They are by so much ahead, ns; 0 where the clocks are taken for one.
+    Ahead(i64),
+    /// As estimated.
+    Estimated(ClockEstimate),
+}
+
+impl TimeAxis {
+    #[inline]
+    pub(crate) fn of_sent(&self, time_ns: u64) -> u64 {
+        time_ns.saturating_sub(self.start_ns)
+    }
+
+    #[inline]
+    pub(crate) fn of_received(&self, time_ns: u64) -> u64 {
+        let aligned = match &self.received {
+            ReceivedClock::Ahead(ns) => time_ns.saturating_add_signed(ns.saturating_neg()),
+            ReceivedClock::Estimated(estimate) => estimate.correct(time_ns),
+        };
+        aligned.saturating_sub(self.start_ns)
+    }
+}
+
+/// Counts of what is in no slice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Aside {
+    /// Frames from the receiving end to the sending one.
+    pub(crate) reverse_frames: u64,
+    /// Frames sent of flows that no slice matches.
+    pub(crate) unclassified_frames: u64,
+    /// Flows without slices of their own of which nothing was seen at the receiving end.
+    pub(crate) unreceived_flows: u64,
+    /// Frames of those.
+    pub(crate) unreceived_frames: u64,
+}
+
+/// Sends waiting for the way of their flow to be known, of one flow; beyond, it is forward.
+const MOST_OPEN: usize = 1 << 16;
+
+/// Tells a collector, and keeps flows.
+pub(crate) struct Recorder<'h, 's> {
+    collector: RunCollector,
+    slices: Slices,
+    names: Vec<String>,
+    first_sources: Vec<Option<Headers>>,
+    has_first: Vec<bool>,
+    flows: Vec<FlowState>,
+    /// Headers of all flows of the sending point so far, known before their sightings are told.
+    headers: &'h RefCell<Vec<Headers>>,
+    axis: TimeAxis,
+    clocks: Clocks,
+    reordering: ReorderingTracker,
+    sink: Option<&'s mut dyn PacketSink>,
+    failed: Option<String>,
+    aside: Aside,
+}
+
+/// What a recorder has gathered.
+pub(crate) struct Recorded {
+    pub(crate) collector: RunCollector,
+    pub(crate) flows: Vec<FlowState>,
+    pub(crate) names: Vec<String>,
+    pub(crate) aside: Aside,
+    pub(crate) clocks: Clocks,
+    pub(crate) reordering: ReorderingTracker,
+}
+
+impl<'h, 's> Recorder<'h, 's> {
+    pub(crate) fn new(
+        rule: &SliceRule,
+        collector: RunCollector,
+        headers: &'h RefCell<Vec<Headers>>,
+        axis: TimeAxis,
+        clocks: Clocks,
+        sink: Option<&'s mut dyn PacketSink>,
+    ) -> Self {
+        let (slices, names, first_sources) = match rule {
+            SliceRule::Automatic => (
+                Slices::Automatic(AutomaticSlices::default()),
+                Vec::new(),
+                Vec::new(),
+            ),
+            SliceRule::Matched(matched) => (
+                Slices::matched(matched.iter().map(|slice| &slice.matches)),
+                matched.iter().map(|slice| slice.name.clone()).collect(),
+                matched.iter().map(|slice| slice.first_source).collect(),
+            ),
+        };
+        Self {
+            collector,
+            slices,
+            has_first: vec![false; names.len()],
+            names,
+            first_sources,
+            flows: Vec::new(),
+            headers,
+            axis,
+            clocks,
+            reordering: ReorderingTracker::default(),
+            sink,
+            failed: None,
+            aside: Aside::default(),
+        }
+    }
+
+    /// What was gathered. Flows that never arrived are lost as a whole where they belong to a slice
+    /// that somebody asked for; else they are left out.
+    pub(crate) fn finish(mut self) -> Result<Recorded, AnalysisError> {
+        for index in 0..self.flows.len() {
+            if !matches!(self.flows[index].way, Way::Unknown(_)) {
+                continue;
+            }
+            if matches!(self.slices, Slices::Matched(_)) {
+                self.set_forward(index);
+            } else {
+                self.aside.unreceived_flows += 1;
+                self.aside.unreceived_frames += self.flows[index].sent_frames;
+            }
+        }
+        if let Some(problem) = self.failed {
+            return Err(AnalysisError::Sink(problem));
+        }
+        Ok(Recorded {
+            collector: self.collector,
+            flows: self.flows,
+            names: self.names,
+            aside: self.aside,
+            clocks: self.clocks,
+            reordering: self.reordering,
+        })
+    }
+
+    /// Make sure that flows up to `index` are known.
+    #[cold]
+    fn learn(&mut self, index: usize) {
+        let headers = self.headers.borrow();
+        let new = headers.get(self.flows.len()..=index).unwrap_or_default();
+        self.flows.extend(new.iter().copied().map(FlowState::new));
+    }
+
+    #[inline]
+    fn index(&mut self, sent: &Sighting) -> usize {
+        let index = sent.flow as usize;
+        if index >= self.flows.len() {
+            self.learn(index);
+        }
+        index
+    }
+
+    /// Whether a packet went from the sending end to the receiving one: as the captures say, by the
+    /// routers it passed, and else by the clocks.
+    #[cold]
+    fn is_forward(&self, sent: &Sighting, received: &Sighting) -> bool {
+        match (sent.direction, received.direction) {
+            (Direction::Outbound, _) | (_, Direction::Inbound) => return true,
+            (Direction::Inbound, _) | (_, Direction::Outbound) => return false,
+            (Direction::Unknown, Direction::Unknown) => {}
+        }
+        if sent.ttl != received.ttl {
+            return received.ttl < sent.ttl;
+        }
+        self.axis.of_received(received.time_ns) >= self.axis.of_sent(sent.time_ns)
+    }
+
+    /// A flow is found to go from the sending end to the receiving one.
+    #[cold]
+    fn set_forward(&mut self, index: usize) {
+        let way = std::mem::replace(&mut self.flows[index].way, Way::Forward);
+        self.join_slice(index);
+        let Way::Unknown(open) = way else { return };
+        for open in open {
+            match open {
+                Open::Sent(sent) => self.count_sent(index, &sent),
+                Open::Lost(sent, order) => self.count_lost(index, &sent, order),
+            }
+        }
+    }
+
+    #[cold]
+    fn set_reverse(&mut self, index: usize) {
+        self.flows[index].way = Way::Reverse;
+        self.aside.reverse_frames += self.flows[index].sent_frames;
+    }
+
+    fn join_slice(&mut self, index: usize) {
+        let headers = self.flows[index].headers;
+        let slice = match self.slices.slice_of(&headers) {
+            SliceOfFlow::Known(slice) => slice,
+            SliceOfFlow::New(name) => {
+                self.names.push(name.clone());
+                self.has_first.push(false);
+                self.collector.add_slice(name)
+            }
+            SliceOfFlow::None => return,
+        };
+        let source = self.first_sources.get(slice).copied().flatten();
+        let is_first = match source {
+            Some(source) => plain(&source) == plain(&headers),
+            None => !std::mem::replace(&mut self.has_first[slice], true),
+        };
+        let flow = &mut self.flows[index];
+        flow.slice = Some(slice);
+        flow.is_first = is_first;
+    }
+
+    #[inline]
+    fn count_sent(&mut self, index: usize, sent: &Sighting) {
+        let flow = &mut self.flows[index];
+        let at_ns = self.axis.of_sent(sent.time_ns);
+        flow.sent = extended(flow.sent, at_ns);
+        match flow.slice {
+            Some(slice) => {
+                let at = Instant::from_nanos(at_ns);
+                self.collector
+                    .on_sent(slice, flow.is_first, at, sent.l2_bytes);
+            }
+            None => self.aside.unclassified_frames += 1,
+        }
+    }
+
+    fn count_lost(&mut self, index: usize, sent: &Sighting, order: u64) {
+        let flow = &mut self.flows[index];
+        flow.lost_frames += 1;
+        if let Some(slice) = flow.slice {
+            let at = Instant::from_nanos(self.axis.of_sent(sent.time_ns));
+            self.collector.on_lost(slice, at, sent.l2_bytes);
+            self.tell(index, slice, sent, None, order);
+        }
+    }
+
+    #[inline]
+    fn tell(
+        &mut self,
+        index: usize,
+        slice: usize,
+        sent: &Sighting,
+        received: Option<&Sighting>,
+        sequence: u64,
+    ) {
+        let Some(sink) = &mut self.sink else { return };
+        if self.failed.is_some() {
+            return;
+        }
+        let fate = PacketFate {
+            slice: &self.names[slice],
+            headers: &self.flows[index].headers,
+            sequence,
+            sent_ns: self.axis.of_sent(sent.time_ns),
+            received_ns: received.map(|one| self.axis.of_received(one.time_ns)),
+            l2_bytes: sent.l2_bytes,
+            received_dscp: received.map(|one| one.dscp),
+        };
+        self.failed = sink.on_packet(&fate).err();
+    }
+}
+
+impl MatchObserver for Recorder<'_, '_> {
+    #[inline]
+    fn on_sent(&mut self, sent: &Sighting) {
+        let index = self.index(sent);
+        let flow = &mut self.flows[index];
+        flow.sent_frames += 1;
+        flow.sent_bytes += u64::from(sent.l2_bytes);
+        match &mut flow.way {
+            Way::Forward => self.count_sent(index, sent),
+            Way::Reverse => self.aside.reverse_frames += 1,
+            Way::Unknown(open) => {
+                open.push(Open::Sent(*sent));
+                if open.len() >= MOST_OPEN {
+                    self.set_forward(index);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: u64) {
+        let index = self.index(sent);
+        if matches!(self.flows[index].way, Way::Unknown(_)) {
+            if self.is_forward(sent, received) {
+                self.set_forward(index);
+            } else {
+                self.set_reverse(index);
+            }
+        }
+        if self.flows[index].way == Way::Reverse {
+            self.clocks.on_reverse(sent, received);
+            return;
+        }
+        self.clocks.on_forward(sent, received);
+        let sent_ns = self.axis.of_sent(sent.time_ns);
+        let received_ns = self.axis.of_received(received.time_ns);
+        let flow = &mut self.flows[index];
+        flow.received_frames += 1;
+        flow.received_bytes += u64::from(received.l2_bytes);
+        flow.received = extended(flow.received, received_ns);
+        flow.delays.record(received_ns.saturating_sub(sent_ns));
+        self.reordering.on_received(sent, received, order);
+        if let Some(slice) = flow.slice {
+            let (sent_at, at) = (
+                Instant::from_nanos(sent_ns),
+                Instant::from_nanos(received_ns),
+            );
+            self.collector
+                .on_received(slice, sent_at, at, received.l2_bytes);
+            self.tell(index, slice, sent, Some(received), order);
+        }
+    }
+
+    fn on_lost(&mut self, sent: &Sighting, order: u64) {
+        let index = self.index(sent);
+        match &mut self.flows[index].way {
+            Way::Forward => self.count_lost(index, sent, order),
+            Way::Reverse => {}
+            Way::Unknown(open) => open.push(Open::Lost(*sent, order)),
+        }
+    }
+
+    fn on_duplicate(&mut self, sent: &Sighting, _received: &Sighting) {
+        let index = self.index(sent);
+        self.flows[index].duplicate_frames += 1;
+    }
+
+    fn on_ambiguous_sent(&mut self, sent: &Sighting) {
+        let index = self.index(sent);
+        self.flows[index].ambiguous_frames += 1;
+    }
+}
+
+/// Headers as flows are told apart: without congestion marks.
+const fn plain(headers: &Headers) -> Headers {
+    Headers {
+        ecn: Ecn::NotEct,
+        ..*headers
+    }
+}
+
+/// The drop precedence a code point of assured forwarding stands for (RFC 2597, section 6).
+#[must_use]
+pub const fn assured_forwarding_colour(dscp: u8) -> Option<&'static str> {
+    match dscp {
+        10 | 18 | 26 | 34 => Some("green"),
+        12 | 20 | 28 | 36 => Some("yellow"),
+        14 | 22 | 30 | 38 => Some("red"),
+        _ => None,
+    }
+}

@@ -1,0 +1,231 @@
+//! `slicewise analyse`: the same figures, verdicts and report from captures of any testbed.
+
+mod files;
+mod plan;
+mod progress;
+
+use crate::Failure;
+use crate::arguments::AnalyseOptions;
+use crate::exit::Exit;
+use crate::report::write_report;
+use crate::run::{on_interrupt, results_failure};
+use plan::{Plan, PlannedRun};
+use progress::Bytes;
+use slicewise_analysis::{
+    AnalysisError, AnalysisParams, FlowName, PacketFate, PacketSink, SliceRule,
+    assured_forwarding_colour,
+};
+use slicewise_report::host::HostFacts;
+use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_report::{PacketRow, PacketTable};
+use slicewise_stats::description::{SliceDescription, StudyDescription};
+use slicewise_stats::record::RunRecord;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
+    let mut plan = plan::plan(options)?;
+    let path = options
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("results").join(&plan.description.name));
+    let interrupt = on_interrupt("stopping")?;
+    let mut work = Work {
+        options,
+        plan: &mut plan,
+        path: &path,
+        interrupt: &interrupt,
+        failed: 0,
+    };
+    let started = Instant::now();
+    let Some((folder, done)) = work.carry_out()? else {
+        eprintln!("stopped: what was analysed is on disk; the same command goes on with the rest");
+        return Ok(Exit::Interrupted);
+    };
+    let failed = work.failed;
+    let host = HostFacts {
+        jobs: 1,
+        runs_done: done,
+        elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        ..HostFacts::of_this_host()
+    };
+    folder.write_host(&host).map_err(results_failure)?;
+    write_report(&folder)?;
+    Ok(if failed == 0 {
+        Exit::Success
+    } else {
+        Exit::Failure
+    })
+}
+
+struct Work<'a> {
+    options: &'a AnalyseOptions,
+    plan: &'a mut Plan,
+    path: &'a Path,
+    interrupt: &'a AtomicBool,
+    failed: usize,
+}
+
+impl Work<'_> {
+    /// Analyse every run that is not in the results folder yet. None where that was interrupted.
+    fn carry_out(&mut self) -> Result<Option<(ResultsFolder, u64)>, Failure> {
+        let runs = std::mem::take(&mut self.plan.runs);
+        let total = runs.len();
+        // Where slices are only found in the captures, the study is not known before.
+        let mut folder = match runs.first().map(|run| &run.slices) {
+            Some(SliceRule::Automatic) => None,
+            _ => Some(self.open()?),
+        };
+        let mut done = 0;
+        for (number, run) in (1..).zip(&runs) {
+            if let Some(folder) = &folder
+                && matches!(folder.read_run(&run.key), Ok(Some(_)))
+            {
+                continue;
+            }
+            let label = (total > 1).then(|| {
+                let key = &run.key;
+                format!(
+                    "{number}/{total}  {} / {} / {:03}",
+                    key.policy, key.scenario, key.repetition
+                )
+            });
+            match self.run(run, label.as_deref()) {
+                Ok(record) => {
+                    if folder.is_none() {
+                        self.plan.description.slices = slices_of(&record);
+                        folder = Some(self.open()?);
+                    }
+                    if let Some(folder) = &folder {
+                        folder.write_run(&record).map_err(results_failure)?;
+                    }
+                    done += 1;
+                }
+                Err(AnalysisError::Interrupted) => return Ok(None),
+                Err(error) if total == 1 => return Err(failure(&error)),
+                Err(error) => {
+                    self.failed += 1;
+                    let key = &run.key;
+                    eprintln!(
+                        "error: policy {}, scenario {}, repetition {}: {error}",
+                        key.policy, key.scenario, key.repetition
+                    );
+                }
+            }
+        }
+        match folder {
+            Some(folder) if folder.runs_on_disk() > 0 => Ok(Some((folder, done))),
+            _ => Err(Failure::mistake(
+                "no run could be analysed: there is nothing to report",
+            )),
+        }
+    }
+
+    fn open(&self) -> Result<ResultsFolder, Failure> {
+        let force = if self.options.replace {
+            Force::Replace
+        } else {
+            Force::Refuse
+        };
+        open(self.path, &self.plan.description, force)
+    }
+
+    fn run(&self, run: &PlannedRun, label: Option<&str>) -> Result<RunRecord, AnalysisError> {
+        let params = AnalysisParams {
+            sent: run.files.sent.clone(),
+            via: run.files.via.clone(),
+            received: run.files.received.clone(),
+            slices: run.slices.clone(),
+            bin: self.plan.bin,
+            run: run.length,
+            loss_timeout: self.plan.loss_timeout,
+            accept_clock_estimate: self.options.accept_clock_estimate,
+        };
+        let bytes = Bytes::new(self.interrupt, label);
+        let description = &self.plan.description;
+        let mut packets = match self.options.packets {
+            true => Some(
+                Packets::create(&self.path.join("packets"), run)
+                    .map_err(|error| AnalysisError::Sink(error.to_string()))?,
+            ),
+            false => None,
+        };
+        let sink = packets
+            .as_mut()
+            .map(|packets| packets as &mut dyn PacketSink);
+        let (name, digest) = (&description.name, &description.digest);
+        let record =
+            slicewise_analysis::analyse(&params, run.key.clone(), name, digest, &bytes, sink);
+        bytes.finish();
+        if let (Ok(_), Some(packets)) = (&record, packets) {
+            packets
+                .table
+                .finish()
+                .map_err(|error| AnalysisError::Sink(error.to_string()))?;
+        }
+        record
+    }
+}
+
+/// The slices that were found, of which nobody was promised anything.
+fn slices_of(record: &RunRecord) -> Vec<SliceDescription> {
+    let slices = record.slices.iter().map(|slice| SliceDescription {
+        name: slice.slice.clone(),
+        share_bits_per_second: 0,
+        guaranteed: false,
+    });
+    slices.collect()
+}
+
+fn open(
+    path: &Path,
+    description: &StudyDescription,
+    force: Force,
+) -> Result<ResultsFolder, Failure> {
+    ResultsFolder::create(path, description, force).map_err(|error| {
+        let advice = matches!(error, ResultsError::OtherStudy { .. });
+        let failure = results_failure(error);
+        if advice {
+            failure.with_advice("(`--out DIR`), or throw these results away (`--replace`)")
+        } else {
+            failure
+        }
+    })
+}
+
+/// Exit code 2 where the user can mend it.
+fn failure(error: &AnalysisError) -> Failure {
+    match error {
+        AnalysisError::Sink(_) => Failure::system(error),
+        _ => Failure::mistake(error),
+    }
+}
+
+/// Packets, as they go to their table.
+struct Packets {
+    table: PacketTable,
+}
+
+impl Packets {
+    fn create(folder: &Path, run: &PlannedRun) -> Result<Self, slicewise_report::ReportError> {
+        let table = PacketTable::create(folder, &run.key)?;
+        Ok(Self { table })
+    }
+}
+
+impl PacketSink for Packets {
+    fn on_packet(&mut self, packet: &PacketFate<'_>) -> Result<(), String> {
+        let flow = FlowName(packet.headers).to_string();
+        let row = PacketRow {
+            slice: packet.slice,
+            flow: &flow,
+            sequence: packet.sequence,
+            sent_ns: packet.sent_ns,
+            received_ns: packet.received_ns,
+            bytes: packet.l2_bytes,
+            colour: packet.received_dscp.and_then(assured_forwarding_colour),
+        };
+        self.table.row(&row).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,70 @@
+//! How far the captures are read: a bar in a terminal, a line now and then elsewhere.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use slicewise_analysis::Watch;
+use std::cell::Cell;
+use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Progress in bytes, on standard error.
+pub struct Bytes<'a> {
+    bar: ProgressBar,
+    plain: bool,
+    interrupt: &'a AtomicBool,
+    told: Cell<Instant>,
+}
+
+/// How often a line is written where there is no terminal.
+const EVERY: Duration = Duration::from_secs(10);
+
+impl<'a> Bytes<'a> {
+    pub fn new(interrupt: &'a AtomicBool, label: Option<&str>) -> Self {
+        let plain = !stderr().is_terminal();
+        let target = if plain {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(10)
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template(
+            "{bar:30.cyan/dim} {bytes:>10}/{total_bytes}  {bytes_per_sec}  {elapsed} elapsed, {eta} \
+             to go  {wide_msg:.dim}",
+        ) {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        bar.set_message(label.unwrap_or_default().to_owned());
+        Self {
+            bar,
+            plain,
+            interrupt,
+            told: Cell::new(Instant::now()),
+        }
+    }
+
+    /// Take the bar away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Bytes<'_> {
+    fn on_progress(&self, read_bytes: u64, total_bytes: u64) {
+        if total_bytes > 0 && self.bar.length() != Some(total_bytes) {
+            self.bar.set_length(total_bytes);
+        }
+        self.bar.set_position(read_bytes);
+        if self.plain && self.told.get().elapsed() >= EVERY {
+            self.told.set(Instant::now());
+            eprintln!(
+                "{} of {} MB read",
+                read_bytes / 1_000_000,
+                total_bytes / 1_000_000
+            );
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}
