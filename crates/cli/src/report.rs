@@ -40,6 +40,9 @@ pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
     if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
         println!("{table}");
     }
+    if let Some(table) = terminal::flow_table_text(&report.captured, columns()) {
+        println!("{table}");
+    }
     if let Some(line) = published_line(&report.published) {
         println!("{line}");
     }

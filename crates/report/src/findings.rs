@@ -1,5 +1,6 @@
 //! Everything a report is made of, gathered from the results folder in one pass.
 
+use crate::captured::{Captured, CapturedFindings};
 use crate::curves::Curves;
 use crate::data::RunTables;
 use crate::error::ReportError;
@@ -22,6 +23,8 @@ pub(crate) struct Findings<'a> {
     pub(crate) curves: Curves,
     /// Empty in a study without populations.
     pub(crate) populations: Vec<PopulationFinding>,
+    /// Empty in a study of which nothing was captured.
+    pub(crate) captured: CapturedFindings,
     pub(crate) expected_runs: u64,
     pub(crate) finished_runs: u64,
     /// Records that cannot be trusted, and why; without the folder, which says nothing of results.
@@ -38,6 +41,7 @@ impl<'a> Findings<'a> {
             builder: SummaryBuilder::new(study),
             curves: Curves::new(study),
             populations: Populations::default(),
+            captured: Captured::new(folder.data_path()),
             finished_runs: 0,
             damaged_runs: Vec::new(),
         };
@@ -62,6 +66,7 @@ impl<'a> Findings<'a> {
         }
         intake.tables.finish()?;
         intake.curves.finish();
+        let captured = intake.captured.finish()?;
         let observations = intake.builder.observations();
         let host = folder.read_host();
         Ok(Self {
@@ -71,6 +76,7 @@ impl<'a> Findings<'a> {
             published: published::compare(study, observations),
             curves: intake.curves,
             populations: intake.populations.findings(host.as_ref()),
+            captured,
             expected_runs: folder.expected_runs(),
             finished_runs: intake.finished_runs,
             damaged_runs: intake.damaged_runs,
@@ -85,6 +91,7 @@ struct Intake<'a> {
     builder: SummaryBuilder<'a>,
     curves: Curves,
     populations: Populations,
+    captured: Captured,
     finished_runs: u64,
     damaged_runs: Vec<String>,
 }
@@ -113,6 +120,7 @@ impl Intake<'_> {
         self.tables.on_run(&record)?;
         self.curves.on_run(&record);
         self.populations.on_run(&record, folder.study());
+        self.captured.on_run(&record)?;
         self.finished_runs += 1;
         Ok(())
     }

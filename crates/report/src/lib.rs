@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod attribute;
+pub mod captured;
 mod colours;
 mod curves;
 mod data;
@@ -22,6 +23,7 @@ pub mod terminal;
 pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
 
+use captured::CapturedFindings;
 use findings::Findings;
 use layout::{ResultsError, ResultsFolder};
 use populations::PopulationFinding;
@@ -45,6 +47,8 @@ pub struct Report {
     pub published: Vec<PublishedComparison>,
     /// What slices by the thousand got; empty in a study without populations.
     pub populations: Vec<PopulationFinding>,
+    /// Flows and hops, and how runs were measured; empty where nothing was captured.
+    pub captured: CapturedFindings,
     /// Runs that the whole study has.
     pub expected_runs: u64,
     /// Runs that the report is made from.
@@ -83,6 +87,7 @@ pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
         verdicts: findings.verdicts,
         published: findings.published,
         populations: findings.populations,
+        captured: findings.captured,
         expected_runs: findings.expected_runs,
         finished_runs: findings.finished_runs,
         damaged_runs: findings.damaged_runs,

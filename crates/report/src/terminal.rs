@@ -1,13 +1,14 @@
 //! Verdicts, and what slices by the thousand got, as plain text for a terminal.
 
 use crate::attribute::{AttributeText, attributes};
+use crate::captured::{CapturedFindings, FlowFinding, flow_name};
 use crate::populations::{PopulationFinding, grouped, memory};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
 };
 use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
-use slicewise_stats::words::{digits, time};
+use slicewise_stats::words::{digits, percent, rate, time};
 
 /// `verdicts` as a table: one row a policy, each verdict with the number that decided it, and what
 /// was published beside it.
@@ -99,6 +100,93 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
         column.set_cell_alignment(CellAlignment::Right);
     }
     Some(text(&table))
+}
+
+/// The flows that sent most bytes, ten at most: one row a flow. `None` where nothing was captured.
+///
+/// No line is wider than `width`, nor than 120.
+#[must_use]
+pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String> {
+    let shown = captured
+        .flows
+        .get(..FLOWS_SHOWN.min(captured.flows.len()))?;
+    if shown.is_empty() {
+        return None;
+    }
+    let with_tcp = shown.iter().any(|finding| finding.flow.tcp.is_some());
+    let mut header = vec![
+        "Flow",
+        "Slice",
+        "Sent",
+        "Lost",
+        "Throughput",
+        "Delay: median",
+        "99 %",
+    ];
+    header.extend(with_tcp.then_some("Retransmitted"));
+    let with_run = captured.run_count > 1;
+    if with_run {
+        header.insert(0, "Run");
+    }
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width.clamp(NARROWEST, WIDEST))
+        .set_header(header);
+    for finding in shown {
+        table.add_row(flow_row(finding, with_run, with_tcp));
+    }
+    for column in table.column_iter_mut().skip(2 + usize::from(with_run)) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut text = text(&table);
+    if captured.flow_count > shown.len() as u64 {
+        text.push_str(&format!(
+            "The {} of {} flows that sent most bytes; the others are in data/flows.csv\n",
+            shown.len(),
+            captured.flow_count
+        ));
+    }
+    Some(text)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+fn flow_row(finding: &FlowFinding, with_run: bool, with_tcp: bool) -> Vec<String> {
+    let none = || "–".to_owned();
+    let flow = &finding.flow;
+    let delay = |ns: u64| {
+        if flow.delay.samples == 0 {
+            none()
+        } else {
+            unbroken(&time(ns as f64))
+        }
+    };
+    let loss = finding
+        .loss_ratio()
+        .map_or_else(none, |ratio| unbroken(&percent(ratio)));
+    let throughput = finding.throughput_bits_per_second();
+    let mut row = vec![
+        flow_name(&flow.flow),
+        flow.slice.clone(),
+        unbroken(&grouped(flow.sent_frames)),
+        loss,
+        throughput.map_or_else(none, |bits| unbroken(&rate(bits))),
+        delay(flow.delay.p50_ns),
+        delay(flow.delay.p99_ns),
+    ];
+    if with_tcp {
+        let tcp = flow.tcp.as_ref();
+        row.push(tcp.map_or_else(none, |tcp| grouped(tcp.retransmitted_segments)));
+    }
+    if with_run {
+        let run = &finding.run;
+        row.insert(
+            0,
+            format!("{}, {}, {}", run.policy, run.scenario, run.repetition),
+        );
+    }
+    row
 }
 
 fn population_row(
@@ -194,5 +282,7 @@ fn published(attributes: &[AttributeText]) -> String {
 }
 
 const NO_BREAK: char = '\u{a0}';
+/// Flows that a terminal shows.
+const FLOWS_SHOWN: usize = 10;
 const NARROWEST: u16 = 80;
 const WIDEST: u16 = 120;

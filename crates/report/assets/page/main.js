@@ -33,6 +33,7 @@ function showPage() {
   showVerdicts();
   const refreshLegend = showLegend();
   showScale();
+  showCaptured();
   showThroughput();
   showEstimates(document.querySelector('[data-metric="loss"]'), () => "loss", () => "zero");
   showDrops();

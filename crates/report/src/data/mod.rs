@@ -1,6 +1,7 @@
 //! Every number as CSV and Parquet. The schema is described in `docs/results.md`; a test holds
 //! the two together.
 
+mod captured;
 mod cells;
 mod packets;
 mod parquet_table;
@@ -10,6 +11,7 @@ mod runs;
 mod table;
 mod verdicts;
 
+pub(crate) use captured::CapturedTables;
 pub(crate) use cells::write_cells;
 pub use packets::{PacketRow, PacketTable};
 pub(crate) use populations::write_populations;
@@ -20,10 +22,10 @@ pub(crate) use verdicts::write_verdicts;
 #[cfg(test)]
 mod tests {
     use super::table::Schema;
-    use super::{cells, packets, populations, published, runs, verdicts};
+    use super::{captured, cells, packets, populations, published, runs, verdicts};
 
     /// Every table that a report writes.
-    const SCHEMAS: [Schema; 11] = [
+    const SCHEMAS: [Schema; 13] = [
         runs::RUNS,
         runs::SERIES,
         runs::DELAY_CDF,
@@ -35,6 +37,8 @@ mod tests {
         published::PUBLISHED,
         populations::POPULATIONS,
         packets::PACKETS,
+        captured::FLOWS,
+        captured::HOPS,
     ];
     const DOCUMENTATION: &str = include_str!("../../../../docs/results.md");
 

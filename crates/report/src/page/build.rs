@@ -1,5 +1,6 @@
 //! From findings to what the page's script reads.
 
+use super::captured;
 use super::document::{
     AttributeView, CellView, Colours, Document, DropsView, EstimateView, PolicyView, PublishedView,
     RunsView, ScenarioView, SliceCellView, SliceView, StudyView, TestView, TransientView,
@@ -76,6 +77,7 @@ pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
         drops: drops(study, &findings.summary, &findings.curves),
         published: findings.published.iter().map(published_view).collect(),
         populations: scale::view(findings),
+        captured: captured::view(&findings.captured),
         method: wording::method(study, &findings.summary),
         command: wording::command(study),
         host: findings

@@ -28,6 +28,8 @@ pub(crate) struct Document<'a> {
     pub(crate) published: Vec<PublishedView>,
     /// `None` in a study without populations.
     pub(crate) populations: Option<PopulationsView>,
+    /// `None` in a study of which nothing was captured.
+    pub(crate) captured: Option<CapturedView>,
     /// How it was measured and judged, a paragraph each.
     pub(crate) method: Vec<String>,
     /// What to type to run it again.
@@ -202,6 +204,38 @@ pub(crate) struct PopulationView {
     pub(crate) state: String,
     pub(crate) state_in_all: String,
     pub(crate) ns_a_frame: String,
+}
+
+/// What captures tell beside slices.
+#[derive(Debug, Serialize)]
+pub(crate) struct CapturedView {
+    pub(crate) note: String,
+    /// What whoever reads the figures has to know.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) points: TableView,
+    pub(crate) matching: TableView,
+    pub(crate) flows_note: String,
+    pub(crate) flows: Option<TableView>,
+    pub(crate) hops: Option<TableView>,
+}
+
+/// A table of texts.
+#[derive(Debug, Serialize)]
+pub(crate) struct TableView {
+    pub(crate) head: Vec<String>,
+    /// How many of the first columns are names; the others are numbers.
+    pub(crate) names: usize,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl TableView {
+    pub(crate) fn new(head: &[&str], names: usize, rows: Vec<Vec<String>>) -> Self {
+        Self {
+            head: head.iter().map(|&text| text.to_owned()).collect(),
+            names,
+            rows,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -1,6 +1,7 @@
 //! The HTML report: one file that needs nothing else.
 
 mod build;
+mod captured;
 mod document;
 mod scale;
 mod wording;
@@ -78,13 +79,14 @@ fn script() -> String {
 
 const TEMPLATE: &str = include_str!("../../assets/page/report.html");
 const CSS: &str = include_str!("../../assets/page/report.css");
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("../../assets/page/base.js"),
     include_str!("../../assets/page/text.js"),
     include_str!("../../assets/page/charts.js"),
     include_str!("../../assets/page/distributions.js"),
     include_str!("../../assets/page/series.js"),
     include_str!("../../assets/page/scale.js"),
+    include_str!("../../assets/page/captured.js"),
     include_str!("../../assets/page/main.js"),
 ];
 const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");

@@ -1,0 +1,354 @@
+//! What runs measured from captures hold beside slices: flows, hops and how they were measured.
+
+use crate::data::CapturedTables;
+use crate::error::ReportError;
+use crate::populations::grouped;
+use slicewise_stats::flow::{
+    CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, PointRecord,
+};
+use slicewise_stats::record::{RunKey, RunRecord};
+use slicewise_stats::words::{count, digits, time};
+use std::path::PathBuf;
+
+/// Flows that a report names; the others are in its data.
+pub const FLOWS_SHOWN: usize = 50;
+/// Runs of which a report tells how they were captured; the others are in the results folder.
+pub const RUNS_SHOWN: usize = 50;
+
+/// What captures tell of all runs, as far as a report shows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CapturedFindings {
+    /// Runs measured from captures, the first [`RUNS_SHOWN`].
+    pub runs: Vec<CapturedRun>,
+    /// How many there are.
+    pub run_count: u64,
+    /// The flows that sent most bytes, [`FLOWS_SHOWN`] at most.
+    pub flows: Vec<FlowFinding>,
+    /// How many there are.
+    pub flow_count: u64,
+}
+
+/// How one run was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CapturedRun {
+    /// Which run.
+    pub run: RunKey,
+    /// How.
+    pub capture: CaptureRecord,
+    /// The stretches between its measuring points, where there are more than two.
+    pub hops: Vec<HopRecord>,
+}
+
+/// A flow of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowFinding {
+    /// Which run.
+    pub run: RunKey,
+    /// What it sent and received.
+    pub flow: FlowRecord,
+}
+
+impl FlowFinding {
+    /// Rate received from the first to the last frame, bit/s; `None` where that is no time.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a rate that is told")]
+    pub fn throughput_bits_per_second(&self) -> Option<f64> {
+        let length_ns = self.flow.received?.length_ns();
+        let bits = self.flow.received_bytes as f64 * 8.0;
+        (length_ns > 0).then(|| bits * 1e9 / length_ns as f64)
+    }
+
+    /// Lost frames / sent frames; `None` where none were sent.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio that is told")]
+    pub fn loss_ratio(&self) -> Option<f64> {
+        let sent = self.flow.sent_frames;
+        (sent > 0).then(|| self.flow.lost_frames as f64 / sent as f64)
+    }
+}
+
+/// Gathers what records hold of captures, run by run; tables are written on the way.
+#[derive(Default)]
+pub(crate) struct Captured {
+    folder: PathBuf,
+    /// Begun with the first run that has something for them.
+    tables: Option<CapturedTables>,
+    findings: CapturedFindings,
+}
+
+impl Captured {
+    /// Tables will be written into `folder`.
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            ..Self::default()
+        }
+    }
+
+    /// Take what one run holds.
+    pub(crate) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
+        if record.capture.is_none() && record.flows.is_empty() && record.hops.is_empty() {
+            return Ok(());
+        }
+        let tables = match &mut self.tables {
+            Some(tables) => tables,
+            none => none.insert(CapturedTables::create(&self.folder)?),
+        };
+        tables.on_run(record)?;
+        let findings = &mut self.findings;
+        findings.run_count += 1;
+        if let Some(capture) = record
+            .capture
+            .as_ref()
+            .filter(|_| findings.runs.len() < RUNS_SHOWN)
+        {
+            findings.runs.push(CapturedRun {
+                run: record.key.clone(),
+                capture: capture.clone(),
+                hops: record.hops.clone(),
+            });
+        }
+        findings.flow_count += record.flows.len() as u64;
+        findings
+            .flows
+            .extend(record.flows.iter().map(|flow| FlowFinding {
+                run: record.key.clone(),
+                flow: flow.clone(),
+            }));
+        // Stable: of equal ones, those that came first stay.
+        let flows = &mut findings.flows;
+        flows.sort_by_key(|finding| std::cmp::Reverse(finding.flow.sent_bytes));
+        flows.truncate(FLOWS_SHOWN);
+        Ok(())
+    }
+
+    /// Write the tables' ends.
+    pub(crate) fn finish(self) -> Result<CapturedFindings, ReportError> {
+        if let Some(tables) = self.tables {
+            tables.finish()?;
+        }
+        Ok(self.findings)
+    }
+}
+
+/// A flow in a line: "10.0.0.1:5201 → 10.0.0.2:5201 UDP, VLAN 10, DSCP 46".
+#[must_use]
+pub fn flow_name(flow: &FlowKey) -> String {
+    let end = |address: &str, port: Option<u16>| match port {
+        Some(port) if address.contains(':') => format!("[{address}]:{port}"),
+        Some(port) => format!("{address}:{port}"),
+        None => address.to_owned(),
+    };
+    let protocol = match flow.protocol {
+        1 => "ICMP".to_owned(),
+        6 => "TCP".to_owned(),
+        17 => "UDP".to_owned(),
+        58 => "ICMPv6".to_owned(),
+        132 => "SCTP".to_owned(),
+        other => format!("protocol {other}"),
+    };
+    let mut name = format!(
+        "{} → {} {protocol}",
+        end(&flow.source, flow.source_port),
+        end(&flow.destination, flow.destination_port)
+    );
+    if !flow.vlans.is_empty() {
+        name.push_str(&format!(", VLAN {}", vlans_text(&flow.vlans)));
+    }
+    if flow.dscp != 0 {
+        name.push_str(&format!(", DSCP {}", flow.dscp));
+    }
+    name
+}
+
+/// VLAN ids, the outermost first: "10/7".
+pub(crate) fn vlans_text(vlans: &[u16]) -> String {
+    let vlans: Vec<String> = vlans.iter().map(u16::to_string).collect();
+    vlans.join("/")
+}
+
+/// What whoever reads the figures of a captured run has to know, a sentence or two each; empty
+/// where all is well.
+#[must_use]
+pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
+    let mut told: Vec<String> = capture.points.iter().flat_map(point_warnings).collect();
+    if capture.matched_frames == 0 {
+        told.push("No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.".to_owned());
+    }
+    told.extend(clock_warnings(&capture.clock));
+    let ambiguous = capture
+        .ambiguous_sent_frames
+        .saturating_add(capture.ambiguous_received_frames);
+    if ambiguous > 0 {
+        told.push(format!(
+            "{} cannot be told apart from another one ({} sent, {} received): which is which is not guessed, so they are in no delay and in no loss.",
+            counted(ambiguous, "frame"),
+            grouped(capture.ambiguous_sent_frames),
+            grouped(capture.ambiguous_received_frames)
+        ));
+    }
+    if capture.unsent_frames > 0 {
+        told.push(format!(
+            "{} seen at the receiving end only: sent before the capture at the sending end began, or missed by it.",
+            were(capture.unsent_frames, "frame")
+        ));
+    }
+    told
+}
+
+fn point_warnings(point: &PointRecord) -> Vec<String> {
+    let mut told = Vec::new();
+    for file in &point.incomplete {
+        told.push(format!(
+            "{} could not be read beyond byte {}: {}. What is before is in the figures, what is behind is missing in them.",
+            file.file,
+            grouped(file.offset_bytes),
+            file.reason
+        ));
+    }
+    let at = &point.name;
+    if point.backwards_timestamps > 0 {
+        told.push(format!(
+            "At {at}, {} a time stamp before that of the one before: the clock was set back, or files are not in order.",
+            if point.backwards_timestamps == 1 { "1 packet has".to_owned() } else { format!("{} packets have", grouped(point.backwards_timestamps)) }
+        ));
+    }
+    if point.truncated > 0 {
+        told.push(format!(
+            "At {at}, {} cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.",
+            were(point.truncated, "frame")
+        ));
+    }
+    if point.fragments > 0 {
+        told.push(format!(
+            "At {at}, {} later fragments of an IP packet, which carry no ports: they are counted, not matched.",
+            were(point.fragments, "frame")
+        ));
+    }
+    told
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+fn clock_warnings(clock: &ClockRecord) -> Option<String> {
+    let estimate = clock.estimate.as_ref();
+    let estimated = estimate.map(|estimate| {
+        let side = if estimate.offset_ns < 0.0 { "behind" } else { "ahead of" };
+        format!(
+            "by the method of {} the receiving clock was {} {side} the sending one at the start, and drifted by {} parts per million",
+            estimate.method,
+            time(estimate.offset_ns.abs()),
+            digits(estimate.drift_ppm, 3)
+        )
+    });
+    if let (true, Some(estimated)) = (clock.aligned, &estimated) {
+        return Some(format!(
+            "The two clocks were aligned: {estimated}. Delays are no better than this estimate."
+        ));
+    }
+    if clock.negative_delays == 0 {
+        return None;
+    }
+    let least = clock.smallest_delay_ns.unwrap_or(0).unsigned_abs();
+    Some(format!(
+        "The two clocks disagree: {} before it was sent, by {} at worst. Delays are those of the clocks as they are, and no verdict on delay holds{}.",
+        if clock.negative_delays == 1 {
+            "1 frame arrived".to_owned()
+        } else {
+            format!("each of {} frames arrived", grouped(clock.negative_delays))
+        },
+        time(least as f64),
+        estimated.map_or_else(String::new, |text| format!("; {text}"))
+    ))
+}
+
+fn counted(number: u64, thing: &str) -> String {
+    if number == 1 {
+        count(1, thing)
+    } else {
+        format!("{} {thing}s", grouped(number))
+    }
+}
+
+fn were(number: u64, thing: &str) -> String {
+    let verb = if number == 1 { "was" } else { "were" };
+    format!("{} {verb}", counted(number, thing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slicewise_stats::flow::{ClockEstimate, IncompleteFile};
+
+    fn flow() -> FlowKey {
+        FlowKey {
+            source: "2001:db8::1".into(),
+            destination: "10.0.0.2".into(),
+            source_port: Some(5201),
+            destination_port: None,
+            protocol: 6,
+            vlans: vec![10, 7],
+            dscp: 46,
+        }
+    }
+
+    #[test]
+    fn a_flow_is_named_as_a_person_writes_it() {
+        insta::assert_snapshot!(flow_name(&flow()), @"[2001:db8::1]:5201 → 10.0.0.2 TCP, VLAN 10/7, DSCP 46");
+    }
+
+    #[test]
+    fn a_sound_capture_gives_no_warning() {
+        let capture = CaptureRecord {
+            matched_frames: 5,
+            ..CaptureRecord::default()
+        };
+        assert_eq!(warnings(&capture), [""; 0]);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_in_words() {
+        let capture = CaptureRecord {
+            points: vec![PointRecord {
+                name: "sent".into(),
+                backwards_timestamps: 1,
+                truncated: 12_000,
+                fragments: 2,
+                incomplete: vec![IncompleteFile {
+                    file: "tx.pcap".into(),
+                    offset_bytes: 123_456,
+                    reason: "the record length 4294967295 is not possible".into(),
+                }],
+                ..PointRecord::default()
+            }],
+            ambiguous_sent_frames: 3,
+            ambiguous_received_frames: 4,
+            unsent_frames: 1,
+            clock: ClockRecord {
+                negative_delays: 7,
+                smallest_delay_ns: Some(-1_500_000),
+                estimate: Some(ClockEstimate {
+                    method: "Moon, Skelly and Towsley".into(),
+                    offset_ns: -1_700_000.0,
+                    drift_ppm: 12.3456,
+                }),
+                aligned: false,
+            },
+            ..CaptureRecord::default()
+        };
+        insta::assert_snapshot!(warnings(&capture).join("\n"), @r"
+        tx.pcap could not be read beyond byte 123 456: the record length 4294967295 is not possible. What is before is in the figures, what is behind is missing in them.
+        At sent, 1 packet has a time stamp before that of the one before: the clock was set back, or files are not in order.
+        At sent, 12 000 frames were cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.
+        At sent, 2 frames were later fragments of an IP packet, which carry no ports: they are counted, not matched.
+        No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.
+        The two clocks disagree: each of 7 frames arrived before it was sent, by 1.5 ms at worst. Delays are those of the clocks as they are, and no verdict on delay holds; by the method of Moon, Skelly and Towsley the receiving clock was 1.7 ms behind the sending one at the start, and drifted by 12.3 parts per million.
+        7 frames cannot be told apart from another one (3 sent, 4 received): which is which is not guessed, so they are in no delay and in no loss.
+        1 frame was seen at the receiving end only: sent before the capture at the sending end began, or missed by it.
+        ");
+        let aligned = ClockRecord {
+            aligned: true,
+            ..capture.clock
+        };
+        insta::assert_snapshot!(clock_warnings(&aligned).unwrap(), @"The two clocks were aligned: by the method of Moon, Skelly and Towsley the receiving clock was 1.7 ms behind the sending one at the start, and drifted by 12.3 parts per million. Delays are no better than this estimate.");
+    }
+}
