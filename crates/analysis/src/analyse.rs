@@ -109,9 +109,7 @@ fn look<'s>(
 
 /// What the sending point's captures say of their run.
 fn run_mark(pair: &Pair) -> Option<RunMark> {
-    let facts = pair.sent.facts();
-    let mut comments = facts.files.iter().flat_map(|file| &file.comments);
-    comments.find_map(|comment| RunMark::find(comment))
+    pair.sent.comments().find_map(RunMark::find)
 }
 
 /// A collector for the length of run that is known; open-ended where none is, or where slices are found

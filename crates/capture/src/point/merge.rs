@@ -63,6 +63,12 @@ impl Merge {
         self.done.iter().chain(open).cloned().collect()
     }
 
+    /// Comments at the beginning of the files that have not been opened to be read.
+    pub fn comments(&self) -> impl Iterator<Item = &str> {
+        let waiting = self.waiting.iter();
+        waiting.flat_map(|peeked| peeked.facts.comments.iter().map(String::as_str))
+    }
+
     /// The file whose packet is next.
     #[inline]
     pub fn turn(&mut self) -> Result<Option<usize>, CaptureError> {

@@ -90,6 +90,11 @@ impl Point {
         self.fill(out, max, |segment| segments.push(segment))
     }
 
+    /// Comments at the beginning of its files (pcapng), before anything is read of them.
+    pub fn comments(&self) -> impl Iterator<Item = &str> {
+        self.merge.comments()
+    }
+
     /// The flows seen so far.
     #[must_use]
     pub fn flows(&self) -> &FlowTable {
