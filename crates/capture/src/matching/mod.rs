@@ -6,6 +6,7 @@
 //! [`drive`] feeds it from two sources in order of time.
 
 mod alignment;
+mod direction;
 mod drive;
 mod index;
 mod matcher;
@@ -17,6 +18,9 @@ mod window;
 mod tests;
 
 pub use alignment::Alignment;
+pub use direction::{
+    DirectionCounts, DirectionFilter, DirectionProbe, FlowDirection, SplitBasis, WayCounts,
+};
 pub use drive::drive;
 pub use matcher::{MatchParams, Matcher};
 pub use observer::{AmbiguousGroup, MatchCounts, MatchObserver};
