@@ -11,6 +11,13 @@ pub(super) struct Index {
     used: usize,
 }
 
+/// Where a key that is not there would be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Vacant {
+    slot: usize,
+    hash: u32,
+}
+
 /// Where a key was found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
@@ -27,19 +34,24 @@ impl Index {
         }
     }
 
-    /// Where `key` is. `is_key` says whether the packet at a position has it: hashes may be equal.
+    /// Where `key` is, or would be. `is_key` says whether the packet at a position has it: hashes may be
+    /// equal.
     #[inline]
-    pub(super) fn find(&self, key: u64, mut is_key: impl FnMut(u32) -> bool) -> Option<Found> {
+    pub(super) fn find(
+        &self,
+        key: u64,
+        mut is_key: impl FnMut(u32) -> bool,
+    ) -> Result<Found, Vacant> {
         let hash = hash(key);
         let mut slot = self.home(hash);
         loop {
             let content = self.slots[slot];
             if content == EMPTY {
-                return None;
+                return Err(Vacant { slot, hash });
             }
             if hash_of(content) == hash && is_key(position_of(content)) {
                 let position = position_of(content);
-                return Some(Found { slot, position });
+                return Ok(Found { slot, position });
             }
             slot = self.after(slot);
         }
@@ -52,14 +64,14 @@ impl Index {
         self.slots[self.home(hash(key))]
     }
 
-    /// Add a key that is not there.
+    /// Add a key where it was not found, before anything else is added or removed.
     #[inline]
-    pub(super) fn insert(&mut self, key: u64, position: u32) {
-        if self.used >= self.slots.len() / 2 {
+    pub(super) fn occupy(&mut self, vacant: Vacant, position: u32) {
+        self.slots[vacant.slot] = content(vacant.hash, position);
+        self.used += 1;
+        if self.used > self.slots.len() / 2 {
             self.grow();
         }
-        self.used += 1;
-        self.put(content(hash(key), position));
     }
 
     /// Let a key that was found name another position.
@@ -83,6 +95,12 @@ impl Index {
         }
         self.used -= 1;
         self.close_gap(slot);
+    }
+
+    /// Forget all keys.
+    pub(super) fn clear(&mut self) {
+        self.slots.fill(EMPTY);
+        self.used = 0;
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -144,7 +162,6 @@ impl Index {
 
 /// The upper half of a multiplicative hash; never 0, which would look empty.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the upper half of 64 bits")]
 fn hash(key: u64) -> u32 {
     ((key.wrapping_mul(MULTIPLIER) >> 32) as u32).max(1)
 }
@@ -155,7 +172,6 @@ fn content(hash: u32, position: u32) -> u64 {
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the upper half of 64 bits")]
 const fn hash_of(content: u64) -> u32 {
     (content >> 32) as u32
 }
@@ -172,3 +188,68 @@ const FIRST_BITS: u32 = 10;
 
 /// 2⁶⁴ divided by the golden ratio, odd (Knuth, section 6.4).
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        /// Half of the keys share the slots of others, so that removing has gaps to close.
+        #[test]
+        fn agrees_with_a_map_while_it_grows_and_shrinks(
+            steps in proptest::collection::vec((any::<u64>(), any::<bool>(), 0_u8..3), 0..3_000),
+        ) {
+            let mut index = Index::new();
+            let mut map = BTreeMap::new();
+            let mut keys: Vec<u64> = Vec::new();
+            for (position, (key, is_crowded, action)) in (0_u32..).zip(steps) {
+                let key = if is_crowded { crowded(key) } else { key };
+                if action == 0 && !keys.is_empty() {
+                    let at = usize::try_from(key % keys.len() as u64).unwrap();
+                    let key = keys.swap_remove(at);
+                    index.remove(key, map.remove(&key).unwrap());
+                }
+                let found = index.find(key, |position| map.get(&key) == Some(&position));
+                match found {
+                    Ok(found) => {
+                        prop_assert_eq!(map.insert(key, position), Some(found.position));
+                        index.replace(found, position);
+                    }
+                    Err(vacant) => {
+                        prop_assert_eq!(map.insert(key, position), None);
+                        index.occupy(vacant, position);
+                        keys.push(key);
+                    }
+                }
+            }
+            for (&key, &position) in &map {
+                let found = index.find(key, |found| found == position);
+                prop_assert_eq!(found.map(|found| found.position).ok(), Some(position));
+            }
+            prop_assert_eq!(index.used, map.len());
+        }
+    }
+
+    /// A key of one of few hashes, spread over a hundredth of the slots.
+    fn crowded(key: u64) -> u64 {
+        let hash = ((key % 1_000) << 32) | (key & 0xFFFF);
+        hash.wrapping_mul(inverse(MULTIPLIER))
+    }
+
+    /// The inverse of an odd number modulo 2⁶⁴, by Newton's method.
+    fn inverse(odd: u64) -> u64 {
+        (0..6).fold(odd, |inverse, _| {
+            inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)))
+        })
+    }
+
+    #[test]
+    fn hashes_of_crowded_keys_are_near_each_other() {
+        assert_eq!(inverse(MULTIPLIER).wrapping_mul(MULTIPLIER), 1);
+        assert!((0..5_000).all(|key| hash(crowded(key * 77_777)) <= 1_000));
+    }
+}

@@ -1,6 +1,6 @@
 //! The matcher: one window, one index, and for every flow a thread through its packets.
 
-use super::index::{Found, Index};
+use super::index::{Found, Index, Vacant};
 use super::observer::{AmbiguousGroup, MatchCounts, MatchObserver};
 use super::window::{Entry, State, Window};
 use crate::Sighting;
@@ -171,34 +171,26 @@ impl Matcher {
         let before = horizon_ns
             .saturating_sub(self.timeout_ns)
             .saturating_sub(slack);
-        let mut retired = 0_u32;
-        while let Some(oldest) = self.window.oldest() {
-            if retired.is_multiple_of(TOUCHED_AT_ONCE) {
-                let ahead = (0..TOUCHED_AT_ONCE.min(self.window.len()))
-                    .map(|offset| self.window.get(oldest.wrapping_add(offset)).key);
-                self.touch(ahead);
-            }
-            retired += 1;
-            let time_ns = self.time_of(self.window.get(oldest));
-            // A wrong time far ahead must not hold up all that follow it.
-            let is_due = time_ns < before
-                || (time_ns > horizon_ns
-                    && self
-                        .window
-                        .second_oldest()
-                        .is_some_and(|next| self.time_of(self.window.get(next)) < before));
-            if !is_due {
-                break;
-            }
-            self.retire_oldest(observer);
-        }
+        self.retire_while(
+            |matcher, oldest| {
+                let is_due = |position| matcher.time_of(matcher.window.get(position)) < before;
+                // A wrong time far ahead must not hold up all that follow it.
+                is_due(oldest)
+                    || (matcher.time_of(matcher.window.get(oldest)) > horizon_ns
+                        && matcher.window.second_oldest().is_some_and(is_due))
+            },
+            observer,
+        );
     }
 
     /// No more sightings will come: all that is open is decided.
     pub fn finish<O: MatchObserver>(&mut self, observer: &mut O) {
-        while self.window.len() > 0 {
-            self.retire_oldest(observer);
+        let oldest = self.window.oldest().unwrap_or_default();
+        for offset in 0..self.window.len() {
+            self.settle(oldest.wrapping_add(offset), observer);
         }
+        self.window.clear();
+        self.index.clear();
     }
 
     /// A sighting of the sending point.
@@ -206,14 +198,14 @@ impl Matcher {
     pub fn on_sent<O: MatchObserver>(&mut self, sent: &Sighting, observer: &mut O) {
         self.counts.sent += 1;
         observer.on_sent(sent);
-        self.make_room(observer);
-        let found = self.find(sent.key);
-        if let Some(found) = found {
-            self.on_sent_again(found, sent, observer);
-            return;
+        match self.find(sent.key) {
+            Ok(found) => self.on_sent_again(found, sent, observer),
+            Err(vacant) => {
+                let position = self.push_sent(sent, State::Sent);
+                self.index.occupy(vacant, position);
+            }
         }
-        let position = self.push_sent(sent, State::Sent);
-        self.index.insert(sent.key, position);
+        self.make_room(observer);
     }
 
     /// A sighting of the receiving point.
@@ -229,11 +221,14 @@ impl Matcher {
 
     fn on_received_out_of_turn<O: MatchObserver>(&mut self, received: &Sighting, observer: &mut O) {
         self.searched += 1;
-        let Some(found) = self.find(received.key) else {
-            self.make_room(observer);
-            let position = self.push(received, State::Received, 0);
-            self.index.insert(received.key, position);
-            return;
+        let found = match self.find(received.key) {
+            Ok(found) => found,
+            Err(vacant) => {
+                let position = self.push(received, State::Received, 0);
+                self.index.occupy(vacant, position);
+                self.make_room(observer);
+                return;
+            }
         };
         let entry = *self.window.get(found.position);
         if !self.is_within(&entry, self.params.align_received(received.time_ns)) {
@@ -327,8 +322,9 @@ impl Matcher {
             }
             let entry = self.window.get(next);
             if entry.key == received.key && entry.state == State::Sent {
-                let time_ns = self.params.align_received(received.time_ns);
-                return self.is_within(entry, time_ns).then_some(next);
+                let arrived = self.params.align_received(received.time_ns);
+                let apart = arrived.saturating_sub(align_sent(entry.time_ns));
+                return (apart.saturating_abs() <= self.timeout_ns).then_some(next);
             }
             position = next;
         }
@@ -369,6 +365,7 @@ impl Matcher {
             let before = std::mem::replace(last, position);
             if before != position && self.window.holds(before) {
                 let entry = self.window.get_mut(before);
+                // Positions are named by 32 bits: after 2³² packets it may be another's.
                 let is_threaded =
                     matches!(entry.state, State::Sent | State::Matched | State::Decided);
                 if is_threaded && entry.flow == sent.flow {
@@ -383,14 +380,14 @@ impl Matcher {
     fn push(&mut self, sighting: &Sighting, state: State, link: u32) -> u32 {
         let position = self.window.next_position();
         self.window.push(Entry::new(sighting, state, link));
-        let entries = u64::from(self.window.len());
+        let entries = u64::from(self.window.len().min(self.params.most_entries));
         self.counts.peak_entries = self.counts.peak_entries.max(entries);
         position
     }
 
     #[inline]
     fn make_room<O: MatchObserver>(&mut self, observer: &mut O) {
-        while self.window.len() >= self.params.most_entries {
+        while self.window.len() > self.params.most_entries {
             self.retire_early(observer);
         }
     }
@@ -406,6 +403,25 @@ impl Matcher {
             State::Sent | State::Received | State::Ambiguous => self.counts.decided_early += 1,
         }
         self.retire_oldest(observer);
+    }
+
+    fn retire_while<O: MatchObserver>(
+        &mut self,
+        is_due: impl Fn(&Self, u32) -> bool,
+        observer: &mut O,
+    ) {
+        let mut retired = 0_u32;
+        while let Some(oldest) = self.window.oldest()
+            && is_due(self, oldest)
+        {
+            if retired.is_multiple_of(TOUCHED_AT_ONCE) {
+                let ahead = (0..TOUCHED_AT_ONCE.min(self.window.len()))
+                    .map(|offset| self.window.get(oldest.wrapping_add(offset)).key);
+                self.touch(ahead);
+            }
+            retired += 1;
+            self.retire_oldest(observer);
+        }
     }
 
     #[inline]
@@ -491,7 +507,7 @@ impl Matcher {
     }
 
     #[inline]
-    fn find(&self, key: u64) -> Option<Found> {
+    fn find(&self, key: u64) -> Result<Found, Vacant> {
         self.index
             .find(key, |position| self.window.get(position).key == key)
     }

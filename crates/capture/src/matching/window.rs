@@ -9,10 +9,10 @@ pub(super) enum State {
     Decided,
     /// Sent, not yet received.
     Sent,
-    /// Received, not yet sent.
-    Received,
     /// Sent and received.
     Matched,
+    /// Received, not yet sent.
+    Received,
     /// One of several; `link` is its group.
     Ambiguous,
 }
@@ -138,6 +138,11 @@ impl Window {
             return None;
         }
         Some((self.tail + 1) as u32)
+    }
+
+    /// Forget all entries.
+    pub(super) const fn clear(&mut self) {
+        self.tail = self.head;
     }
 
     /// Forget the oldest entry.
