@@ -255,10 +255,10 @@ where
     }
 
     #[inline]
-    fn on_lost(&mut self, sent: &Sighting) {
+    fn on_lost(&mut self, sent: &Sighting, send_order: u64) {
         match self.settled(sent.flow) {
-            FlowDirection::Forward => self.forward.on_lost(sent),
-            FlowDirection::Reverse => self.reverse.on_lost(sent),
+            FlowDirection::Forward => self.forward.on_lost(sent, send_order),
+            FlowDirection::Reverse => self.reverse.on_lost(sent, send_order),
         }
     }
 
