@@ -69,7 +69,7 @@ fn main() {
         }
         let loss = f64::from(u32::try_from(lost_of_1000).unwrap_or(0)) / 10.0;
         println!(
-            "{loss:>4} %  {timeout_ms:>5} ms  {best:>11.1}  {} MB",
+            "{flows:>5}  {loss:>3} %  {timeout_ms:>5} ms  {best:>11.1}  {} MB",
             memory_bytes / 1_000_000
         );
     }
