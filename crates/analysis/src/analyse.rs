@@ -1,15 +1,16 @@
 //! The record of a run, from its captures.
 
 use crate::clocks::Clocks;
-use crate::connections::Connections;
+use crate::connections::{Connections, FlowPairs};
 use crate::describe;
-use crate::flows::Way;
+use crate::flows::Membership;
 use crate::hops;
 use crate::params::{AnalysisError, AnalysisParams, RunLength, SliceRule};
-use crate::pass::{self, Pair, PassFacts, PassParams, Watch};
-use crate::recorder::{PacketSink, ReceivedClock, Recorded, Recorder, TimeAxis};
-use slicewise_capture::clock::ClockEstimate;
-use slicewise_capture::{RunMark, Sighting};
+use crate::pass::{self, Pair, PassFacts, PassParams, Prefix, Watch};
+use crate::recorder::{PacketSink, ReceivedClock, Recorded, Recorder, Returning, TimeAxis};
+use slicewise_capture::RunMark;
+use slicewise_capture::clock::{ClockEstimate, DelayFloor};
+use slicewise_capture::matching::{DirectionCounts, DirectionFilter, DirectionProbe};
 use slicewise_stats::collect::{CollectorParams, RunCollector};
 use slicewise_stats::flow::FlowRecord;
 use slicewise_stats::record::{RunKey, RunRecord};
@@ -46,7 +47,7 @@ pub fn analyse(
     };
     let was_told = first_sink.is_some();
     let mut looked = look(params, watch, None, first_sink)?;
-    let clocks = &looked.recorded.clocks;
+    let clocks = &looked.clocks;
     let correction = clocks
         .estimate()
         .filter(|_| params.accept_clock_estimate && clocks.disagree());
@@ -70,6 +71,8 @@ pub fn analyse(
 struct Looked {
     recorded: Recorded,
     facts: PassFacts,
+    ways: DirectionCounts,
+    clocks: Clocks,
     connections: Connections,
 }
 
@@ -83,26 +86,44 @@ fn look<'s>(
     let mark = run_mark(&pair);
     let collector = collector(params, mark)?;
     let headers: RefCell<Vec<Headers>> = RefCell::default();
-    let mut connections = Connections::new();
+    let pairs = FlowPairs::default();
+    let mut connections = Connections::new(&pairs);
     let pass = PassParams {
         timeout_ns: params.loss_timeout.nanos(),
     };
-    let begin = |sent: &[Sighting], _: &[Sighting], alignment_ns: i64| {
-        let first = sent.iter().map(|one| one.time_ns).min();
-        let start_ns = mark.map_or(first.unwrap_or(0), |mark| mark.start_ns);
-        let received = match correction {
-            Some(estimate) => ReceivedClock::Estimated(estimate),
-            None => ReceivedClock::Ahead(alignment_ns),
+    let mut alignment_ns = 0;
+    let begin = |prefix: &Prefix<'_>| {
+        alignment_ns = prefix.alignment_ns;
+        let first = prefix.sent.iter().map(|one| one.time_ns).min();
+        let axis = TimeAxis {
+            start_ns: mark.map_or(first.unwrap_or(0), |mark| mark.start_ns),
+            received: match correction {
+                Some(estimate) => ReceivedClock::Estimated(estimate),
+                None => ReceivedClock::Ahead(alignment_ns),
+            },
         };
-        let axis = TimeAxis { start_ns, received };
-        let clocks = Clocks::new(alignment_ns, correction);
-        Recorder::new(&params.slices, collector, &headers, axis, clocks, sink)
+        let recorder = Recorder::new(&params.slices, collector, &headers, axis, sink);
+        let returning = Returning {
+            delays: DelayFloor::reverse(),
+        };
+        let reverse_flow = |flow| pairs.reverse_of(flow);
+        let probe = DirectionProbe::new(prefix.sent, prefix.received, reverse_flow);
+        DirectionFilter::new(recorder, returning, &probe, reverse_flow)
     };
-    let (recorder, facts) = pass::run(pair, pass, &headers, &mut connections, watch, begin)?;
+    let (filter, facts) = pass::run(pair, pass, &headers, &mut connections, watch, begin)?;
+    let (recorder, returning, ways) = filter.into_parts();
     let recorded = recorder.finish()?;
+    let clocks = Clocks::new(
+        &recorded.delays,
+        &returning.delays,
+        alignment_ns,
+        correction,
+    );
     Ok(Looked {
         recorded,
         facts,
+        ways,
+        clocks,
         connections,
     })
 }
@@ -155,29 +176,27 @@ fn finish(
     via: Vec<slicewise_stats::flow::PointRecord>,
 ) -> RunRecord {
     let Looked {
-        recorded,
+        mut recorded,
         facts,
+        ways,
+        clocks,
         connections,
     } = looked;
-    let Recorded {
-        mut collector,
-        flows,
-        names,
-        aside,
-        clocks,
-        reordering,
-    } = recorded;
-    let mut record = collector.finish(key, study, study_digest, Vec::new());
+    let mut record = recorded
+        .collector
+        .finish(key, study, study_digest, Vec::new());
+    let flows = recorded.flows.iter().enumerate();
     let mut records: Vec<FlowRecord> = flows
-        .iter()
-        .enumerate()
-        .filter(|(_, flow)| flow.way == Way::Forward)
+        .filter(|(_, flow)| flow.sent_frames > 0)
         .map(|(index, flow)| {
-            let slice = flow.slice.and_then(|slice| names.get(slice));
+            let slice = match flow.slice {
+                Membership::Of(slice) => recorded.names.get(slice),
+                Membership::Unknown | Membership::None => None,
+            };
             let lasted_ns = flow.received.map_or(0, |span| span.length_ns());
             flow.record(
                 slice.cloned().unwrap_or_default(),
-                describe::reordering(&reordering, index),
+                describe::reordering(&recorded.reordering, index),
                 connections.figures(index, lasted_ns),
             )
         })
@@ -185,7 +204,8 @@ fn finish(
     records.sort_by(|a, b| b.sent_bytes.cmp(&a.sent_bytes).then(a.flow.cmp(&b.flow)));
     records.truncate(MOST_FLOW_RECORDS);
     record.flows = records;
-    record.capture = Some(describe::capture(&facts, via, timeout_ns, &aside, &clocks));
+    let capture = describe::capture(&facts, via, timeout_ns, &ways, &recorded, &clocks);
+    record.capture = Some(capture);
     if clocks.disagree() && !clocks.is_corrected() {
         forget_delays(&mut record);
     }

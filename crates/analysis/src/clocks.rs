@@ -1,14 +1,12 @@
 //! The clocks of the two ends: whether they agree, and by what they differ.
 
-use slicewise_capture::Sighting;
 use slicewise_capture::clock::{ClockEstimate, ClockMethod, ClockReport, ClockVerdict, DelayFloor};
 use slicewise_stats::flow::{self, ClockRecord};
 
-/// Watches the delays of both directions.
+/// What the delays of both directions say of the clocks.
 #[derive(Debug)]
 pub(crate) struct Clocks {
-    forward: DelayFloor,
-    reverse: DelayFloor,
+    report: ClockReport,
     /// By what the receiving clock is ahead by more than any delay, ns; else 0.
     alignment_ns: i64,
     /// What received times are corrected by.
@@ -16,28 +14,22 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    pub(crate) const fn new(alignment_ns: i64, correction: Option<ClockEstimate>) -> Self {
+    pub(crate) fn new(
+        forward: &DelayFloor,
+        reverse: &DelayFloor,
+        alignment_ns: i64,
+        correction: Option<ClockEstimate>,
+    ) -> Self {
         Self {
-            forward: DelayFloor::forward(),
-            reverse: DelayFloor::reverse(),
+            report: ClockReport::new(forward, reverse),
             alignment_ns,
             correction,
         }
     }
 
-    #[inline]
-    pub(crate) fn on_forward(&mut self, sent: &Sighting, received: &Sighting) {
-        self.forward.add(sent.time_ns, received.time_ns);
-    }
-
-    #[inline]
-    pub(crate) fn on_reverse(&mut self, sent: &Sighting, received: &Sighting) {
-        self.reverse.add(sent.time_ns, received.time_ns);
-    }
-
     /// Whether some packet arrived before it was sent, or all of them later than any network is slow.
     pub(crate) fn disagree(&self) -> bool {
-        self.alignment_ns != 0 || matches!(self.report().verdict, ClockVerdict::Disagree { .. })
+        self.alignment_ns != 0 || matches!(self.report.verdict, ClockVerdict::Disagree { .. })
     }
 
     /// Whether received times were corrected.
@@ -47,16 +39,12 @@ impl Clocks {
 
     /// What received times can be corrected by.
     pub(crate) fn estimate(&self) -> Option<ClockEstimate> {
-        self.report().estimate
-    }
-
-    fn report(&self) -> ClockReport {
-        ClockReport::new(&self.forward, &self.reverse)
+        self.report.estimate
     }
 
     /// For the record of the run. Where the clocks agree there is nothing to estimate.
     pub(crate) fn record(&self) -> ClockRecord {
-        let report = self.report();
+        let report = &self.report;
         let estimate = report.estimate.filter(|_| self.disagree());
         ClockRecord {
             negative_delays: report.negative_delays,

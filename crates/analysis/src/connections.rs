@@ -1,4 +1,4 @@
-//! TCP connections at the sending point: which flow answers which.
+//! TCP connections at the sending point, and which flow answers which.
 
 use crate::pass::Beside;
 use slicewise_capture::TcpSegment;
@@ -9,11 +9,18 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Addresses and ports of a flow, in the order source, destination.
-type Ends = (u128, u128, u16, u16);
+/// Which flow of the sending point has addresses and ports swapped. Clones know the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FlowPairs(Rc<RefCell<Known>>);
 
-/// Flows by their ends. Whatever a DSCP says, the other direction is the other direction.
-type Pairing = Rc<RefCell<Known>>;
+/// Addresses, ports and protocol of a flow. Whatever tags and code points say, the other direction is
+/// the other direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Ends {
+    source: (u128, u16),
+    destination: (u128, u16),
+    protocol: u8,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -21,45 +28,55 @@ struct Known {
     flows: HashMap<Ends, u32>,
 }
 
-impl Known {
-    fn learn(&mut self, flows: &[Headers]) {
-        for headers in flows.get(self.ends.len()..).unwrap_or_default() {
-            let ends = (
-                headers.source,
-                headers.destination,
-                headers.source_port,
-                headers.destination_port,
-            );
-            let flow = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
-            self.ends.push(ends);
-            self.flows.entry(ends).or_insert(flow);
+impl FlowPairs {
+    /// These are all flows so far, in order of number.
+    fn learn(&self, flows: &[Headers]) {
+        let mut known = self.0.borrow_mut();
+        for headers in flows.get(known.ends.len()..).unwrap_or_default() {
+            let ends = Ends {
+                source: (headers.source, headers.source_port),
+                destination: (headers.destination, headers.destination_port),
+                protocol: headers.protocol,
+            };
+            let flow = u32::try_from(known.ends.len()).unwrap_or(u32::MAX);
+            known.ends.push(ends);
+            known.flows.entry(ends).or_insert(flow);
         }
     }
 
-    fn reverse_of(&self, flow: u32) -> Option<u32> {
-        let &(source, destination, source_port, destination_port) = self.ends.get(flow as usize)?;
-        let reverse = (destination, source, destination_port, source_port);
-        self.flows.get(&reverse).copied()
+    /// The flow that answers `flow`, where there is one.
+    pub(crate) fn reverse_of(&self, flow: u32) -> Option<u32> {
+        let known = self.0.borrow();
+        let &Ends {
+            source,
+            destination,
+            protocol,
+        } = known.ends.get(flow as usize)?;
+        let reverse = Ends {
+            source: destination,
+            destination: source,
+            protocol,
+        };
+        known.flows.get(&reverse).copied()
     }
 }
 
 /// Follows every TCP flow of the sending point.
 pub(crate) struct Connections {
-    known: Pairing,
+    pairs: FlowPairs,
     tracker: TcpTracker<Box<dyn FnMut(u32) -> Option<u32>>>,
 }
 
 impl Connections {
-    pub(crate) fn new() -> Self {
-        let known = Pairing::default();
-        let asked = Rc::clone(&known);
+    pub(crate) fn new(pairs: &FlowPairs) -> Self {
+        let asked = pairs.clone();
         Self {
-            known,
-            tracker: TcpTracker::new(Box::new(move |flow| asked.borrow().reverse_of(flow))),
+            pairs: pairs.clone(),
+            tracker: TcpTracker::new(Box::new(move |flow| asked.reverse_of(flow))),
         }
     }
 
-    /// Figures of a flow that was seen for so long at its destination; `None` where it is not TCP.
+    /// Figures of a flow that arrived for so long; `None` where it is not TCP.
     pub(crate) fn figures(&self, flow: usize, lasted_ns: u64) -> Option<TcpFigures> {
         let figures = self.tracker.flow(u32::try_from(flow).ok()?)?;
         let throughput = match lasted_ns {
@@ -84,11 +101,11 @@ impl Connections {
 }
 
 impl Beside for Connections {
-    fn on_segments(&mut self, segments: &[TcpSegment], flows: &[Headers]) {
-        if segments.is_empty() {
-            return;
-        }
-        self.known.borrow_mut().learn(flows);
+    fn on_flows(&mut self, flows: &[Headers]) {
+        self.pairs.learn(flows);
+    }
+
+    fn on_segments(&mut self, segments: &[TcpSegment]) {
         for segment in segments {
             self.tracker.on_segment(segment);
         }

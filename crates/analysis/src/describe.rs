@@ -2,9 +2,9 @@
 
 use crate::clocks::Clocks;
 use crate::pass::PassFacts;
-use crate::recorder::Aside;
+use crate::recorder::Recorded;
 use slicewise_capture::PointFacts;
-use slicewise_capture::matching::ReorderingTracker;
+use slicewise_capture::matching::{DirectionCounts, ReorderingTracker};
 use slicewise_stats::flow::{CaptureRecord, IncompleteFile, PointRecord, ReorderingFigures};
 
 /// The record of a pass over both ends; `via` are the points between.
@@ -12,10 +12,15 @@ pub(crate) fn capture(
     facts: &PassFacts,
     via: Vec<PointRecord>,
     timeout_ns: u64,
-    aside: &Aside,
+    ways: &DirectionCounts,
+    recorded: &Recorded,
     clocks: &Clocks,
 ) -> CaptureRecord {
     let counts = &facts.counts;
+    let unreceived = || {
+        let flows = recorded.flows.iter();
+        flows.filter(|flow| flow.sent_frames > 0 && flow.received_frames == 0)
+    };
     let mut points = vec![point("sent", &facts.sent)];
     points.extend(via);
     points.push(point("received", &facts.received));
@@ -29,10 +34,11 @@ pub(crate) fn capture(
         ambiguous_lost_frames: counts.ambiguous_lost,
         unsent_frames: counts.unsent,
         decided_early_frames: counts.decided_early,
-        reverse_frames: aside.reverse_frames,
-        unclassified_frames: aside.unclassified_frames,
-        unreceived_flows: aside.unreceived_flows,
-        unreceived_frames: aside.unreceived_frames,
+        reverse_frames: ways.reverse.packets,
+        looks_exchanged: ways.look_exchanged(),
+        unclassified_frames: recorded.unclassified_frames,
+        unreceived_flows: unreceived().count() as u64,
+        unreceived_frames: unreceived().map(|flow| flow.sent_frames).sum(),
         clock: clocks.record(),
     }
 }

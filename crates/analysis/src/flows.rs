@@ -1,39 +1,18 @@
 //! What is kept of each flow while its packets pass, and its record in the end.
 
 use crate::slices::address;
-use slicewise_capture::Sighting;
 use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures, Span, TcpFigures};
 use slicewise_stats::flow_delays::FlowDelays;
 use slicewise_wire::Headers;
-
-/// Which way a flow goes, and so whether it is measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Nothing of it was seen at the other end yet: what it sent waits here to be counted.
-    Unknown(Vec<Open>),
-    /// From the sending end to the receiving one.
-    Forward,
-    /// From the receiving end to the sending one: it belongs to no slice.
-    Reverse,
-}
-
-/// A packet of a flow of which it is not known which way it goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Open {
-    Sent(Sighting),
-    /// And its number in the order sent.
-    Lost(Sighting, u64),
-}
 
 /// One flow of the sending point.
 #[derive(Debug, Clone)]
 pub(crate) struct FlowState {
     pub(crate) headers: Headers,
-    /// Index of its slice; `None` where it belongs to none.
-    pub(crate) slice: Option<usize>,
+    /// Where it belongs; asked for with its first packet.
+    pub(crate) slice: Membership,
     /// It is its slice's first source.
     pub(crate) is_first: bool,
-    pub(crate) way: Way,
     pub(crate) sent_frames: u64,
     pub(crate) sent_bytes: u64,
     pub(crate) received_frames: u64,
@@ -46,13 +25,23 @@ pub(crate) struct FlowState {
     pub(crate) received: Option<Span>,
 }
 
+/// Whether a flow belongs to a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Membership {
+    /// Nobody asked yet.
+    Unknown,
+    /// To the slice with this index.
+    Of(usize),
+    /// To none.
+    None,
+}
+
 impl FlowState {
     pub(crate) fn new(headers: Headers) -> Self {
         Self {
             headers,
-            slice: None,
+            slice: Membership::Unknown,
             is_first: false,
-            way: Way::Unknown(Vec::new()),
             sent_frames: 0,
             sent_bytes: 0,
             received_frames: 0,

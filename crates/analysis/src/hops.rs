@@ -4,11 +4,10 @@ use crate::analyse::refuse_stdin;
 use crate::describe;
 use crate::params::{AnalysisError, AnalysisParams};
 use crate::pass::{self, Beside, Pair, PassParams, Watch};
+use slicewise_capture::Sighting;
 use slicewise_capture::matching::MatchObserver;
-use slicewise_capture::{Sighting, TcpSegment};
 use slicewise_stats::flow::{HopRecord, PointRecord};
 use slicewise_stats::flow_delays::FlowDelays;
-use slicewise_wire::Headers;
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -43,8 +42,8 @@ pub(crate) fn measure(
             &headers,
             &mut Nothing,
             watch,
-            |_, _, alignment_ns| Stretch {
-                alignment_ns,
+            |prefix| Stretch {
+                alignment_ns: prefix.alignment_ns,
                 delays: FlowDelays::default(),
                 forward: 0,
                 lost: 0,
@@ -66,9 +65,7 @@ pub(crate) fn measure(
 
 struct Nothing;
 
-impl Beside for Nothing {
-    fn on_segments(&mut self, _: &[TcpSegment], _: &[Headers]) {}
-}
+impl Beside for Nothing {}
 
 /// Counts what passes one stretch in the direction of the path.
 struct Stretch {

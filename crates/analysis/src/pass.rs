@@ -6,7 +6,7 @@ use slicewise_capture::matching::{
 };
 use slicewise_capture::{CaptureError, Point, PointFacts, Progress, Sighting, TcpSegment};
 use slicewise_wire::Headers;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,8 +34,19 @@ pub trait Watch {
 
 /// Sees what the sending point saw beside sightings.
 pub(crate) trait Beside {
-    /// TCP segments of the sending point, in the order of its sightings, those of flows known by now.
-    fn on_segments(&mut self, segments: &[TcpSegment], flows: &[Headers]);
+    /// These are all flows of the sending point so far, in order of number.
+    fn on_flows(&mut self, _flows: &[Headers]) {}
+
+    /// TCP segments of the sending point, in the order of its sightings.
+    fn on_segments(&mut self, _segments: &[TcpSegment]) {}
+}
+
+/// What came first at both points.
+pub(crate) struct Prefix<'a> {
+    pub(crate) sent: &'a [Sighting],
+    pub(crate) received: &'a [Sighting],
+    /// By how much the receiving clock seems ahead by more than any delay, ns; else 0.
+    pub(crate) alignment_ns: i64,
 }
 
 /// What two points saw of the same packets.
@@ -89,12 +100,15 @@ struct Feed {
 }
 
 impl Feed {
-    /// The next batch; none at the end, or where reading failed.
-    fn next(&mut self) -> Option<Batch> {
+    /// The next batch; none at the end, or where reading failed. `learn` is told of each once, as it
+    /// arrives.
+    fn next(&mut self, learn: impl FnOnce(&mut Batch)) -> Option<Batch> {
         if let Some(batch) = self.waiting.pop_front() {
             return Some(batch);
         }
-        self.receive()
+        let mut batch = self.receive()?;
+        learn(&mut batch);
+        Some(batch)
     }
 
     fn receive(&mut self) -> Option<Batch> {
@@ -112,11 +126,12 @@ impl Feed {
     }
 
     /// Take what comes first, to look at it.
-    fn look_ahead(&mut self) -> Vec<Sighting> {
+    fn look_ahead(&mut self, mut learn: impl FnMut(&mut Batch)) -> Vec<Sighting> {
         let mut seen = Vec::new();
         while seen.len() < PREFIX
-            && let Some(batch) = self.receive()
+            && let Some(mut batch) = self.receive()
         {
+            learn(&mut batch);
             seen.extend_from_slice(&batch.sightings);
             self.waiting.push_back(batch);
         }
@@ -130,16 +145,15 @@ pub(crate) struct PassParams {
     pub(crate) timeout_ns: u64,
 }
 
-/// Match all packets of `pair`. Headers of the flows of the sending point are put into `headers` before
-/// any of their sightings is told; `begin` is told how the first packets of both sides look, and makes
-/// the observer.
+/// Match all packets of `pair`. Headers of the flows of the sending point are put into `headers`, and
+/// `beside` is told of them, before any of their sightings is told; `begin` makes the observer.
 pub(crate) fn run<O: MatchObserver, B: Beside>(
     pair: Pair,
     params: PassParams,
     headers: &RefCell<Vec<Headers>>,
     beside: &mut B,
     watch: &dyn Watch,
-    begin: impl FnOnce(&[Sighting], &[Sighting], i64) -> O,
+    begin: impl FnOnce(&Prefix<'_>) -> O,
 ) -> Result<(O, PassFacts), AnalysisError> {
     let progress = [pair.sent.progress(), pair.received.progress()];
     let stop = AtomicBool::new(false);
@@ -156,41 +170,54 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
             }
         };
         let (mut sent, mut received) = (feed(pair.sent), feed(pair.received));
-        let (first_sent, first_received) = (sent.look_ahead(), received.look_ahead());
+        let mut learn = |batch: &mut Batch| {
+            if !batch.new_flows.is_empty() {
+                let mut headers = headers.borrow_mut();
+                headers.append(&mut batch.new_flows);
+                beside.on_flows(&headers);
+            }
+            beside.on_segments(&batch.segments);
+        };
+        let first_sent = sent.look_ahead(&mut learn);
+        let first_received = received.look_ahead(|_| {});
         let alignment_ns = Alignment::probe(&first_sent, &first_received)
             .map_or(0, |alignment| alignment.offset_ns(params.timeout_ns / 2));
-        let mut observer = begin(&first_sent, &first_received, alignment_ns);
+        let mut observer = begin(&Prefix {
+            sent: &first_sent,
+            received: &first_received,
+            alignment_ns,
+        });
         drop((first_sent, first_received));
         let mut matcher = Matcher::new(MatchParams {
             timeout_ns: params.timeout_ns,
             alignment_ns,
             ..MatchParams::default()
         });
-        let tell = |feed: &mut Feed| -> Option<Batch> {
-            if watch.is_interrupted() {
+        // Where one side fails, the other need not be read to its end.
+        let failed = Cell::new(false);
+        let next = |feed: &mut Feed, learn: &mut dyn FnMut(&mut Batch)| -> Option<Batch> {
+            if watch.is_interrupted() || failed.get() {
                 stop.store(true, Ordering::Relaxed);
                 return None;
             }
             report(&progress, watch);
-            feed.next()
+            let batch = feed.next(learn);
+            failed.set(failed.get() || feed.failed.is_some());
+            batch
         };
         drive(
             &mut matcher,
             |out| {
-                let Some(mut batch) = tell(&mut sent) else {
-                    return false;
-                };
-                headers.borrow_mut().append(&mut batch.new_flows);
-                beside.on_segments(&batch.segments, &headers.borrow());
-                out.append(&mut batch.sightings);
-                true
+                let batch = next(&mut sent, &mut learn);
+                batch
+                    .map(|mut batch| out.append(&mut batch.sightings))
+                    .is_some()
             },
             |out| {
-                let Some(mut batch) = tell(&mut received) else {
-                    return false;
-                };
-                out.append(&mut batch.sightings);
-                true
+                let batch = next(&mut received, &mut |_| {});
+                batch
+                    .map(|mut batch| out.append(&mut batch.sightings))
+                    .is_some()
             },
             &mut observer,
         );

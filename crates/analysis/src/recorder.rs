@@ -1,12 +1,11 @@
 //! From the fate of packets to the figures of slices and flows.
 
-use crate::clocks::Clocks;
-use crate::flows::{FlowState, Open, Way, extended};
+use crate::flows::{FlowState, Membership, extended};
 use crate::params::{AnalysisError, SliceRule};
 use crate::slices::{AutomaticSlices, SliceOfFlow, Slices};
-use slicewise_capture::clock::ClockEstimate;
+use slicewise_capture::Sighting;
+use slicewise_capture::clock::{ClockEstimate, DelayFloor};
 use slicewise_capture::matching::{MatchObserver, ReorderingTracker};
-use slicewise_capture::{Direction, Sighting};
 use slicewise_stats::collect::RunCollector;
 use slicewise_units::Instant;
 use slicewise_wire::{Ecn, Headers};
@@ -73,23 +72,7 @@ impl TimeAxis {
     }
 }
 
-/// Counts of what is in no slice.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Aside {
-    /// Frames from the receiving end to the sending one.
-    pub(crate) reverse_frames: u64,
-    /// Frames sent of flows that no slice matches.
-    pub(crate) unclassified_frames: u64,
-    /// Flows without slices of their own of which nothing was seen at the receiving end.
-    pub(crate) unreceived_flows: u64,
-    /// Frames of those.
-    pub(crate) unreceived_frames: u64,
-}
-
-/// Sends waiting for the way of their flow to be known, of one flow; beyond, it is forward.
-const MOST_OPEN: usize = 1 << 16;
-
-/// Tells a collector, and keeps flows.
+/// Tells a collector of the packets that go forward, and keeps flows.
 pub(crate) struct Recorder<'h, 's> {
     collector: RunCollector,
     slices: Slices,
@@ -100,11 +83,11 @@ pub(crate) struct Recorder<'h, 's> {
     /// Headers of all flows of the sending point so far, known before their sightings are told.
     headers: &'h RefCell<Vec<Headers>>,
     axis: TimeAxis,
-    clocks: Clocks,
+    delays: DelayFloor,
     reordering: ReorderingTracker,
     sink: Option<&'s mut dyn PacketSink>,
     failed: Option<String>,
-    aside: Aside,
+    unclassified_frames: u64,
 }
 
 /// What a recorder has gathered.
@@ -112,9 +95,9 @@ pub(crate) struct Recorded {
     pub(crate) collector: RunCollector,
     pub(crate) flows: Vec<FlowState>,
     pub(crate) names: Vec<String>,
-    pub(crate) aside: Aside,
-    pub(crate) clocks: Clocks,
+    pub(crate) delays: DelayFloor,
     pub(crate) reordering: ReorderingTracker,
+    pub(crate) unclassified_frames: u64,
 }
 
 impl<'h, 's> Recorder<'h, 's> {
@@ -123,7 +106,6 @@ impl<'h, 's> Recorder<'h, 's> {
         collector: RunCollector,
         headers: &'h RefCell<Vec<Headers>>,
         axis: TimeAxis,
-        clocks: Clocks,
         sink: Option<&'s mut dyn PacketSink>,
     ) -> Self {
         let (slices, names, first_sources) = match rule {
@@ -147,28 +129,16 @@ impl<'h, 's> Recorder<'h, 's> {
             flows: Vec::new(),
             headers,
             axis,
-            clocks,
+            delays: DelayFloor::forward(),
             reordering: ReorderingTracker::default(),
             sink,
             failed: None,
-            aside: Aside::default(),
+            unclassified_frames: 0,
         }
     }
 
-    /// What was gathered. Flows that never arrived are lost as a whole where they belong to a slice
-    /// that somebody asked for; else they are left out.
-    pub(crate) fn finish(mut self) -> Result<Recorded, AnalysisError> {
-        for index in 0..self.flows.len() {
-            if !matches!(self.flows[index].way, Way::Unknown(_)) {
-                continue;
-            }
-            if matches!(self.slices, Slices::Matched(_)) {
-                self.set_forward(index);
-            } else {
-                self.aside.unreceived_flows += 1;
-                self.aside.unreceived_frames += self.flows[index].sent_frames;
-            }
-        }
+    /// What was gathered.
+    pub(crate) fn finish(self) -> Result<Recorded, AnalysisError> {
         if let Some(problem) = self.failed {
             return Err(AnalysisError::Sink(problem));
         }
@@ -176,10 +146,24 @@ impl<'h, 's> Recorder<'h, 's> {
             collector: self.collector,
             flows: self.flows,
             names: self.names,
-            aside: self.aside,
-            clocks: self.clocks,
+            delays: self.delays,
             reordering: self.reordering,
+            unclassified_frames: self.unclassified_frames,
         })
+    }
+
+    /// The index of a packet's flow, and its slice.
+    #[inline]
+    fn place(&mut self, sent: &Sighting) -> (usize, Option<usize>) {
+        let index = sent.flow as usize;
+        if index >= self.flows.len() {
+            self.learn(index);
+        }
+        match self.flows[index].slice {
+            Membership::Of(slice) => (index, Some(slice)),
+            Membership::None => (index, None),
+            Membership::Unknown => (index, self.join_slice(index)),
+        }
     }
 
     /// Make sure that flows up to `index` are known.
@@ -188,53 +172,13 @@ impl<'h, 's> Recorder<'h, 's> {
         let headers = self.headers.borrow();
         let new = headers.get(self.flows.len()..=index).unwrap_or_default();
         self.flows.extend(new.iter().copied().map(FlowState::new));
-    }
-
-    #[inline]
-    fn index(&mut self, sent: &Sighting) -> usize {
-        let index = sent.flow as usize;
-        if index >= self.flows.len() {
-            self.learn(index);
-        }
-        index
-    }
-
-    /// Whether a packet went from the sending end to the receiving one: as the captures say, by the
-    /// routers it passed, and else by the clocks.
-    #[cold]
-    fn is_forward(&self, sent: &Sighting, received: &Sighting) -> bool {
-        match (sent.direction, received.direction) {
-            (Direction::Outbound, _) | (_, Direction::Inbound) => return true,
-            (Direction::Inbound, _) | (_, Direction::Outbound) => return false,
-            (Direction::Unknown, Direction::Unknown) => {}
-        }
-        if sent.ttl != received.ttl {
-            return received.ttl < sent.ttl;
-        }
-        self.axis.of_received(received.time_ns) >= self.axis.of_sent(sent.time_ns)
-    }
-
-    /// A flow is found to go from the sending end to the receiving one.
-    #[cold]
-    fn set_forward(&mut self, index: usize) {
-        let way = std::mem::replace(&mut self.flows[index].way, Way::Forward);
-        self.join_slice(index);
-        let Way::Unknown(open) = way else { return };
-        for open in open {
-            match open {
-                Open::Sent(sent) => self.count_sent(index, &sent),
-                Open::Lost(sent, order) => self.count_lost(index, &sent, order),
-            }
-        }
+        // Headers are always known before; a flow without is as one without ports.
+        self.flows
+            .resize_with(index + 1, || FlowState::new(Headers::default()));
     }
 
     #[cold]
-    fn set_reverse(&mut self, index: usize) {
-        self.flows[index].way = Way::Reverse;
-        self.aside.reverse_frames += self.flows[index].sent_frames;
-    }
-
-    fn join_slice(&mut self, index: usize) {
+    fn join_slice(&mut self, index: usize) -> Option<usize> {
         let headers = self.flows[index].headers;
         let slice = match self.slices.slice_of(&headers) {
             SliceOfFlow::Known(slice) => slice,
@@ -243,7 +187,10 @@ impl<'h, 's> Recorder<'h, 's> {
                 self.has_first.push(false);
                 self.collector.add_slice(name)
             }
-            SliceOfFlow::None => return,
+            SliceOfFlow::None => {
+                self.flows[index].slice = Membership::None;
+                return None;
+            }
         };
         let source = self.first_sources.get(slice).copied().flatten();
         let is_first = match source {
@@ -251,40 +198,15 @@ impl<'h, 's> Recorder<'h, 's> {
             None => !std::mem::replace(&mut self.has_first[slice], true),
         };
         let flow = &mut self.flows[index];
-        flow.slice = Some(slice);
+        flow.slice = Membership::Of(slice);
         flow.is_first = is_first;
-    }
-
-    #[inline]
-    fn count_sent(&mut self, index: usize, sent: &Sighting) {
-        let flow = &mut self.flows[index];
-        let at_ns = self.axis.of_sent(sent.time_ns);
-        flow.sent = extended(flow.sent, at_ns);
-        match flow.slice {
-            Some(slice) => {
-                let at = Instant::from_nanos(at_ns);
-                self.collector
-                    .on_sent(slice, flow.is_first, at, sent.l2_bytes);
-            }
-            None => self.aside.unclassified_frames += 1,
-        }
-    }
-
-    fn count_lost(&mut self, index: usize, sent: &Sighting, order: u64) {
-        let flow = &mut self.flows[index];
-        flow.lost_frames += 1;
-        if let Some(slice) = flow.slice {
-            let at = Instant::from_nanos(self.axis.of_sent(sent.time_ns));
-            self.collector.on_lost(slice, at, sent.l2_bytes);
-            self.tell(index, slice, sent, None, order);
-        }
+        Some(slice)
     }
 
     #[inline]
     fn tell(
         &mut self,
-        index: usize,
-        slice: usize,
+        (index, slice): (usize, usize),
         sent: &Sighting,
         received: Option<&Sighting>,
         sequence: u64,
@@ -309,37 +231,27 @@ impl<'h, 's> Recorder<'h, 's> {
 impl MatchObserver for Recorder<'_, '_> {
     #[inline]
     fn on_sent(&mut self, sent: &Sighting) {
-        let index = self.index(sent);
+        let (index, slice) = self.place(sent);
+        let at_ns = self.axis.of_sent(sent.time_ns);
         let flow = &mut self.flows[index];
         flow.sent_frames += 1;
         flow.sent_bytes += u64::from(sent.l2_bytes);
-        match &mut flow.way {
-            Way::Forward => self.count_sent(index, sent),
-            Way::Reverse => self.aside.reverse_frames += 1,
-            Way::Unknown(open) => {
-                open.push(Open::Sent(*sent));
-                if open.len() >= MOST_OPEN {
-                    self.set_forward(index);
-                }
+        flow.sent = extended(flow.sent, at_ns);
+        match slice {
+            Some(slice) => {
+                let at = Instant::from_nanos(at_ns);
+                self.collector
+                    .on_sent(slice, flow.is_first, at, sent.l2_bytes);
             }
+            None => self.unclassified_frames += 1,
         }
     }
 
     #[inline]
     fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: u64) {
-        let index = self.index(sent);
-        if matches!(self.flows[index].way, Way::Unknown(_)) {
-            if self.is_forward(sent, received) {
-                self.set_forward(index);
-            } else {
-                self.set_reverse(index);
-            }
-        }
-        if self.flows[index].way == Way::Reverse {
-            self.clocks.on_reverse(sent, received);
-            return;
-        }
-        self.clocks.on_forward(sent, received);
+        let (index, slice) = self.place(sent);
+        self.delays.add(sent.time_ns, received.time_ns);
+        self.reordering.on_received(sent, received, order);
         let sent_ns = self.axis.of_sent(sent.time_ns);
         let received_ns = self.axis.of_received(received.time_ns);
         let flow = &mut self.flows[index];
@@ -347,35 +259,48 @@ impl MatchObserver for Recorder<'_, '_> {
         flow.received_bytes += u64::from(received.l2_bytes);
         flow.received = extended(flow.received, received_ns);
         flow.delays.record(received_ns.saturating_sub(sent_ns));
-        self.reordering.on_received(sent, received, order);
-        if let Some(slice) = flow.slice {
+        if let Some(slice) = slice {
             let (sent_at, at) = (
                 Instant::from_nanos(sent_ns),
                 Instant::from_nanos(received_ns),
             );
             self.collector
                 .on_received(slice, sent_at, at, received.l2_bytes);
-            self.tell(index, slice, sent, Some(received), order);
+            self.tell((index, slice), sent, Some(received), order);
         }
     }
 
     fn on_lost(&mut self, sent: &Sighting, order: u64) {
-        let index = self.index(sent);
-        match &mut self.flows[index].way {
-            Way::Forward => self.count_lost(index, sent, order),
-            Way::Reverse => {}
-            Way::Unknown(open) => open.push(Open::Lost(*sent, order)),
+        let (index, slice) = self.place(sent);
+        self.flows[index].lost_frames += 1;
+        if let Some(slice) = slice {
+            let at = Instant::from_nanos(self.axis.of_sent(sent.time_ns));
+            self.collector.on_lost(slice, at, sent.l2_bytes);
+            self.tell((index, slice), sent, None, order);
         }
     }
 
     fn on_duplicate(&mut self, sent: &Sighting, _received: &Sighting) {
-        let index = self.index(sent);
+        let (index, _) = self.place(sent);
         self.flows[index].duplicate_frames += 1;
     }
 
     fn on_ambiguous_sent(&mut self, sent: &Sighting) {
-        let index = self.index(sent);
+        let (index, _) = self.place(sent);
         self.flows[index].ambiguous_frames += 1;
+    }
+}
+
+/// Watches the packets that go back: they tell of the clocks, and of nothing else.
+#[derive(Debug)]
+pub(crate) struct Returning {
+    pub(crate) delays: DelayFloor,
+}
+
+impl MatchObserver for Returning {
+    #[inline]
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: u64) {
+        self.delays.add(sent.time_ns, received.time_ns);
     }
 }
 

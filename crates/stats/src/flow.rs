@@ -198,8 +198,10 @@ pub struct CaptureRecord {
     pub reverse_frames: u64,
     /// Frames sent that no slice matches.
     pub unclassified_frames: u64,
-    /// Flows of which nothing was seen at the receiving end, where slices are told by flow: they are
-    /// left out, as nobody said that they should arrive there.
+    /// More went back than forward: the captures of the two ends may have been exchanged.
+    pub looks_exchanged: bool,
+    /// Flows of which nothing was seen at the receiving end. They count as lost; but the capture may
+    /// hold traffic that never was to arrive there.
     pub unreceived_flows: u64,
     /// Frames of those.
     pub unreceived_frames: u64,
