@@ -46,7 +46,7 @@ fn main() {
         let packets = packets.parse().expect("a number of packets");
         let loss = loss.parse().expect("lost packets of 1000");
         let (sent, received) = captures(packets, 16, loss);
-        black_box(run(&sent, &received, 1_000));
+        black_box(run(&sent, &received, 100));
         return;
     }
     println!("flows   lost  time-out  ns/sighting  memory");
