@@ -158,11 +158,11 @@ impl FlowTable {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "bits of a hash")]
 fn place(hash: u64) -> usize {
     hash as usize
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "bits of a hash")]
 fn mark(hash: u64) -> u32 {
     (hash >> 32) as u32
 }

@@ -1,0 +1,58 @@
+//! What holds of any bytes: readers end, stay within what they were given, and panic never. Shared
+//! with the fuzz targets.
+
+use slicewise_capture::CaptureFile;
+use slicewise_wire::{LinkType, ParseEnd, ParsedFrame, parse_frame};
+use std::io::Cursor;
+
+/// Reads `bytes` as a capture; returns the packets told.
+pub fn check_capture(bytes: &[u8]) -> u64 {
+    let source = Box::new(Cursor::new(bytes.to_vec()));
+    let Ok(mut file) = CaptureFile::from_reader("any", source) else {
+        return 0;
+    };
+    let (mut packets, mut captured) = (0, 0);
+    while let Some(packet) = file.next_packet() {
+        packets += 1;
+        captured += packet.bytes.len() as u64;
+        assert!(packet.wire_bytes as usize >= packet.bytes.len());
+        check_frame(packet.link, packet.bytes, packet.wire_bytes);
+    }
+    let facts = file.facts();
+    assert_eq!(facts.packets, packets);
+    assert_eq!(facts.captured_bytes, captured);
+    if let Some(incomplete) = &facts.incomplete {
+        assert!(!incomplete.why.is_empty());
+    }
+    assert!(file.next_packet().is_none(), "the end stays the end");
+    packets
+}
+
+/// Parses `bytes` as a frame.
+pub fn check_frame(link: LinkType, bytes: &[u8], wire_bytes: u32) {
+    let frame = parse_frame(link, bytes, wire_bytes);
+    check_told(&frame, bytes, wire_bytes);
+    // Whatever was told of a frame that was cut off is told of the whole one.
+    let cut = parse_frame(link, bytes.get(..bytes.len() / 2).unwrap_or(bytes), wire_bytes);
+    if cut.end == ParseEnd::Complete {
+        assert_eq!(cut, frame);
+    }
+}
+
+fn check_told(frame: &ParsedFrame, bytes: &[u8], wire_bytes: u32) {
+    assert!(frame.headers.vlan_tags <= 2 && frame.headers.dscp < 64);
+    assert!(frame.ip_bytes <= wire_bytes);
+    let tcp = frame.tcp(bytes);
+    if frame.end == ParseEnd::Complete {
+        assert!(frame.ip_offset < bytes.len());
+        assert!(frame.ip_offset <= frame.transport_offset);
+        assert!(frame.transport_offset <= frame.payload_offset);
+        assert!((frame.payload_offset - frame.ip_offset) as u64 <= u64::from(frame.ip_bytes));
+    } else {
+        assert!(tcp.is_none());
+    }
+    if let Some(tcp) = tcp {
+        assert!((20..=60).contains(&tcp.header_bytes));
+        assert!(tcp.payload_bytes <= frame.ip_bytes);
+    }
+}
