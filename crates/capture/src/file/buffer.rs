@@ -106,7 +106,8 @@ impl Buffer {
 
     fn failed(&self, why: &str) -> Damage {
         let offset = self.base + self.end as u64;
-        Damage::new(offset, format!("the rest cannot be read: {why}"))
+        let what = if offset == 0 { "it" } else { "the rest" };
+        Damage::new(offset, format!("{what} cannot be read: {why}"))
     }
 
     #[cold]

@@ -383,7 +383,11 @@ fn check_length(offset: u64, bytes: u32) -> Result<(), Damage> {
     if bytes.is_multiple_of(4) && bytes as usize >= FRAME_BYTES {
         return Ok(());
     }
-    Err(bad_length(offset, bytes, "a block", FRAME_BYTES))
+    let why = format!(
+        "a block states a length of {bytes} bytes, where a multiple of 4 from {FRAME_BYTES} on is \
+         expected: the file is damaged from here on"
+    );
+    Err(Damage::new(offset + 4, why))
 }
 
 #[cold]

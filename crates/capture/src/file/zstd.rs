@@ -79,5 +79,10 @@ impl<R: BufRead> Read for ZstdFrames<R> {
 }
 
 fn damaged(why: impl std::fmt::Display) -> Error {
+    let why = why.to_string();
+    // The decoder wraps the error of its source in its own, as text.
+    if why.contains("UnexpectedEof") {
+        return Error::new(ErrorKind::UnexpectedEof, "the zstd data ends early");
+    }
     Error::new(ErrorKind::InvalidData, format!("damaged zstd data: {why}"))
 }

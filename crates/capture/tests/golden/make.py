@@ -172,3 +172,25 @@ mixed += block(">", 2, struct.pack(">HHIIII", 0, 0, *divmod((START_S + 2) * 1000
                + FRAMES[6] + b"\0" * (-len(FRAMES[6]) % 4))
 mixed += packet(">", 0, START_S * 1000, FRAMES[6])
 write("mixed.pcapng", mixed)
+
+# Seeds of the fuzz targets: these files, and single frames with the number of their link type before.
+CORPUS = HERE.parents[3] / "fuzz" / "corpus"
+for target, names in {
+    "pcap": ["big-endian.pcap", "cooked-v1.pcap", "cooked-v2.pcap", "ethernet.pcap.gz", "ethernet.pcap.zst",
+             "nanoseconds.pcap", "null.pcap", "raw.pcap", "snap-96.pcap"],
+    "pcapng": ["ethernet.pcapng", "mixed.pcapng"],
+}.items():
+    (CORPUS / target).mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (CORPUS / target / name).write_bytes((HERE / name).read_bytes())
+(CORPUS / "frame").mkdir(parents=True, exist_ok=True)
+for link, prefix, frames in [(1, "ethernet", FRAMES), (113, "cooked-v1", SLL[:3]), (276, "cooked-v2", SLL2[:3]), (101, "raw", IP_PACKETS[:3])]:
+    for number, frame in enumerate(frames):
+        (CORPUS / "frame" / f"{prefix}-{number:02}").write_bytes(struct.pack("!H", link) + frame)
+single = section("<") + interface("<", 1, b"eth0", 6)
+for name, bits in {
+    "empty-section": section(">"),
+    "one-packet": single + packet("<", 0, START_S * 10**6, FRAMES[0]),
+    "tunnel": single + packet("<", 0, START_S * 10**6, FRAMES[9], flags=2),
+}.items():
+    (CORPUS / "pcapng" / name).write_bytes(bits)

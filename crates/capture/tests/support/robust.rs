@@ -33,7 +33,11 @@ pub fn check_frame(link: LinkType, bytes: &[u8], wire_bytes: u32) {
     let frame = parse_frame(link, bytes, wire_bytes);
     check_told(&frame, bytes, wire_bytes);
     // Whatever was told of a frame that was cut off is told of the whole one.
-    let cut = parse_frame(link, bytes.get(..bytes.len() / 2).unwrap_or(bytes), wire_bytes);
+    let cut = parse_frame(
+        link,
+        bytes.get(..bytes.len() / 2).unwrap_or(bytes),
+        wire_bytes,
+    );
     if cut.end == ParseEnd::Complete {
         assert_eq!(cut, frame);
     }

@@ -120,5 +120,9 @@ fn options(
         next = *captured.get(offset + bytes - 1).ok_or(TRUNCATED)?;
         offset += bytes;
     }
-    if next == 0 { Ok(offset) } else { Err(MALFORMED) }
+    if next == 0 {
+        Ok(offset)
+    } else {
+        Err(MALFORMED)
+    }
 }

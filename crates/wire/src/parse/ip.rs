@@ -144,7 +144,10 @@ const AUTHENTICATION: u8 = 51;
 
 /// Hop-by-hop options, routing, fragment, authentication, destination options, mobility, HIP, shim6.
 fn is_extension(protocol: u8) -> bool {
-    matches!(protocol, 0 | 43 | FRAGMENT | AUTHENTICATION | 60 | 135 | 139 | 140)
+    matches!(
+        protocol,
+        0 | 43 | FRAGMENT | AUTHENTICATION | 60 | 135 | 139 | 140
+    )
 }
 
 #[inline]

@@ -135,11 +135,7 @@ fn other(frame: &mut ParsedFrame, link: LinkType, captured: &[u8]) -> Result<usi
 
 /// Where no `EtherType` is stated, the version nibble of IP tells it. The address family of BSD
 /// loopback differs between systems and byte orders and adds nothing to it.
-fn by_version(
-    frame: &mut ParsedFrame,
-    captured: &[u8],
-    offset: usize,
-) -> Result<usize, ParseEnd> {
+fn by_version(frame: &mut ParsedFrame, captured: &[u8], offset: usize) -> Result<usize, ParseEnd> {
     frame.ethertype = match captured.get(offset).ok_or(TRUNCATED)? >> 4 {
         4 => ETHERTYPE_IPV4,
         6 => ETHERTYPE_IPV6,
@@ -149,11 +145,7 @@ fn by_version(
 }
 
 #[inline]
-fn tags(
-    frame: &mut ParsedFrame,
-    captured: &[u8],
-    mut offset: usize,
-) -> Result<usize, ParseEnd> {
+fn tags(frame: &mut ParsedFrame, captured: &[u8], mut offset: usize) -> Result<usize, ParseEnd> {
     let headers = &mut frame.headers;
     for tag in 0..MOST_TAGS {
         if !TAG_TYPES.contains(&frame.ethertype) {
