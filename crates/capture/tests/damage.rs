@@ -234,7 +234,7 @@ fn reads_packets_that_lie_across_the_border_of_the_window() {
     let mut bytes = golden("ethernet.pcap")[..24].to_vec();
     let mut lengths = Vec::new();
     while bytes.len() < 3 * (512 << 10) {
-        let length = 60 + lengths.len() as u32 * 37 % 1400;
+        let length = 60 + u32::try_from(lengths.len()).unwrap() * 37 % 1400;
         for word in [1u32, 0, length, length] {
             bytes.extend(word.to_le_bytes());
         }

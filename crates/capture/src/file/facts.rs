@@ -4,7 +4,7 @@ use crate::error::Incomplete;
 use slicewise_wire::LinkType;
 
 /// What was read of one capture file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileFacts {
     /// The file as it was named; `standard input` for `-`.
     pub name: String,
@@ -66,15 +66,7 @@ impl FileFacts {
     pub(super) fn new(name: String) -> Self {
         Self {
             name,
-            packets: 0,
-            captured_bytes: 0,
-            wire_bytes: 0,
-            without_time: 0,
-            links: Vec::new(),
-            interfaces: Vec::new(),
-            comments: Vec::new(),
-            backwards: Backwards::default(),
-            incomplete: None,
+            ..Self::default()
         }
     }
 

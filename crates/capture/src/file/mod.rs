@@ -59,6 +59,18 @@ pub(crate) struct Record {
     pub interface: u32,
 }
 
+impl Record {
+    const NONE: Self = Self {
+        time_ns: 0,
+        start: 0,
+        captured_bytes: 0,
+        wire_bytes: 0,
+        link: LinkType::ETHERNET,
+        direction: Direction::Unknown,
+        interface: 0,
+    };
+}
+
 enum Format {
     Pcap(Pcap),
     Pcapng(Pcapng),
@@ -69,6 +81,8 @@ pub struct CaptureFile {
     buffer: Buffer,
     format: Format,
     facts: FileFacts,
+    /// The packet told last.
+    record: Record,
     last_time_ns: u64,
     last_link: Option<LinkType>,
     is_at_end: bool,
@@ -114,6 +128,7 @@ impl CaptureFile {
                 buffer,
                 format,
                 facts,
+                record: Record::NONE,
                 last_time_ns: 0,
                 last_link: None,
                 is_at_end: false,
@@ -129,12 +144,15 @@ impl CaptureFile {
     /// The next packet, or none at the end of the file or at damage, which [`FileFacts::incomplete`] then
     /// tells. Bounded: reads as far as the next packet.
     pub fn next_packet(&mut self) -> Option<CapturedPacket<'_>> {
-        let record = self.advance()?;
+        if !self.advance() {
+            return None;
+        }
+        let record = &self.record;
         Some(CapturedPacket {
             time_ns: record.time_ns,
             link: record.link,
             wire_bytes: record.wire_bytes,
-            bytes: self.bytes(&record),
+            bytes: self.bytes(),
             interface: record.interface,
             direction: record.direction,
         })
@@ -150,38 +168,47 @@ impl CaptureFile {
         self.facts
     }
 
-    /// As [`CaptureFile::next_packet`], without borrowing the bytes: see [`CaptureFile::bytes`].
+    /// Goes to the next packet: [`CaptureFile::record`], [`CaptureFile::bytes`]. False at the end.
     #[inline]
-    pub(crate) fn advance(&mut self) -> Option<Record> {
+    pub(crate) fn advance(&mut self) -> bool {
         if self.is_at_end {
-            return None;
+            return false;
         }
         let offset = self.buffer.offset();
+        let Self { buffer, record, .. } = self;
         let next = match &mut self.format {
-            Format::Pcap(pcap) => pcap.next_record(&mut self.buffer),
-            Format::Pcapng(pcapng) => pcapng.next_record(&mut self.buffer, &mut self.facts),
+            Format::Pcap(pcap) => pcap.next_record(buffer, record),
+            Format::Pcapng(pcapng) => pcapng.next_record(buffer, &mut self.facts, record),
         };
-        match next {
-            Ok(Some(mut record)) => {
-                self.count(&mut record, offset);
-                Some(record)
-            }
-            ended => {
-                self.finish(ended.err());
-                None
-            }
+        if let Ok(true) = next {
+            self.count(offset);
+            return true;
         }
+        self.finish(next.err());
+        false
     }
 
-    /// The bytes of the record that [`CaptureFile::advance`] returned last.
+    /// The packet [`CaptureFile::advance`] went to.
     #[inline]
-    pub(crate) fn bytes(&self, record: &Record) -> &[u8] {
-        self.buffer.at(record.start, record.captured_bytes as usize)
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let Record {
+            start,
+            captured_bytes,
+            ..
+        } = self.record;
+        self.buffer.at(start, captured_bytes as usize)
     }
 
     #[inline]
-    fn count(&mut self, record: &mut Record, offset: u64) {
+    fn count(&mut self, offset: u64) {
         let facts = &mut self.facts;
+        let record = &self.record;
         facts.packets += 1;
         facts.captured_bytes += u64::from(record.captured_bytes);
         facts.wire_bytes += u64::from(record.wire_bytes);
@@ -195,10 +222,10 @@ impl CaptureFile {
             self.last_link = Some(record.link);
             facts.on_link(record.link);
         }
-        if record.direction == Direction::Unknown
-            && matches!(record.link, LinkType::LINUX_SLL | LinkType::LINUX_SLL2)
+        if matches!(record.link, LinkType::LINUX_SLL | LinkType::LINUX_SLL2)
+            && record.direction == Direction::Unknown
         {
-            record.direction = cooked_direction(record.link, self.bytes(record));
+            self.record.direction = cooked_direction(self.record.link, self.bytes());
         }
     }
 

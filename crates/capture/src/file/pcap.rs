@@ -78,15 +78,19 @@ impl Pcap {
     }
 
     #[inline]
-    pub fn next_record(&mut self, buffer: &mut Buffer) -> Result<Option<Record>, Damage> {
+    pub fn next_record(
+        &mut self,
+        buffer: &mut Buffer,
+        record: &mut Record,
+    ) -> Result<bool, Damage> {
         if !buffer.has(RECORD_BYTES) {
             if buffer.ahead().is_empty() {
-                return buffer.end().map(|()| None);
+                return buffer.end().map(|()| false);
             }
             return Err(buffer.ends_within("the header of a packet", RECORD_BYTES as u64));
         }
         let Some(b) = buffer.ahead().first_chunk::<RECORD_BYTES>() else {
-            return Ok(None);
+            return Ok(false);
         };
         let seconds = number([b[0], b[1], b[2], b[3]], self.big_endian);
         let fraction = number([b[4], b[5], b[6], b[7]], self.big_endian);
@@ -100,7 +104,7 @@ impl Pcap {
             return Err(buffer.ends_within("a packet", RECORD_BYTES as u64 + captured as u64));
         }
         let start = buffer.pass(RECORD_BYTES + captured) + RECORD_BYTES;
-        Ok(Some(Record {
+        *record = Record {
             time_ns: u64::from(seconds) * 1_000_000_000
                 + u64::from(fraction) * u64::from(self.unit_ns),
             start,
@@ -109,7 +113,8 @@ impl Pcap {
             link: self.link,
             direction: Direction::Unknown,
             interface: 0,
-        }))
+        };
+        Ok(true)
     }
 
     #[cold]

@@ -91,24 +91,27 @@ impl Pcapng {
         &mut self,
         buffer: &mut Buffer,
         facts: &mut FileFacts,
-    ) -> Result<Option<Record>, Damage> {
+        record: &mut Record,
+    ) -> Result<bool, Damage> {
         loop {
             if !buffer.has(FRAME_BYTES) {
                 if buffer.ahead().is_empty() {
-                    return buffer.end().map(|()| None);
+                    return buffer.end().map(|()| false);
                 }
                 return Err(buffer.ends_within("a block", FRAME_BYTES as u64));
             }
             let Some(&[a, b, c, d, e, f, g, h]) = buffer.ahead().first_chunk() else {
-                return Ok(None);
+                return Ok(false);
             };
             let kind = self.number([a, b, c, d]);
             let bytes = self.number([e, f, g, h]);
             if kind == ENHANCED_PACKET {
-                return self.enhanced(buffer, bytes).map(Some);
+                *record = self.enhanced(buffer, bytes)?;
+                return Ok(true);
             }
-            if let Some(record) = self.other(buffer, facts, kind, bytes)? {
-                return Ok(Some(record));
+            if let Some(obsolete) = self.other(buffer, facts, kind, bytes)? {
+                *record = obsolete;
+                return Ok(true);
             }
         }
     }

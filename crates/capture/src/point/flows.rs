@@ -4,11 +4,12 @@ use super::key::{PI, fold, high, low};
 use slicewise_wire::{Ecn, Headers};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A table of flows. Packets are of one flow where their [`Headers`] agree in everything but ECN:
-/// addresses, protocol, ports, VLAN ids and DSCP, so that whatever classifies packets need be asked
-/// only once a flow.
+/// A table of flows. Packets are of one flow where addresses, protocol, ports, VLAN ids and DSCP
+/// agree: everything a classifier can match on, so that it need be asked only once a flow.
 pub struct FlowTable {
     flows: Vec<Headers>,
+    /// What tells each of them from the others.
+    keys: Vec<FlowKey>,
     /// A power of two, at most half of it filled.
     slots: Vec<Slot>,
     /// Secret, so that no capture can be made to fill one row of slots. It does not show in results.
@@ -25,6 +26,45 @@ struct Slot {
     flow: u32,
 }
 
+/// What tells flows apart, in few words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FlowKey {
+    source: u128,
+    destination: u128,
+    words: [u64; 2],
+}
+
+impl FlowKey {
+    #[inline]
+    fn new(headers: &Headers) -> Self {
+        let ports = u64::from(headers.source_port)
+            | u64::from(headers.destination_port) << 16
+            | u64::from(headers.outer_vlan) << 32
+            | u64::from(headers.inner_vlan) << 48;
+        let rest = u64::from(headers.protocol)
+            | u64::from(headers.dscp) << 8
+            | u64::from(headers.vlan_tags) << 16
+            | u64::from(headers.has_ports) << 24
+            | (headers.ip_version as u64) << 32;
+        Self {
+            source: headers.source,
+            destination: headers.destination,
+            words: [ports, rest],
+        }
+    }
+
+    #[inline]
+    fn hash(&self, seed: u64) -> u64 {
+        let [ports, rest] = self.words;
+        let mut hash = fold(ports ^ seed, rest ^ PI[1]);
+        hash = fold(low(self.source) ^ hash, low(self.destination) ^ PI[2]);
+        if high(self.source) | high(self.destination) != 0 {
+            hash = fold(high(self.source) ^ hash, high(self.destination) ^ PI[3]);
+        }
+        hash ^ seed
+    }
+}
+
 const FEWEST_SLOTS: usize = 1 << 10;
 
 impl FlowTable {
@@ -34,6 +74,7 @@ impl FlowTable {
     pub(super) fn new(most: usize) -> Self {
         Self {
             flows: Vec::new(),
+            keys: Vec::new(),
             slots: vec![Slot::default(); FEWEST_SLOTS],
             seed: RandomState::new().build_hasher().finish(),
             most,
@@ -78,11 +119,8 @@ impl FlowTable {
     /// The number of the flow of a packet with these headers.
     #[inline]
     pub(super) fn flow_of(&mut self, headers: &Headers) -> u32 {
-        let headers = Headers {
-            ecn: Ecn::NotEct,
-            ..*headers
-        };
-        let hash = self.hash(&headers);
+        let key = FlowKey::new(headers);
+        let hash = key.hash(self.seed);
         let mark = mark(hash);
         let mask = self.slots.len() - 1;
         let mut at = place(hash) & mask;
@@ -91,16 +129,16 @@ impl FlowTable {
             && slot.flow != 0
         {
             let flow = slot.flow - 1;
-            if slot.mark == mark && self.flows.get(flow as usize) == Some(&headers) {
+            if slot.mark == mark && self.keys.get(flow as usize) == Some(&key) {
                 return flow;
             }
             at = (at + 1) & mask;
         }
-        self.insert(at, headers, hash)
+        self.insert(at, headers, key)
     }
 
     #[cold]
-    fn insert(&mut self, at: usize, headers: Headers, hash: u64) -> u32 {
+    fn insert(&mut self, at: usize, headers: &Headers, key: FlowKey) -> u32 {
         if self.flows.len() >= self.most {
             if !self.overflowed {
                 self.overflowed = true;
@@ -108,9 +146,13 @@ impl FlowTable {
             }
             return self.shared_index();
         }
-        self.flows.push(headers);
+        self.flows.push(Headers {
+            ecn: Ecn::NotEct,
+            ..*headers
+        });
+        self.keys.push(key);
         let flow = u32::try_from(self.flows.len()).unwrap_or(u32::MAX);
-        let mark = mark(hash);
+        let mark = mark(key.hash(self.seed));
         if let Some(slot) = self.slots.get_mut(at) {
             *slot = Slot { mark, flow };
         }
@@ -123,8 +165,8 @@ impl FlowTable {
     fn grow(&mut self) {
         let mask = self.slots.len() * 2 - 1;
         let mut slots = vec![Slot::default(); mask + 1];
-        for (flow, headers) in (1..).zip(&self.flows) {
-            let hash = self.hash(headers);
+        for (flow, key) in (1..).zip(&self.keys) {
+            let hash = key.hash(self.seed);
             let mut at = place(hash) & mask;
             while slots.get(at).is_some_and(|slot| slot.flow != 0) {
                 at = (at + 1) & mask;
@@ -135,26 +177,6 @@ impl FlowTable {
             }
         }
         self.slots = slots;
-    }
-
-    #[inline]
-    fn hash(&self, headers: &Headers) -> u64 {
-        let ports = u64::from(headers.source_port)
-            | u64::from(headers.destination_port) << 16
-            | u64::from(headers.outer_vlan) << 32
-            | u64::from(headers.inner_vlan) << 48;
-        let rest = u64::from(headers.protocol)
-            | u64::from(headers.dscp) << 8
-            | u64::from(headers.vlan_tags) << 16;
-        let mut hash = fold(ports ^ self.seed, rest ^ PI[1]);
-        hash = fold(low(headers.source) ^ hash, low(headers.destination) ^ PI[2]);
-        if headers.source > u128::from(u64::MAX) || headers.destination > u128::from(u64::MAX) {
-            hash = fold(
-                high(headers.source) ^ hash,
-                high(headers.destination) ^ PI[3],
-            );
-        }
-        hash ^ self.seed
     }
 }
 

@@ -71,21 +71,28 @@ pub(super) fn packet_key(
     ))
 }
 
+/// How many bytes there are is told by the length of the packet, which was hashed before; so the
+/// last words may overlap those before.
 #[inline]
-fn hash_bytes(mut hash: u64, mut bytes: &[u8]) -> u64 {
-    while let Some((chunk, rest)) = bytes.split_first_chunk::<16>() {
+fn hash_bytes(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut rest = bytes;
+    while let Some((chunk, behind)) = rest.split_first_chunk::<16>() {
         hash = hash_16(hash, chunk);
-        bytes = rest;
+        rest = behind;
     }
-    if !bytes.is_empty() {
-        // How many there are is told by the length of the packet.
-        let mut last = [0; 16];
-        for (to, from) in last.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        hash = hash_16(hash, &last);
+    if rest.is_empty() {
+        return fold(hash ^ PI[2], PI[3]);
     }
-    fold(hash ^ PI[2], PI[3])
+    let (first, last) = if let Some(last) = bytes.last_chunk::<16>() {
+        return fold(hash_16(hash, last) ^ PI[2], PI[3]);
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+    } else {
+        bytes
+            .iter()
+            .fold((0, 0), |(few, _), byte| (few << 8 | u64::from(*byte), 0))
+    };
+    fold(fold(first ^ hash, last ^ PI[3]) ^ PI[2], PI[3])
 }
 
 #[inline]

@@ -6,7 +6,7 @@
 
 use super::peek::{Peeked, peek};
 use crate::error::CaptureError;
-use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress, Record};
+use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,15 +17,19 @@ pub(super) const MOST_OPEN_FILES: usize = 64;
 pub(super) struct Merge {
     /// In order of time.
     waiting: VecDeque<Peeked>,
-    open: Vec<Open>,
+    /// Each at its next packet.
+    open: Vec<CaptureFile>,
     /// Those that were read to their end.
     done: Vec<FileFacts>,
     progress: Arc<Progress>,
 }
 
-struct Open {
-    file: CaptureFile,
-    next: Record,
+/// Whose turn it is, and how long.
+pub(super) struct Turn {
+    file: usize,
+    time_ns: u64,
+    /// Its packets may be read on as long as they are before this time.
+    pub until_ns: u64,
 }
 
 impl Merge {
@@ -42,7 +46,7 @@ impl Merge {
         for path in paths {
             let peeked = peek(path, &merge.progress)?;
             fewest = fewest.min(peeked.fewest_ip_bytes);
-            if peeked.first_ns.is_some() {
+            if peeked.facts.packets > 0 {
                 with_packets.push(peeked);
             } else {
                 merge.done.push(peeked.facts);
@@ -59,7 +63,7 @@ impl Merge {
     }
 
     pub fn facts(&self) -> Vec<FileFacts> {
-        let open = self.open.iter().map(|open| open.file.facts());
+        let open = self.open.iter().map(CaptureFile::facts);
         self.done.iter().chain(open).cloned().collect()
     }
 
@@ -70,60 +74,48 @@ impl Merge {
     }
 
     /// The file whose packet is next.
-    #[inline]
-    pub fn turn(&mut self) -> Result<Option<usize>, CaptureError> {
-        if let [only] = self.open.as_slice()
-            && self
+    pub fn turn(&mut self) -> Result<Option<Turn>, CaptureError> {
+        loop {
+            let mut earliest: Option<Turn> = None;
+            let due_ns = self
                 .waiting
                 .front()
-                .is_none_or(|first| first.first_ns > Some(only.next.time_ns))
-        {
-            return Ok(Some(0));
-        }
-        self.choose()
-    }
-
-    /// The packet of the file whose turn it is.
-    #[inline]
-    pub fn packet(&self, turn: usize) -> Option<(&Record, &[u8])> {
-        let open = self.open.get(turn)?;
-        Some((&open.next, open.file.bytes(&open.next)))
-    }
-
-    /// Passes that packet.
-    #[inline]
-    pub fn pass(&mut self, turn: usize) {
-        let Some(open) = self.open.get_mut(turn) else {
-            return;
-        };
-        match open.file.advance() {
-            Some(next) => open.next = next,
-            None => {
-                let ended = self.open.remove(turn);
-                self.done.push(ended.file.into_facts());
-            }
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn choose(&mut self) -> Result<Option<usize>, CaptureError> {
-        loop {
-            let earliest = self
-                .open
-                .iter()
-                .enumerate()
-                .min_by_key(|(_, open)| open.next.time_ns)
-                .map(|(turn, open)| (turn, open.next.time_ns));
-            let due = self.waiting.front().and_then(|first| first.first_ns);
-            match (earliest, due) {
-                (Some((turn, time_ns)), due) if due.is_none_or(|due| due > time_ns) => {
-                    return Ok(Some(turn));
+                .map_or(u64::MAX, |first| first.first_ns);
+            let mut next_ns = due_ns;
+            for (file, open) in self.open.iter().enumerate() {
+                let time_ns = open.record().time_ns;
+                match &mut earliest {
+                    Some(turn) if turn.time_ns <= time_ns => next_ns = next_ns.min(time_ns),
+                    turn => {
+                        next_ns = next_ns.min(turn.as_ref().map_or(u64::MAX, |t| t.time_ns));
+                        let until_ns = 0;
+                        *turn = Some(Turn {
+                            file,
+                            time_ns,
+                            until_ns,
+                        });
+                    }
                 }
-                (None, None) => return Ok(None),
-                _ => self.open_next()?,
             }
+            if self.waiting.is_empty() || earliest.as_ref().is_some_and(|t| t.time_ns < due_ns) {
+                return Ok(earliest.map(|turn| Turn {
+                    until_ns: next_ns,
+                    ..turn
+                }));
+            }
+            self.open_next()?;
         }
+    }
+
+    /// The file whose turn it is, at the packet to be read.
+    pub fn file(&mut self, turn: &Turn) -> Option<&mut CaptureFile> {
+        self.open.get_mut(turn.file)
+    }
+
+    /// The file whose turn it is was read to its end.
+    pub fn close(&mut self, turn: &Turn) {
+        let ended = self.open.remove(turn.file);
+        self.done.push(ended.into_facts());
     }
 
     fn open_next(&mut self) -> Result<(), CaptureError> {
@@ -140,17 +132,15 @@ impl Merge {
                 ),
             });
         }
-        let (file, next) = match peeked.kept {
-            Some((file, record)) => (file, Some(record)),
-            None => {
-                let mut file = CaptureFile::open_with(&peeked.path, &self.progress, BUFFER_BYTES)?;
-                let next = file.advance();
-                (file, next)
-            }
-        };
-        match next {
-            Some(next) => self.open.push(Open { file, next }),
-            None => self.done.push(file.into_facts()),
+        if let Some(file) = peeked.kept {
+            self.open.push(file);
+            return Ok(());
+        }
+        let mut file = CaptureFile::open_with(&peeked.path, &self.progress, BUFFER_BYTES)?;
+        if file.advance() {
+            self.open.push(file);
+        } else {
+            self.done.push(file.into_facts());
         }
         Ok(())
     }

@@ -125,21 +125,30 @@ impl Point {
         mut tell: impl FnMut(TcpSegment),
     ) -> Result<bool, CaptureError> {
         out.clear();
-        while out.len() < max {
-            let Some(turn) = self.merge.turn()? else {
-                return Ok(false);
+        while let Some(turn) = self.merge.turn()? {
+            let Some(file) = self.merge.file(&turn) else {
+                break;
             };
-            if let Some((record, bytes)) = self.merge.packet(turn)
-                && let Some((sighting, tcp)) = self.eye.see(record, bytes)
-            {
-                out.push(sighting);
-                if let Some(tcp) = tcp {
-                    tell(segment(&sighting, &tcp));
+            loop {
+                if out.len() >= max {
+                    return Ok(true);
+                }
+                if let Some((sighting, tcp)) = self.eye.see(file.record(), file.bytes()) {
+                    out.push(sighting);
+                    if let Some(tcp) = tcp {
+                        tell(segment(&sighting, &tcp));
+                    }
+                }
+                if !file.advance() {
+                    self.merge.close(&turn);
+                    break;
+                }
+                if file.record().time_ns >= turn.until_ns {
+                    break;
                 }
             }
-            self.merge.pass(turn);
         }
-        Ok(true)
+        Ok(false)
     }
 }
 

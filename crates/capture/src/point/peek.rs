@@ -2,25 +2,26 @@
 
 use super::key::MOST_KEY_BYTES;
 use crate::error::CaptureError;
-use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress, Record, is_stdin};
-use slicewise_wire::{ParseEnd, ParsedFrame, parse_frame};
+use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress, is_stdin};
+use slicewise_wire::{ParseEnd, parse_frame};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Read of a file that is only looked into.
 const PEEK_BUFFER_BYTES: usize = 32 << 10;
 /// Packets looked into.
-const MOST_PACKETS: usize = 256;
+const MOST_PACKETS: u64 = 256;
 
 pub(super) struct Peeked {
     pub path: PathBuf,
-    pub first_ns: Option<u64>,
+    /// Time of the first packet, where there is one.
+    pub first_ns: u64,
     /// Of the packets looked into: the fewest bytes captured from the IP header on, as far as
     /// the packet had more, and [`MOST_KEY_BYTES`] is more.
     pub fewest_ip_bytes: u32,
     pub facts: FileFacts,
-    /// The file and its first packet, where it cannot be read twice.
-    pub kept: Option<(CaptureFile, Record)>,
+    /// The file at its first packet, where it cannot be read twice.
+    pub kept: Option<CaptureFile>,
 }
 
 pub(super) fn peek(path: &Path, progress: &Arc<Progress>) -> Result<Peeked, CaptureError> {
@@ -31,19 +32,9 @@ pub(super) fn peek(path: &Path, progress: &Arc<Progress>) -> Result<Peeked, Capt
         progress.add_total(facts.len());
     }
     let mut file = CaptureFile::open_with(path, &Arc::default(), PEEK_BUFFER_BYTES)?;
-    let mut peeked = Peeked {
-        path: path.into(),
-        first_ns: None,
-        fewest_ip_bytes: MOST_KEY_BYTES,
-        facts: file.facts().clone(),
-        kept: None,
-    };
-    for _ in 0..MOST_PACKETS {
-        let Some(record) = file.advance() else {
-            break;
-        };
-        peeked.first_ns.get_or_insert(record.time_ns);
-        peeked.on_packet(&record, file.bytes(&record));
+    let mut peeked = Peeked::new(path);
+    while file.facts().packets < MOST_PACKETS && file.advance() {
+        peeked.on_packet(&file);
     }
     peeked.facts = file.into_facts();
     Ok(peeked)
@@ -52,17 +43,12 @@ pub(super) fn peek(path: &Path, progress: &Arc<Progress>) -> Result<Peeked, Capt
 /// Standard input and pipes are read once.
 fn keep(path: &Path, progress: &Arc<Progress>) -> Result<Peeked, CaptureError> {
     let mut file = CaptureFile::open_with(path, progress, BUFFER_BYTES)?;
-    let first = file.advance();
-    let mut peeked = Peeked {
-        path: path.into(),
-        first_ns: first.map(|record| record.time_ns),
-        fewest_ip_bytes: MOST_KEY_BYTES,
-        facts: file.facts().clone(),
-        kept: None,
-    };
-    if let Some(record) = first {
-        peeked.on_packet(&record, file.bytes(&record));
-        peeked.kept = Some((file, record));
+    let mut peeked = Peeked::new(path);
+    let has_packet = file.advance();
+    peeked.facts = file.facts().clone();
+    if has_packet {
+        peeked.on_packet(&file);
+        peeked.kept = Some(file);
     }
     Ok(peeked)
 }
@@ -72,8 +58,22 @@ fn is_file(path: &Path) -> bool {
 }
 
 impl Peeked {
-    fn on_packet(&mut self, record: &Record, bytes: &[u8]) {
-        let frame: ParsedFrame = parse_frame(record.link, bytes, record.wire_bytes);
+    fn new(path: &Path) -> Self {
+        Self {
+            path: path.into(),
+            first_ns: 0,
+            fewest_ip_bytes: MOST_KEY_BYTES,
+            facts: FileFacts::default(),
+            kept: None,
+        }
+    }
+
+    fn on_packet(&mut self, file: &CaptureFile) {
+        let (record, bytes) = (file.record(), file.bytes());
+        if file.facts().packets == 1 {
+            self.first_ns = record.time_ns;
+        }
+        let frame = parse_frame(record.link, bytes, record.wire_bytes);
         if frame.end != ParseEnd::Complete {
             return;
         }
