@@ -1,0 +1,379 @@
+//! What is told of frames, and what is said where it cannot be told.
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use slicewise_wire::{
+    Ecn, Fragment, IpVersion, Layer, LinkType, ParseEnd, ParsedFrame, TcpFlags, Tunnel, parse_frame,
+};
+
+const MACS: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+
+fn ethernet(types_and_tags: &[u8], packet: &[u8]) -> Vec<u8> {
+    [&MACS, types_and_tags, packet].concat()
+}
+
+fn ipv4(protocol: u8, pieces: u16, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(20 + payload.len()).unwrap().to_be_bytes();
+    let [high, low] = pieces.to_be_bytes();
+    let header = [
+        0x45, 0xb9, length[0], length[1], 0xab, 0xcd, high, low, 63, protocol, 0, 0, //
+        10, 0, 0, 1, 10, 0, 0, 2,
+    ];
+    [&header, payload].concat()
+}
+
+fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
+    let [high, low] = u16::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut header = vec![0x6b, 0x81, 0, 0, high, low, next, 62];
+    header.extend(1u128.to_be_bytes());
+    header.extend(2u128.to_be_bytes());
+    [header, payload.to_vec()].concat()
+}
+
+fn udp(destination: u16, payload: &[u8]) -> Vec<u8> {
+    let [high, low] = u16::try_from(8 + payload.len()).unwrap().to_be_bytes();
+    let to = destination.to_be_bytes();
+    [&[0x9c, 0x40, to[0], to[1], high, low, 0, 0], payload].concat()
+}
+
+/// With 12 bytes of options and 100 of data.
+fn tcp() -> Vec<u8> {
+    let header = [
+        0x9c, 0x40, 0x14, 0x51, 0, 0, 3, 0xe8, 0, 0, 7, 0xd0, 0x80, 0x18, 1, 0xf6, 0, 0, 0, 0,
+    ];
+    [header.as_slice(), &[1; 12], &[7; 100]].concat()
+}
+
+fn parse(frame: &[u8]) -> ParsedFrame {
+    parse_frame(
+        LinkType::ETHERNET,
+        frame,
+        u32::try_from(frame.len()).unwrap(),
+    )
+}
+
+const IPV4: [u8; 2] = [8, 0];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+
+#[test]
+fn tells_headers_and_lengths_of_udp_over_ipv4() {
+    let mut bytes = ethernet(&IPV4, &ipv4(17, 0x4000, &udp(5201, &[7; 4])));
+    bytes.resize(60, 0);
+    let frame = parse(&bytes);
+    let h = frame.headers;
+    assert_eq!(frame.end, ParseEnd::Complete);
+    assert_eq!(
+        (h.ip_version, h.protocol, h.dscp, h.ecn),
+        (IpVersion::V4, 17, 46, Ecn::Ect1)
+    );
+    assert_eq!((h.source, h.destination), (0x0a00_0001, 0x0a00_0002));
+    assert_eq!(
+        (h.has_ports, h.source_port, h.destination_port),
+        (true, 40000, 5201)
+    );
+    assert_eq!((frame.identification, frame.ttl), (0xabcd, 63));
+    assert_eq!(
+        (
+            frame.ip_offset,
+            frame.transport_offset,
+            frame.payload_offset
+        ),
+        (14, 34, 42)
+    );
+    // Padding counts for nothing, so that both ends of a path tell the same.
+    assert_eq!(
+        (frame.l2_bytes, frame.ip_bytes, frame.payload_bytes()),
+        (46, 32, 4)
+    );
+}
+
+#[test]
+fn tells_what_a_tcp_header_says() {
+    let bytes = ethernet(&IPV4, &ipv4(6, 0, &tcp()));
+    let frame = parse(&bytes);
+    let header = frame.tcp(&bytes).unwrap();
+    assert_eq!(
+        (header.sequence, header.acknowledgement, header.window),
+        (1000, 2000, 502)
+    );
+    assert_eq!((header.header_bytes, header.payload_bytes), (32, 100));
+    assert!(header.flags.contains(TcpFlags::ACK) && !header.flags.contains(TcpFlags::SYN));
+    assert_eq!(
+        parse(&ethernet(&IPV4, &ipv4(17, 0, &tcp()))).tcp(&bytes),
+        None
+    );
+}
+
+#[test]
+fn counts_two_tags_and_skips_further_ones() {
+    let packet = ipv4(17, 0, &udp(5201, &[7; 30]));
+    let tags = [0x88, 0xa8, 0xe0, 10, 0x81, 0, 0, 20, 0x91, 0, 0, 30];
+    for (tagged, told) in [
+        (0, (0, 0, 0)),
+        (1, (1, 10, 0)),
+        (2, (2, 10, 20)),
+        (3, (2, 10, 20)),
+    ] {
+        let bytes = ethernet(&[&tags[..4 * tagged], &IPV4].concat(), &packet);
+        let frame = parse(&bytes);
+        let h = frame.headers;
+        assert_eq!((h.vlan_tags, h.outer_vlan, h.inner_vlan), told);
+        assert_eq!(usize::from(h.l3_offset), 14 + 4 * tagged);
+        assert_eq!(frame.l2_bytes as usize, bytes.len());
+        assert_eq!(h.destination_port, 5201);
+    }
+    let endless = ethernet(&[0x81, 0, 0, 1].repeat(20), &packet);
+    assert_eq!(parse(&endless).end, ParseEnd::Malformed(Layer::Link));
+}
+
+#[test]
+fn looks_through_ipv6_extension_headers_to_the_transport() {
+    let hop_by_hop = [43, 0, 5, 2, 0, 0, 1, 0];
+    let routing = [51, 0, 4, 0, 0, 0, 0, 0];
+    let authentication = [44, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1];
+    let whole_in_one_piece = [60, 0, 0, 0, 0, 0, 0, 9];
+    let options = [17, 1, 1, 4, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 1, 0];
+    let extensions = [
+        hop_by_hop.as_slice(),
+        &routing,
+        &authentication,
+        &whole_in_one_piece,
+        &options,
+        &udp(5201, &[7; 30]),
+    ]
+    .concat();
+    let bytes = ethernet(&IPV6, &ipv6(0, &extensions));
+    let frame = parse(&bytes);
+    assert_eq!(
+        (frame.end, frame.fragment),
+        (ParseEnd::Complete, Fragment::None)
+    );
+    let h = frame.headers;
+    assert_eq!(
+        (h.ip_version, h.protocol, h.destination_port),
+        (IpVersion::V6, 17, 5201)
+    );
+    assert_eq!(
+        (h.source, h.destination, h.dscp, h.ecn),
+        (1, 2, 46, Ecn::NotEct)
+    );
+    assert_eq!(
+        (frame.transport_offset, frame.ttl, frame.payload_bytes()),
+        (14 + 40 + 52, 62, 30)
+    );
+    let endless = [60, 0, 0, 0, 0, 0, 0, 0].repeat(20);
+    let endless = parse(&ethernet(&IPV6, &ipv6(60, &endless)));
+    assert_eq!(endless.end, ParseEnd::Malformed(Layer::Network));
+}
+
+#[test]
+fn tells_pieces_of_packets_apart() {
+    let payload = udp(5201, &[7; 30]);
+    for (pieces, fragment, has_ports) in [
+        (0x4000, Fragment::None, true),
+        (0x2000, Fragment::First, true),
+        (0x2005, Fragment::Later, false),
+        (0x0005, Fragment::Later, false),
+    ] {
+        let frame = parse(&ethernet(&IPV4, &ipv4(17, pieces, &payload)));
+        assert_eq!(
+            (frame.fragment, frame.headers.has_ports),
+            (fragment, has_ports)
+        );
+        assert_eq!(frame.end, ParseEnd::Complete);
+    }
+    for (piece, fragment) in [([0, 1], Fragment::First), ([0, 9], Fragment::Later)] {
+        let header = [17, 0, piece[0], piece[1], 0, 0, 0, 1];
+        let frame = parse(&ethernet(
+            &IPV6,
+            &ipv6(44, &[header.as_slice(), &payload].concat()),
+        ));
+        assert_eq!((frame.fragment, frame.headers.protocol), (fragment, 17));
+    }
+}
+
+#[test]
+fn takes_the_length_of_the_frame_where_the_header_states_none_or_more() {
+    // Segmentation offload leaves 0; the frame is longer than any length field could say.
+    for stated in [0u16, u16::MAX] {
+        let mut packet = ipv4(6, 0, &tcp());
+        packet[2..4].copy_from_slice(&stated.to_be_bytes());
+        let bytes = ethernet(&IPV4, &packet);
+        let wire_bytes = if stated == 0 { 80_000 } else { 60_014 };
+        let frame = parse_frame(LinkType::ETHERNET, &bytes[..96], wire_bytes);
+        assert_eq!(
+            (frame.l2_bytes, frame.ip_bytes),
+            (wire_bytes, wire_bytes - 14)
+        );
+        let tcp = frame.tcp(&bytes[..96]).unwrap();
+        assert_eq!(tcp.payload_bytes, wire_bytes - 14 - 20 - 32);
+    }
+}
+
+fn gtp_u(flags: u8, options: &[u8], packet: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(options.len() + packet.len()).unwrap();
+    let [high, low] = length.to_be_bytes();
+    let header = [flags, 255, high, low, 0, 0, 0x12, 0x34];
+    ipv4(17, 0, &udp(2152, &[&header, options, packet].concat()))
+}
+
+#[test]
+fn tells_of_the_packet_within_a_tunnel() {
+    let within = ipv6(17, &udp(53, &[7; 30]));
+    let container = [0, 0, 0, 0x85, 1, 0x10, 0x49, 0x20, 2, 0, 0, 0, 0, 0, 0, 0];
+    for (flags, options, qfi) in [
+        (0x30, [].as_slice(), None),
+        (0x32, &[0, 1, 0, 0x85], None),
+        (0x34, &container, Some(9)),
+    ] {
+        let bytes = ethernet(
+            &[&[0x81, 0, 0, 5], &IPV4[..]].concat(),
+            &gtp_u(flags, options, &within),
+        );
+        let frame = parse(&bytes);
+        assert_eq!(frame.end, ParseEnd::Complete);
+        assert_eq!(frame.tunnel, Some(Tunnel { teid: 0x1234, qfi }));
+        let h = frame.headers;
+        assert_eq!(
+            (h.ip_version, h.destination_port, h.outer_vlan),
+            (IpVersion::V6, 53, 5)
+        );
+        assert_eq!((frame.ip_bytes, frame.payload_bytes()), (78, 30));
+        assert_eq!(
+            frame.l2_bytes as usize,
+            bytes.len(),
+            "of the frame on the wire"
+        );
+        assert_eq!(frame.ip_offset, 18 + 36 + options.len());
+    }
+}
+
+#[test]
+fn leaves_what_only_looks_like_a_tunnel() {
+    let within = ipv4(17, 0, &udp(53, &[7; 30]));
+    let mut echo = gtp_u(0x32, &[0, 1, 0, 0], &[]);
+    echo[29] = 1;
+    let mut wrong_length = gtp_u(0x30, &[], &within);
+    wrong_length[31] ^= 1;
+    let charging = gtp_u(0x20, &[], &within);
+    let iperf = ipv4(17, 0, &udp(2152, &[7; 100]));
+    let tiny = ipv4(17, 0, &udp(2152, &[0x30]));
+    for packet in [echo, wrong_length, charging, iperf, tiny] {
+        let frame = parse(&ethernet(&IPV4, &packet));
+        assert_eq!((frame.end, frame.tunnel), (ParseEnd::Complete, None));
+        assert_eq!(frame.headers.destination_port, 2152);
+    }
+    let endless = gtp_u(0x34, &[[0, 0, 0, 0x85], [0, 0, 0, 0]].concat(), &within);
+    let frame = parse(&ethernet(&IPV4, &endless));
+    assert_eq!(frame.end, ParseEnd::Malformed(Layer::Tunnel));
+}
+
+#[test]
+fn says_in_which_layer_the_captured_bytes_end() {
+    let whole = ethernet(&[&[0x81, 0, 0, 5], &IPV4[..]].concat(), &ipv4(6, 0, &tcp()));
+    let wire_bytes = u32::try_from(whole.len()).unwrap();
+    for captured in 0..whole.len() {
+        let frame = parse_frame(LinkType::ETHERNET, &whole[..captured], wire_bytes);
+        let expected = match captured {
+            0..18 => ParseEnd::Truncated(Layer::Link),
+            18..38 => ParseEnd::Truncated(Layer::Network),
+            38..54 => ParseEnd::Truncated(Layer::Transport),
+            _ => ParseEnd::Complete,
+        };
+        assert_eq!(frame.end, expected, "{captured} bytes");
+        // What lies before is told all the same.
+        assert_eq!(frame.headers.destination != 0, captured >= 38);
+        assert_eq!(frame.headers.has_ports, captured >= 42);
+    }
+}
+
+#[test]
+fn reads_96_captured_bytes_of_every_stack_it_promises() {
+    let options = [17, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let tagged = |ethertype: [u8; 2]| [&[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2], &ethertype[..]].concat();
+    let extended = [[6].as_slice(), &options[1..], &tcp()].concat();
+    for frame in [
+        ethernet(&tagged(IPV6), &ipv6(60, &extended)),
+        ethernet(
+            &tagged(IPV4),
+            &gtp_u(
+                0x34,
+                &[0, 0, 0, 0x85, 1, 0, 9, 0],
+                &ipv4(17, 0, &udp(53, &[7; 60])),
+            ),
+        ),
+    ] {
+        let wire_bytes = u32::try_from(frame.len()).unwrap();
+        let cut = parse_frame(LinkType::ETHERNET, &frame[..96], wire_bytes);
+        assert_eq!(cut, parse(&frame));
+        assert_eq!(cut.end, ParseEnd::Complete);
+    }
+}
+
+#[test]
+fn names_frames_without_ip() {
+    let arp = parse(&ethernet(&[8, 6], &[0; 46]));
+    assert_eq!(
+        (arp.end, arp.ethertype, arp.l2_bytes),
+        (ParseEnd::NotIp, 0x0806, 60)
+    );
+    assert_eq!(
+        parse_frame(LinkType(147), &[0; 60], 60).end,
+        ParseEnd::NotIp
+    );
+    assert_eq!(
+        parse_frame(LinkType::RAW, &[0; 60], 60).end,
+        ParseEnd::NotIp
+    );
+    assert!(!LinkType(147).is_known() && LinkType::LINUX_SLL2.is_known());
+}
+
+#[test]
+fn refuses_headers_that_contradict_themselves() {
+    let network = ParseEnd::Malformed(Layer::Network);
+    let transport = ParseEnd::Malformed(Layer::Transport);
+    let udp_packet = ipv4(17, 0, &udp(5201, &[7; 30]));
+    let patched = |at: usize, byte: u8| {
+        let mut packet = udp_packet.clone();
+        packet[at] = byte;
+        parse(&ethernet(&IPV4, &packet)).end
+    };
+    assert_eq!(patched(0, 0x65), network, "version");
+    assert_eq!(patched(0, 0x44), network, "header length");
+    assert_eq!(patched(3, 19), network, "total length");
+    assert_eq!(patched(3, 24), transport, "ends within the UDP header");
+    let mut short = ipv4(6, 0, &tcp());
+    short[32] = 0x40;
+    assert_eq!(
+        parse(&ethernet(&IPV4, &short)).end,
+        transport,
+        "data offset"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn never_panics_and_never_tells_more_than_the_wire_held(
+        link in prop::sample::select(vec![0u16, 1, 101, 108, 113, 229, 276]),
+        start in prop::collection::vec(any::<u8>(), 0..130),
+        wire_bytes in any::<u32>(),
+    ) {
+        let frame = parse_frame(LinkType(link), &start, wire_bytes);
+        prop_assert!(frame.ip_bytes <= wire_bytes);
+        prop_assert!(frame.payload_bytes() <= frame.ip_payload_bytes());
+        prop_assert_eq!(frame.end == ParseEnd::Complete || frame.tcp(&start).is_none(), true);
+    }
+
+    #[test]
+    fn whatever_lies_behind_good_headers_does_not_matter(
+        tail in prop::collection::vec(any::<u8>(), 0..80),
+        protocol in any::<u8>(),
+    ) {
+        let bytes = ethernet(&IPV4, &ipv4(protocol, 0, &tail));
+        let frame = parse(&bytes);
+        prop_assert_eq!(frame.headers.source, 0x0a00_0001);
+        prop_assert_eq!(frame.l2_bytes as usize, bytes.len());
+    }
+}
