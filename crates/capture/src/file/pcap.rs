@@ -83,25 +83,13 @@ impl Pcap {
         buffer: &mut Buffer,
         record: &mut Record,
     ) -> Result<bool, Damage> {
-        if !buffer.has(RECORD_BYTES) {
-            if buffer.ahead().is_empty() {
-                return buffer.end().map(|()| false);
-            }
-            return Err(buffer.ends_within("the header of a packet", RECORD_BYTES as u64));
-        }
-        let Some(b) = buffer.ahead().first_chunk::<RECORD_BYTES>() else {
-            return Ok(false);
+        let Some((header, behind)) = buffer.ahead().split_first_chunk() else {
+            return self.next_beyond_window(buffer, record);
         };
-        let seconds = number([b[0], b[1], b[2], b[3]], self.big_endian);
-        let fraction = number([b[4], b[5], b[6], b[7]], self.big_endian);
-        let captured_bytes = number([b[8], b[9], b[10], b[11]], self.big_endian);
-        let wire_bytes = number([b[12], b[13], b[14], b[15]], self.big_endian);
+        let [seconds, fraction, captured_bytes, wire_bytes] = self.words(header);
         let captured = captured_bytes as usize;
-        if captured > MOST_CAPTURED_BYTES || wire_bytes == 0 {
-            return Err(self.damaged(buffer.offset(), captured_bytes));
-        }
-        if !buffer.has(RECORD_BYTES + captured) {
-            return Err(buffer.ends_within("a packet", RECORD_BYTES as u64 + captured as u64));
+        if captured > behind.len().min(MOST_CAPTURED_BYTES) || wire_bytes == 0 {
+            return self.next_beyond_window(buffer, record);
         }
         let start = buffer.pass(RECORD_BYTES + captured) + RECORD_BYTES;
         *record = Record {
@@ -115,6 +103,49 @@ impl Pcap {
             interface: 0,
         };
         Ok(true)
+    }
+
+    /// The next record does not lie in the window as a whole, or not at all, or is damaged.
+    #[cold]
+    #[inline(never)]
+    fn next_beyond_window(
+        &mut self,
+        buffer: &mut Buffer,
+        record: &mut Record,
+    ) -> Result<bool, Damage> {
+        buffer.has(RECORD_BYTES);
+        let Some(header) = buffer.ahead().first_chunk() else {
+            if buffer.ahead().is_empty() {
+                return buffer.end().map(|()| false);
+            }
+            return Err(buffer.ends_within("the header of a packet", RECORD_BYTES as u64));
+        };
+        let [_, _, captured_bytes, wire_bytes] = self.words(header);
+        let captured = captured_bytes as usize;
+        if captured > MOST_CAPTURED_BYTES || wire_bytes == 0 {
+            return Err(self.damaged(buffer.offset(), captured_bytes));
+        }
+        if !buffer.has(RECORD_BYTES + captured) {
+            return Err(buffer.ends_within("a packet", RECORD_BYTES as u64 + captured as u64));
+        }
+        self.next_record(buffer, record)
+    }
+
+    /// The four words before a packet.
+    #[inline]
+    fn words(&self, bytes: &[u8; RECORD_BYTES]) -> [u32; 4] {
+        let words = bytes.as_chunks().0;
+        let mut numbers = [0; 4];
+        if self.big_endian {
+            for (number, word) in numbers.iter_mut().zip(words) {
+                *number = u32::from_be_bytes(*word);
+            }
+        } else {
+            for (number, word) in numbers.iter_mut().zip(words) {
+                *number = u32::from_le_bytes(*word);
+            }
+        }
+        numbers
     }
 
     #[cold]

@@ -13,21 +13,14 @@
 //! captured bytes, as many remain behind 20 of a Linux cooked header and two VLAN tags. Packets in
 //! a tunnel have fewer: then both points must agree on fewer.
 
-use slicewise_wire::{
-    IpVersion, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParsedFrame, TcpHeader,
-};
+use slicewise_wire::{IpVersion, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParsedFrame};
 
 /// Bytes from the IP header on that keys are made of, at most.
 pub const MOST_KEY_BYTES: u32 = 68;
 
 /// The key, or none where the captured bytes end before what it is made of.
 #[inline]
-pub(super) fn packet_key(
-    frame: &ParsedFrame,
-    captured: &[u8],
-    tcp: Option<&TcpHeader>,
-    key_bytes: u32,
-) -> Option<u64> {
+pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], key_bytes: u32) -> Option<u64> {
     let end = frame.ip_offset + frame.ip_bytes.min(key_bytes) as usize;
     if captured.len() < end {
         return None;
@@ -35,36 +28,36 @@ pub(super) fn packet_key(
     let headers = &frame.headers;
     let facts = u64::from(headers.protocol)
         | u64::from(frame.identification) << 8
-        | u64::from(headers.source_port) << 24
-        | u64::from(headers.destination_port) << 40;
-    let length = u64::from(frame.ip_payload_bytes());
-    let mut hash = if headers.ip_version == IpVersion::V6 {
+        | u64::from(frame.ip_payload_bytes()) << 32;
+    let hash = if headers.ip_version == IpVersion::V6 {
         let of_source = fold(low(headers.source) ^ PI[0], high(headers.source) ^ PI[1]);
-        fold(
-            low(headers.destination) ^ of_source,
-            high(headers.destination) ^ PI[2],
-        )
+        let destination = headers.destination;
+        fold(low(destination) ^ of_source, high(destination) ^ facts)
     } else {
-        (low(headers.source) << 32 | low(headers.destination)) ^ PI[0]
+        let addresses = low(headers.source) << 32 | low(headers.destination);
+        fold(addresses ^ PI[0], facts ^ PI[1])
     };
-    hash = fold(facts ^ hash, length ^ PI[1]);
-    let (word, unhashed) = match headers.protocol {
+    let transport = captured.get(frame.transport_offset..)?;
+    let (hash, hashed) = match headers.protocol {
+        PROTOCOL_UDP => {
+            let header: &[u8; 8] = transport.first_chunk()?;
+            let ports = u64::from_le_bytes(*header) & 0xffff_ffff;
+            (hash ^ ports, 8)
+        }
         PROTOCOL_TCP => {
-            let tcp = tcp?;
-            let flags = u64::from(tcp.flags.0);
-            let numbers = u64::from(tcp.sequence) << 32 | u64::from(tcp.acknowledgement);
-            hash = fold(numbers ^ hash, flags ^ PI[2]);
-            (0, 20)
+            let header: &[u8; 16] = transport.first_chunk()?;
+            let words = u128::from_le_bytes(*header);
+            // To the flags; the window behind them is left out, as are checksum and urgent pointer.
+            let rest = high(words) & 0xffff_ffff_ffff;
+            (fold(low(words) ^ hash, rest ^ PI[2]), 20)
         }
-        PROTOCOL_UDP => (0, 8),
         PROTOCOL_SCTP => {
-            let tag = captured.get(frame.transport_offset + 4..)?.first_chunk()?;
-            (u64::from(u32::from_le_bytes(*tag)), 12)
+            let header: &[u8; 8] = transport.first_chunk()?;
+            (hash ^ u64::from_le_bytes(*header), 12)
         }
-        _ => (0, 0),
+        _ => (hash, 0),
     };
-    hash ^= word;
-    let start = frame.transport_offset + unhashed;
+    let start = frame.transport_offset + hashed;
     Some(hash_bytes(
         hash,
         captured.get(start..end).unwrap_or_default(),

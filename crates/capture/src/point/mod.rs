@@ -173,7 +173,7 @@ impl Eye {
             return None;
         }
         let tcp = frame.tcp(bytes);
-        let Some(key) = key::packet_key(&frame, bytes, tcp.as_ref(), self.key_bytes) else {
+        let Some(key) = key::packet_key(&frame, bytes, self.key_bytes) else {
             self.counts.cut_short += 1;
             return None;
         };

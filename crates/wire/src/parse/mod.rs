@@ -7,6 +7,7 @@
 mod gtp_u;
 mod ip;
 mod link;
+mod plain;
 mod transport;
 
 use crate::Headers;
@@ -81,6 +82,16 @@ pub enum Layer {
 #[must_use]
 #[inline]
 pub fn parse_frame(link: LinkType, captured: &[u8], wire_bytes: u32) -> ParsedFrame {
+    if link == LinkType::ETHERNET
+        && let Some(frame) = plain::parse(captured, wire_bytes)
+    {
+        return frame;
+    }
+    parse_layers(link, captured, wire_bytes)
+}
+
+#[inline(never)]
+fn parse_layers(link: LinkType, captured: &[u8], wire_bytes: u32) -> ParsedFrame {
     let mut frame = ParsedFrame::EMPTY;
     if let Err(end) = parse(&mut frame, link, captured, wire_bytes) {
         frame.end = end;
@@ -88,7 +99,6 @@ pub fn parse_frame(link: LinkType, captured: &[u8], wire_bytes: u32) -> ParsedFr
     frame
 }
 
-#[inline]
 fn parse(
     frame: &mut ParsedFrame,
     link: LinkType,
