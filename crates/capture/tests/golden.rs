@@ -1,7 +1,7 @@
 //! The same packets read from every format, byte order, unit of time and link layer.
 #![allow(clippy::unwrap_used)]
 
-use slicewise_capture::{CaptureFile, Point, PointFacts, Sighting};
+use slicewise_capture::{CaptureFile, Direction, Point, PointFacts, Sighting};
 use slicewise_wire::{Headers, IpVersion};
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -336,4 +336,42 @@ fn tells_comments_of_a_file_before_its_packets() {
         file.facts().comments,
         ["slicewise start_ns=1700000000000000000"]
     );
+}
+
+#[test]
+fn tells_which_way_packets_of_cooked_captures_went() {
+    for name in ["cooked-v1.pcap", "cooked-v2.pcap"] {
+        let seen = see(&[name], 32);
+        let directions: Vec<Direction> = seen.sightings.iter().map(|s| s.direction).collect();
+        // Of the ten packets, every second one was sent; the three pieces are not told.
+        let (inbound, outbound) = (Direction::Inbound, Direction::Outbound);
+        let expected = [
+            inbound, outbound, inbound, inbound, outbound, inbound, outbound,
+        ];
+        assert_eq!(directions, expected, "{name}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn reads_a_pipe_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: mkfifo is not there");
+        return;
+    }
+    let writer = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || {
+            std::fs::write(pipe, std::fs::read(golden("ethernet.pcap.gz")).unwrap()).unwrap();
+        })
+    };
+    let mut point = Point::open(&[pipe, golden("ethernet.pcap")]).unwrap();
+    let mut out = Vec::new();
+    assert!(!point.read(&mut out, 1000).unwrap());
+    writer.join().unwrap();
+    assert_eq!(out.len(), 20);
+    assert_eq!(point.facts().packets(), 30);
 }

@@ -188,3 +188,69 @@ fn place(hash: u64) -> usize {
 fn mark(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slicewise_wire::IpVersion;
+
+    fn headers(number: u32) -> Headers {
+        Headers {
+            source: number.into(),
+            ip_version: IpVersion::V4,
+            ..Headers::EMPTY
+        }
+    }
+
+    #[test]
+    fn numbers_flows_in_the_order_they_appear_however_many() {
+        let mut table = FlowTable::new(FlowTable::MOST_FLOWS);
+        assert!(table.is_empty());
+        for _ in 0..2 {
+            for number in 0..10_000 {
+                assert_eq!(table.flow_of(&headers(number)), number);
+            }
+        }
+        assert_eq!(table.len(), 10_000);
+        assert_eq!(table.headers(77), Some(&headers(77)));
+        assert_eq!((table.shared(), table.headers(10_000)), (None, None));
+    }
+
+    #[test]
+    fn tells_flows_apart_by_all_that_classifiers_match_on() {
+        let base = Headers {
+            has_ports: true,
+            ..headers(1)
+        };
+        let mut different = vec![base; 11];
+        different[1].destination = 1;
+        different[2].source = 1 << 100;
+        different[3].source_port = 1;
+        different[4].destination_port = 1;
+        different[5].protocol = 1;
+        different[6].dscp = 1;
+        different[7].outer_vlan = 1;
+        different[8].inner_vlan = 1;
+        different[9].vlan_tags = 1;
+        different[10].ip_version = IpVersion::V6;
+        let mut table = FlowTable::new(100);
+        let flows: Vec<u32> = different.iter().map(|h| table.flow_of(h)).collect();
+        assert_eq!(flows, (0..11).collect::<Vec<_>>());
+        let marked = Headers {
+            ecn: Ecn::Ce,
+            ..base
+        };
+        assert_eq!(table.flow_of(&marked), 0, "a mark is put on the way");
+    }
+
+    #[test]
+    fn packets_of_further_flows_share_one() {
+        let mut table = FlowTable::new(3);
+        let flows: Vec<u32> = [0, 1, 2, 3, 4, 0, 3]
+            .map(|number| table.flow_of(&headers(number)))
+            .into();
+        assert_eq!(flows, [0, 1, 2, 3, 3, 0, 3]);
+        assert_eq!((table.len(), table.shared()), (4, Some(3)));
+        assert_eq!(table.headers(3), Some(&Headers::EMPTY));
+    }
+}

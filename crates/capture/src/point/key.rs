@@ -120,3 +120,105 @@ pub(super) const PI: [u64; 4] = [
     0xa409_3822_299f_31d0,
     0x082e_fa98_ec4e_6c89,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use slicewise_wire::{LinkType, parse_frame};
+
+    /// An IPv4 packet with a UDP or TCP header and 60 bytes behind it, as raw IP.
+    fn packet(protocol: u8, payload: &[u8]) -> Vec<u8> {
+        let mut packet = vec![
+            0x45, 0xb8, 0, 0, 0x12, 0x34, 0x40, 0, 64, protocol, 0xaa, 0xbb,
+        ];
+        packet.extend([10, 0, 0, 1, 10, 0, 0, 2, 0x9c, 0x40, 0x14, 0x51]);
+        packet.extend(payload);
+        let length = u16::try_from(packet.len()).unwrap();
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        packet
+    }
+
+    fn key(packet: &[u8], captured: usize) -> Option<u64> {
+        let wire_bytes = u32::try_from(packet.len()).unwrap();
+        let captured = &packet[..captured];
+        let frame = parse_frame(LinkType::RAW, captured, wire_bytes);
+        packet_key(&frame, captured, MOST_KEY_BYTES)
+    }
+
+    /// UDP: length and checksum. TCP: the rest of its header, of 20 bytes.
+    fn example(protocol: u8) -> Vec<u8> {
+        let mut rest: Vec<u8> = (0..80).collect();
+        if protocol == PROTOCOL_TCP {
+            rest[8] = 0x50;
+        }
+        packet(protocol, &rest)
+    }
+
+    #[test]
+    fn leaves_out_what_changes_on_the_way_and_hashes_the_rest() {
+        // Type of service, time to live, IP checksum; UDP length (told by that of IP) and checksum;
+        // TCP window, checksum and urgent pointer.
+        let changing: [(u8, &[usize]); 3] = [
+            (PROTOCOL_UDP, &[1, 8, 10, 11, 24, 25, 26, 27]),
+            (PROTOCOL_TCP, &[1, 8, 10, 11, 34, 35, 36, 37, 38, 39]),
+            (1, &[1, 8, 10, 11]),
+        ];
+        for (protocol, left_out) in changing {
+            let whole = example(protocol);
+            let expected = key(&whole, whole.len()).unwrap();
+            for at in (0..whole.len()).filter(|at| ![0, 2, 3, 6, 7, 9, 32].contains(at)) {
+                let mut changed = whole.clone();
+                changed[at] ^= 0x10;
+                let is_same = key(&changed, changed.len()).unwrap() == expected;
+                let may_be_same = left_out.contains(&at) || at >= 68;
+                assert_eq!(is_same, may_be_same, "byte {at} of protocol {protocol}");
+            }
+        }
+    }
+
+    #[test]
+    fn is_the_same_for_every_snap_length_or_none() {
+        for protocol in [PROTOCOL_UDP, PROTOCOL_TCP, PROTOCOL_SCTP, 1] {
+            let whole = example(protocol);
+            let expected = key(&whole, whole.len());
+            assert!(expected.is_some());
+            for captured in 20..whole.len() {
+                let known = expected.filter(|_| captured >= 68);
+                assert_eq!(
+                    key(&whole, captured),
+                    known,
+                    "{captured} bytes of protocol {protocol}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn tells_packets_of_different_lengths_apart() {
+        let payload = [0; 100];
+        let keys: std::collections::BTreeSet<_> = (8..100)
+            .map(|bytes| {
+                let packet = packet(PROTOCOL_UDP, &payload[..bytes]);
+                key(&packet, packet.len()).unwrap()
+            })
+            .collect();
+        assert_eq!(keys.len(), 92);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn differs_where_hashed_bytes_differ(
+            one in prop::collection::vec(any::<u8>(), 44),
+            two in prop::collection::vec(any::<u8>(), 44),
+        ) {
+            let keys = [&one, &two].map(|rest| {
+                let packet = packet(1, rest);
+                key(&packet, packet.len()).unwrap()
+            });
+            prop_assert_eq!(keys[0] == keys[1], one == two);
+        }
+    }
+}
