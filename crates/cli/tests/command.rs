@@ -97,6 +97,56 @@ fn runs_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn captures_lie_where_they_were_asked_for_and_change_no_record() {
+    let sandbox = Sandbox::new();
+    let run = [
+        "run",
+        "small.yaml",
+        "--policy",
+        "first",
+        "--repetitions",
+        "1",
+        "--out",
+    ];
+    let with = |out: &str, more: &[&str]| {
+        let output = sandbox.slicewise(&[&run[..], &[out], more].concat());
+        succeeded(&output);
+        text(&output.stderr)
+    };
+    with("plain", &[]);
+    let told = with("captured", &["--captures", "wire", "--snap-length", "64"]);
+    assert!(told.contains("captures of 2 runs are in wire"), "{told}");
+    for scenario in ["calm", "crowded"] {
+        let folder = sandbox.path("wire/first").join(scenario).join("rep-000");
+        let size = |name: &str| fs::metadata(folder.join(name)).unwrap().len();
+        assert!(size("sent.pcapng") >= size("received.pcapng"));
+        let record = |out: &str| {
+            let runs = sandbox.path(out).join("runs/first").join(scenario);
+            let mut files = fs::read_dir(runs).unwrap();
+            fs::read(files.next().unwrap().unwrap().path()).unwrap()
+        };
+        assert_eq!(record("plain"), record("captured"));
+    }
+    let told = with("captured", &["--captures", "wire"]);
+    assert!(
+        told.contains("no captures of the 2 runs kept from before"),
+        "{told}"
+    );
+    sandbox.refused(2, &["run", "small.yaml", "--snap-length", "96"]);
+    sandbox.refused(
+        2,
+        &[
+            "run",
+            "small.yaml",
+            "--captures",
+            "wire",
+            "--snap-length",
+            "20",
+        ],
+    );
+}
+
+#[test]
 fn a_study_runs_from_file_to_report() {
     let sandbox = Sandbox::new();
     let printed = succeeded(&sandbox.slicewise(&["run", "small.yaml"]));

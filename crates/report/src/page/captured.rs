@@ -146,7 +146,7 @@ fn flows(flows: &[FlowFinding], one_run: bool) -> Option<TableView> {
         head.insert(0, "Run");
     }
     let names = head.len();
-    head.extend(["Sent", "Lost", "Duplicates", "Reordered", "Throughput"]);
+    head.extend(["Sent", "Lost", "Reordered", "Throughput"]);
     head.extend(DELAY_HEAD);
     if with_tcp {
         head.extend(["TCP throughput", "Retransmitted", "Round trip: median"]);
@@ -160,7 +160,6 @@ fn flows(flows: &[FlowFinding], one_run: bool) -> Option<TableView> {
         row.extend([
             grouped(flow.sent_frames),
             finding.loss_ratio().map_or_else(none, percent),
-            grouped(flow.duplicate_frames),
             percent(flow.reordering.ratio),
             finding.throughput_bits_per_second().map_or_else(none, rate),
         ]);
