@@ -205,8 +205,9 @@ fn finish(
     records.truncate(MOST_FLOW_RECORDS);
     record.flows = records;
     let capture = describe::capture(&facts, via, timeout_ns, &ways, &recorded, &clocks);
+    let has_no_delays = capture.clock.leaves_no_delays();
     record.capture = Some(capture);
-    if clocks.disagree() && !clocks.is_corrected() {
+    if has_no_delays {
         forget_delays(&mut record);
     }
     record

@@ -5,6 +5,7 @@ use crate::arguments::ReportOptions;
 use crate::exit::Exit;
 use crate::run::results_failure;
 use console::Term;
+use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::layout::ResultsFolder;
 use slicewise_report::terminal;
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
@@ -43,6 +44,9 @@ pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
     if let Some(table) = terminal::flow_table_text(&report.captured, columns()) {
         println!("{table}");
     }
+    for (run, warning) in captured_warnings(&report.captured) {
+        eprintln!("note: {run}{warning}");
+    }
     if let Some(line) = published_line(&report.published) {
         println!("{line}");
     }
@@ -71,4 +75,28 @@ fn published_line(published: &[PublishedComparison]) -> Option<String> {
              runs; each is in the report"
         )
     })
+}
+
+/// Runs whose warnings are printed; those of the others are in the report.
+const RUNS_WARNED: usize = 5;
+
+/// What whoever reads figures from captures has to know, each with its run where there are several.
+fn captured_warnings(captured: &CapturedFindings) -> Vec<(String, String)> {
+    let mut told = Vec::new();
+    for run in captured.runs.iter().take(RUNS_WARNED) {
+        let key = &run.run;
+        let name = match captured.run_count {
+            1 => String::new(),
+            _ => format!(
+                "{} / {} / {:03}: ",
+                key.policy, key.scenario, key.repetition
+            ),
+        };
+        told.extend(
+            warnings(&run.capture)
+                .into_iter()
+                .map(|text| (name.clone(), text)),
+        );
+    }
+    told
 }

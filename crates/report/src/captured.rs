@@ -175,16 +175,21 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
     if capture.matched_frames == 0 {
         told.push("No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.".to_owned());
     }
+    if capture.looks_exchanged {
+        told.push("More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.".to_owned());
+    }
     told.extend(clock_warnings(&capture.clock));
     let ambiguous = capture
         .ambiguous_sent_frames
         .saturating_add(capture.ambiguous_received_frames);
     if ambiguous > 0 {
         told.push(format!(
-            "{} cannot be told apart from another one ({} sent, {} received): which is which is not guessed, so they are in no delay and in no loss.",
+            "{} cannot be told apart from another one ({} sent, {} received): which is which is not guessed, so they are in no delay and in no loss. {} of them {} certainly lost.",
             counted(ambiguous, "frame"),
             grouped(capture.ambiguous_sent_frames),
-            grouped(capture.ambiguous_received_frames)
+            grouped(capture.ambiguous_received_frames),
+            grouped(capture.ambiguous_lost_frames),
+            if capture.ambiguous_lost_frames == 1 { "was" } else { "were" }
         ));
     }
     if capture.unsent_frames > 0 {
@@ -193,8 +198,30 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
             were(capture.unsent_frames, "frame")
         ));
     }
+    if capture.unreceived_flows > 0 {
+        told.push(format!(
+            "{} with {} never arrived at all and count as lost. Where they were not on their way to the receiving end, leave them out by telling slices with `--slices`.",
+            counted(capture.unreceived_flows, "flow"),
+            counted(capture.unreceived_frames, "frame")
+        ));
+    }
+    if capture.unclassified_frames > 0 {
+        told.push(format!(
+            "{} sent that no slice matches: they are in no figure of a slice.",
+            were(capture.unclassified_frames, "frame")
+        ));
+    }
+    if capture.decided_early_frames > 0 {
+        told.push(format!(
+            "{} given up before the loss time-out, as too many were waiting for their match: choose a shorter time-out.",
+            were(capture.decided_early_frames, "frame")
+        ));
+    }
     told
 }
+
+/// Frames above this were made by the adapter: no network carries them.
+const LARGEST_ON_A_WIRE: u32 = 9_216 + 22;
 
 fn point_warnings(point: &PointRecord) -> Vec<String> {
     let mut told = Vec::new();
@@ -221,8 +248,20 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
     }
     if point.fragments > 0 {
         told.push(format!(
-            "At {at}, {} later fragments of an IP packet, which carry no ports: they are counted, not matched.",
-            were(point.fragments, "frame")
+            "At {at}, {} counted and not matched.",
+            were(point.fragments, "IP fragment")
+        ));
+    }
+    if let Some(drops) = point.capture_drops.filter(|drops| *drops > 0) {
+        told.push(format!(
+            "At {at}, {} lost by the capture itself: what is not in it counts as lost on the way.",
+            were(drops, "packet")
+        ));
+    }
+    if point.largest_l2_bytes > LARGEST_ON_A_WIRE {
+        told.push(format!(
+            "At {at}, frames have up to {} bytes, more than a network carries: switch segmentation offload off (`ethtool -K DEV tso off gso off gro off`), or packets cannot be matched one by one.",
+            grouped(point.largest_l2_bytes.into())
         ));
     }
     told
@@ -245,19 +284,28 @@ fn clock_warnings(clock: &ClockRecord) -> Option<String> {
             "The two clocks were aligned: {estimated}. Delays are no better than this estimate."
         ));
     }
-    if clock.negative_delays == 0 {
+    if !clock.disagrees() {
         return None;
     }
     let least = clock.smallest_delay_ns.unwrap_or(0).unsigned_abs();
+    let how = match clock.negative_delays {
+        0 => format!(
+            "frames arrived {} or more after they were sent",
+            time(least as f64)
+        ),
+        1 => format!("1 frame arrived {} before it was sent", time(least as f64)),
+        more => format!(
+            "each of {} frames arrived before it was sent, by {} at worst",
+            grouped(more),
+            time(least as f64)
+        ),
+    };
     Some(format!(
-        "The two clocks disagree: {} before it was sent, by {} at worst. Delays are those of the clocks as they are, and no verdict on delay holds{}.",
-        if clock.negative_delays == 1 {
-            "1 frame arrived".to_owned()
-        } else {
-            format!("each of {} frames arrived", grouped(clock.negative_delays))
-        },
-        time(least as f64),
-        estimated.map_or_else(String::new, |text| format!("; {text}"))
+        "The two clocks disagree: {how}. No delays are told, and none are judged{}.",
+        estimated.map_or_else(String::new, |text| format!(
+            "; {text}. `--accept-clock-estimate` corrects delays by that, if {}",
+            estimate.map_or("", |estimate| estimate.assumption.as_str())
+        ))
     ))
 }
 
@@ -328,21 +376,24 @@ mod tests {
                 smallest_delay_ns: Some(-1_500_000),
                 estimate: Some(ClockEstimate {
                     method: "Moon, Skelly and Towsley".into(),
+                    assumption: "the smallest delay is zero".into(),
+                    offset_uncertainty_ns: None,
                     offset_ns: -1_700_000.0,
                     drift_ppm: 12.3456,
                 }),
+                alignment_ns: 0,
                 aligned: false,
             },
             ..CaptureRecord::default()
         };
-        insta::assert_snapshot!(warnings(&capture).join("\n"), @r"
+        insta::assert_snapshot!(warnings(&capture).join("\n"), @"
         tx.pcap could not be read beyond byte 123 456: the record length 4294967295 is not possible. What is before is in the figures, what is behind is missing in them.
         At sent, 1 packet has a time stamp before that of the one before: the clock was set back, or files are not in order.
         At sent, 12 000 frames were cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.
-        At sent, 2 frames were later fragments of an IP packet, which carry no ports: they are counted, not matched.
+        At sent, 2 IP fragments were counted and not matched.
         No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.
-        The two clocks disagree: each of 7 frames arrived before it was sent, by 1.5 ms at worst. Delays are those of the clocks as they are, and no verdict on delay holds; by the method of Moon, Skelly and Towsley the receiving clock was 1.7 ms behind the sending one at the start, and drifted by 12.3 parts per million.
-        7 frames cannot be told apart from another one (3 sent, 4 received): which is which is not guessed, so they are in no delay and in no loss.
+        The two clocks disagree: each of 7 frames arrived before it was sent, by 1.5 ms at worst. No delays are told, and none are judged; by the method of Moon, Skelly and Towsley the receiving clock was 1.7 ms behind the sending one at the start, and drifted by 12.3 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero.
+        7 frames cannot be told apart from another one (3 sent, 4 received): which is which is not guessed, so they are in no delay and in no loss. 0 of them were certainly lost.
         1 frame was seen at the receiving end only: sent before the capture at the sending end began, or missed by it.
         ");
         let aligned = ClockRecord {

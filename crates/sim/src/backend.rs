@@ -20,8 +20,7 @@ use slicewise_stats::collect::{CollectorParams, RunCollector};
 use slicewise_stats::path::path_component;
 use slicewise_stats::record::{DropCount, RunKey, RunRecord};
 use slicewise_study::{
-    Backend, DutModel, PatternParams, RunError, RunSpec, ScenarioParams,
-    SourceParams, Study,
+    Backend, DutModel, PatternParams, RunError, RunSpec, ScenarioParams, SourceParams, Study,
 };
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;

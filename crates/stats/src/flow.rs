@@ -273,6 +273,20 @@ pub struct ClockRecord {
     pub aligned: bool,
 }
 
+impl ClockRecord {
+    /// Whether the clocks as they are cannot tell delays.
+    #[must_use]
+    pub const fn disagrees(&self) -> bool {
+        self.negative_delays > 0 || self.alignment_ns != 0
+    }
+
+    /// Whether delays are missing: the clocks disagree, and no estimate was accepted.
+    #[must_use]
+    pub const fn leaves_no_delays(&self) -> bool {
+        self.disagrees() && !self.aligned
+    }
+}
+
 /// By what the receiving clock is ahead of the sending one, as far as packets can tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

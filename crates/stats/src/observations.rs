@@ -42,6 +42,8 @@ pub struct RunObservation {
     pub aggregate: Figures,
     /// What could be reallocated, and what was.
     pub opportunity: Opportunity,
+    /// It was captured by two clocks that disagree, and its delays are not known.
+    pub has_no_delays: bool,
 }
 
 /// Why a record is not taken.
@@ -149,6 +151,10 @@ impl Observations {
                 .collect(),
             aggregate: record.aggregate,
             opportunity: opportunity::of_run(study, record, study.scenarios[scenario].cycle_ns),
+            has_no_delays: record
+                .capture
+                .as_ref()
+                .is_some_and(|capture| capture.clock.leaves_no_delays()),
         };
         let cell = self.cells.entry((policy, scenario)).or_default();
         if cell.contains_key(&key.repetition) {

@@ -191,10 +191,7 @@ fn describe(
     Ok(description)
 }
 
-fn unique<'a>(
-    found: &'a [FoundRun],
-    name: fn(&FoundRun) -> &String,
-) -> impl Iterator<Item = &'a str> {
+fn unique(found: &[FoundRun], name: fn(&FoundRun) -> &String) -> impl Iterator<Item = &str> {
     let names: std::collections::BTreeSet<&str> =
         found.iter().map(|run| name(run).as_str()).collect();
     names.into_iter()

@@ -163,6 +163,14 @@ impl Judgement<'_> {
         if offers_more(treatment) && !offers_more(reference) {
             return skip("it exceeds its own guarantee there", false);
         }
+        if reference
+            .iter()
+            .chain(treatment)
+            .any(|run| run.has_no_delays)
+        {
+            let why = "its delays are not known: the clocks of the two ends disagree";
+            skip(why, true);
+        }
         for indicator in INDICATORS {
             let sample = |runs: &[&RunObservation]| {
                 let values: Vec<_> = runs.iter().filter_map(|r| indicator.of(r, slice)).collect();

@@ -39,9 +39,9 @@ pub fn write_pair(
             received.packet(at, number, 63)?;
         }
         sent.packet(now, number, 64)?;
-        if random.next() % LOST_OF != 0 {
+        if !random.next().is_multiple_of(LOST_OF) {
             // A queue of up to 8 µs, so that most stay in order; one in a thousand is held up.
-            let held_up = if random.next() % 1_000 == 0 {
+            let held_up = if random.next().is_multiple_of(1_000) {
                 30_000
             } else {
                 0
