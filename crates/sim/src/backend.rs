@@ -26,7 +26,6 @@ use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -253,8 +252,7 @@ impl Simulator {
             problem,
         };
         let file = File::open(pcap).map_err(|error| input(error.to_string()))?;
-        let timeline =
-            Timeline::read_pcap(BufReader::new(file)).map_err(|error| input(error.to_string()))?;
+        let timeline = Timeline::read(file).map_err(|error| input(error.to_string()))?;
         timelines.insert(pcap.to_owned(), timeline.clone());
         Ok(timeline)
     }

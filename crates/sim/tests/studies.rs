@@ -223,8 +223,9 @@ fn the_licence_delays_the_class_with_a_minimum_but_not_the_one_with_priority() {
 fn replays_the_times_of_a_capture() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("times.pcap");
-    let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1];
-    pcap.extend([0; 20]);
+    let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    pcap.extend([0; 12]);
+    pcap.extend([1, 0, 0, 0]);
     for micros in [0u32, 700, 1_000, 250_000] {
         for field in [1_700_000_000, micros, 0, 60] {
             pcap.extend(field.to_le_bytes());

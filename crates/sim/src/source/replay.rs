@@ -1,104 +1,96 @@
 //! Replay: the gaps of a recorded capture.
 //!
-//! Only times are taken from the capture. The reader knows the classic format that tcpdump
-//! writes ("libpcap file format", draft-ietf-opsawg-pcap), of either byte order, with microseconds or
-//! nanoseconds; a file in the pcapng format is refused by name.
+//! Only times are taken from the capture, which may be of any kind that `slicewise-capture` reads.
 
+use slicewise_capture::{CaptureError, CaptureFile, Incomplete};
 use slicewise_units::{Duration, Instant};
 use std::io::Read;
 use std::sync::Arc;
 
-/// Why the times of a capture cannot be used.
+/// Why the times of a capture cannot be used. Which file it is, the caller knows.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The file cannot be read.
-    #[error("cannot be read: {0}")]
-    Io(#[from] std::io::Error),
-    /// It is in the newer format.
-    #[error(
-        "is a pcapng file; convert it with `editcap -F pcap` or capture with `tcpdump -w`, which \
-         writes the classic format"
-    )]
-    PcapNg,
-    /// It is something else.
-    #[error("is not a capture file: it starts with {0:#010x}")]
-    NotACapture(u32),
-    /// It ends within a packet, or a packet claims a length no capture has.
-    #[error("is damaged at packet {packet}: {problem}")]
-    Damaged {
-        /// Number of the packet, from 1.
-        packet: u64,
-        /// What is wrong.
-        problem: &'static str,
+    /// Nothing of it can be read.
+    #[error("{}{why}", at(*offset))]
+    Unreadable {
+        /// Bytes into the file (where compressed: into what it holds), where that is known.
+        offset: Option<u64>,
+        /// What is wrong, what was expected, what to do.
+        why: String,
     },
+    /// It is damaged: the load would end too early, and nobody would notice.
+    #[error(
+        "{}{why}; it must be whole to be replayed: capture again, or keep the packets before with \
+         `editcap IN OUT`",
+        at(Some(*offset))
+    )]
+    Incomplete {
+        /// Bytes into the file (where compressed: into what it holds).
+        offset: u64,
+        /// What is wrong, and what was expected.
+        why: String,
+    },
+    /// Some of its packets have no time: they would be missing from the load.
+    #[error(
+        "holds {0} packets without a time (simple packet blocks): capture again with `tcpdump -w FILE`"
+    )]
+    WithoutTime(u64),
     /// It holds fewer than two packets.
     #[error("holds {0} packets: at least two are needed to have a gap")]
     TooShort(usize),
-    /// It holds more packets than this reader keeps.
-    #[error("holds more than {MAX_PACKETS} packets")]
+    /// It holds more packets than are kept.
+    #[error(
+        "holds more than {MAX_PACKETS} packets: cut it with `editcap -r IN OUT 1-{MAX_PACKETS}`"
+    )]
     TooLong,
+}
+
+fn at(offset: Option<u64>) -> String {
+    offset.map_or_else(String::new, |offset| format!("byte {offset}: "))
+}
+
+impl From<CaptureError> for ReplayError {
+    fn from(CaptureError { offset, why, .. }: CaptureError) -> Self {
+        Self::Unreadable { offset, why }
+    }
+}
+
+impl From<&Incomplete> for ReplayError {
+    fn from(Incomplete { offset, why, .. }: &Incomplete) -> Self {
+        Self::Incomplete {
+            offset: *offset,
+            why: why.clone(),
+        }
+    }
 }
 
 /// Most packets a timeline keeps: half a gigabyte of times.
 pub const MAX_PACKETS: usize = 1 << 26;
-/// Longest captured packet believed (tcpdump's own limit, `MAXIMUM_SNAPLEN`).
-const MAX_CAPTURED_BYTES: u32 = 262_144;
 
 /// When packets were captured, from the first one on; shared by all runs that replay it.
 #[derive(Debug, Clone)]
 pub struct Timeline(Arc<[Duration]>);
 
 impl Timeline {
-    /// The times of a capture in the classic format. Packets are put in order of time.
+    /// The times of a capture: pcap or pcapng, plain or compressed. Packets are put in order of time.
     ///
     /// # Errors
-    /// Where `input` fails, is not such a capture, is damaged, or holds too few or too many packets.
-    pub fn read_pcap(mut input: impl Read) -> Result<Self, ReplayError> {
-        let mut header = [0; 24];
-        input.read_exact(&mut header)?;
-        let [a, b, c, d, ..] = header;
-        let (little_endian, nanos_a_unit) = match u32::from_be_bytes([a, b, c, d]) {
-            0xd4c3_b2a1 => (true, 1_000),
-            0x4d3c_b2a1 => (true, 1),
-            0xa1b2_c3d4 => (false, 1_000),
-            0xa1b2_3c4d => (false, 1),
-            0x0a0d_0d0a => return Err(ReplayError::PcapNg),
-            other => return Err(ReplayError::NotACapture(other)),
-        };
-        let number = |bytes: [u8; 4]| {
-            if little_endian {
-                u32::from_le_bytes(bytes)
-            } else {
-                u32::from_be_bytes(bytes)
-            }
-        };
+    /// Where `input` fails, is no capture, is damaged, or holds too few or too many packets.
+    pub fn read(input: impl Read + Send + 'static) -> Result<Self, ReplayError> {
+        let mut file = CaptureFile::from_reader("", Box::new(input))?;
         let mut times = Vec::new();
-        let mut record = [0; 16];
-        loop {
-            let packet = times.len() as u64 + 1;
-            let damaged = |problem| ReplayError::Damaged { packet, problem };
-            match read_fully(&mut input, &mut record)? {
-                0 => break,
-                16 => {}
-                _ => return Err(damaged("the file ends within its header")),
-            }
+        while let Some(packet) = file.next_packet() {
             if times.len() == MAX_PACKETS {
                 return Err(ReplayError::TooLong);
             }
-            let [s0, s1, s2, s3, f0, f1, f2, f3, l0, l1, l2, l3, ..] = record;
-            let captured = number([l0, l1, l2, l3]);
-            if captured > MAX_CAPTURED_BYTES {
-                return Err(damaged("its length is above 262144 bytes"));
-            }
-            let fraction = u64::from(number([f0, f1, f2, f3])) * nanos_a_unit;
-            times.push(u64::from(number([s0, s1, s2, s3])) * 1_000_000_000 + fraction);
-            let skipped = std::io::copy(
-                &mut input.by_ref().take(u64::from(captured)),
-                &mut std::io::sink(),
-            )?;
-            if skipped != u64::from(captured) {
-                return Err(damaged("the file ends within it"));
-            }
+            times.push(packet.time_ns);
+        }
+        let facts = file.facts();
+        if let Some(incomplete) = &facts.incomplete {
+            return Err(incomplete.into());
+        }
+        if facts.without_time > 0 {
+            return Err(ReplayError::WithoutTime(facts.without_time));
         }
         Self::from_times(times)
     }
@@ -131,20 +123,6 @@ impl Timeline {
     pub fn span(&self) -> Duration {
         self.0.last().copied().unwrap_or(Duration::ZERO)
     }
-}
-
-/// Read until `buffer` is full or the input ends; returns how much was read.
-fn read_fully(input: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match input.read(rest) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 /// Sends when a recording did, once.
@@ -184,9 +162,12 @@ mod tests {
     use super::*;
     use crate::source::Pattern;
     use crate::source::tests::departures;
-    use proptest::prelude::*;
+    use slicewise_capture::write::{PcapngParams, PcapngWriter};
+    use std::io::Cursor;
+    use std::path::Path;
 
-    fn capture(magic: u32, little_endian: bool, times: &[(u32, u32)]) -> Vec<u8> {
+    /// pcap with packets of three captured bytes.
+    fn pcap(magic: u32, little_endian: bool, times: &[(u32, u32)]) -> Vec<u8> {
         let number = |n: u32| {
             if little_endian {
                 n.to_le_bytes()
@@ -194,8 +175,16 @@ mod tests {
                 n.to_be_bytes()
             }
         };
+        let version = if little_endian {
+            [2, 0, 4, 0]
+        } else {
+            [0, 2, 0, 4]
+        };
         let mut bytes = number(magic).to_vec();
-        bytes.extend([0; 20]);
+        bytes.extend(version);
+        for field in [0, 0, 96, 1] {
+            bytes.extend(number(field));
+        }
         for (second, fraction) in times {
             for field in [*second, *fraction, 3, 1494] {
                 bytes.extend(number(field));
@@ -205,64 +194,80 @@ mod tests {
         bytes
     }
 
+    fn read(bytes: &[u8]) -> Result<Timeline, ReplayError> {
+        Timeline::read(Cursor::new(bytes.to_vec()))
+    }
+
     #[test]
     fn reads_both_byte_orders_and_both_resolutions() {
         for little_endian in [true, false] {
-            let micro = capture(
+            let micro = pcap(
                 0xa1b2_c3d4,
                 little_endian,
                 &[(9, 999_999), (10, 1), (10, 0)],
             );
-            let timeline = Timeline::read_pcap(micro.as_slice()).unwrap();
             let times = departures(
-                Pattern::Replay(Replay::new(timeline)),
+                Pattern::Replay(Replay::new(read(&micro).unwrap())),
                 Duration::from_secs(1),
                 0,
             );
             assert_eq!(times, [0, 1_000, 2_000]);
-            let nano = capture(0xa1b2_3c4d, little_endian, &[(9, 999_999_999), (10, 1)]);
-            let timeline = Timeline::read_pcap(nano.as_slice()).unwrap();
+            let nano = pcap(0xa1b2_3c4d, little_endian, &[(9, 999_999_999), (10, 1)]);
+            let timeline = read(&nano).unwrap();
             assert_eq!((timeline.packets(), timeline.span().nanos()), (2, 2));
         }
     }
 
     #[test]
-    fn says_what_is_wrong_with_a_file() {
-        let refused = |bytes: &[u8]| Timeline::read_pcap(bytes).unwrap_err().to_string();
-        let mut whole = capture(0xa1b2_c3d4, true, &[(1, 0), (2, 0)]);
-        let cut = whole.len() - 1;
-        assert_eq!(
-            refused(&whole[..cut]),
-            "is damaged at packet 2: the file ends within it"
-        );
-        assert_eq!(
-            refused(&whole[..24 + 19 + 4]),
-            "is damaged at packet 2: the file ends within its header"
-        );
-        assert_eq!(
-            refused(&whole[..24]),
-            "holds 0 packets: at least two are needed to have a gap"
-        );
-        whole[24 + 11] = 0xff;
-        assert_eq!(
-            refused(&whole),
-            "is damaged at packet 1: its length is above 262144 bytes"
-        );
-        assert!(refused(b"\x0a\x0d\x0d\x0a--------------------").contains("pcapng"));
-        assert!(refused(b"GIF89a------------------").contains("not a capture file"));
-        assert!(refused(b"").contains("cannot be read"));
+    fn the_same_packets_have_the_same_times_in_every_format() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capture/tests/golden");
+        let timeline = |name: &str| {
+            let file = std::fs::File::open(golden.join(name)).unwrap();
+            Timeline::read(file).unwrap().0
+        };
+        let expected = timeline("ethernet.pcap");
+        assert!(expected.len() > 2);
+        for name in [
+            "ethernet.pcapng",
+            "ethernet.pcap.gz",
+            "ethernet.pcap.zst",
+            "big-endian.pcap",
+            "snap-40.pcap",
+        ] {
+            assert_eq!(timeline(name), expected, "{name}");
+        }
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn says_what_is_wrong_with_a_file_and_what_to_do() {
+        let refused = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+        let mut whole = pcap(0xa1b2_c3d4, true, &[(1, 0), (2, 0)]);
+        insta::assert_snapshot!(refused(&whole[..whole.len() - 1]), @"byte 43: the file ends after 18 of the 19 bytes of a packet; it must be whole to be replayed: capture again, or keep the packets before with `editcap IN OUT`");
+        insta::assert_snapshot!(refused(&whole[..24 + 19 + 4]), @"byte 43: the file ends after 4 of the 16 bytes of the header of a packet; it must be whole to be replayed: capture again, or keep the packets before with `editcap IN OUT`");
+        insta::assert_snapshot!(refused(&whole[..24 + 19]), @"holds 1 packets: at least two are needed to have a gap");
+        whole[24 + 11] = 0xff;
+        insta::assert_snapshot!(refused(&whole), @"byte 32: the header of a packet states 4278190083 captured bytes, where at most 262144 are possible: the file is damaged from here on; it must be whole to be replayed: capture again, or keep the packets before with `editcap IN OUT`");
+        insta::assert_snapshot!(refused(b"GIF89a\0\0"), @"byte 0: neither pcap nor pcapng: a capture begins with d4c3b2a1, a1b2c3d4, 4d3cb2a1, a1b23c4d or 0a0d0d0a, this file with 47494638");
+        insta::assert_snapshot!(refused(b""), @"byte 0: the file is empty; leave it out, or capture again");
+    }
 
-        #[test]
-        fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Timeline::read_pcap(bytes.as_slice());
-            for (slot, byte) in bytes.iter_mut().zip(0xa1b2_c3d4u32.to_le_bytes()) {
-                *slot = byte;
-            }
-            let _ = Timeline::read_pcap(bytes.as_slice());
+    #[test]
+    fn a_capture_of_which_some_packets_have_no_time_is_refused() {
+        let params = PcapngParams {
+            comment: "",
+            application: "",
+            interface: "",
+            snap_bytes: 96,
+        };
+        let mut writer = PcapngWriter::new(Vec::new(), &params).unwrap();
+        writer.write_packet(1, &[0; 20], 20).unwrap();
+        writer.write_packet(2, &[0; 20], 20).unwrap();
+        let mut bytes = writer.finish().unwrap();
+        assert_eq!(read(&bytes).unwrap().packets(), 2);
+        // A simple packet block: its type, its length, the packet's, the packet, its length.
+        for field in [3u32, 20, 4, 0, 20] {
+            bytes.extend(field.to_le_bytes());
         }
+        assert!(matches!(read(&bytes), Err(ReplayError::WithoutTime(1))));
     }
 }
