@@ -6,8 +6,7 @@ use super::{Checker, MAX_ENTRIES, MAX_REPETITIONS, excess, trimmed};
 use crate::file::At;
 use crate::measured::{CapturePatterns, MeasuredStudy, Place};
 use crate::spec::{
-    CapturesSpec, Counted, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec, Name, Short,
-    Text,
+    CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec, Name, Text,
 };
 use crate::{DutModel, DutParams, device};
 use slicewise_model::{ClassMap, Rate, RateSpec};
@@ -15,7 +14,7 @@ use slicewise_stats::description::{
     Capacity, PolicyDescription, Scalability, ScenarioDescription, SliceDescription, SliceLimit,
     StudyDescription,
 };
-use slicewise_units::{BitRate, Duration, Layer};
+use slicewise_units::{BitRate, Duration};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -43,7 +42,7 @@ impl Checker<'_> {
             self.problems.add(at, message);
             return None;
         }
-        let capacity = self.measured_link(spec);
+        let capacity = spec.link.as_ref().and_then(|link| self.link_rate(link));
         self.names(&spec.slices);
         self.names(&spec.policies);
         self.names(&spec.scenarios);
@@ -108,18 +107,6 @@ impl Checker<'_> {
             duration,
             captures,
             first_sources: Vec::new(),
-        })
-    }
-
-    fn measured_link(&mut self, spec: &MeasuredStudySpec) -> Option<Rate> {
-        let (rate, counts) = match &spec.link.as_ref()?.value {
-            Short::Value(rate) => (rate, None),
-            Short::Settings(settings) => (&settings.rate, settings.counts.as_ref()),
-        };
-        let layer = self.read_or(counts, Layer::L1);
-        Some(Rate {
-            rate: self.nonzero_rate(rate)?,
-            accounting: Counted::accounting(layer),
         })
     }
 

@@ -3,9 +3,11 @@
 use super::{Checker, MAX_ENTRIES, excess};
 use crate::file::{At, Span};
 use crate::plan::{Plan, PlannedSlice};
-use crate::spec::{Counted, GuaranteedFileSpec, Name, PlanFileSpec, PlanSliceSpec, Short, Text};
+use crate::spec::{
+    Counted, GuaranteedFileSpec, Name, PlanFileSpec, PlanLinkSpec, PlanSliceSpec, Short, Text,
+};
 use slicewise_model::{AdmissionParams, DelayClasses, GuaranteedSpec, Rate};
-use slicewise_units::Layer;
+use slicewise_units::{BitRate, Layer};
 
 impl Checker<'_> {
     /// The plan, unless something was found wrong.
@@ -47,6 +49,11 @@ impl Checker<'_> {
             self.problems.add(self.root.span, "`link` is missing");
             return None;
         };
+        self.link_rate(link)
+    }
+
+    /// The rate of a link, and what it counts: everything on the wire, unless it is said.
+    pub(super) fn link_rate(&mut self, link: &At<Short<BitRate, PlanLinkSpec>>) -> Option<Rate> {
         let (rate, counts) = match &link.value {
             Short::Value(rate) => (rate, None),
             Short::Settings(settings) => (&settings.rate, settings.counts.as_ref()),

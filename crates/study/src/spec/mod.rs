@@ -17,7 +17,7 @@ pub(crate) use containers::{List, Named, OneOrMany, Short};
 pub(crate) use measured::{
     CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec,
 };
-pub(crate) use plan::{PlanFileSpec, PlanSliceSpec};
+pub(crate) use plan::{PlanFileSpec, PlanLinkSpec, PlanSliceSpec};
 pub(crate) use policy::{
     ChildSpec, ClassFileSpec, FlowQueueFileSpec, GuaranteeFileSpec, GuaranteedFileSpec,
     MaximumFileSpec, PoliceSpec, PolicyFileSpec, PriorityFileSpec, ScalabilitySpec, ShapeSpec,
