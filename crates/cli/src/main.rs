@@ -11,6 +11,7 @@ mod export;
 mod plan;
 mod progress;
 mod report;
+mod results;
 mod run;
 
 use arguments::{Arguments, Command};

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::ReportOptions;
 use crate::exit::Exit;
-use crate::run::results_failure;
+use crate::results::results_failure;
 use console::Term;
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::layout::ResultsFolder;

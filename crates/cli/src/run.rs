@@ -7,13 +7,14 @@ use crate::executor::{self, Outcome, RunEvent};
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::report::write_report;
+use crate::results::{open_results, results_failure, results_path};
 use slicewise_report::host::HostFacts;
-use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_sim::{Simulator, capture};
 use slicewise_stats::record::RunKey;
 use slicewise_study::{RunFilter, RunSpec, Study};
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -32,7 +33,9 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     };
     let runs = study.runs(&filter).map_err(Failure::mistake)?;
     let simulator = simulator(options, &study)?;
-    let folder = open_folder(options, &study)?;
+    let description = study.description(env!("CARGO_PKG_VERSION"));
+    let path = results_path(options.out.as_deref(), &study.name);
+    let folder = open_results(&path, &description, options.replace)?;
     let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
     let interrupt = on_interrupt("finishing the runs that have begun")?;
 
@@ -181,42 +184,6 @@ fn not_written(error: &ResultsError, folder: &ResultsFolder) -> Failure {
         ),
     };
     Failure::system(format!("{error}; {what_next}"))
-}
-
-fn open_folder(options: &RunOptions, study: &Study) -> Result<ResultsFolder, Failure> {
-    let path = options
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("results").join(&study.name));
-    let force = if options.replace {
-        Force::Replace
-    } else {
-        Force::Refuse
-    };
-    let description = study.description(env!("CARGO_PKG_VERSION"));
-    ResultsFolder::create(path, &description, force).map_err(|error| {
-        let can_be_replaced = matches!(
-            error,
-            ResultsError::OtherStudy { .. }
-                | ResultsError::UnknownSchema { .. }
-                | ResultsError::DamagedStudy { .. }
-        );
-        let failure = results_failure(error);
-        if can_be_replaced {
-            failure.with_advice("(`--out DIR`), or throw these results away (`--replace`)")
-        } else {
-            failure
-        }
-    })
-}
-
-/// Exit code 2 where the user named the wrong folder, 1 where the system failed.
-pub fn results_failure(error: ResultsError) -> Failure {
-    if error.is_users_mistake() {
-        Failure::mistake(error)
-    } else {
-        Failure::system(error)
-    }
 }
 
 fn processors() -> u32 {

@@ -80,8 +80,12 @@ fn succeeded(output: &Output) -> String {
 }
 
 fn runs_in(folder: &Path) -> Vec<PathBuf> {
+    files_below(&folder.join("runs"))
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![folder.join("runs")];
+    let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -144,6 +148,37 @@ fn captures_lie_where_they_were_asked_for_and_change_no_record() {
             "20",
         ],
     );
+}
+
+#[test]
+fn packets_of_captures_go_into_their_results_and_leave_other_folders_alone() {
+    let sandbox = Sandbox::new();
+    let run = ["run", "small.yaml", "--policy", "first", "--captures"];
+    let run = [&run[..], &["wire", "--repetitions", "1"]].concat();
+    succeeded(&sandbox.slicewise(&run));
+    let captured = "wire/first/calm/rep-000";
+    let (sent, received) = (
+        format!("{captured}/sent.pcapng"),
+        format!("{captured}/received.pcapng"),
+    );
+    let ends = ["analyse", "--sent", &sent, "--received", &received];
+    let told = [&ends[..], &["--slices", "small.yaml", "--out", "told"]].concat();
+    let packets = |out: &str| sandbox.path(out).join("packets");
+    // Slices that are found in the captures.
+    let found = [&ends[..], &["--packets", "--out", "found"]].concat();
+    succeeded(&sandbox.slicewise(&found));
+    assert_eq!(files_below(&packets("found")).len(), 1);
+    assert!(!sandbox.path("found/.packets.partial").exists());
+    // Slices that are told; packets are asked for only later.
+    succeeded(&sandbox.slicewise(&told));
+    assert!(!packets("told").exists());
+    succeeded(&sandbox.slicewise(&[&told[..], &["--packets"]].concat()));
+    assert_eq!(files_below(&packets("told")).len(), 1);
+    // Results of something else.
+    let before = files_below(&sandbox.path("results/small"));
+    let other = [&ends[..], &["--packets", "--out", "results/small"]].concat();
+    sandbox.refused(2, &other);
+    assert_eq!(files_below(&sandbox.path("results/small")), before);
 }
 
 #[test]

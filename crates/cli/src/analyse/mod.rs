@@ -8,7 +8,8 @@ use crate::Failure;
 use crate::arguments::AnalyseOptions;
 use crate::exit::Exit;
 use crate::report::write_report;
-use crate::run::{on_interrupt, results_failure};
+use crate::results::{open_results, results_failure, results_path};
+use crate::run::on_interrupt;
 use plan::{Plan, PlannedRun};
 use progress::Bytes;
 use slicewise_analysis::{
@@ -16,20 +17,17 @@ use slicewise_analysis::{
     assured_forwarding_colour,
 };
 use slicewise_report::host::HostFacts;
-use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_report::layout::ResultsFolder;
 use slicewise_report::{PacketRow, PacketTable};
-use slicewise_stats::description::{SliceDescription, StudyDescription};
+use slicewise_stats::description::SliceDescription;
 use slicewise_stats::record::RunRecord;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
     let mut plan = plan::plan(options)?;
-    let path = options
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("results").join(&plan.description.name));
+    let path = results_path(options.out.as_deref(), &plan.description.name);
     let interrupt = on_interrupt("stopping")?;
     let mut work = Work {
         options,
@@ -81,6 +79,7 @@ impl Work<'_> {
         for (number, run) in (1..).zip(&runs) {
             if let Some(folder) = &folder
                 && matches!(folder.read_run(&run.key), Ok(Some(_)))
+                && (!self.options.packets || self.has_packets(run))
             {
                 continue;
             }
@@ -91,11 +90,11 @@ impl Work<'_> {
                     key.policy, key.scenario, key.repetition
                 )
             });
-            match self.run(run, label.as_deref()) {
+            match self.run(run, label.as_deref(), folder.is_some()) {
                 Ok(record) => {
                     if folder.is_none() {
                         self.plan.description.slices = slices_of(&record);
-                        folder = Some(self.open()?);
+                        folder = Some(self.open_with_packets()?);
                     }
                     if let Some(folder) = &folder {
                         folder.write_run(&record).map_err(results_failure)?;
@@ -123,15 +122,34 @@ impl Work<'_> {
     }
 
     fn open(&self) -> Result<ResultsFolder, Failure> {
-        let force = if self.options.replace {
-            Force::Replace
-        } else {
-            Force::Refuse
-        };
-        open(self.path, &self.plan.description, force)
+        open_results(self.path, &self.plan.description, self.options.replace)
     }
 
-    fn run(&self, run: &PlannedRun, label: Option<&str>) -> Result<RunRecord, AnalysisError> {
+    /// Opens the folder once the first run is analysed, and puts its packets there.
+    fn open_with_packets(&self) -> Result<ResultsFolder, Failure> {
+        let early = self.path.join(EARLY_PACKETS);
+        let folder = self.open().inspect_err(|_| remove(&early))?;
+        if self.options.packets {
+            let packets = self.path.join(PACKETS);
+            remove(&packets);
+            std::fs::rename(&early, &packets).map_err(|error| {
+                Failure::system(format!("cannot write {}: {error}", packets.display()))
+            })?;
+        }
+        Ok(folder)
+    }
+
+    fn has_packets(&self, run: &PlannedRun) -> bool {
+        PacketTable::folder_of_run(&self.path.join(PACKETS), &run.key).exists()
+    }
+
+    /// `is_open`: the results folder is known to be ours.
+    fn run(
+        &self,
+        run: &PlannedRun,
+        label: Option<&str>,
+        is_open: bool,
+    ) -> Result<RunRecord, AnalysisError> {
         let params = AnalysisParams {
             sent: run.files.sent.clone(),
             via: run.files.via.clone(),
@@ -144,9 +162,12 @@ impl Work<'_> {
         };
         let bytes = Bytes::new(self.interrupt, label);
         let description = &self.plan.description;
+        let below = self
+            .path
+            .join(if is_open { PACKETS } else { EARLY_PACKETS });
         let mut packets = match self.options.packets {
             true => Some(
-                Packets::create(&self.path.join("packets"), run)
+                Packets::create(&below, run)
                     .map_err(|error| AnalysisError::Sink(error.to_string()))?,
             ),
             false => None,
@@ -158,14 +179,34 @@ impl Work<'_> {
         let record =
             slicewise_analysis::analyse(&params, run.key.clone(), name, digest, &bytes, sink);
         bytes.finish();
-        if let (Ok(_), Some(packets)) = (&record, packets) {
-            packets
+        match (&record, packets) {
+            (Ok(_), Some(packets)) => packets
                 .table
                 .finish()
-                .map_err(|error| AnalysisError::Sink(error.to_string()))?;
+                .map_err(|error| AnalysisError::Sink(error.to_string()))?,
+            // Those of half a run would be taken for all.
+            (Err(_), Some(packets)) => {
+                drop(packets);
+                remove(&if is_open {
+                    PacketTable::folder_of_run(&below, &run.key)
+                } else {
+                    below
+                });
+            }
+            _ => {}
         }
         record
     }
+}
+
+/// Folder of packets in the results folder, and while it is not known yet whether that is ours: slices
+/// that are found in captures are known after them.
+const PACKETS: &str = "packets";
+const EARLY_PACKETS: &str = ".packets.partial";
+
+/// What is in the way goes; where that fails, writing does, and says why.
+fn remove(folder: &Path) {
+    let _ = std::fs::remove_dir_all(folder);
 }
 
 /// The slices that were found, of which nobody was promised anything.
@@ -176,22 +217,6 @@ fn slices_of(record: &RunRecord) -> Vec<SliceDescription> {
         guaranteed: false,
     });
     slices.collect()
-}
-
-fn open(
-    path: &Path,
-    description: &StudyDescription,
-    force: Force,
-) -> Result<ResultsFolder, Failure> {
-    ResultsFolder::create(path, description, force).map_err(|error| {
-        let advice = matches!(error, ResultsError::OtherStudy { .. });
-        let failure = results_failure(error);
-        if advice {
-            failure.with_advice("(`--out DIR`), or throw these results away (`--replace`)")
-        } else {
-            failure
-        }
-    })
 }
 
 /// Exit code 2 where the user can mend it.

@@ -36,7 +36,7 @@ pub struct PacketRow<'a> {
     pub slice: &'a str,
     /// Its flow, in one line.
     pub flow: &'a str,
-    /// Its number within its flow, in the order sent, from 0.
+    /// Its number among all packets of the sending point, in the order sent, from 0.
     pub sequence: u64,
     /// When it was sent, ns from the start of the run.
     pub sent_ns: u64,
@@ -65,11 +65,8 @@ impl PacketTable {
     /// # Errors
     /// Where the folder or the first file cannot be made.
     pub fn create(folder: &Path, key: &RunKey) -> Result<Self, ReportError> {
-        let repetition = format!("rep-{:03}", key.repetition);
-        let path = folder
-            .join(path_component(&key.policy))
-            .join(path_component(&key.scenario))
-            .join(&repetition);
+        let repetition = repetition(key);
+        let path = Self::folder_of_run(folder, key);
         if path.exists() {
             fs::remove_dir_all(&path)
                 .map_err(|e| ResultsError::io("remove the packets in", &path, e))?;
@@ -82,6 +79,15 @@ impl PacketTable {
             files: 0,
             rows: 0,
         })
+    }
+
+    /// Where the packets of run `key` are, below `folder`.
+    #[must_use]
+    pub fn folder_of_run(folder: &Path, key: &RunKey) -> PathBuf {
+        folder
+            .join(path_component(&key.policy))
+            .join(path_component(&key.scenario))
+            .join(repetition(key))
     }
 
     /// Write one packet.
@@ -118,6 +124,10 @@ impl PacketTable {
         self.table.end()?.commit()?;
         Ok(())
     }
+}
+
+fn repetition(key: &RunKey) -> String {
+    format!("rep-{:03}", key.repetition)
 }
 
 fn file_name(number: u32) -> String {

@@ -448,7 +448,7 @@ fn stranger(root: &Path) -> Result<Option<PathBuf>, ResultsError> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_known = if kind.is_dir() {
-            FOLDERS.contains(&&*name)
+            FOLDERS.contains(&&*name) || is_partial_file(&name)
         } else {
             FILES.contains(&&*name) || name == LOCK_FILE || is_partial_file(&name)
         };
@@ -528,7 +528,7 @@ fn is_partial_file(name: &str) -> bool {
 
 const STUDY_FILE: &str = "study.json";
 /// What a study writes at the top of its folder. The marker is the last one.
-const FOLDERS: [&str; 3] = ["runs", "data", "figures"];
+const FOLDERS: [&str; 4] = ["runs", "data", "figures", "packets"];
 const FILES: [&str; 3] = ["report.html", "host.json", STUDY_FILE];
 const LOCK_FILE: &str = ".lock";
 const FORMAT: &str = "slicewise results";

@@ -1,0 +1,48 @@
+//! The results folder a command writes into.
+
+use crate::Failure;
+use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_stats::description::StudyDescription;
+use std::path::{Path, PathBuf};
+
+/// Where results go: where the user says, else `results/<name of the study>`.
+pub fn results_path(out: Option<&Path>, study: &str) -> PathBuf {
+    out.map_or_else(|| Path::new("results").join(study), Path::to_owned)
+}
+
+/// Opens the folder for results of the study described, or goes on with it; `replace` throws away what
+/// another study left there.
+pub fn open_results(
+    path: &Path,
+    description: &StudyDescription,
+    replace: bool,
+) -> Result<ResultsFolder, Failure> {
+    let force = if replace {
+        Force::Replace
+    } else {
+        Force::Refuse
+    };
+    ResultsFolder::create(path, description, force).map_err(|error| {
+        let can_be_replaced = matches!(
+            error,
+            ResultsError::OtherStudy { .. }
+                | ResultsError::UnknownSchema { .. }
+                | ResultsError::DamagedStudy { .. }
+        );
+        let failure = results_failure(error);
+        if can_be_replaced {
+            failure.with_advice("(`--out DIR`), or throw these results away (`--replace`)")
+        } else {
+            failure
+        }
+    })
+}
+
+/// Exit code 2 where the user named the wrong folder, 1 where the system failed.
+pub fn results_failure(error: ResultsError) -> Failure {
+    if error.is_users_mistake() {
+        Failure::mistake(error)
+    } else {
+        Failure::system(error)
+    }
+}
