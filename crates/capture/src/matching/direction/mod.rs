@@ -62,27 +62,42 @@ fn difference(sent: &Sighting, received: &Sighting) -> i64 {
 }
 
 /// Where differences of packets going forward and back part.
+///
+/// The offset of the clocks is below every difference of packets going forward, above every one of those
+/// going back, and closest to those that waited least.
 #[derive(Debug, Clone, Copy)]
 struct Split {
-    /// Of the last packet known to go forward, and the last known to go back: the offset of the clocks
-    /// is between them, also while they drift.
-    forward_ns: Option<i64>,
-    reverse_ns: Option<i64>,
+    /// Of packets known to go forward.
+    forward: Least,
+    /// Of those known to go back: negated, so that the least is closest here, too.
+    reverse: Least,
     /// Until there are both.
     otherwise_ns: i64,
 }
 
 impl Split {
-    const fn learn(&mut self, direction: FlowDirection, difference_ns: i64) {
+    const fn new(otherwise_ns: i64) -> Self {
+        Self {
+            forward: Least::NONE,
+            reverse: Least::NONE,
+            otherwise_ns,
+        }
+    }
+
+    #[inline]
+    fn learn(&mut self, direction: FlowDirection, difference_ns: i64) {
         match direction {
-            FlowDirection::Forward => self.forward_ns = Some(difference_ns),
-            FlowDirection::Reverse => self.reverse_ns = Some(difference_ns),
+            FlowDirection::Forward => self.forward.add(difference_ns),
+            FlowDirection::Reverse => self.reverse.add(difference_ns.saturating_neg()),
         }
     }
 
     fn direction_of(&self, difference_ns: i64) -> FlowDirection {
-        let at_ns = match (self.forward_ns, self.reverse_ns) {
-            (Some(forward), Some(reverse)) => i64::midpoint(forward, reverse),
+        let at_ns = match (self.forward.get(), self.reverse.get()) {
+            // The clocks may well agree: then they do, rather than differ by half of what one way
+            // is slower than the other.
+            (Some(forward), Some(reverse)) if forward >= 0 && reverse >= 0 => 0,
+            (Some(forward), Some(reverse)) => i64::midpoint(forward, reverse.saturating_neg()),
             _ => self.otherwise_ns,
         };
         if difference_ns >= at_ns {
@@ -90,5 +105,49 @@ impl Split {
         } else {
             FlowDirection::Reverse
         }
+    }
+
+    const fn has_both(&self) -> bool {
+        self.forward.get().is_some() && self.reverse.get().is_some()
+    }
+}
+
+/// The least of the last packets: clocks drift, so that it does not hold for ever.
+#[derive(Debug, Clone, Copy)]
+struct Least {
+    now_ns: i64,
+    /// Of the window before, which is whole.
+    before_ns: i64,
+    packets: u32,
+}
+
+impl Least {
+    const NONE: Self = Self {
+        now_ns: i64::MAX,
+        before_ns: i64::MAX,
+        packets: 0,
+    };
+    /// Some seconds of one flow of a megabit a second.
+    const WINDOW_PACKETS: u32 = 1 << 10;
+
+    #[inline]
+    fn add(&mut self, ns: i64) {
+        if self.packets >= Self::WINDOW_PACKETS {
+            (self.before_ns, self.now_ns, self.packets) = (self.now_ns, i64::MAX, 0);
+        }
+        self.now_ns = self.now_ns.min(ns);
+        self.packets += 1;
+    }
+
+    const fn get(&self) -> Option<i64> {
+        if self.packets == 0 {
+            return None;
+        }
+        let least = if self.now_ns < self.before_ns {
+            self.now_ns
+        } else {
+            self.before_ns
+        };
+        Some(least)
     }
 }

@@ -67,17 +67,19 @@ impl DirectionProbe {
         }
         by_pairs(&mut flows, &mut reverse_flow);
 
-        let mut split = Split {
-            forward_ns: None,
-            reverse_ns: None,
-            otherwise_ns: i64::MIN,
-        };
+        let mut split = Split::new(i64::MIN);
         for flow in flows.values() {
-            if let Some(direction) = flow.direction {
-                split.learn(direction, flow.smallest_ns);
+            match flow.direction {
+                Some(FlowDirection::Forward) => {
+                    split.learn(FlowDirection::Forward, flow.smallest_ns)
+                }
+                Some(FlowDirection::Reverse) => {
+                    split.learn(FlowDirection::Reverse, flow.largest_ns)
+                }
+                None => {}
             }
         }
-        let basis = if split.forward_ns.is_some() && split.reverse_ns.is_some() {
+        let basis = if split.has_both() {
             SplitBasis::BothWays
         } else if clocks_part(&flows) {
             split.otherwise_ns = 0;

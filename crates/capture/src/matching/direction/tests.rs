@@ -159,6 +159,33 @@ fn trusts_clocks_that_sort_flows_into_two_kinds() {
 }
 
 #[test]
+fn a_flow_nobody_answers_is_judged_by_the_packets_that_waited_least() {
+    // Flow 0 waits in a queue, and is answered; flow 2, beside it, does not wait, and is not.
+    let (mut near, mut far) = (Vec::new(), Vec::new());
+    let one = |time_ns, key, flow| Sighting {
+        time_ns,
+        key,
+        flow,
+        l2_bytes: 100,
+        ttl: 64,
+        dscp: 0,
+        direction: Direction::Unknown,
+    };
+    for packet in 0..100_u64 {
+        let left = SECOND_NS + packet * 20_000_000;
+        near.push(one(left, packet * 3, 0));
+        far.push(one(left + 10_000_000, packet * 3, 0));
+        far.push(one(left + 10_050_000, packet * 3 + 1, 1));
+        near.push(one(left + 10_060_000, packet * 3 + 1, 1));
+        near.push(one(left + 12_000_000, packet * 3 + 2, 2));
+        far.push(one(left + 12_001_000, packet * 3 + 2, 2));
+    }
+    let (_, _, counts, probe) = filtered(&near, &far, 20);
+    assert_eq!(probe.basis, SplitBasis::BothWays);
+    assert_eq!((counts.forward.flows, counts.reverse.flows), (2, 1));
+}
+
+#[test]
 fn a_flow_of_which_nothing_arrives_is_lost_not_left_out() {
     let network = Network {
         clock_ns: 0,
