@@ -52,6 +52,7 @@ pub(crate) fn point(name: &str, facts: &PointFacts) -> PointRecord {
         packets: facts.packets(),
         fragments: counts.fragments,
         not_ip: counts.not_ip + counts.arp + counts.unknown_link,
+        link_scope: counts.link_scope,
         truncated: counts.cut_short,
         malformed: counts.malformed,
         without_time: facts.without_time(),
@@ -96,9 +97,11 @@ pub(crate) fn no_match(facts: &PassFacts) -> String {
             let counts = &point.counts;
             return format!(
                 "none of the {} packets of the {side} side can be matched: {} are not IP, {} are \
-                 fragments, {} were captured too short (96 bytes are enough)",
+                 for neighbours on a link only, {} are fragments, {} were captured too short (96 \
+                 bytes are enough)",
                 point.packets(),
                 counts.not_ip + counts.arp + counts.unknown_link,
+                counts.link_scope,
                 counts.fragments,
                 counts.cut_short,
             );

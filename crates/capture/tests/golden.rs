@@ -98,6 +98,7 @@ fn tells_every_packet_of_an_ethernet_capture() {
     PacketCounts {
         sightings: 10,
         arp: 1,
+        link_scope: 0,
         not_ip: 1,
         unknown_link: 0,
         fragments: 3,

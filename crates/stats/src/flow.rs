@@ -223,6 +223,9 @@ pub struct PointRecord {
     pub fragments: u64,
     /// Frames that are not IP: counted, not matched.
     pub not_ip: u64,
+    /// Packets to all neighbours on a link, which no router passes on: counted, not matched.
+    #[serde(default)]
+    pub link_scope: u64,
     /// Frames cut off before the end of what matching needs.
     pub truncated: u64,
     /// Packets whose headers contradict themselves.

@@ -4,13 +4,16 @@ use crate::{FileFacts, Incomplete};
 use slicewise_wire::LinkType;
 
 /// What became of the packets of a point: every one is counted once among `sightings`, `arp`,
-/// `not_ip`, `unknown_link`, `fragments`, `cut_short` and `malformed`.
+/// `link_scope`, `not_ip`, `unknown_link`, `fragments`, `cut_short` and `malformed`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Packets with a sighting.
     pub sightings: u64,
     /// ARP.
     pub arp: u64,
+    /// To all neighbours on a link, which no router passes on (neighbour discovery, multicast reports): of
+    /// both ends under the same addresses, so that nobody could tell which way they went.
+    pub link_scope: u64,
     /// Otherwise not IP.
     pub not_ip: u64,
     /// Frames of a link type that is not known.

@@ -13,7 +13,9 @@ pub use facts::{PacketCounts, PointFacts};
 pub use flows::FlowTable;
 pub use key::MOST_KEY_BYTES;
 use merge::Merge;
-use slicewise_wire::{ETHERTYPE_ARP, Fragment, ParseEnd, ParsedFrame, TcpHeader, parse_frame};
+use slicewise_wire::{
+    ETHERTYPE_ARP, Fragment, Headers, IpVersion, ParseEnd, ParsedFrame, TcpHeader, parse_frame,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -164,12 +166,27 @@ fn segment(sighting: &Sighting, tcp: &TcpHeader) -> TcpSegment {
     }
 }
 
+/// Multicast of link-local scope (RFC 4291, section 2.7; RFC 5771, section 4), and limited broadcast.
+#[inline]
+fn is_link_scope(headers: &Headers) -> bool {
+    let destination = headers.destination;
+    match headers.ip_version {
+        IpVersion::V4 => destination >> 8 == 0x00e0_0000 || destination == u128::from(u32::MAX),
+        IpVersion::V6 => destination >> 112 == 0xff02,
+        IpVersion::None => false,
+    }
+}
+
 impl Eye {
     #[inline]
     fn see(&mut self, record: &Record, bytes: &[u8]) -> Option<(Sighting, Option<TcpHeader>)> {
         let frame = parse_frame(record.link, bytes, record.wire_bytes);
         if frame.end != ParseEnd::Complete || frame.fragment != Fragment::None {
             self.count_unseen(record, &frame);
+            return None;
+        }
+        if is_link_scope(&frame.headers) {
+            self.counts.link_scope += 1;
             return None;
         }
         let tcp = frame.tcp(bytes);
