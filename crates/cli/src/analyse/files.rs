@@ -1,6 +1,7 @@
 //! The files of a measuring point: patterns, and folders of runs.
 
 use crate::Failure;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,14 @@ impl RunFiles {
     pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
         let via = self.via.iter().flatten();
         self.sent.iter().chain(via).chain(&self.received)
+    }
+
+    /// A file that was given before, by this name or another.
+    pub fn first_given_twice(&self) -> Option<&PathBuf> {
+        let mut seen = BTreeSet::new();
+        // What has no path of its own (standard input) goes by its name.
+        let mut is_new = |file: &Path| seen.insert(file.canonicalize().unwrap_or(file.to_owned()));
+        self.all().find(|file| !is_new(file))
     }
 }
 

@@ -21,7 +21,7 @@ use slicewise_report::layout::ResultsFolder;
 use slicewise_report::{PacketRow, PacketTable};
 use slicewise_stats::description::SliceDescription;
 use slicewise_stats::record::RunRecord;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -70,17 +70,11 @@ impl Work<'_> {
     fn carry_out(&mut self) -> Result<Option<(ResultsFolder, u64)>, Failure> {
         let runs = std::mem::take(&mut self.plan.runs);
         let total = runs.len();
-        // Where slices are only found in the captures, the study is not known before.
-        let mut folder = match runs.first().map(|run| &run.slices) {
-            Some(SliceRule::Automatic) => None,
-            _ => Some(self.open()?),
-        };
+        // Refused now, rather than after hours of reading.
+        let mut folder = self.open()?;
         let mut done = 0;
         for (number, run) in (1..).zip(&runs) {
-            if let Some(folder) = &folder
-                && matches!(folder.read_run(&run.key), Ok(Some(_)))
-                && (!self.options.packets || self.has_packets(run))
-            {
+            if self.is_done(&folder, run) {
                 continue;
             }
             let label = (total > 1).then(|| {
@@ -90,15 +84,12 @@ impl Work<'_> {
                     key.policy, key.scenario, key.repetition
                 )
             });
-            match self.run(run, label.as_deref(), folder.is_some()) {
+            match self.run(run, label.as_deref()) {
                 Ok(record) => {
-                    if folder.is_none() {
-                        self.plan.description.slices = slices_of(&record);
-                        folder = Some(self.open_with_packets()?);
+                    if matches!(run.slices, SliceRule::Automatic) {
+                        folder = self.open_with(folder, slices_of(&record))?;
                     }
-                    if let Some(folder) = &folder {
-                        folder.write_run(&record).map_err(results_failure)?;
-                    }
+                    folder.write_run(&record).map_err(results_failure)?;
                     done += 1;
                 }
                 Err(AnalysisError::Interrupted) => return Ok(None),
@@ -113,43 +104,61 @@ impl Work<'_> {
                 }
             }
         }
-        match folder {
-            Some(folder) if folder.runs_on_disk() > 0 => Ok(Some((folder, done))),
-            _ => Err(Failure::mistake(
+        if folder.runs_on_disk() == 0 {
+            return Err(Failure::mistake(
                 "no run could be analysed: there is nothing to report",
-            )),
+            ));
         }
+        Ok(Some((folder, done)))
     }
 
-    fn open(&self) -> Result<ResultsFolder, Failure> {
-        open_results(self.path, &self.plan.description, self.options.replace)
+    /// Whether everything that is asked for lies in the folder.
+    fn is_done(&self, folder: &ResultsFolder, run: &PlannedRun) -> bool {
+        matches!(folder.read_run(&run.key), Ok(Some(_)))
+            && (!self.options.packets
+                || PacketTable::folder_of_run(&self.packets(), &run.key).exists())
     }
 
-    /// Opens the folder once the first run is analysed, and puts its packets there.
-    fn open_with_packets(&self) -> Result<ResultsFolder, Failure> {
-        let early = self.path.join(EARLY_PACKETS);
-        let folder = self.open().inspect_err(|_| remove(&early))?;
-        if self.options.packets {
-            let packets = self.path.join(PACKETS);
-            remove(&packets);
-            std::fs::rename(&early, &packets).map_err(|error| {
-                Failure::system(format!("cannot write {}: {error}", packets.display()))
-            })?;
+    fn packets(&self) -> PathBuf {
+        self.path.join("packets")
+    }
+
+    fn open(&mut self) -> Result<ResultsFolder, Failure> {
+        let description = &mut self.plan.description;
+        let mut replace = self.options.replace;
+        if let Ok(before) = ResultsFolder::open(self.path) {
+            // Captures that could not be read do not keep others out.
+            replace |= before.runs_on_disk() == 0 && !before.report_path().exists();
+            let is_ours = before.study().digest == description.digest;
+            if !is_ours && !replace && before.study().name == description.name {
+                return Err(Failure::mistake(format!(
+                    "`{}` holds results of other captures, or of these analysed in another way: name \
+                     another folder for the new results (`--out DIR`), or throw these results away \
+                     (`--replace`)",
+                    self.path.display()
+                )));
+            }
+            // Slices that are only found in captures were found by an earlier command.
+            if is_ours && description.slices.is_empty() {
+                description.slices.clone_from(&before.study().slices);
+            }
         }
-        Ok(folder)
+        open_results(self.path, description, replace)
     }
 
-    fn has_packets(&self, run: &PlannedRun) -> bool {
-        PacketTable::folder_of_run(&self.path.join(PACKETS), &run.key).exists()
+    /// The same folder, of a study whose slices are known now.
+    fn open_with(
+        &mut self,
+        folder: ResultsFolder,
+        slices: Vec<SliceDescription>,
+    ) -> Result<ResultsFolder, Failure> {
+        // Its lock is ours.
+        drop(folder);
+        self.plan.description.slices = slices;
+        open_results(self.path, &self.plan.description, false)
     }
 
-    /// `is_open`: the results folder is known to be ours.
-    fn run(
-        &self,
-        run: &PlannedRun,
-        label: Option<&str>,
-        is_open: bool,
-    ) -> Result<RunRecord, AnalysisError> {
+    fn run(&self, run: &PlannedRun, label: Option<&str>) -> Result<RunRecord, AnalysisError> {
         let params = AnalysisParams {
             sent: run.files.sent.clone(),
             via: run.files.via.clone(),
@@ -162,12 +171,9 @@ impl Work<'_> {
         };
         let bytes = Bytes::new(self.interrupt, label);
         let description = &self.plan.description;
-        let below = self
-            .path
-            .join(if is_open { PACKETS } else { EARLY_PACKETS });
         let mut packets = match self.options.packets {
             true => Some(
-                Packets::create(&below, run)
+                Packets::create(&self.packets(), run)
                     .map_err(|error| AnalysisError::Sink(error.to_string()))?,
             ),
             false => None,
@@ -187,26 +193,13 @@ impl Work<'_> {
             // Those of half a run would be taken for all.
             (Err(_), Some(packets)) => {
                 drop(packets);
-                remove(&if is_open {
-                    PacketTable::folder_of_run(&below, &run.key)
-                } else {
-                    below
-                });
+                let _ =
+                    std::fs::remove_dir_all(PacketTable::folder_of_run(&self.packets(), &run.key));
             }
             _ => {}
         }
         record
     }
-}
-
-/// Folder of packets in the results folder, and while it is not known yet whether that is ours: slices
-/// that are found in captures are known after them.
-const PACKETS: &str = "packets";
-const EARLY_PACKETS: &str = ".packets.partial";
-
-/// What is in the way goes; where that fails, writing does, and says why.
-fn remove(folder: &Path) {
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 /// The slices that were found, of which nobody was promised anything.

@@ -47,6 +47,11 @@ const ONE_SCENARIO: &str = "as-captured";
 
 /// What the arguments ask for.
 pub fn plan(options: &AnalyseOptions) -> Result<Plan, Failure> {
+    if options.loss_timeout == Some(Duration::ZERO) {
+        return Err(Failure::mistake(
+            "--loss-timeout: after no time at all everything would be lost",
+        ));
+    }
     let study = match options.study.as_ref().or(options.slices.as_ref()) {
         Some(path) => Some(
             MeasuredStudy::load(path, VERSION)
@@ -92,11 +97,7 @@ fn one_run(options: &AnalyseOptions) -> Result<FoundRun, Failure> {
     for pattern in &options.via {
         files.via.push(files::matching(pattern)?);
     }
-    let again = files
-        .all()
-        .enumerate()
-        .find(|(index, file)| files.all().take(*index).any(|other| other == *file));
-    if let Some((_, file)) = again {
+    if let Some(file) = files.first_given_twice() {
         return Err(Failure::mistake(format!(
             "{}: given twice; each measuring point has files of its own",
             file.display()
@@ -211,8 +212,14 @@ fn known<'a>(
 }
 
 fn set_reference(description: &mut StudyDescription, reference: &str) -> Result<(), Failure> {
-    let names = description.scenarios.iter().map(|scenario| &scenario.name);
-    known("scenario", reference, names)?;
+    let mut names = description.scenarios.iter().map(|scenario| &scenario.name);
+    if !names.any(|name| name == reference) {
+        let names = description.scenarios.iter().map(|scenario| &*scenario.name);
+        return Err(Failure::mistake(format!(
+            "--reference {reference}: there is no scenario of that name, only {}",
+            names.collect::<Vec<_>>().join(", ")
+        )));
+    }
     for scenario in &mut description.scenarios {
         scenario.reference = scenario.name == reference;
     }

@@ -27,10 +27,12 @@ impl<'a> Bytes<'a> {
             ProgressDrawTarget::stderr_with_hz(10)
         };
         let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template(
-            "{bar:30.cyan/dim} {bytes:>10}/{total_bytes}  {bytes_per_sec}  {elapsed} elapsed, {eta} \
-             to go  {wide_msg:.dim}",
-        ) {
+        // Within 80 columns; what is analysed stands above.
+        let template = "{wide_bar:.cyan/dim} {decimal_bytes}/{decimal_total_bytes}  \
+                        {decimal_bytes_per_sec}  {eta} to go";
+        let labelled = format!("{{msg}}\n{template}");
+        let template = label.map_or(template, |_| &labelled);
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
         bar.set_message(label.unwrap_or_default().to_owned());

@@ -7,6 +7,7 @@
 //! DIR/report.html
 //! DIR/data/*.csv, *.parquet
 //! DIR/figures/*.svg
+//! DIR/packets/<policy>/<scenario>/rep-000/*.parquet   on request
 //! ```
 //!
 //! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
