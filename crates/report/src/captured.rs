@@ -179,6 +179,9 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
         told.push("More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.".to_owned());
     }
     told.extend(clock_warnings(&capture.clock));
+    if all_arrived_early(capture) && !capture.looks_exchanged {
+        told.push("Every frame arrived before it was sent: where the clocks are one, the captures of the two ends have been exchanged.".to_owned());
+    }
     let ambiguous = capture
         .ambiguous_sent_frames
         .saturating_add(capture.ambiguous_received_frames);
@@ -218,6 +221,15 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
         ));
     }
     told
+}
+
+/// Nothing but negative delays, and nothing that went back.
+fn all_arrived_early(capture: &CaptureRecord) -> bool {
+    let early = capture.clock.negative_delays;
+    early > 0
+        && early == capture.matched_frames
+        && capture.clock.alignment_ns == 0
+        && !capture.clock.aligned
 }
 
 /// Frames above this were made by the adapter: no network carries them.
@@ -273,9 +285,10 @@ fn clock_warnings(clock: &ClockRecord) -> Option<String> {
     let estimated = estimate.map(|estimate| {
         let side = if estimate.offset_ns < 0.0 { "behind" } else { "ahead of" };
         format!(
-            "by the method of {} the receiving clock was {} {side} the sending one at the start, and drifted by {} parts per million",
+            "by the method of {} the receiving clock was {}{} {side} the sending one at the start, and drifted by {} parts per million",
             estimate.method,
             time(estimate.offset_ns.abs()),
+            estimate.offset_uncertainty_ns.map_or_else(String::new, |ns| format!(" ± {}", time(ns as f64))),
             digits(estimate.drift_ppm, 3)
         )
     });

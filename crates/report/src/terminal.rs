@@ -114,16 +114,11 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         return None;
     }
     let with_tcp = shown.iter().any(|finding| finding.flow.tcp.is_some());
-    let mut header = vec![
-        "Flow",
-        "Slice",
-        "Sent",
-        "Lost",
-        "Throughput",
-        "Delay: median",
-        "99 %",
-    ];
-    header.extend(with_tcp.then_some("Retransmitted"));
+    let with_slice = !shown.iter().all(is_named_by_flow);
+    let mut header = vec!["Flow"];
+    header.extend(with_slice.then_some("Slice"));
+    header.extend(["Sent", "Lost", "Throughput", "Delay: median", "99 %"]);
+    header.extend(with_tcp.then_some("Sent again"));
     let with_run = captured.run_count > 1;
     if with_run {
         header.insert(0, "Run");
@@ -135,9 +130,23 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         .set_width(width.clamp(NARROWEST, WIDEST))
         .set_header(header);
     for finding in shown {
-        table.add_row(flow_row(finding, with_run, with_tcp));
+        let mut row = flow_row(finding, with_run, with_tcp);
+        if !with_slice {
+            row.remove(1 + usize::from(with_run));
+        }
+        table.add_row(row);
     }
-    for column in table.column_iter_mut().skip(2 + usize::from(with_run)) {
+    // Addresses stay whole, unless that leaves too little room for numbers.
+    let names = shown.iter().map(|finding| flow_name(&finding.flow.flow));
+    let longest = names.flat_map(|name| name.split(' ').map(str::len).max());
+    let room = u16::try_from(longest.max().unwrap_or(0).min(22)).unwrap_or(22) + 2;
+    if let Some(flow) = table.column_mut(usize::from(with_run)) {
+        flow.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(room)));
+    }
+    for column in table
+        .column_iter_mut()
+        .skip(1 + usize::from(with_slice) + usize::from(with_run))
+    {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut text = text(&table);
@@ -149,6 +158,12 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         ));
     }
     Some(text)
+}
+
+/// Where nobody named slices, a flow without tag is one: its name says nothing new.
+fn is_named_by_flow(finding: &FlowFinding) -> bool {
+    let FlowFinding { flow, .. } = finding;
+    flow.slice.contains(&flow.flow.source) && flow.slice.contains(&flow.flow.destination)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times that are told")]

@@ -190,7 +190,7 @@ fn tcp_has_columns_only_where_there_is_tcp() {
         .retain(|finding| finding.flow.tcp.is_none());
     let table = flow_table_text(&report.captured, 120).unwrap();
     assert!(
-        !table.contains("Retransmitted") && table.contains("UDP"),
+        !table.contains("Sent again") && table.contains("UDP"),
         "{table}"
     );
 }
