@@ -129,24 +129,20 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width.clamp(NARROWEST, WIDEST))
         .set_header(header);
+    let first_number = 1 + usize::from(with_slice) + usize::from(with_run);
+    let mut longest = vec![0; 8];
     for finding in shown {
         let mut row = flow_row(finding, with_run, with_tcp);
         if !with_slice {
             row.remove(1 + usize::from(with_run));
         }
+        for (longest, number) in longest.iter_mut().zip(row.iter().skip(first_number)) {
+            *longest = number.chars().count().max(*longest);
+        }
         table.add_row(row);
     }
-    // Addresses stay whole, unless that leaves too little room for numbers.
-    let names = shown.iter().map(|finding| flow_name(&finding.flow.flow));
-    let longest = names.flat_map(|name| name.split(' ').map(str::len).max());
-    let room = u16::try_from(longest.max().unwrap_or(0).min(22)).unwrap_or(22) + 2;
-    if let Some(flow) = table.column_mut(usize::from(with_run)) {
-        flow.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(room)));
-    }
-    for column in table
-        .column_iter_mut()
-        .skip(1 + usize::from(with_slice) + usize::from(with_run))
-    {
+    keep_whole(&mut table, first_number, &longest, width);
+    for column in table.column_iter_mut().skip(first_number) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut text = text(&table);
@@ -158,6 +154,20 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         ));
     }
     Some(text)
+}
+
+/// Columns of numbers are as wide as the longest of each, where that leaves room for those of words.
+fn keep_whole(table: &mut Table, first_number: usize, longest: &[usize], width: u16) {
+    const PADDING: usize = 2;
+    const WORDS: usize = 16;
+    let numbers: usize = longest.iter().map(|longest| longest + PADDING).sum();
+    if numbers + first_number * WORDS > usize::from(width) {
+        return;
+    }
+    for (column, longest) in table.column_iter_mut().skip(first_number).zip(longest) {
+        let room = u16::try_from(longest + PADDING).unwrap_or(u16::MAX);
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(room)));
+    }
 }
 
 /// Where nobody named slices, a flow without tag is one: its name says nothing new.
