@@ -178,3 +178,80 @@ pub fn pcap(packets: &[Packet]) -> Vec<u8> {
     }
     writer.finish().unwrap()
 }
+
+pub const PAIR: [&str; 5] = ["analyse", "--sent", "tx.pcap", "--received", "rx.pcap"];
+
+/// 100 packets, each received 2 ms later, of which the last ten are lost.
+pub fn pair() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let sent = packets(100);
+    sandbox.write("tx.pcap", pcap(&sent));
+    sandbox.write("rx.pcap", pcap(&later(&sent[..90], 2 * MS)));
+    sandbox
+}
+
+pub fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [arguments, more].concat()
+}
+
+/// Standard error, and the record, of analysing the pair of captures.
+pub fn analysed(sandbox: &Sandbox, more: &[&str]) -> (String, Value) {
+    let (_, told) = sandbox.succeeded(&with(&with(&PAIR, &["--out", "out"]), more));
+    (told, sandbox.record("out"))
+}
+
+pub fn frames(record: &Value, slice: usize) -> [u64; 3] {
+    let whole = &record["slices"][slice]["whole"];
+    ["sent_frames", "received_frames", "lost_frames"].map(|field| whole[field].as_u64().unwrap())
+}
+
+/// Packets of both directions. Each takes 1 ms and up to 0.4 ms more; the receiving clock goes `behind_ns`
+/// behind.
+pub fn both_ways(behind_ns: u64) -> Sandbox {
+    let (mut tx, mut rx) = (Vec::new(), Vec::new());
+    for number in 0..400_u32 {
+        let goes_back = number % 4 == 3;
+        let sent_at = u64::from(number) * MS + 200 * MS;
+        let received_at = sent_at + MS + u64::from(number % 5) * MS / 10;
+        let packet = |at_ns| Packet {
+            at_ns,
+            vlan: None,
+            source_port: 49_152,
+            number,
+            goes_back,
+        };
+        let (at_tx, at_rx) = if goes_back {
+            (received_at, sent_at)
+        } else {
+            (sent_at, received_at)
+        };
+        tx.push(packet(at_tx));
+        rx.push(packet(at_rx - behind_ns));
+    }
+    tx.sort_by_key(|packet| packet.at_ns);
+    rx.sort_by_key(|packet| packet.at_ns);
+    let sandbox = Sandbox::new();
+    sandbox.write("tx.pcap", pcap(&tx));
+    sandbox.write("rx.pcap", pcap(&rx));
+    sandbox
+}
+
+/// Gold has VLAN 10, and the rest takes half of what gold sends once it is crowded.
+pub const MEASURED: &str = "
+name: lab
+dut: a router in the lab
+link: 10 Mbit/s
+slices:
+  gold: {match: {vlan: 10}, share: 60 %, guaranteed: true}
+  rest: {match: {vlan: 20}, share: 40 %}
+policies:
+  shared: {configuration: none}
+scenarios:
+  calm: {reference: true}
+  crowded: {}
+repetitions: 2
+duration: 2 s
+captures:
+  sent: '{policy}/{scenario}-{repetition}-tx.pcap'
+  received: '{policy}/{scenario}-{repetition}-rx*.pcap'
+";
