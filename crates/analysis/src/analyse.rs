@@ -6,18 +6,19 @@ use crate::describe;
 use crate::flows::Membership;
 use crate::hops;
 use crate::params::{AnalysisError, AnalysisParams, RunLength, SliceRule};
-use crate::pass::{self, Pair, PassFacts, PassParams, Prefix, Watch};
-use crate::recorder::{PacketSink, ReceivedClock, Recorded, Recorder, Returning, TimeAxis};
+use crate::pass::{Pair, PassFacts, PassParams, Prefix, Watch};
+use crate::recorder::{PacketSink, ReceivedClock, Recorded, Recorder, TimeAxis};
+use crate::ways;
 use slicewise_capture::RunMark;
-use slicewise_capture::clock::{ClockEstimate, DelayFloor};
-use slicewise_capture::matching::{DirectionCounts, DirectionFilter, DirectionProbe};
+use slicewise_capture::clock::ClockEstimate;
+use slicewise_capture::matching::DirectionCounts;
 use slicewise_stats::collect::{CollectorParams, RunCollector};
 use slicewise_stats::flow::FlowRecord;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_units::Duration;
 use slicewise_wire::Headers;
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Flows with a record of their own: those with most bytes.
 pub const MOST_FLOW_RECORDS: usize = 10_000;
@@ -40,6 +41,17 @@ pub fn analyse(
     mut sink: Option<&mut dyn PacketSink>,
 ) -> Result<RunRecord, AnalysisError> {
     let timeout_ns = params.loss_timeout.nanos();
+    if !params.via.is_empty() {
+        refuse_pipes(
+            params,
+            "every stretch of the path is measured in a pass of its own",
+        )?;
+    } else if params.accept_clock_estimate {
+        refuse_pipes(
+            params,
+            "an estimate of the clocks needs all packets before the first is told",
+        )?;
+    }
     // Where delays may have to be corrected, packets are told only once that is known.
     let first_sink = match &mut sink {
         Some(sink) if !params.accept_clock_estimate => Some(&mut **sink as &mut dyn PacketSink),
@@ -52,10 +64,6 @@ pub fn analyse(
         .estimate()
         .filter(|_| params.accept_clock_estimate && clocks.disagree());
     if correction.is_some() || (sink.is_some() && !was_told) {
-        refuse_stdin(
-            params,
-            "an estimate of the clocks needs all packets before the first is told",
-        )?;
         looked = look(params, watch, correction, sink)?;
     }
     if looked.facts.counts.matched == 0 {
@@ -91,39 +99,23 @@ fn look<'s>(
     let pass = PassParams {
         timeout_ns: params.loss_timeout.nanos(),
     };
-    let mut alignment_ns = 0;
     let begin = |prefix: &Prefix<'_>| {
-        alignment_ns = prefix.alignment_ns;
         let first = prefix.sent.iter().map(|one| one.time_ns).min();
         let axis = TimeAxis {
             start_ns: mark.map_or(first.unwrap_or(0), |mark| mark.start_ns),
             received: match correction {
                 Some(estimate) => ReceivedClock::Estimated(estimate),
-                None => ReceivedClock::Ahead(alignment_ns),
+                None => ReceivedClock::Ahead(prefix.alignment_ns),
             },
         };
-        let recorder = Recorder::new(&params.slices, collector, &headers, axis, sink);
-        let returning = Returning {
-            delays: DelayFloor::reverse(),
-        };
-        let reverse_flow = |flow| pairs.reverse_of(flow);
-        let probe = DirectionProbe::new(prefix.sent, prefix.received, reverse_flow);
-        DirectionFilter::new(recorder, returning, &probe, reverse_flow)
+        Recorder::new(&params.slices, collector, &headers, axis, sink)
     };
-    let (filter, facts) = pass::run(pair, pass, &headers, &mut connections, watch, begin)?;
-    let (recorder, returning, ways) = filter.into_parts();
-    let recorded = recorder.finish()?;
-    let clocks = Clocks::new(
-        &recorded.delays,
-        &returning.delays,
-        alignment_ns,
-        correction,
-    );
+    let sorted = ways::run(pair, pass, &headers, &pairs, &mut connections, watch, begin)?;
     Ok(Looked {
-        recorded,
-        facts,
-        ways,
-        clocks,
+        recorded: sorted.forward.finish()?,
+        facts: sorted.facts,
+        ways: sorted.ways,
+        clocks: sorted.clocks.corrected(correction),
         connections,
     })
 }
@@ -228,15 +220,16 @@ fn forget_delays(record: &mut RunRecord) {
     }
 }
 
-/// Files are about to be read once more.
-pub(crate) fn refuse_stdin(
-    params: &AnalysisParams,
-    why: &'static str,
-) -> Result<(), AnalysisError> {
+/// Files are going to be read more than once.
+fn refuse_pipes(params: &AnalysisParams, why: &'static str) -> Result<(), AnalysisError> {
     let files = params.sent.iter().chain(&params.received);
     let mut files = files.chain(params.via.iter().flatten());
-    if files.any(|file| file == Path::new("-")) {
-        return Err(AnalysisError::ReadOnce { why });
+    let is_pipe = |file: &&PathBuf| {
+        file.as_path() == Path::new("-")
+            || std::fs::metadata(file).is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
+    };
+    match files.find(is_pipe) {
+        Some(_) => Err(AnalysisError::ReadOnce { why }),
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -14,17 +14,18 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    pub(crate) fn new(
-        forward: &DelayFloor,
-        reverse: &DelayFloor,
-        alignment_ns: i64,
-        correction: Option<ClockEstimate>,
-    ) -> Self {
+    pub(crate) fn new(forward: &DelayFloor, reverse: &DelayFloor, alignment_ns: i64) -> Self {
         Self {
             report: ClockReport::new(forward, reverse),
             alignment_ns,
-            correction,
+            correction: None,
         }
+    }
+
+    /// The same, where received times were corrected by `correction`.
+    pub(crate) const fn corrected(mut self, correction: Option<ClockEstimate>) -> Self {
+        self.correction = correction;
+        self
     }
 
     /// Whether some packet arrived before it was sent, or all of them later than any network is slow.

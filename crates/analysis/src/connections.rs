@@ -30,7 +30,7 @@ struct Known {
 
 impl FlowPairs {
     /// These are all flows so far, in order of number.
-    fn learn(&self, flows: &[Headers]) {
+    pub(crate) fn learn(&self, flows: &[Headers]) {
         let mut known = self.0.borrow_mut();
         for headers in flows.get(known.ends.len()..).unwrap_or_default() {
             let ends = Ends {
@@ -42,6 +42,14 @@ impl FlowPairs {
             known.ends.push(ends);
             known.flows.entry(ends).or_insert(flow);
         }
+    }
+
+    /// The first flow with the ends of `flow`: they differ in tags or code points alone.
+    fn connection_of(&self, flow: u32) -> u32 {
+        let known = self.0.borrow();
+        let ends = known.ends.get(flow as usize);
+        let first = ends.and_then(|ends| known.flows.get(ends));
+        first.copied().unwrap_or(flow)
     }
 
     /// The flow that answers `flow`, where there is one.
@@ -76,9 +84,10 @@ impl Connections {
         }
     }
 
-    /// Figures of a flow that arrived for so long; `None` where it is not TCP.
+    /// Figures of the connection of a flow that arrived for so long; `None` where it is not TCP.
     pub(crate) fn figures(&self, flow: usize, lasted_ns: u64) -> Option<TcpFigures> {
-        let figures = self.tracker.flow(u32::try_from(flow).ok()?)?;
+        let connection = self.pairs.connection_of(u32::try_from(flow).ok()?);
+        let figures = self.tracker.flow(connection)?;
         let throughput = match lasted_ns {
             0 => 0.0,
             ns => figures.data_bytes as f64 * 8e9 / ns as f64,
@@ -107,7 +116,10 @@ impl Beside for Connections {
 
     fn on_segments(&mut self, segments: &[TcpSegment]) {
         for segment in segments {
-            self.tracker.on_segment(segment);
+            self.tracker.on_segment(&TcpSegment {
+                flow: self.pairs.connection_of(segment.flow),
+                ..*segment
+            });
         }
     }
 }

@@ -37,6 +37,7 @@ pub(crate) fn capture(
         reverse_frames: ways.reverse.packets,
         looks_exchanged: ways.look_exchanged(),
         unclassified_frames: recorded.unclassified_frames,
+        assumed_flows: ways.assumed_flows,
         unreceived_flows: unreceived().count() as u64,
         unreceived_frames: unreceived().map(|flow| flow.sent_frames).sum(),
         clock: clocks.record(),
@@ -53,6 +54,7 @@ pub(crate) fn point(name: &str, facts: &PointFacts) -> PointRecord {
         fragments: counts.fragments,
         not_ip: counts.not_ip + counts.arp + counts.unknown_link,
         link_scope: counts.link_scope,
+        beyond_flows: counts.beyond_flows,
         truncated: counts.cut_short,
         malformed: counts.malformed,
         without_time: facts.without_time(),
@@ -107,9 +109,18 @@ pub(crate) fn no_match(facts: &PassFacts) -> String {
             );
         }
     }
+    if facts.counts.ambiguous_sent > 0 {
+        return format!(
+            "no packet can be told from all others: {} sent and {} received have the same headers and \
+             payload as another one. Have the sender number its packets, as iperf3 does, or choose a \
+             shorter `--loss-timeout`",
+            facts.counts.ambiguous_sent, facts.counts.ambiguous_received,
+        );
+    }
     format!(
         "the two sides share no packet: {} packets were sent and {} received, and none is the same. \
-         Are they of the same run? Is there address translation, or a tunnel, between them?",
+         Are they of the same run? Are the clocks of \
+         the two ends far apart? Is there address translation, or a tunnel, between them?",
         facts.sent.counts.sightings, facts.received.counts.sightings,
     )
 }

@@ -1,13 +1,16 @@
 //! Points between the two ends: each stretch is measured in a pass of its own.
 
-use crate::analyse::refuse_stdin;
+use crate::connections::FlowPairs;
 use crate::describe;
 use crate::params::{AnalysisError, AnalysisParams};
-use crate::pass::{self, Beside, Pair, PassParams, Watch};
+use crate::pass::{Beside, Pair, PassParams, Watch};
+use crate::ways;
 use slicewise_capture::Sighting;
 use slicewise_capture::matching::MatchObserver;
 use slicewise_stats::flow::{HopRecord, PointRecord};
 use slicewise_stats::flow_delays::FlowDelays;
+use slicewise_stats::record::DelayFigures;
+use slicewise_wire::Headers;
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -21,10 +24,6 @@ pub(crate) fn measure(
     if params.via.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    refuse_stdin(
-        params,
-        "every stretch of the path is measured in a pass of its own",
-    )?;
     let mut points: Vec<(String, &[PathBuf])> = vec![("sent".to_owned(), &params.sent)];
     for (number, files) in (1..).zip(&params.via) {
         points.push((format!("via {number}"), files));
@@ -36,25 +35,29 @@ pub(crate) fn measure(
             continue;
         };
         let headers = RefCell::default();
-        let (stretch, facts) = pass::run(
+        let pairs = FlowPairs::default();
+        let sorted = ways::run(
             Pair::open(sent, received)?,
             PassParams { timeout_ns },
             &headers,
-            &mut Nothing,
+            &pairs,
+            &mut Learning(&pairs),
             watch,
-            |prefix| Stretch {
-                alignment_ns: prefix.alignment_ns,
-                delays: FlowDelays::default(),
-                forward: 0,
-                lost: 0,
-            },
+            |_| Stretch::default(),
         )?;
+        let (stretch, facts) = (sorted.forward, sorted.facts);
+        let clocks_disagree = sorted.clocks.disagree();
         hops.push(HopRecord {
             name: format!("{from} → {to}"),
-            in_frames: stretch.forward + stretch.lost,
-            out_frames: stretch.forward,
+            in_frames: stretch.sent,
+            out_frames: stretch.received,
             lost_frames: stretch.lost,
-            delay: stretch.delays.figures(),
+            delay: if clocks_disagree {
+                DelayFigures::default()
+            } else {
+                stretch.delays.figures()
+            },
+            clocks_disagree,
         });
         if to != "received" {
             via.push(describe::point(to, &facts.received));
@@ -63,27 +66,34 @@ pub(crate) fn measure(
     Ok((hops, via))
 }
 
-struct Nothing;
+/// Sees to it that it is known which flow answers which.
+struct Learning<'a>(&'a FlowPairs);
 
-impl Beside for Nothing {}
+impl Beside for Learning<'_> {
+    fn on_flows(&mut self, flows: &[Headers]) {
+        self.0.learn(flows);
+    }
+}
 
 /// Counts what passes one stretch in the direction of the path.
+#[derive(Default)]
 struct Stretch {
-    alignment_ns: i64,
     delays: FlowDelays,
-    forward: u64,
+    sent: u64,
+    received: u64,
     lost: u64,
 }
 
 impl MatchObserver for Stretch {
+    fn on_sent(&mut self, _: &Sighting) {
+        self.sent += 1;
+    }
+
     fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: u64) {
-        let aligned = received
-            .time_ns
-            .saturating_add_signed(self.alignment_ns.saturating_neg());
-        if let Some(delay) = aligned.checked_sub(sent.time_ns) {
-            self.forward += 1;
-            self.delays.record(delay);
-        }
+        self.received += 1;
+        // Where the clocks disagree, none of these is told.
+        self.delays
+            .record(received.time_ns.saturating_sub(sent.time_ns));
     }
 
     fn on_lost(&mut self, _: &Sighting, _: u64) {

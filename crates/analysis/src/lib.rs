@@ -18,6 +18,7 @@ mod params;
 mod pass;
 mod recorder;
 mod slices;
+mod ways;
 
 pub use analyse::{MOST_FLOW_RECORDS, analyse};
 pub use params::{AnalysisError, AnalysisParams, MatchedSlice, RunLength, SliceRule};

@@ -74,7 +74,8 @@ pub enum AnalysisError {
     Nothing(String),
     /// Files have to be read again, and one of them cannot be.
     #[error(
-        "standard input can be read only once, and {why}: write it to a file first, and give that"
+        "standard input and pipes can be read only once, and {why}: write them to files first, and give \
+         those"
     )]
     ReadOnce {
         /// Why again.

@@ -21,6 +21,10 @@ const BATCHES_WAITING: usize = 8;
 /// Sightings of each side that are looked at before the first is matched.
 const PREFIX: usize = 1 << 16;
 
+/// What is taken for delay rather than for a difference of clocks: beyond any queue, as the default of
+/// the loss time-out, of which it is half.
+const LARGEST_DELAY_NS: u64 = 2_500_000_000;
+
 /// Watches an analysis, and may stop it.
 pub trait Watch {
     /// So many bytes of the files were read, of so many; of 0 where that is not known.
@@ -180,8 +184,10 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
         };
         let first_sent = sent.look_ahead(&mut learn);
         let first_received = received.look_ahead(|_| {});
-        let alignment_ns = Alignment::probe(&first_sent, &first_received)
-            .map_or(0, |alignment| alignment.offset_ns(params.timeout_ns / 2));
+        let alignment_ns = Alignment::probe(&first_sent, &first_received).map_or(0, |alignment| {
+            let tolerance = LARGEST_DELAY_NS.max(params.timeout_ns / 2);
+            alignment.offset_ns(tolerance)
+        });
         let mut observer = begin(&Prefix {
             sent: &first_sent,
             received: &first_received,

@@ -4,8 +4,8 @@ use crate::flows::{FlowState, Membership, extended};
 use crate::params::{AnalysisError, SliceRule};
 use crate::slices::{AutomaticSlices, SliceOfFlow, Slices};
 use slicewise_capture::Sighting;
-use slicewise_capture::clock::{ClockEstimate, DelayFloor};
-use slicewise_capture::matching::{MatchObserver, ReorderingTracker};
+use slicewise_capture::clock::ClockEstimate;
+use slicewise_capture::matching::{AmbiguousGroup, MatchObserver, ReorderingTracker};
 use slicewise_stats::collect::RunCollector;
 use slicewise_units::Instant;
 use slicewise_wire::{Ecn, Headers};
@@ -83,7 +83,6 @@ pub(crate) struct Recorder<'h, 's> {
     /// Headers of all flows of the sending point so far, known before their sightings are told.
     headers: &'h RefCell<Vec<Headers>>,
     axis: TimeAxis,
-    delays: DelayFloor,
     reordering: ReorderingTracker,
     sink: Option<&'s mut dyn PacketSink>,
     failed: Option<String>,
@@ -95,7 +94,6 @@ pub(crate) struct Recorded {
     pub(crate) collector: RunCollector,
     pub(crate) flows: Vec<FlowState>,
     pub(crate) names: Vec<String>,
-    pub(crate) delays: DelayFloor,
     pub(crate) reordering: ReorderingTracker,
     pub(crate) unclassified_frames: u64,
 }
@@ -129,7 +127,6 @@ impl<'h, 's> Recorder<'h, 's> {
             flows: Vec::new(),
             headers,
             axis,
-            delays: DelayFloor::forward(),
             reordering: ReorderingTracker::default(),
             sink,
             failed: None,
@@ -146,7 +143,6 @@ impl<'h, 's> Recorder<'h, 's> {
             collector: self.collector,
             flows: self.flows,
             names: self.names,
-            delays: self.delays,
             reordering: self.reordering,
             unclassified_frames: self.unclassified_frames,
         })
@@ -250,7 +246,6 @@ impl MatchObserver for Recorder<'_, '_> {
     #[inline]
     fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: u64) {
         let (index, slice) = self.place(sent);
-        self.delays.add(sent.time_ns, received.time_ns);
         self.reordering.on_received(sent, received, order);
         let sent_ns = self.axis.of_sent(sent.time_ns);
         let received_ns = self.axis.of_received(received.time_ns);
@@ -289,18 +284,36 @@ impl MatchObserver for Recorder<'_, '_> {
         let (index, _) = self.place(sent);
         self.flows[index].ambiguous_frames += 1;
     }
-}
 
-/// Watches the packets that go back: they tell of the clocks, and of nothing else.
-#[derive(Debug)]
-pub(crate) struct Returning {
-    pub(crate) delays: DelayFloor,
-}
+    fn on_ambiguous_received(&mut self, first_sent: Option<&Sighting>, received: &Sighting) {
+        // Which of them it is does not matter to what arrived.
+        let Some(sent) = first_sent else { return };
+        let (index, slice) = self.place(sent);
+        let at_ns = self.axis.of_received(received.time_ns);
+        let flow = &mut self.flows[index];
+        flow.received_frames += 1;
+        flow.received_bytes += u64::from(received.l2_bytes);
+        flow.received = extended(flow.received, at_ns);
+        if let Some(slice) = slice {
+            let at = Instant::from_nanos(at_ns);
+            self.collector
+                .on_received_unmatched(slice, at, received.l2_bytes);
+        }
+    }
 
-impl MatchObserver for Returning {
-    #[inline]
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: u64) {
-        self.delays.add(sent.time_ns, received.time_ns);
+    fn on_ambiguous_closed(&mut self, group: &AmbiguousGroup) {
+        // How many were lost is known, which is not: they are told where the first was sent.
+        let Some(sent) = &group.first_sent else {
+            return;
+        };
+        let (index, slice) = self.place(sent);
+        self.flows[index].lost_frames += group.lost_at_least();
+        if let Some(slice) = slice {
+            let at = Instant::from_nanos(self.axis.of_sent(sent.time_ns));
+            for _ in 0..group.lost_at_least() {
+                self.collector.on_lost(slice, at, sent.l2_bytes);
+            }
+        }
     }
 }
 

@@ -187,7 +187,7 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
         .saturating_add(capture.ambiguous_received_frames);
     if ambiguous > 0 {
         told.push(format!(
-            "{} cannot be told apart from another one ({} sent, {} received): which is which is not guessed, so they are in no delay and in no loss. {} of them {} certainly lost.",
+            "{} cannot be told apart from another one ({} sent, {} received): which is which is not guessed, so they are in no delay. {} of them {} certainly lost.",
             counted(ambiguous, "frame"),
             grouped(capture.ambiguous_sent_frames),
             grouped(capture.ambiguous_received_frames),
@@ -256,6 +256,12 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
         told.push(format!(
             "At {at}, {} cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.",
             were(point.truncated, "frame")
+        ));
+    }
+    if point.beyond_flows > 0 {
+        told.push(format!(
+            "At {at}, {} of more flows than are told apart (262,144): they are in no slice.",
+            were(point.beyond_flows, "frame")
         ));
     }
     if point.fragments > 0 {

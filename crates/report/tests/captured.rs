@@ -95,6 +95,7 @@ fn capture() -> CaptureRecord {
 
 fn captured(flows: u16, record: RunRecord) -> RunRecord {
     let hop = |name: &str| HopRecord {
+        clocks_disagree: false,
         name: name.into(),
         in_frames: 5_000_000,
         out_frames: 4_990_000,

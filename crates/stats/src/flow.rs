@@ -26,8 +26,8 @@ pub struct FlowRecord {
     pub lost_frames: u64,
     /// Further copies received of a frame that was received before (RFC 5560).
     pub duplicate_frames: u64,
-    /// Frames, sent or received, that cannot be told apart from another one; in no delay and in
-    /// no loss.
+    /// Frames sent that cannot be told apart from another one: in no delay. Those received count as
+    /// received, and as lost so many as were sent more.
     pub ambiguous_frames: u64,
     /// Frames that came later than frames sent after them.
     pub reordering: ReorderingFigures,
@@ -166,8 +166,11 @@ pub struct HopRecord {
     pub out_frames: u64,
     /// Of these, frames not seen where it ends within the loss time-out.
     pub lost_frames: u64,
-    /// One-way delay over the stretch.
+    /// One-way delay over the stretch; without samples where the clocks of its ends disagree.
     pub delay: DelayFigures,
+    /// The clocks of its ends disagree.
+    #[serde(default)]
+    pub clocks_disagree: bool,
 }
 
 /// How a run was measured from captures.
@@ -188,7 +191,7 @@ pub struct CaptureRecord {
     /// Frames received that cannot be told apart from another one.
     pub ambiguous_received_frames: u64,
     /// Of the frames that cannot be told apart, those that were lost at least: more were sent than
-    /// received. They are in no loss ratio.
+    /// received. They count as lost, at the time the first of them was sent.
     pub ambiguous_lost_frames: u64,
     /// Frames seen at the receiving end only.
     pub unsent_frames: u64,
@@ -200,6 +203,8 @@ pub struct CaptureRecord {
     pub unclassified_frames: u64,
     /// More went back than forward: the captures of the two ends may have been exchanged.
     pub looks_exchanged: bool,
+    /// Flows that were taken to go forward as nothing told which way they go.
+    pub assumed_flows: u64,
     /// Flows of which nothing was seen at the receiving end. They count as lost; but the capture may
     /// hold traffic that never was to arrive there.
     pub unreceived_flows: u64,
@@ -226,6 +231,8 @@ pub struct PointRecord {
     /// Packets to all neighbours on a link, which no router passes on: counted, not matched.
     #[serde(default)]
     pub link_scope: u64,
+    /// Packets of more flows than are told apart: they are in one flow, and in no slice.
+    pub beyond_flows: u64,
     /// Frames cut off before the end of what matching needs.
     pub truncated: u64,
     /// Packets whose headers contradict themselves.

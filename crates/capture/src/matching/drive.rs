@@ -42,7 +42,8 @@ pub fn drive<O: MatchObserver>(
         }
         let sent_until = end_ns.saturating_add(steps.lead_ns);
         match sent_ns {
-            Some(sent_ns) if sent_ns < sent_until => {
+            // Where nothing is left of the other side, whatever the time says.
+            Some(sent_ns) if received_ns.is_none() || sent_ns < sent_until => {
                 let until = sent_until.min(steps.end_of(sent_ns));
                 let run = sent.run(|sighting| align_sent(sighting.time_ns) < until);
                 matcher.on_sent_batch(run, observer);

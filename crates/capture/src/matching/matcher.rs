@@ -251,7 +251,7 @@ impl Matcher {
                     sent: 0,
                     received: 1,
                 });
-                observer.on_ambiguous_received(&first);
+                observer.on_ambiguous_received(None, &first);
                 let time_ns = self.time_of(&entry);
                 let entry = self.window.get_mut(found.position);
                 entry.state = State::Ambiguous;
@@ -503,7 +503,8 @@ impl Matcher {
         group.told.received += 1;
         group.told.first_received.get_or_insert(*received);
         group.time_ns = time_ns;
-        observer.on_ambiguous_received(received);
+        let first_sent = group.told.first_sent;
+        observer.on_ambiguous_received(first_sent.as_ref(), received);
     }
 
     #[inline]

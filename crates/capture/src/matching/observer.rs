@@ -35,8 +35,9 @@ pub trait MatchObserver {
     /// A packet sent whose copies at the receiver cannot be told from those of another packet.
     fn on_ambiguous_sent(&mut self, _sent: &Sighting) {}
 
-    /// A copy received that could be of any of several packets sent.
-    fn on_ambiguous_received(&mut self, _received: &Sighting) {}
+    /// A copy received that could be of any of several packets sent, of which `first_sent` is the first;
+    /// `None` where none was seen yet.
+    fn on_ambiguous_received(&mut self, _first_sent: Option<&Sighting>, _received: &Sighting) {}
 
     /// No more sightings of these indistinguishable packets are waited for.
     fn on_ambiguous_closed(&mut self, _group: &AmbiguousGroup) {}
@@ -74,8 +75,8 @@ impl<O: MatchObserver> MatchObserver for &mut O {
     }
 
     #[inline]
-    fn on_ambiguous_received(&mut self, received: &Sighting) {
-        (**self).on_ambiguous_received(received);
+    fn on_ambiguous_received(&mut self, first_sent: Option<&Sighting>, received: &Sighting) {
+        (**self).on_ambiguous_received(first_sent, received);
     }
 
     #[inline]
@@ -123,9 +124,9 @@ impl<A: MatchObserver, B: MatchObserver> MatchObserver for (A, B) {
     }
 
     #[inline]
-    fn on_ambiguous_received(&mut self, received: &Sighting) {
-        self.0.on_ambiguous_received(received);
-        self.1.on_ambiguous_received(received);
+    fn on_ambiguous_received(&mut self, first_sent: Option<&Sighting>, received: &Sighting) {
+        self.0.on_ambiguous_received(first_sent, received);
+        self.1.on_ambiguous_received(first_sent, received);
     }
 
     #[inline]

@@ -68,8 +68,8 @@ impl FlowKey {
 const FEWEST_SLOTS: usize = 1 << 10;
 
 impl FlowTable {
-    /// Flows a point tells apart: 2^20. Packets of further ones share one flow of empty headers.
-    pub const MOST_FLOWS: usize = 1 << 20;
+    /// Flows a point tells apart: 2^18. Packets of further ones share one flow of empty headers.
+    pub const MOST_FLOWS: usize = 1 << 18;
 
     pub(super) fn new(most: usize) -> Self {
         Self {

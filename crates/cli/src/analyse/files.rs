@@ -111,20 +111,30 @@ pub fn runs_below(folder: &Path) -> Result<Vec<FoundRun>, Failure> {
             folder.display()
         )));
     }
-    runs.sort_by(|a, b| {
-        let key = |run: &FoundRun| (run.policy.clone(), run.scenario.clone(), run.repetition);
-        key(a).cmp(&key(b))
-    });
+    let key = |run: &FoundRun| (run.policy.clone(), run.scenario.clone(), run.repetition);
+    runs.sort_by_key(key);
+    let twice = runs.windows(2).find(|pair| key(&pair[0]) == key(&pair[1]));
+    if let Some([one, _]) = twice {
+        return Err(Failure::mistake(format!(
+            "{}: repetition {} of policy {}, scenario {} is there twice, under two names",
+            folder.display(),
+            one.repetition,
+            one.policy,
+            one.scenario
+        )));
+    }
     Ok(runs)
 }
+
+/// As many as a study may have.
+const REPETITIONS_MAX: u32 = 10_000;
 
 /// `rep-007`, `7`.
 fn repetition(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("rep-").unwrap_or(name);
-    digits
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| digits.parse().ok())?
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| digits.parse().ok()).flatten();
+    number.filter(|number| *number < REPETITIONS_MAX)
 }
 
 /// Folders in a folder, by name.

@@ -353,7 +353,16 @@ fn digest(options: &AnalyseOptions, plan: &Plan) -> Result<String, Failure> {
         part(format!("{:?}", run.key));
         for file in run.files.all() {
             part(file.display().to_string());
-            let Ok(facts) = std::fs::metadata(file) else {
+            let facts = std::fs::metadata(file)
+                .ok()
+                .filter(std::fs::Metadata::is_file);
+            let Some(facts) = facts else {
+                // Standard input and pipes hold something else each time.
+                part(format!(
+                    "{} {:?}",
+                    std::process::id(),
+                    std::time::SystemTime::now()
+                ));
                 continue;
             };
             let changed = facts.modified().ok();

@@ -184,6 +184,20 @@ impl RunCollector {
         self.delays.record(histogram, delay_ns);
     }
 
+    /// A frame was received of which it is not known when it was sent: it counts as received, and has
+    /// no delay.
+    ///
+    /// # Panics
+    /// If `slice` is not the index of a slice.
+    pub fn on_received_unmatched(&mut self, slice: usize, now: Instant, bytes: u32) {
+        if !self.received.holds(&self.grid, now) {
+            self.received = self.find(now);
+        }
+        let arrival = &mut self.slices[slice].bins[self.received.bin];
+        arrival.received_frames = arrival.received_frames.saturating_add(1);
+        arrival.received_bytes += u64::from(bytes);
+    }
+
     /// A frame sent at `sent_at` will never be received.
     ///
     /// # Panics

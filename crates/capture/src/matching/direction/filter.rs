@@ -286,10 +286,14 @@ where
         }
     }
 
-    fn on_ambiguous_received(&mut self, received: &Sighting) {
-        match self.of_received(received.flow) {
-            FlowDirection::Forward => self.forward.on_ambiguous_received(received),
-            FlowDirection::Reverse => self.reverse.on_ambiguous_received(received),
+    fn on_ambiguous_received(&mut self, first_sent: Option<&Sighting>, received: &Sighting) {
+        let direction = match first_sent {
+            Some(sent) => self.settled(sent.flow),
+            None => self.of_received(received.flow),
+        };
+        match direction {
+            FlowDirection::Forward => self.forward.on_ambiguous_received(first_sent, received),
+            FlowDirection::Reverse => self.reverse.on_ambiguous_received(first_sent, received),
         }
     }
 

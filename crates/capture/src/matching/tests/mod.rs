@@ -72,7 +72,7 @@ impl MatchObserver for Told {
         self.facts.push(Fact::AmbiguousSent(sent.key, sent.time_ns));
     }
 
-    fn on_ambiguous_received(&mut self, received: &Sighting) {
+    fn on_ambiguous_received(&mut self, _: Option<&Sighting>, received: &Sighting) {
         self.facts
             .push(Fact::AmbiguousReceived(received.key, received.time_ns));
     }

@@ -166,3 +166,16 @@ fn matches_captures_of_which_one_began_an_hour_earlier() {
         assert!(matcher.counts().peak_entries < 6_300);
     }
 }
+
+#[test]
+fn a_time_stamp_at_the_end_of_all_time_holds_nothing_up() {
+    for last in [u64::MAX, i64::MAX as u64] {
+        let sent = [sighting(1_000, 1, 0), sighting(last, 2, 0)];
+        let received = [sighting(2_000, 1, 0)];
+        let (told, matcher) = matched(MatchParams::default(), &sent, &received, 1);
+        assert_eq!(matcher.counts().matched, 1);
+        assert_eq!(told.fates().len(), 2);
+        let (_, matcher) = matched(MatchParams::default(), &received, &sent, 1);
+        assert_eq!(matcher.counts().unsent, 1);
+    }
+}
