@@ -133,7 +133,7 @@ fn captures_that_have_nothing_to_do_with_each_other_are_refused() {
     let mut other = packets(20);
     other.iter_mut().for_each(|packet| packet.number += 1000);
     sandbox.write("rx.pcap", pcap(&other));
-    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: the two sides share no packet: 100 packets were sent and 20 received, and none is the same. Are they of the same run? Is there address translation, or a tunnel, between them?");
+    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: the two sides share no packet: 100 packets were sent and 20 received, and none is the same. Are they of the same run? Are the clocks of the two ends far apart? Is there address translation, or a tunnel, between them?");
     sandbox.write("rx.pcap", pcap(&[]));
     insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: the received side holds no packets");
     assert!(!sandbox.path("results/captures/report.html").exists());
@@ -273,8 +273,8 @@ fn standard_input_is_read_once() {
         assert_eq!(output.status.code(), Some(2));
         support::text(&output.stderr)
     };
-    insta::assert_snapshot!(refused(&["--via", "via.pcap"]), @"error: standard input can be read only once, and every stretch of the path is measured in a pass of its own: write it to a file first, and give that");
-    insta::assert_snapshot!(refused(&["--accept-clock-estimate", "--packets"]), @"error: standard input can be read only once, and an estimate of the clocks needs all packets before the first is told: write it to a file first, and give that");
+    insta::assert_snapshot!(refused(&["--via", "via.pcap"]), @"error: standard input and pipes can be read only once, and every stretch of the path is measured in a pass of its own: write them to files first, and give those");
+    insta::assert_snapshot!(refused(&["--accept-clock-estimate", "--packets"]), @"error: standard input and pipes can be read only once, and an estimate of the clocks needs all packets before the first is told: write them to files first, and give those");
 }
 
 #[test]

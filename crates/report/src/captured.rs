@@ -412,7 +412,7 @@ mod tests {
         At sent, 2 IP fragments were counted and not matched.
         No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.
         The two clocks disagree: each of 7 frames arrived before it was sent, by 1.5 ms at worst. No delays are told, and none are judged; by the method of Moon, Skelly and Towsley the receiving clock was 1.7 ms behind the sending one at the start, and drifted by 12.3 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero.
-        7 frames cannot be told apart from another one (3 sent, 4 received): which is which is not guessed, so they are in no delay and in no loss. 0 of them were certainly lost.
+        7 frames cannot be told apart from another one (3 sent, 4 received): which is which is not guessed, so they are in no delay. 0 of them were certainly lost.
         1 frame was seen at the receiving end only: sent before the capture at the sending end began, or missed by it.
         ");
         let aligned = ClockRecord {
