@@ -1,5 +1,5 @@
 use slicewise_model::Colour;
-use slicewise_units::FrameLengths;
+use slicewise_units::{FrameLengths, Instant};
 use slicewise_wire::Ecn;
 
 /// What the data plane holds of a frame: the caller's handle and what scheduling needs.
@@ -20,6 +20,17 @@ pub struct Frame {
     pub ecn: Ecn,
     /// Colour from an upstream meter, or from this pipeline's.
     pub colour: Colour,
+}
+
+/// A frame that leaves, and where it waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// The frame.
+    pub frame: Frame,
+    /// Its class, by its position among [`Pipeline::counters`](crate::Pipeline::counters).
+    pub class: u32,
+    /// When it was offered.
+    pub queued_at: Instant,
 }
 
 /// What became of an offered frame.

@@ -25,7 +25,7 @@ pub use bucket::TokenBucket;
 pub use build::{BuildError, PipelineParams};
 pub use classifier::{Classifier, CompiledClassMap};
 pub use counters::ClassCounters;
-pub use frame::{DropReason, Dropped, Frame, Verdict};
+pub use frame::{Departure, DropReason, Dropped, Frame, Verdict};
 pub use link_clock::LinkClock;
 pub use pipeline::Pipeline;
 pub use slicewise_wire::Ecn;

@@ -49,6 +49,14 @@ impl LinkClock {
         }
     }
 
+    /// From the next frame on the link has another rate, which must not be zero. What it is sending
+    /// lasts as long as it would have.
+    pub fn set_rate(&mut self, rate: BitRate) {
+        let free_at = self.free_at();
+        *self = Self::new(rate);
+        self.free_at = free_at;
+    }
+
     /// The first whole nanosecond at which the link is free.
     #[inline]
     #[must_use]

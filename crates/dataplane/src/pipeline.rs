@@ -4,7 +4,7 @@ use crate::apply::{self, ApplyError, Change, Drain};
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::frame::{DropReason, Dropped, Frame, Verdict};
+use crate::frame::{Departure, DropReason, Dropped, Frame, Verdict};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{Peek, Tree};
@@ -151,13 +151,19 @@ impl Pipeline {
     /// The next frame to send at `now`, if one may leave; call again while there is one.
     ///
     /// O(depth of the policy), and O(classes) in a policy with guaranteed minimums.
+    #[inline]
     pub fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
-        let frame = self.next_frame(now);
-        self.count_dropped();
-        frame
+        self.poll_departure(now).map(|departure| departure.frame)
     }
 
-    fn next_frame(&mut self, now: Instant) -> Option<Frame> {
+    /// [`poll_egress`](Self::poll_egress), with where and since when the frame waited.
+    pub fn poll_departure(&mut self, now: Instant) -> Option<Departure> {
+        let departure = self.next_departure(now);
+        self.count_dropped();
+        departure
+    }
+
+    fn next_departure(&mut self, now: Instant) -> Option<Departure> {
         match self.tree.peek(&mut self.pool, now) {
             Peek::Ready(head) => {
                 let queued = self.tree.take(&head, &mut self.pool, now)?;
@@ -176,7 +182,11 @@ impl Pipeline {
                 } else {
                     Some(now)
                 };
-                Some(queued.frame)
+                Some(Departure {
+                    frame: queued.frame,
+                    class: queued.class,
+                    queued_at: queued.arrival,
+                })
             }
             waiting => {
                 self.next_poll = waiting.poll_at(now);
@@ -223,6 +233,12 @@ impl Pipeline {
     /// parent's place).
     pub fn counters(&self) -> impl ExactSizeIterator<Item = &ClassCounters> {
         self.classes.iter().map(|class| &class.counters)
+    }
+
+    /// Frames that all queues can hold together.
+    #[must_use]
+    pub const fn capacity(&self) -> u32 {
+        self.pool.capacity()
     }
 
     /// Frames waiting in all queues.
