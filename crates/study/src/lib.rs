@@ -15,6 +15,7 @@ mod device;
 mod diagnostics;
 mod expand;
 mod file;
+mod gateway;
 mod load;
 mod measured;
 pub mod params;
@@ -27,6 +28,7 @@ mod study;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
+pub use gateway::{GatewayConfig, GatewayDirection, GatewayPacketIo};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,

@@ -3,8 +3,8 @@
 use super::Checker;
 use crate::file::{At, Span};
 use crate::spec::{
-    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, FlowQueueFileSpec, List, Name, PoliceSpec,
-    PriorityFileSpec, Scalar, ShapeSpec, Share, Short, StudySpec, Text, WredFileSpec,
+    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, FlowQueueFileSpec, List, Name, Named, PoliceSpec,
+    PriorityFileSpec, Scalar, ShapeSpec, Share, Short, SliceSpec, Text, WredFileSpec,
 };
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, ColourMode, Discipline, FlowQueueSpec,
@@ -47,9 +47,9 @@ impl Checker<'_> {
         name: &str,
         classes: &List<At<ClassFileSpec>>,
         discipline: Discipline,
-        study: &StudySpec,
+        slices: &Named<SliceSpec>,
     ) -> Option<PolicySpec> {
-        self.native_level(name, classes, discipline, study, 1)
+        self.native_level(name, classes, discipline, slices, 1)
     }
 
     fn native_level(
@@ -57,7 +57,7 @@ impl Checker<'_> {
         name: &str,
         classes: &List<At<ClassFileSpec>>,
         discipline: Discipline,
-        study: &StudySpec,
+        slices: &Named<SliceSpec>,
         depth: usize,
     ) -> Option<PolicySpec> {
         let mut seen = std::collections::BTreeSet::new();
@@ -69,7 +69,7 @@ impl Checker<'_> {
                 specs = None;
                 continue;
             }
-            match (self.class(class, study, depth), &mut specs) {
+            match (self.class(class, slices, depth), &mut specs) {
                 (Some(class), Some(specs)) => specs.push(class),
                 _ => specs = None,
             }
@@ -85,11 +85,11 @@ impl Checker<'_> {
     fn class(
         &mut self,
         class: &ClassFileSpec,
-        study: &StudySpec,
+        slices: &Named<SliceSpec>,
         depth: usize,
     ) -> Option<ClassSpec> {
         let name = class.name.read(self.problems);
-        let matches = self.class_matches(class, study);
+        let matches = self.class_matches(class, slices);
         // All of them are read before the first that failed ends it.
         let minimum = class.minimum.as_ref().map(|text| self.share(text));
         let weight = class.weight.as_ref().map(|text| text.read(self.problems));
@@ -115,7 +115,7 @@ impl Checker<'_> {
         let child = class
             .child
             .as_ref()
-            .map(|child| self.child(class, child, study, depth));
+            .map(|child| self.child(class, child, slices, depth));
         let guarantee = class
             .guarantee
             .as_ref()
@@ -148,7 +148,7 @@ impl Checker<'_> {
     fn class_matches(
         &mut self,
         class: &ClassFileSpec,
-        study: &StudySpec,
+        slices: &Named<SliceSpec>,
     ) -> Option<Option<ClassMap>> {
         let name = class.name.text();
         if name == CLASS_DEFAULT {
@@ -163,9 +163,9 @@ impl Checker<'_> {
         match (&class.matches, &class.slice) {
             (Some(matches), None) => Some(Some(self.class_map(name, &matches.value))),
             (None, Some(slice)) => {
-                let known: Vec<&str> = study.slices.iter().map(|(name, _)| name.text()).collect();
+                let known: Vec<&str> = slices.iter().map(|(name, _)| name.text()).collect();
                 let index = self.index_of(super::Table::Slices, slice, &known)?;
-                let (_, slice) = study.slices.0.get(index)?;
+                let (_, slice) = slices.0.get(index)?;
                 // A slice without `match` is reported where the slice is.
                 let matches = &slice.matches.as_ref()?.value;
                 Some(Some(self.class_map(name, matches)))
@@ -182,7 +182,7 @@ impl Checker<'_> {
         &mut self,
         class: &ClassFileSpec,
         child: &At<Box<ChildSpec>>,
-        study: &StudySpec,
+        slices: &Named<SliceSpec>,
         depth: usize,
     ) -> Option<PolicySpec> {
         if depth >= MAX_DEPTH {
@@ -195,7 +195,7 @@ impl Checker<'_> {
             class.name.text(),
             &child.value.classes,
             discipline,
-            study,
+            slices,
             depth + 1,
         )
     }

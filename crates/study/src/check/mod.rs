@@ -2,6 +2,7 @@
 //! contradiction reported at its place.
 
 mod classes;
+mod gateway;
 mod guaranteed;
 mod ios;
 mod limits;

@@ -5,8 +5,8 @@ use crate::device;
 use crate::file::{At, Node, Span};
 use crate::params::DutParams;
 use crate::spec::{
-    ClassFileSpec, GuaranteedFileSpec, List, Name, PolicyFileSpec, ScalabilitySpec, StudySpec,
-    Text, VerdictSpec,
+    ClassFileSpec, GuaranteedFileSpec, List, Name, Named, PolicyFileSpec, ScalabilitySpec,
+    SliceSpec, StudySpec, Text, VerdictSpec,
 };
 use crate::study::StudyPolicy;
 use slicewise_model::{Discipline, PolicyError, PolicyParams, PolicySpec, PortParams};
@@ -55,7 +55,7 @@ impl Checker<'_> {
             .scalability
             .as_ref()
             .and_then(|s| self.scalability(&s.value));
-        let understood = self.understand(name, policy, spec)?;
+        let understood = self.understand(name, policy, &spec.slices)?;
         let resolved = understood.spec.resolve_for(PortParams {
             rate: dut.port_rate,
             admissible: dut.capacity(),
@@ -94,11 +94,11 @@ impl Checker<'_> {
         })
     }
 
-    fn understand<'a>(
+    pub(super) fn understand<'a>(
         &mut self,
         name: &Text<Name>,
         policy: &'a PolicyFileSpec,
-        spec: &StudySpec,
+        slices: &Named<SliceSpec>,
     ) -> Option<Understood<'a>> {
         if let (None, Some(text)) = (&policy.classes, &policy.discipline) {
             self.problems
@@ -131,7 +131,7 @@ impl Checker<'_> {
                 let classes = &classes.value;
                 let common = policy.guaranteed.as_ref();
                 let guaranteed = common.map(|common| self.guaranteed(&common.value));
-                let mut spec = self.native_policy(name.text(), classes, discipline, spec)?;
+                let mut spec = self.native_policy(name.text(), classes, discipline, slices)?;
                 if let (Some(common), true) = (common, discipline != Discipline::Guaranteed) {
                     let message = "this is for the discipline `guaranteed`: set that, too";
                     self.problems.add(common.span, message);
@@ -175,7 +175,7 @@ impl Checker<'_> {
     }
 
     /// Where the setting that `error` is about is written.
-    fn place(&self, origin: &Origin<'_>, error: &PolicyError) -> Option<Span> {
+    pub(super) fn place(&self, origin: &Origin<'_>, error: &PolicyError) -> Option<Span> {
         match origin {
             Origin::Classes(classes, guaranteed) => guaranteed
                 .and_then(|guaranteed| guaranteed.place(error.field))
@@ -236,7 +236,7 @@ impl Checker<'_> {
 }
 
 /// What is wrong, without the policy: the place says which.
-fn told(error: &PolicyError) -> String {
+pub(super) fn told(error: &PolicyError) -> String {
     match error.field {
         // Settings of all classes.
         "largest_frame" | "delays" | "tenants" | "buffer" => {

@@ -5,6 +5,7 @@
 //! The comments of the fields are the descriptions of the JSON Schema.
 
 mod containers;
+mod gateway;
 mod measured;
 mod plan;
 mod policy;
@@ -14,6 +15,7 @@ mod traffic;
 mod words;
 
 pub(crate) use containers::{List, Named, OneOrMany, Short};
+pub(crate) use gateway::GatewayFileSpec;
 pub(crate) use measured::{
     CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec,
 };
@@ -27,7 +29,8 @@ pub(crate) use population::PopulationSpec;
 pub(crate) use scalar::{Amount, Name, NumberRange, Percent, Scalar, Share, Text};
 pub(crate) use traffic::{HeadersSpec, MatchSpec, OnOffSpec, ScenarioSpec, SliceSpec, SourceSpec};
 pub(crate) use words::{
-    Counted, Dscp, Figure, LicencePriority, ModelName, PatternName, PopulationPattern, Protocol,
+    Counted, Dscp, Figure, LicencePriority, ModelName, PacketIoName, PatternName,
+    PopulationPattern, Protocol,
 };
 
 use crate::file::At;

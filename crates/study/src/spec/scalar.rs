@@ -33,6 +33,15 @@ pub(crate) struct Text<T> {
 }
 
 impl<T: Scalar> Text<T> {
+    /// One that is not written as a value of its own.
+    pub(crate) fn at(text: &str, span: Span) -> Self {
+        Self {
+            text: text.to_owned(),
+            span,
+            is: PhantomData,
+        }
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

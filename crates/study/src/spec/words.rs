@@ -59,6 +59,25 @@ words!(
     &[("isr4221", Self::Isr4221), ("port", Self::Port)]
 );
 
+/// How a gateway receives and sends frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PacketIoName {
+    Auto,
+    AfXdp,
+    AfPacket,
+}
+
+words!(
+    PacketIoName,
+    "PacketIo",
+    "a way to receive and send frames",
+    &[
+        ("auto", Self::Auto),
+        ("af_xdp", Self::AfXdp),
+        ("af_packet", Self::AfPacket),
+    ]
+);
+
 /// When a source's packets leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatternName {

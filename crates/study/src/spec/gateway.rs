@@ -1,0 +1,40 @@
+//! A gateway's configuration as written.
+
+use super::containers::{List, Named, Short};
+use super::plan::PlanLinkSpec;
+use super::policy::PolicyFileSpec;
+use super::scalar::Text;
+use super::traffic::SliceSpec;
+use super::words::PacketIoName;
+use crate::file::At;
+use serde::Deserialize;
+use slicewise_units::{BitRate, ByteCount};
+
+/// What a gateway forwards, and how.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GatewayFileSpec {
+    /// The two interfaces.
+    pub(crate) interfaces: Option<At<List<Text<String>>>>,
+    /// The link that slices share: its rate, or its rate and what it counts.
+    pub(crate) link: Option<At<Short<BitRate, PlanLinkSpec>>>,
+    /// How they share it, in both directions.
+    pub(crate) policy: Option<At<PolicyFileSpec>>,
+    /// What is different from the second interface to the first.
+    pub(crate) backward: Option<At<BackwardSpec>>,
+    /// Slices by name, for classes to say `slice:`.
+    #[serde(default)]
+    pub(crate) slices: Named<SliceSpec>,
+    pub(crate) packet_io: Option<Text<PacketIoName>>,
+    pub(crate) memory: Option<Text<ByteCount>>,
+    /// The port of the loopback interface that metrics are told on.
+    pub(crate) metrics_port: Option<Text<u16>>,
+}
+
+/// What is different from the second interface to the first.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackwardSpec {
+    pub(crate) link: Option<At<Short<BitRate, PlanLinkSpec>>>,
+    pub(crate) policy: Option<At<PolicyFileSpec>>,
+}
