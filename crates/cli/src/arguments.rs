@@ -39,6 +39,14 @@ pub enum Command {
     Report(ReportOptions),
     /// Print a policy of a study as a device's configuration.
     Export(ExportOptions),
+    /// Forward real packets between two interfaces, sliced as a configuration says.
+    ///
+    /// SIGINT and SIGTERM stop it: queues are emptied, and the interfaces left as they were. SIGHUP has
+    /// it read the configuration again while packets flow; one that is wrong changes nothing. It needs
+    /// root, or CAP_NET_RAW and CAP_NET_ADMIN (for AF_XDP also CAP_BPF, for real time CAP_SYS_NICE).
+    Gateway(GatewayOptions),
+    /// Show what a running gateway does: classes, drops, queues and delays.
+    Top(TopOptions),
 }
 
 #[derive(Debug, Args)]
@@ -160,4 +168,29 @@ pub struct ExportOptions {
 pub enum Language {
     /// Cisco IOS class-maps and policy-map.
     Ios,
+}
+
+#[derive(Debug, Args)]
+pub struct GatewayOptions {
+    /// The configuration: interfaces, link and policy.
+    pub config: PathBuf,
+    /// Never sleep: departures are a little more punctual, and a processor is busy all the time.
+    #[arg(long)]
+    pub busy_poll: bool,
+    /// Only check the configuration.
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TopOptions {
+    /// Where the gateway tells its metrics.
+    #[arg(long, value_name = "PORT", default_value_t = 9640)]
+    pub port: u16,
+    /// Print one table and end, instead of refreshing it.
+    #[arg(long)]
+    pub once: bool,
+    /// Seconds from one table to the next; rates are measured over them.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub interval: u64,
 }

@@ -8,11 +8,13 @@ mod check;
 mod executor;
 mod exit;
 mod export;
+mod gateway;
 mod plan;
 mod progress;
 mod report;
 mod results;
 mod run;
+mod top;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         Command::Schema => check::schema(),
         Command::Report(options) => report::report(options),
         Command::Export(options) => export::export(options),
+        Command::Gateway(options) => gateway::gateway(options),
+        Command::Top(options) => top::top(options),
     };
     match result {
         Ok(exit) => exit.into(),
@@ -45,6 +49,12 @@ fn main() -> ExitCode {
 pub struct Failure {
     message: String,
     exit: Exit,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.message.trim_end())
+    }
 }
 
 impl Failure {

@@ -29,6 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("report", &["units", "stats"]),
     ("capture", &["wire"]),
+    ("live", &["units", "model", "wire", "dataplane"]),
     (
         "analysis",
         &["units", "model", "wire", "dataplane", "stats", "capture"],
@@ -128,17 +129,24 @@ fn pure_crates_stay_free_of_clocks_input_output_and_async_runtimes() {
 }
 
 #[test]
-fn every_crate_forbids_unsafe_code() {
+fn every_crate_but_the_live_gateway_forbids_unsafe_code() {
     let crates = std::fs::read_dir(root().join("crates")).unwrap();
     for entry in crates {
-        let source = entry.unwrap().path().join("src");
+        let entry = entry.unwrap();
+        let source = entry.path().join("src");
+        // It shares memory with the kernel. What it denies, single modules allow.
+        let wanted = if entry.file_name() == "live" {
+            "#![deny(unsafe_code)]\n#![warn(clippy::undocumented_unsafe_blocks)]"
+        } else {
+            "#![forbid(unsafe_code)]"
+        };
         let entry = ["lib.rs", "main.rs"]
             .map(|f| source.join(f))
             .into_iter()
             .find(|f| f.exists());
         let text = std::fs::read_to_string(entry.unwrap()).unwrap();
         assert!(
-            text.contains("#![forbid(unsafe_code)]"),
+            text.contains(wanted),
             "{}",
             source.display()
         );

@@ -1,0 +1,164 @@
+//! `slicewise top`: what a running gateway does, in the terminal.
+
+use crate::Failure;
+use crate::arguments::TopOptions;
+use crate::exit::Exit;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use console::Term;
+use slicewise_live::metrics::{self, Sample, Samples};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+pub fn top(options: &TopOptions) -> Result<Exit, Failure> {
+    let read = || metrics::read(options.port).map_err(Failure::mistake);
+    let interval = Duration::from_secs(options.interval);
+    let terminal = Term::stdout();
+    let mut before = (read()?, Instant::now());
+    loop {
+        std::thread::sleep(interval);
+        let now = (read()?, Instant::now());
+        let seconds = (now.1 - before.1).as_secs_f64();
+        let text = screen(&before.0, &now.0, seconds);
+        if options.once {
+            println!("{text}");
+            return Ok(Exit::Success);
+        }
+        // A terminal that is gone ends it.
+        let drawn = terminal
+            .clear_screen()
+            .and_then(|()| terminal.write_line(&text));
+        if drawn.is_err() {
+            return Ok(Exit::Success);
+        }
+        before = now;
+    }
+}
+
+/// One screen: what changed between two moments, and what is.
+fn screen(before: &Samples, now: &Samples, seconds: f64) -> String {
+    let mut parts = vec![heading(now)];
+    for direction in labels(now, "slicewise_received_frames_total", "direction") {
+        parts.push(direction_line(before, now, &direction, seconds));
+        parts.push(classes(before, now, &direction, seconds).to_string());
+    }
+    parts.join("\n")
+}
+
+fn heading(now: &Samples) -> String {
+    let interfaces: Vec<String> = now
+        .of("slicewise_interface_up")
+        .map(|sample| {
+            let state = if sample.value > 0.0 { "up" } else { "DOWN" };
+            format!("{} {state} ({})", sample.label("interface"), sample.label("packet_io"))
+        })
+        .collect();
+    let uptime = now.sum("slicewise_uptime_seconds", &[]);
+    let lost = now.sum("slicewise_interface_lost_frames_total", &[]);
+    format!(
+        "{}   running {uptime:.0} s   lost before the gateway: {lost:.0}",
+        interfaces.join(", ")
+    )
+}
+
+fn direction_line(before: &Samples, now: &Samples, direction: &str, seconds: f64) -> String {
+    let at = [("direction", direction)];
+    let rate = |name: &str| (now.sum(name, &at) - before.sum(name, &at)) / seconds;
+    let lateness = "slicewise_departure_lateness_seconds";
+    let count = format!("{lateness}_count");
+    let departures = now.sum(&count, &at) - before.sum(&count, &at);
+    let within = |samples: &Samples| {
+        let labels = [("direction", direction), ("le", "0.0001")];
+        samples.sum(&format!("{lateness}_bucket"), &labels)
+    };
+    let late = departures - (within(now) - within(before));
+    let share = if departures > 0.0 { late / departures * 100.0 } else { 0.0 };
+    format!(
+        "\n{direction}   in {} {}   out {} {}   discarded {:.0}   late by more than 100 us: {share:.2} %",
+        bits(rate("slicewise_received_bytes_total")),
+        frames(rate("slicewise_received_frames_total")),
+        bits(rate("slicewise_sent_bytes_total")),
+        frames(rate("slicewise_sent_frames_total")),
+        now.sum("slicewise_discarded_frames_total", &at),
+    )
+}
+
+fn classes(before: &Samples, now: &Samples, direction: &str, seconds: f64) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header([
+            "Class", "Offered", "Sent", "Frames/s", "Queue", "Dropped", "Median", "p99", "Longest",
+            "Dropped for",
+        ]);
+    let name = "slicewise_class_offered_frames_total";
+    let here = now.of(name).filter(|s| s.label("direction") == direction);
+    for class in here.map(|sample| sample.label("class")) {
+        let at = [("direction", direction), ("class", class)];
+        let rate = |name: &str| (now.sum(name, &at) - before.sum(name, &at)) / seconds;
+        let delay = |quantile: &str| {
+            let labels = [at[0], at[1], ("quantile", quantile)];
+            now.value("slicewise_class_queueing_delay_seconds", &labels)
+                .map_or_else(String::new, time)
+        };
+        let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        let dropped = "slicewise_class_dropped_frames_total";
+        table.add_row(vec![
+            Cell::new(class),
+            number(bits(rate("slicewise_class_offered_bytes_total"))),
+            number(bits(rate("slicewise_class_sent_bytes_total"))),
+            number(format!("{:.0}", rate("slicewise_class_sent_frames_total"))),
+            number(format!("{:.0}", now.sum("slicewise_class_queue_frames", &at))),
+            number(format!("{:.0}", now.sum(dropped, &at))),
+            number(delay("0.5")),
+            number(delay("0.99")),
+            number(delay("1")),
+            Cell::new(reasons(now, dropped, direction, class)),
+        ]);
+    }
+    table
+}
+
+/// Why frames of a class were dropped, most first.
+fn reasons(now: &Samples, name: &str, direction: &str, class: &str) -> String {
+    let mut reasons: Vec<&Sample> = now
+        .of(name)
+        .filter(|s| s.label("direction") == direction && s.label("class") == class)
+        .collect();
+    reasons.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let names: Vec<&str> = reasons.iter().map(|sample| sample.label("reason")).collect();
+    names.join(", ")
+}
+
+/// Each value of a label once, in order of appearance.
+fn labels(samples: &Samples, name: &str, label: &str) -> Vec<String> {
+    let mut seen = BTreeMap::new();
+    samples
+        .of(name)
+        .map(|sample| sample.label(label).to_owned())
+        .filter(|value| seen.insert(value.clone(), ()).is_none())
+        .collect()
+}
+
+/// Bytes per second, as bits.
+fn bits(bytes_per_second: f64) -> String {
+    let bits = bytes_per_second * 8.0;
+    match bits {
+        _ if bits >= 1e9 => format!("{:.2} Gbit/s", bits / 1e9),
+        _ if bits >= 1e6 => format!("{:.2} Mbit/s", bits / 1e6),
+        _ => format!("{:.1} kbit/s", bits / 1e3),
+    }
+}
+
+fn frames(per_second: f64) -> String {
+    format!("({per_second:.0}/s)")
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        _ if seconds >= 1.0 => format!("{seconds:.2} s"),
+        _ if seconds >= 1e-3 => format!("{:.2} ms", seconds * 1e3),
+        _ => format!("{:.0} us", seconds * 1e6),
+    }
+}

@@ -1,0 +1,199 @@
+//! Packet I/O through AF_XDP sockets (<https://docs.kernel.org/networking/af_xdp.html>).
+//!
+//! A small program at the interface hands every frame to our sockets, one a receive queue. The kernel
+//! writes frames into [`FrameMemory`] itself and sends them from there: a frame is not copied between
+//! arriving and leaving. Both interfaces register the same memory, each on its own, so that one can go and
+//! come back without the other.
+//!
+//! The program is attached through a link, which the kernel takes away with the process: whatever
+//! becomes of the gateway, the interface works as before.
+
+#![allow(unsafe_code)]
+
+mod bpf;
+mod program;
+mod ring;
+mod socket;
+
+use crate::frame_memory::{FrameId, FrameMemory};
+use crate::port::{Arrival, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES};
+use crate::sys::interface::InterfaceState;
+use bpf::{Link, XskMap};
+use socket::XskSocket;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// How the program is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// In the interface's driver.
+    Native,
+    /// Behind the driver: works with any interface, and costs more.
+    Generic,
+}
+
+/// What could not be done, and why.
+#[derive(Debug)]
+pub struct Failed {
+    /// What was tried.
+    pub doing: &'static str,
+    /// What the system answered.
+    pub error: io::Error,
+}
+
+fn failed(doing: &'static str) -> impl Fn(io::Error) -> Failed {
+    move |error| Failed { doing, error }
+}
+
+/// Most receive queues of an interface.
+const MOST_QUEUES: u32 = 64;
+
+/// An interface through AF_XDP. Fields are dropped in order: the program goes before what it points at.
+#[derive(Debug)]
+pub struct AfXdpPort {
+    link: Link,
+    sockets: Vec<XskSocket>,
+    _map: XskMap,
+    /// Keeps the interface promiscuous.
+    _promiscuous: OwnedFd,
+    mode: Mode,
+    mtu_bytes: u32,
+    /// The queue whose turn it is to be received from first.
+    turn: usize,
+}
+
+impl AfXdpPort {
+    /// Take all frames that arrive at an interface's `queues`, whomever they are for.
+    ///
+    /// # Errors
+    /// Without the capabilities, or where kernel or interface cannot.
+    pub fn open(
+        interface: &InterfaceState,
+        queues: u32,
+        memory: &mut FrameMemory,
+    ) -> Result<Self, Failed> {
+        if queues > MOST_QUEUES {
+            let problem = format!("it has {queues} receive queues, and {MOST_QUEUES} are possible");
+            let error = io::Error::new(io::ErrorKind::Unsupported, problem);
+            return Err(failed("AF_XDP cannot be used")(error));
+        }
+        let promiscuous = open_promiscuous(interface.index)?;
+        let map = XskMap::new(queues).map_err(failed("to make an eBPF map"))?;
+        let program = program::load(&map).map_err(failed("to load the eBPF program"))?;
+        let several_chunks = interface.mtu_bytes + ETHERNET_BYTES + 2 * TAG_BYTES
+            > u32::try_from(socket::RECEIVE_BYTES).unwrap_or(0);
+        let mut sockets = Vec::new();
+        let opened = (0..queues).try_for_each(|queue| {
+            let socket = XskSocket::open(interface.index, queue, several_chunks, memory)
+                .map_err(failed("to bind an AF_XDP socket"))?;
+            let descriptor = socket.descriptor();
+            let entered = map
+                .set(queue, descriptor)
+                .map_err(failed("to enter a socket in the eBPF map"));
+            sockets.push(socket);
+            entered
+        });
+        let attached = opened.and_then(|()| {
+            Link::attach(&program, interface.index)
+                .map_err(failed("to attach the eBPF program"))
+        });
+        match attached {
+            Ok((link, mode)) => Ok(Self {
+                link,
+                sockets,
+                _map: map,
+                _promiscuous: promiscuous,
+                mode,
+                mtu_bytes: interface.mtu_bytes,
+                turn: 0,
+            }),
+            Err(error) => {
+                for socket in sockets {
+                    socket.close(memory);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// How the program is attached.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Readable when frames have arrived.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sockets.iter().map(XskSocket::descriptor)
+    }
+}
+
+/// A packet socket that receives nothing, and keeps the interface promiscuous as long as it is open.
+fn open_promiscuous(interface: u32) -> Result<OwnedFd, Failed> {
+    let doing = "to receive frames for others";
+    let socket = crate::sys::socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0);
+    let socket = socket.map_err(failed(doing))?;
+    crate::af_packet::become_promiscuous(socket.as_fd(), interface).map_err(failed(doing))?;
+    Ok(socket)
+}
+
+impl Port for AfXdpPort {
+    fn receive(
+        &mut self,
+        memory: &mut FrameMemory,
+        arrivals: &mut Vec<Arrival>,
+    ) -> io::Result<()> {
+        let queues = self.sockets.len();
+        for offset in 0..queues {
+            let index = (self.turn + offset) % queues;
+            if let Some(socket) = self.sockets.get_mut(index) {
+                socket.receive(memory, arrivals);
+            }
+        }
+        self.turn = (self.turn + 1) % queues.max(1);
+        Ok(())
+    }
+
+    fn room(&mut self, memory: &mut FrameMemory) -> usize {
+        match self.sockets.first_mut() {
+            Some(socket) => socket.room(memory) / self.chunks_of_largest(),
+            None => 0,
+        }
+    }
+
+    fn transmit(&mut self, memory: &mut FrameMemory, frames: &[FrameId]) -> io::Result<()> {
+        match self.sockets.first_mut() {
+            Some(socket) => socket.transmit(memory, frames),
+            None => Ok(()),
+        }
+    }
+
+    fn largest_frame(&self, _ethertype: u16) -> u32 {
+        self.mtu_bytes + ETHERNET_BYTES + TAG_BYTES
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        let mut sum = PortCounters::default();
+        for socket in &self.sockets {
+            let counters = socket.counters();
+            sum.ring_full += counters.ring_full;
+            sum.cut_off += counters.cut_off;
+        }
+        sum
+    }
+
+    fn close(&mut self, memory: &mut FrameMemory) {
+        self.link.detach();
+        for socket in self.sockets.drain(..) {
+            socket.close(memory);
+        }
+    }
+}
+
+impl AfXdpPort {
+    /// Descriptors that a frame may take.
+    fn chunks_of_largest(&self) -> usize {
+        let largest = self.mtu_bytes + ETHERNET_BYTES + 2 * TAG_BYTES;
+        (largest as usize).div_ceil(socket::RECEIVE_BYTES)
+    }
+}

@@ -1,0 +1,367 @@
+//! An AF_XDP socket: one receive queue of an interface, with its four rings.
+
+use super::ring::{Descriptor, Offsets, Ring};
+use crate::frame_memory::{CHUNK_BYTES, FrameId, FrameMemory};
+use crate::port::{Arrival, BATCH, PortCounters};
+use crate::sys::socket::{self, Plain};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// `SOL_XDP` and its options (`linux/if_xdp.h`).
+const SOL_XDP: i32 = 283;
+const XDP_MMAP_OFFSETS: i32 = 1;
+const XDP_RX_RING: i32 = 2;
+const XDP_TX_RING: i32 = 3;
+const XDP_UMEM_REG: i32 = 4;
+const XDP_UMEM_FILL_RING: i32 = 5;
+const XDP_UMEM_COMPLETION_RING: i32 = 6;
+const XDP_STATISTICS: i32 = 7;
+const RX_AT: i64 = 0;
+const TX_AT: i64 = 0x8000_0000;
+const FILL_AT: i64 = 0x1_0000_0000;
+const COMPLETION_AT: i64 = 0x1_8000_0000;
+/// Flags of `bind`: the kernel says when it must be woken; frames may take several chunks.
+const XDP_USE_NEED_WAKEUP: u16 = 1 << 3;
+const XDP_USE_SG: u16 = 1 << 4;
+/// Option of a descriptor: the frame goes on in the next one.
+const XDP_PKT_CONTD: u32 = 1;
+
+/// Descriptors of a ring.
+const ENTRIES: u32 = 2048;
+/// What the kernel leaves free at the beginning of a chunk.
+const HEADROOM_BYTES: usize = 256;
+/// Bytes of a frame that the kernel writes to one chunk.
+pub(super) const RECEIVE_BYTES: usize = CHUNK_BYTES - HEADROOM_BYTES;
+/// A socket that was closed just now leaves its queue a little later: how often and how long to wait.
+const BIND_ATTEMPTS: u32 = 50;
+const BIND_PAUSE: Duration = Duration::from_millis(10);
+
+/// `struct xdp_umem_reg`, as far as all kernels with AF_XDP know it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Registration {
+    start: u64,
+    length: u64,
+    chunk_bytes: u32,
+    headroom: u32,
+    flags: u32,
+    padding: u32,
+}
+
+/// `struct xdp_mmap_offsets`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct AllOffsets {
+    rx: Offsets,
+    tx: Offsets,
+    fill: Offsets,
+    completion: Offsets,
+}
+
+/// `struct sockaddr_xdp`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Address {
+    family: u16,
+    flags: u16,
+    interface: u32,
+    queue: u32,
+    shared: u32,
+}
+
+/// `struct xdp_statistics`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Statistics {
+    rx_dropped: u64,
+    rx_invalid: u64,
+    tx_invalid: u64,
+    rx_ring_full: u64,
+    fill_ring_empty: u64,
+    tx_ring_empty: u64,
+}
+
+/// `struct xdp_desc`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FrameDescriptor {
+    address: u64,
+    length: u32,
+    options: u32,
+}
+
+// SAFETY: integers, without padding.
+unsafe impl Plain for Registration {}
+// SAFETY: integers, without padding.
+unsafe impl Plain for AllOffsets {}
+// SAFETY: integers, without padding.
+unsafe impl Plain for Address {}
+// SAFETY: integers, without padding.
+unsafe impl Plain for Statistics {}
+// SAFETY: integers, without padding.
+unsafe impl Descriptor for FrameDescriptor {}
+
+/// A socket, and the chunks of memory it has.
+#[derive(Debug)]
+pub(super) struct XskSocket {
+    socket: OwnedFd,
+    rx: Ring<FrameDescriptor>,
+    tx: Ring<FrameDescriptor>,
+    fill: Ring<u64>,
+    completion: Ring<u64>,
+    /// Which chunks are in one of the rings.
+    is_lent: Vec<bool>,
+    /// A frame in several chunks of which the last has not come: first chunk, last, and bytes.
+    unfinished: Option<Unfinished>,
+    several_chunks: bool,
+}
+
+impl std::fmt::Debug for FrameDescriptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}+{}", self.address, self.length)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Unfinished {
+    first: u32,
+    last: u32,
+    length: u32,
+}
+
+impl XskSocket {
+    pub(super) fn open(
+        interface: u32,
+        queue: u32,
+        several_chunks: bool,
+        memory: &mut FrameMemory,
+    ) -> io::Result<Self> {
+        let socket = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
+        let fd = socket.as_fd();
+        let length = memory.map().len();
+        let registration = Registration {
+            start: memory.map().at(0, length).as_ptr().expose_provenance() as u64,
+            length: length as u64,
+            chunk_bytes: u32::try_from(CHUNK_BYTES).unwrap_or(0),
+            headroom: 0,
+            flags: 0,
+            padding: 0,
+        };
+        socket::set(fd, SOL_XDP, XDP_UMEM_REG, &registration)?;
+        for ring in [
+            XDP_UMEM_FILL_RING,
+            XDP_UMEM_COMPLETION_RING,
+            XDP_RX_RING,
+            XDP_TX_RING,
+        ] {
+            socket::set(fd, SOL_XDP, ring, &ENTRIES)?;
+        }
+        let offsets: AllOffsets = socket::get(fd, SOL_XDP, XDP_MMAP_OFFSETS)?;
+        let rx = Ring::map(fd, RX_AT, offsets.rx, ENTRIES)?;
+        let tx = Ring::map(fd, TX_AT, offsets.tx, ENTRIES)?;
+        let fill = Ring::map(fd, FILL_AT, offsets.fill, ENTRIES)?;
+        let completion = Ring::map(fd, COMPLETION_AT, offsets.completion, ENTRIES)?;
+        // A socket that is bound maps nothing any more.
+        bind(fd, interface, queue, several_chunks)?;
+        let mut opened = Self {
+            rx,
+            tx,
+            fill,
+            completion,
+            is_lent: vec![false; memory.total_chunks()],
+            unfinished: None,
+            several_chunks,
+            socket,
+        };
+        opened.refill(memory);
+        Ok(opened)
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Lend the kernel chunks to receive into.
+    fn refill(&mut self, memory: &mut FrameMemory) {
+        let room = self.fill.room();
+        if room < ENTRIES / 4 {
+            return;
+        }
+        for _ in 0..room {
+            let Some(chunk) = memory.take() else {
+                break;
+            };
+            self.lend(chunk, true);
+            self.fill.fill(u64::from(chunk) * CHUNK_BYTES as u64);
+        }
+        self.fill.publish();
+    }
+
+    #[inline]
+    fn lend(&mut self, chunk: u32, is_lent: bool) -> bool {
+        self.is_lent
+            .get_mut(chunk as usize)
+            .is_some_and(|lent| std::mem::replace(lent, is_lent))
+    }
+
+    pub(super) fn receive(&mut self, memory: &mut FrameMemory, arrivals: &mut Vec<Arrival>) {
+        let waiting = self.rx.waiting() as usize;
+        let taken = waiting.min(BATCH.saturating_sub(arrivals.len()));
+        for _ in 0..taken {
+            let descriptor = self.rx.next();
+            if let Some(arrival) = self.piece(descriptor, memory) {
+                arrivals.push(arrival);
+            }
+        }
+        if taken > 0 {
+            self.rx.free();
+            self.refill(memory);
+        }
+    }
+
+    /// A chunk that the kernel has written to; the frame, where it is complete.
+    #[inline]
+    fn piece(&mut self, descriptor: FrameDescriptor, memory: &mut FrameMemory) -> Option<Arrival> {
+        let address = usize::try_from(descriptor.address).ok()?;
+        let chunk = u32::try_from(address / CHUNK_BYTES).ok()?;
+        // What we did not lend is not ours to take.
+        if !self.lend(chunk, false) {
+            return None;
+        }
+        if !memory.adopt(chunk, address % CHUNK_BYTES, descriptor.length as usize) {
+            memory.give_back(chunk);
+            return None;
+        }
+        let goes_on = descriptor.options & XDP_PKT_CONTD != 0;
+        if self.unfinished.is_none() && !goes_on {
+            return Some(arrival(chunk, descriptor.length));
+        }
+        let so_far = match self.unfinished.take() {
+            None => Unfinished {
+                first: chunk,
+                last: chunk,
+                length: descriptor.length,
+            },
+            Some(before) => {
+                memory.chain(before.last, chunk);
+                Unfinished {
+                    last: chunk,
+                    length: before.length.saturating_add(descriptor.length),
+                    ..before
+                }
+            }
+        };
+        if goes_on {
+            self.unfinished = Some(so_far);
+            return None;
+        }
+        Some(arrival(so_far.first, so_far.length))
+    }
+
+    /// Descriptors that can be sent now.
+    pub(super) fn room(&mut self, memory: &mut FrameMemory) -> usize {
+        let done = self.completion.waiting();
+        for _ in 0..done {
+            let address = self.completion.next();
+            let chunk = u32::try_from(address / CHUNK_BYTES as u64).unwrap_or(u32::MAX);
+            if self.lend(chunk, false) {
+                memory.give_back(chunk);
+            }
+        }
+        if done > 0 {
+            self.completion.free();
+        }
+        self.tx.room() as usize
+    }
+
+    pub(super) fn transmit(
+        &mut self,
+        memory: &mut FrameMemory,
+        frames: &[FrameId],
+    ) -> io::Result<()> {
+        for &frame in frames {
+            let fits = memory.chunks(frame).count() <= self.tx.room() as usize;
+            let is_whole = self.several_chunks || memory.chunks(frame).count() == 1;
+            if !fits || !is_whole {
+                memory.release(frame);
+                continue;
+            }
+            for chunk in memory.chunks(frame) {
+                self.lend(chunk.chunk, true);
+                self.tx.fill(FrameDescriptor {
+                    address: u64::from(chunk.chunk) * CHUNK_BYTES as u64 + u64::from(chunk.offset),
+                    length: u32::from(chunk.length),
+                    options: if chunk.is_last { 0 } else { XDP_PKT_CONTD },
+                });
+            }
+        }
+        self.tx.publish();
+        // The kernel takes some 32 frames a call in copy mode.
+        for _ in 0..=frames.len() / 32 {
+            if !self.tx.needs_wakeup() || self.tx.room() == ENTRIES {
+                break;
+            }
+            socket::kick(self.descriptor())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn counters(&self) -> PortCounters {
+        let statistics: io::Result<Statistics> =
+            socket::get(self.descriptor(), SOL_XDP, XDP_STATISTICS);
+        statistics.map_or_else(
+            |_| PortCounters::default(),
+            |counted| PortCounters {
+                ring_full: counted.rx_ring_full + counted.fill_ring_empty,
+                cut_off: counted.rx_dropped,
+                own: 0,
+            },
+        )
+    }
+
+    /// Close the socket, and only then take back what was lent.
+    pub(super) fn close(self, memory: &mut FrameMemory) {
+        if let Some(unfinished) = self.unfinished {
+            memory.release(FrameId(unfinished.first));
+        }
+        drop(self.socket);
+        for (chunk, lent) in (0u32..).zip(self.is_lent) {
+            if lent {
+                memory.give_back(chunk);
+            }
+        }
+    }
+}
+
+const fn arrival(first: u32, length: u32) -> Arrival {
+    Arrival {
+        frame: FrameId(first),
+        length,
+        lacks_checksum: false,
+    }
+}
+
+fn bind(
+    socket: BorrowedFd<'_>,
+    interface: u32,
+    queue: u32,
+    several_chunks: bool,
+) -> io::Result<()> {
+    let address = Address {
+        family: u16::try_from(libc::AF_XDP).unwrap_or(0),
+        flags: XDP_USE_NEED_WAKEUP | if several_chunks { XDP_USE_SG } else { 0 },
+        interface,
+        queue,
+        shared: 0,
+    };
+    for _ in 1..BIND_ATTEMPTS {
+        match socket::bind(socket, &address) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                std::thread::sleep(BIND_PAUSE);
+            }
+            other => return other,
+        }
+    }
+    socket::bind(socket, &address)
+}

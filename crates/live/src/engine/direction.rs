@@ -1,0 +1,367 @@
+//! One direction: a pipeline, and a link clock that says when its frames leave.
+
+use super::inspect::{self, Discard};
+use super::rewrite;
+use crate::frame_memory::{FrameId, FrameMemory};
+use crate::histogram::Histogram;
+use crate::port::{Arrival, Port};
+use slicewise_dataplane::{
+    ApplyError, BuildError, Change, ClassCounters, Departure, Frame, LinkClock, Pipeline,
+    PipelineParams, Verdict,
+};
+use slicewise_model::{Colour, PolicyParams, Rate};
+use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
+use slicewise_wire::{LinkType, parse_frame};
+use std::collections::BTreeMap;
+use std::io;
+
+/// What one direction forwards, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectionParams {
+    /// Rate of the link that is emulated: what departures are paced to, and what it counts.
+    pub link: Rate,
+    /// Classes and how they share it.
+    pub policy: PolicyParams,
+    /// Seed of random early detection.
+    pub seed: u64,
+}
+
+/// What one direction has counted since the gateway started.
+///
+/// At any time `received = sent + waiting + Σ discarded + Σ dropped by the pipeline`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DirectionCounters {
+    /// Frames that arrived.
+    pub received_frames: u64,
+    /// Their bytes, L2 without FCS.
+    pub received_bytes: u64,
+    /// Frames handed to the interface.
+    pub sent_frames: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Frames that are not IP; they go where their VLAN or class-default says.
+    pub not_ip_frames: u64,
+    /// Frames discarded beside what the pipeline drops, in the order of [`Discard::ALL`].
+    pub discarded: [u64; Discard::ALL.len()],
+}
+
+/// How long a link may be behind and still make up for it: what it sends then is one burst of this
+/// long. A program that did not run for longer has lost the time.
+const MOST_CATCH_UP: Duration = Duration::from_millis(1);
+/// Frames sent before others are received again.
+const MOST_DEPARTURES: usize = 128;
+
+/// A direction at work.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    pipeline: Pipeline,
+    link: LinkClock,
+    accounting: Accounting,
+    counters: DirectionCounters,
+    /// A class each, in the pipeline's order.
+    delays: Vec<Histogram>,
+    /// Of all classes.
+    delay: Histogram,
+    lateness: Histogram,
+    /// When the pipeline was polled last, and when the frame it gave was due: what is ready from
+    /// the very moment of a late poll on was ready when the link became free.
+    polled_at: Instant,
+    due_at: Instant,
+    outgoing: Vec<FrameId>,
+}
+
+/// How far pacing got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paced {
+    /// Nothing more is due.
+    Idle,
+    /// More is due: come again at once.
+    More,
+    /// More is due, and the interface takes nothing now.
+    Blocked,
+}
+
+impl Direction {
+    pub(crate) fn new(params: &DirectionParams, now: Instant) -> Result<Self, BuildError> {
+        let pipeline = Pipeline::new(
+            &PipelineParams {
+                policy: params.policy.clone(),
+                port_shaper: None,
+                seed: params.seed,
+            },
+            now,
+        )?;
+        let classes = pipeline.counters().len();
+        Ok(Self {
+            pipeline,
+            link: LinkClock::new(params.link.rate),
+            accounting: params.link.accounting,
+            counters: DirectionCounters::default(),
+            delays: vec![Histogram::default(); classes],
+            delay: Histogram::default(),
+            lateness: Histogram::default(),
+            polled_at: Instant::ZERO,
+            due_at: Instant::ZERO,
+            outgoing: Vec::with_capacity(MOST_DEPARTURES),
+        })
+    }
+
+    /// A frame that has arrived is inspected and offered to the pipeline.
+    #[inline]
+    pub(crate) fn on_arrival(
+        &mut self,
+        arrival: Arrival,
+        memory: &mut FrameMemory,
+        egress: &impl Port,
+        own: &[[u8; 6]; 2],
+        now: Instant,
+    ) {
+        let Arrival { frame, length, .. } = arrival;
+        self.counters.received_frames += 1;
+        self.counters.received_bytes += u64::from(length);
+        let head = memory.head(frame);
+        let inspected = match inspect::inspect(head, length, own) {
+            Ok(inspected) if length <= egress.largest_frame(outer_type(head)) => inspected,
+            Ok(_) => return self.discard(frame, Discard::Giant, memory),
+            Err(reason) => return self.discard(frame, reason, memory),
+        };
+        if inspected.headers.ip_version == slicewise_wire::IpVersion::None {
+            self.counters.not_ip_frames += 1;
+        }
+        if arrival.lacks_checksum {
+            complete_checksum(frame, length, memory);
+        }
+        let offered = Frame {
+            handle: u64::from(frame.0),
+            lengths: FrameLengths {
+                l2_bytes: length,
+                l3_offset: inspected.l3_offset,
+            },
+            dscp: inspected.dscp,
+            ecn: inspected.ecn,
+            colour: Colour::Green,
+        };
+        match self.pipeline.on_frame(offered, &inspected.headers, now) {
+            Verdict::Queued => {}
+            Verdict::Dropped(_) => memory.release(frame),
+        }
+        self.release_dropped(memory);
+    }
+
+    /// Frames that queues have dropped since they took them.
+    #[inline]
+    fn release_dropped(&mut self, memory: &mut FrameMemory) {
+        while let Some(dropped) = self.pipeline.poll_dropped() {
+            memory.release(frame_of(&dropped.frame));
+        }
+    }
+
+    fn discard(&mut self, frame: FrameId, reason: Discard, memory: &mut FrameMemory) {
+        memory.release(frame);
+        self.count_discarded(reason, 1);
+    }
+
+    fn count_discarded(&mut self, reason: Discard, frames: u64) {
+        if let Some(count) = self.counters.discarded.get_mut(reason as usize) {
+            *count += frames;
+        }
+    }
+
+    /// When the next frame should leave: the link is free and the pipeline lets one go.
+    #[inline]
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let ready = self.pipeline.poll_at()?;
+        let ready = if ready == self.polled_at {
+            self.due_at
+        } else {
+            ready
+        };
+        Some(ready.max(self.link.free_at()))
+    }
+
+    /// Send what is due at `now`.
+    pub(crate) fn pace(
+        &mut self,
+        egress: &mut impl Port,
+        memory: &mut FrameMemory,
+        now: Instant,
+    ) -> (Paced, io::Result<()>) {
+        if self.due().is_none_or(|due| due > now) {
+            return (Paced::Idle, Ok(()));
+        }
+        let room = egress.room(memory).min(MOST_DEPARTURES);
+        let is_open = egress.is_open();
+        self.outgoing.clear();
+        let paced = loop {
+            let Some(due) = self.due().filter(|due| *due <= now) else {
+                break Paced::Idle;
+            };
+            if self.outgoing.len() >= room {
+                break if room == MOST_DEPARTURES {
+                    Paced::More
+                } else {
+                    Paced::Blocked
+                };
+            }
+            let departure = self.pipeline.poll_departure(now);
+            self.polled_at = now;
+            self.due_at = due;
+            let Some(departure) = departure else {
+                // Whatever it answers, it is not asked twice at one moment.
+                if self.pipeline.poll_at().is_some_and(|at| at <= now) {
+                    break Paced::More;
+                }
+                continue;
+            };
+            self.on_departure(departure, due, is_open, memory, now);
+        };
+        self.release_dropped(memory);
+        if self.outgoing.is_empty() {
+            return (paced, Ok(()));
+        }
+        (paced, egress.transmit(memory, &self.outgoing))
+    }
+
+    #[inline]
+    fn on_departure(
+        &mut self,
+        departure: Departure,
+        due: Instant,
+        is_open: bool,
+        memory: &mut FrameMemory,
+        now: Instant,
+    ) {
+        let Departure {
+            frame,
+            class,
+            queued_at,
+        } = departure;
+        let earliest = Instant::from_nanos(now.nanos().saturating_sub(MOST_CATCH_UP.nanos()));
+        self.link
+            .send(self.accounting.count(frame.lengths), due.max(earliest));
+        self.lateness.record(now.saturating_since(due));
+        let delay = now.saturating_since(queued_at);
+        self.delay.record(delay);
+        if let Some(delays) = self.delays.get_mut(class as usize) {
+            delays.record(delay);
+        }
+        let id = frame_of(&frame);
+        if !is_open {
+            return self.discard(id, Discard::InterfaceDown, memory);
+        }
+        self.counters.sent_frames += 1;
+        self.counters.sent_bytes += u64::from(frame.lengths.l2_bytes);
+        let traffic_class = frame.dscp << 2 | frame.ecn.bits();
+        rewrite::set_traffic_class(memory.head_mut(id), frame.lengths.l3_offset, traffic_class);
+        self.outgoing.push(id);
+    }
+
+    /// Everything that waits is given up; returns how many frames.
+    pub(crate) fn give_up(&mut self, memory: &mut FrameMemory, now: Instant) -> u64 {
+        let mut frames = 0;
+        let mut at = now;
+        while self.pipeline.backlog() > 0 {
+            match self.pipeline.poll_egress(at) {
+                Some(frame) => {
+                    memory.release(frame_of(&frame));
+                    frames += 1;
+                }
+                // A shaper holds it back: as if that time had passed.
+                None => match self.pipeline.poll_at() {
+                    Some(next) if next > at => at = next,
+                    _ => break,
+                },
+            }
+            self.release_dropped(memory);
+        }
+        self.count_discarded(Discard::Stopped, frames);
+        frames
+    }
+
+    /// Another policy or link rate; nothing queued is lost or reordered.
+    pub(crate) fn apply(
+        &mut self,
+        params: &DirectionParams,
+        now: Instant,
+    ) -> Result<(), ApplyError> {
+        let before: BTreeMap<String, Histogram> = self
+            .pipeline
+            .counters()
+            .map(|class| class.class.clone())
+            .zip(std::mem::take(&mut self.delays))
+            .collect();
+        let applied = self
+            .pipeline
+            .apply(&Change::Policy(params.policy.clone()), now);
+        let of_class = |class: &ClassCounters| before.get(&class.class).cloned();
+        self.delays = self
+            .pipeline
+            .counters()
+            .map(|class| of_class(class).unwrap_or_default())
+            .collect();
+        applied?;
+        self.link.set_rate(params.link.rate);
+        self.accounting = params.link.accounting;
+        Ok(())
+    }
+
+    pub(crate) const fn counters(&self) -> &DirectionCounters {
+        &self.counters
+    }
+
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
+        self.pipeline.counters().zip(&self.delays)
+    }
+
+    pub(crate) const fn delay(&self) -> &Histogram {
+        &self.delay
+    }
+
+    pub(crate) const fn lateness(&self) -> &Histogram {
+        &self.lateness
+    }
+
+    pub(crate) fn backlog(&self) -> u32 {
+        self.pipeline.backlog()
+    }
+
+    /// Frames that its queues can hold together.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.pipeline.capacity()
+    }
+}
+
+#[inline]
+fn frame_of(frame: &Frame) -> FrameId {
+    FrameId(u32::try_from(frame.handle).unwrap_or(u32::MAX))
+}
+
+/// The outermost `EtherType`.
+#[inline]
+fn outer_type(head: &[u8]) -> u16 {
+    head.get(12..14)
+        .and_then(|bytes| bytes.first_chunk())
+        .map_or(0, |bytes| u16::from_be_bytes(*bytes))
+}
+
+/// A virtual interface has handed over a frame whose checksum hardware was to fill in.
+#[cold]
+fn complete_checksum(frame: FrameId, length: u32, memory: &mut FrameMemory) {
+    let head = memory.head(frame);
+    let parsed = parse_frame(LinkType::ETHERNET, head, length);
+    let ip_bytes = parsed.ip_bytes as usize;
+    let transport_bytes = (parsed.ip_offset + ip_bytes).saturating_sub(parsed.transport_offset);
+    let found = rewrite::transport_checksum(
+        head,
+        memory.pieces(frame),
+        parsed.ip_offset,
+        parsed.transport_offset,
+        parsed.headers.protocol,
+        transport_bytes,
+    );
+    if let Some((at, checksum)) = found
+        && let Some(field) = memory.head_mut(frame).get_mut(at..at + 2)
+    {
+        field.copy_from_slice(&checksum);
+    }
+}

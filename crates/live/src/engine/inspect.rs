@@ -1,0 +1,107 @@
+//! What is looked at before a frame is offered to the pipeline.
+
+use crate::port::ETHERNET_BYTES;
+use slicewise_dataplane::Ecn;
+use slicewise_wire::{Headers, IpVersion, Layer, LinkType, ParseEnd, parse_frame};
+
+/// Why a frame is not forwarded, beside what the pipeline decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Discard {
+    /// Shorter than an Ethernet header.
+    Runt,
+    /// Longer than the other interface sends.
+    Giant,
+    /// VLAN tags or IP header contradict themselves or are cut off.
+    Malformed,
+    /// Its source address is that of one of the gateway's own interfaces: it came back.
+    Looped,
+    /// The interface it should leave on is down or gone.
+    InterfaceDown,
+    /// It still waited when the gateway stopped.
+    Stopped,
+}
+
+impl Discard {
+    /// All reasons, in the order of their counters.
+    pub const ALL: [Self; 6] = [
+        Self::Runt,
+        Self::Giant,
+        Self::Malformed,
+        Self::Looped,
+        Self::InterfaceDown,
+        Self::Stopped,
+    ];
+
+    /// The name used in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runt => "runt",
+            Self::Giant => "giant",
+            Self::Malformed => "malformed",
+            Self::Looped => "looped",
+            Self::InterfaceDown => "interface_down",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// What the pipeline is told of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inspected {
+    /// What classes match on; of a packet in a GTP-U tunnel, its own.
+    pub headers: Headers,
+    /// Of the outermost IP header, which is the one that would be rewritten.
+    pub dscp: u8,
+    /// Of the outermost IP header.
+    pub ecn: Ecn,
+    /// Bytes before the outermost IP header.
+    pub l3_offset: u8,
+}
+
+/// Read the headers of a frame of `length` bytes, of which `head` are the first.
+///
+/// Frames that are not IP pass: they belong to no class that asks for IP, so to class-default unless a
+/// class asks for their VLAN. What is wrong above IP is for the receiver to judge.
+///
+/// # Errors
+/// The reason to discard it.
+#[inline]
+pub fn inspect(head: &[u8], length: u32, own: &[[u8; 6]; 2]) -> Result<Inspected, Discard> {
+    if length < ETHERNET_BYTES || head.len() < ETHERNET_BYTES as usize {
+        return Err(Discard::Runt);
+    }
+    if head.get(6..12).is_some_and(|source| own.iter().any(|address| address == source)) {
+        return Err(Discard::Looped);
+    }
+    let parsed = parse_frame(LinkType::ETHERNET, head, length);
+    match parsed.end {
+        ParseEnd::Truncated(Layer::Link | Layer::Network)
+        | ParseEnd::Malformed(Layer::Link | Layer::Network) => return Err(Discard::Malformed),
+        _ => {}
+    }
+    let headers = parsed.headers;
+    let traffic_class = traffic_class(head, headers.l3_offset, headers.ip_version);
+    Ok(Inspected {
+        headers,
+        dscp: traffic_class >> 2,
+        ecn: Ecn::from_bits(traffic_class),
+        l3_offset: headers.l3_offset,
+    })
+}
+
+/// The byte with DSCP and ECN of the IP header at `l3_offset`; zero where there is none.
+#[inline]
+pub(super) fn traffic_class(head: &[u8], l3_offset: u8, version: IpVersion) -> u8 {
+    let at = usize::from(l3_offset);
+    let (Some(&first), Some(&second)) = (head.get(at), head.get(at + 1)) else {
+        return 0;
+    };
+    match (version, first >> 4) {
+        (IpVersion::None, _) => 0,
+        (_, 4) => second,
+        (_, 6) => first << 4 | second >> 4,
+        _ => 0,
+    }
+}

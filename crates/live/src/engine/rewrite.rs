@@ -1,0 +1,137 @@
+//! What the gateway changes in a frame: DSCP (RFC 2474), ECN (RFC 3168), and transport checksums that
+//! a virtual interface left to hardware that is not there.
+
+use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
+
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// Write `traffic_class` (DSCP and ECN) into the IP header at `l3_offset`, and keep an IPv4 header's
+/// checksum right if it was (RFC 1624, equation 3). Nothing is done where there is no IP header.
+#[inline]
+pub fn set_traffic_class(head: &mut [u8], l3_offset: u8, traffic_class: u8) {
+    let at = usize::from(l3_offset);
+    let Some(ethertype) = at.checked_sub(2).and_then(|before| head.get(before..at)) else {
+        return;
+    };
+    if ethertype == ETHERTYPE_IPV4 {
+        if let Some(header) = head.get_mut(at..).and_then(|ip| ip.first_chunk_mut()) {
+            set_v4(header, traffic_class);
+        }
+    } else if ethertype == ETHERTYPE_IPV6
+        && let Some([first, second, ..]) = head.get_mut(at..)
+    {
+        *first = *first & 0xf0 | traffic_class >> 4;
+        *second = *second & 0x0f | traffic_class << 4;
+    }
+}
+
+fn set_v4(header: &mut [u8; 20], traffic_class: u8) {
+    let [version, before] = [header[0], header[1]];
+    if before == traffic_class {
+        return;
+    }
+    let word = |low: u8| u32::from(u16::from_be_bytes([version, low]));
+    let checksum = u32::from(u16::from_be_bytes([header[10], header[11]]));
+    // HC' = ~(~HC + ~m + m')
+    let sum = (!checksum & 0xffff) + (!word(before) & 0xffff) + word(traffic_class);
+    let [high, low] = (!fold(sum)).to_be_bytes();
+    header[1] = traffic_class;
+    header[10] = high;
+    header[11] = low;
+}
+
+/// Fold a sum of 16-bit words into one (RFC 1071).
+fn fold(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    u16::try_from(sum).unwrap_or(0)
+}
+
+/// A running sum of 16-bit words; pieces may have odd lengths.
+#[derive(Debug, Default)]
+struct Sum {
+    words: u32,
+    /// The first half of a word whose second half is in the next piece.
+    odd: Option<u8>,
+}
+
+impl Sum {
+    fn add(&mut self, piece: &[u8]) {
+        let mut piece = piece;
+        if let (Some(high), [low, rest @ ..]) = (self.odd, piece) {
+            self.word([high, *low]);
+            self.odd = None;
+            piece = rest;
+        }
+        let words = piece.chunks_exact(2);
+        if let [last] = words.remainder() {
+            self.odd = Some(*last);
+        }
+        for word in words {
+            if let [high, low] = word {
+                self.word([*high, *low]);
+            }
+        }
+    }
+
+    fn word(&mut self, word: [u8; 2]) {
+        self.words += u32::from(u16::from_be_bytes(word));
+        if self.words > u32::MAX / 2 {
+            self.words = u32::from(fold(self.words));
+        }
+    }
+
+    fn finish(mut self) -> u16 {
+        if let Some(high) = self.odd {
+            self.word([high, 0]);
+        }
+        !fold(self.words)
+    }
+}
+
+/// Where a UDP or TCP packet that lacks its checksum has it, and what it is to be: `head` is the first
+/// piece of the frame, `pieces` all of them, `l3_offset` and `transport_offset` where the headers are.
+/// `None` where there is no such packet.
+pub fn transport_checksum<'a>(
+    head: &[u8],
+    pieces: impl Iterator<Item = &'a [u8]>,
+    l3_offset: usize,
+    transport_offset: usize,
+    protocol: u8,
+    transport_bytes: usize,
+) -> Option<(usize, [u8; 2])> {
+    let field = transport_offset
+        + match protocol {
+            PROTOCOL_TCP => 16,
+            PROTOCOL_UDP => 6,
+            _ => return None,
+        };
+    let ip = head.get(l3_offset..)?;
+    let addresses = match ip.first()? >> 4 {
+        4 => ip.get(12..20)?,
+        _ => ip.get(8..40)?,
+    };
+    let partial: &[u8; 2] = head.get(field..)?.first_chunk()?;
+    let mut sum = Sum::default();
+    sum.add(addresses);
+    sum.add(&u32::try_from(transport_bytes).ok()?.to_be_bytes());
+    sum.add(&[0, protocol]);
+    let end = transport_offset + transport_bytes;
+    let mut at = 0;
+    for piece in pieces {
+        let from = transport_offset.saturating_sub(at).min(piece.len());
+        let to = end.saturating_sub(at).min(piece.len());
+        sum.add(piece.get(from..to).unwrap_or_default());
+        at += piece.len();
+    }
+    // The field holds a part of the sum already, and does not count itself.
+    sum.add(&(!u16::from_be_bytes(*partial)).to_be_bytes());
+    let checksum = match sum.finish() {
+        // In UDP, zero says that there is none (RFC 768).
+        0 if protocol == PROTOCOL_UDP => 0xffff,
+        checksum => checksum,
+    };
+    Some((field, checksum.to_be_bytes()))
+}

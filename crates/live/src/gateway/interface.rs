@@ -1,0 +1,367 @@
+//! An interface of the gateway: opened, closed when it fails, opened again when it is back.
+
+use super::offloads::Changed;
+use crate::af_packet::AfPacketPort;
+use crate::af_xdp::{AfXdpPort, Mode};
+use crate::frame_memory::{FrameId, FrameMemory};
+use crate::log;
+use crate::metrics::InterfaceSnapshot;
+use crate::port::{Arrival, Port, PortCounters};
+use crate::sys::interface::{InterfaceState, Interfaces};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// How frames are received and sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PacketIo {
+    /// The first of those below that works.
+    #[default]
+    Auto,
+    /// AF_XDP, by the interface's driver or else generic.
+    AfXdp,
+    /// Packet sockets.
+    AfPacket,
+}
+
+/// Why an interface cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is none of this name.
+    #[error("there is no interface `{name}` here: `ip link` lists those there are")]
+    Missing {
+        /// The name.
+        name: String,
+    },
+    /// The kernel does not let us.
+    #[error(
+        "`{name}`: {doing} is not permitted: it needs {capabilities}. Run it as root, or allow it: \
+         setcap {words}+ep $(command -v slicewise)"
+    )]
+    NotPermitted {
+        /// The interface.
+        name: String,
+        /// What was tried.
+        doing: &'static str,
+        /// What it needs.
+        capabilities: &'static str,
+        /// The same, as `setcap` writes it.
+        words: &'static str,
+    },
+    /// It does not work.
+    #[error("`{name}`: {doing}: {error}")]
+    Failed {
+        /// The interface.
+        name: String,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system answered.
+        error: io::Error,
+    },
+}
+
+/// What an interface is opened through.
+#[derive(Debug)]
+enum Open {
+    AfXdp(Box<AfXdpPort>),
+    AfPacket(Box<AfPacketPort>),
+}
+
+impl Open {
+    fn port(&mut self) -> &mut dyn Port {
+        match self {
+            Self::AfXdp(port) => port.as_mut(),
+            Self::AfPacket(port) => port.as_mut(),
+        }
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        match self {
+            Self::AfXdp(port) => port.descriptors().collect(),
+            Self::AfPacket(port) => vec![port.descriptor()],
+        }
+    }
+
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::AfXdp(port) => match port.mode() {
+                Mode::Native => "af_xdp_native",
+                Mode::Generic => "af_xdp_generic",
+            },
+            Self::AfPacket(_) => "af_packet",
+        }
+    }
+}
+
+/// An interface of the gateway.
+#[derive(Debug)]
+pub(super) struct Interface {
+    name: String,
+    packet_io: PacketIo,
+    open: Option<Open>,
+    /// As it was last seen.
+    state: Option<InterfaceState>,
+    /// Why it could last not be opened, so as to say it once.
+    trouble: String,
+    /// Of ports that were closed since.
+    counted: PortCounters,
+    changed: Changed,
+}
+
+impl Interface {
+    pub(super) fn new(name: &str, packet_io: PacketIo) -> Self {
+        Self {
+            name: name.to_owned(),
+            packet_io,
+            open: None,
+            state: None,
+            trouble: String::new(),
+            counted: PortCounters::default(),
+            changed: Changed::default(),
+        }
+    }
+
+    /// See whether it is there; returns the longest IP packet it carries.
+    pub(super) fn find(&mut self, system: &Interfaces) -> Result<u32, OpenError> {
+        let state = system.state(&self.name).map_err(|error| {
+            if error.raw_os_error() == Some(libc::ENODEV) {
+                OpenError::Missing {
+                    name: self.name.clone(),
+                }
+            } else {
+                self.failed("it cannot be looked at", error)
+            }
+        })?;
+        self.state = Some(state);
+        Ok(state.mtu_bytes)
+    }
+
+    fn failed(&self, doing: &'static str, error: io::Error) -> OpenError {
+        OpenError::Failed {
+            name: self.name.clone(),
+            doing,
+            error,
+        }
+    }
+
+    /// Open it. An interface that is down is opened, too: frames come when it is up.
+    pub(super) fn open(
+        &mut self,
+        system: &Interfaces,
+        memory: &mut FrameMemory,
+    ) -> Result<(), OpenError> {
+        self.find(system)?;
+        let Some(state) = self.state else {
+            return Ok(());
+        };
+        if system.has_address(&self.name) {
+            let help = "the host answers and forwards beside the gateway: take its addresses away";
+            log::warn("has_address", &[("interface", &self.name), ("so", &help)]);
+        }
+        let mut open = match self.packet_io {
+            PacketIo::AfPacket => self.open_af_packet(&state)?,
+            PacketIo::AfXdp => self.open_af_xdp(system, &state, memory)?,
+            PacketIo::Auto => match self.open_af_xdp(system, &state, memory) {
+                Ok(open) => open,
+                Err(error) => {
+                    log::info("no_af_xdp", &[("interface", &self.name), ("reason", &error)]);
+                    self.open_af_packet(&state)?
+                }
+            },
+        };
+        let keeps_tags = matches!(open, Open::AfPacket(_));
+        self.changed.turn_off(system, &self.name, keeps_tags);
+        let queue = open.descriptors().len();
+        log::info(
+            "interface_open",
+            &[
+                ("interface", &self.name),
+                ("packet_io", &open.name()),
+                ("queues", &queue),
+                ("largest_frame", &open.port().largest_frame(0)),
+            ],
+        );
+        self.open = Some(open);
+        self.trouble.clear();
+        Ok(())
+    }
+
+    fn open_af_packet(&self, state: &InterfaceState) -> Result<Open, OpenError> {
+        let port = AfPacketPort::open(state).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => OpenError::NotPermitted {
+                name: self.name.clone(),
+                doing: "to receive all frames",
+                capabilities: "CAP_NET_RAW, and CAP_NET_ADMIN to turn offloads off",
+                words: "cap_net_raw,cap_net_admin,cap_sys_nice",
+            },
+            _ => self.failed("a packet socket cannot be opened", error),
+        })?;
+        Ok(Open::AfPacket(Box::new(port)))
+    }
+
+    fn open_af_xdp(
+        &self,
+        system: &Interfaces,
+        state: &InterfaceState,
+        memory: &mut FrameMemory,
+    ) -> Result<Open, OpenError> {
+        let queues = system.receive_queues(&self.name);
+        let port = AfXdpPort::open(state, queues, memory).map_err(|failed| {
+            match failed.error.kind() {
+                io::ErrorKind::PermissionDenied => OpenError::NotPermitted {
+                    name: self.name.clone(),
+                    doing: failed.doing,
+                    capabilities: "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
+                    words: "cap_net_raw,cap_net_admin,cap_bpf,cap_sys_nice",
+                },
+                _ => self.failed(failed.doing, failed.error),
+            }
+        })?;
+        Ok(Open::AfXdp(Box::new(port)))
+    }
+
+    /// What to wait for.
+    pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.open.as_ref().map(Open::descriptors).unwrap_or_default()
+    }
+
+    pub(super) fn address(&self) -> [u8; 6] {
+        self.state.map_or([0; 6], |state| state.address)
+    }
+
+    /// Something is wrong with a descriptor: see what, and whether it matters.
+    pub(super) fn on_error(&mut self, memory: &mut FrameMemory) {
+        let errors: Vec<io::Error> = self
+            .descriptors()
+            .into_iter()
+            .filter_map(|descriptor| crate::sys::socket::take_error(descriptor).err())
+            .collect();
+        if let Some(error) = errors.first() {
+            self.close(&error.to_string(), memory);
+        }
+    }
+
+    /// It is of no use for now.
+    pub(super) fn close(&mut self, reason: &str, memory: &mut FrameMemory) {
+        let Some(mut open) = self.open.take() else {
+            return;
+        };
+        self.counted = self.counters_with(open.port().counters());
+        open.port().close(memory);
+        log::warn("interface_closed", &[("interface", &self.name), ("reason", &reason)]);
+    }
+
+    /// See whether it is still the interface that was opened; open it where it is closed.
+    pub(super) fn check(&mut self, system: &Interfaces, memory: &mut FrameMemory) {
+        let before = self.state;
+        match system.state(&self.name) {
+            Err(error) => {
+                self.state = None;
+                self.close(&error.to_string(), memory);
+                self.tell_trouble(&error.to_string());
+                return;
+            }
+            Ok(state) => {
+                self.state = Some(state);
+                if before.is_none_or(|before| before.is_up != state.is_up) {
+                    let event = if state.is_up { "link_up" } else { "link_down" };
+                    log::info(event, &[("interface", &self.name)]);
+                }
+                let is_same = before.is_some_and(|before| {
+                    before.index == state.index && before.mtu_bytes == state.mtu_bytes
+                });
+                if self.open.is_some() && !is_same {
+                    self.close("it was made anew or has another MTU", memory);
+                }
+            }
+        }
+        if self.open.is_none()
+            && let Err(error) = self.open(system, memory)
+        {
+            self.tell_trouble(&error.to_string());
+        }
+    }
+
+    fn tell_trouble(&mut self, trouble: &str) {
+        if self.trouble != trouble {
+            trouble.clone_into(&mut self.trouble);
+            let so = "it is tried again every 250 ms";
+            log::warn(
+                "interface_unusable",
+                &[("interface", &self.name), ("reason", &trouble), ("so", &so)],
+            );
+        }
+    }
+
+    /// Close it and leave it as it was found.
+    pub(super) fn restore(&mut self, system: &Interfaces, memory: &mut FrameMemory) {
+        self.close("the gateway stops", memory);
+        self.changed.restore(system, &self.name);
+    }
+
+    fn counters_with(&self, now: PortCounters) -> PortCounters {
+        PortCounters {
+            ring_full: self.counted.ring_full + now.ring_full,
+            cut_off: self.counted.cut_off + now.cut_off,
+            own: self.counted.own + now.own,
+        }
+    }
+
+    pub(super) fn snapshot(&mut self) -> InterfaceSnapshot {
+        let now = self.open.as_mut().map(|open| open.port().counters());
+        InterfaceSnapshot {
+            name: self.name.clone(),
+            packet_io: self.open.as_ref().map_or("closed", Open::name),
+            is_open: self.is_open(),
+            counters: self.counters_with(now.unwrap_or_default()),
+        }
+    }
+}
+
+impl Port for Interface {
+    fn receive(
+        &mut self,
+        memory: &mut FrameMemory,
+        arrivals: &mut Vec<Arrival>,
+    ) -> io::Result<()> {
+        match &mut self.open {
+            Some(Open::AfXdp(port)) => port.receive(memory, arrivals),
+            Some(Open::AfPacket(port)) => port.receive(memory, arrivals),
+            None => Ok(()),
+        }
+    }
+
+    fn room(&mut self, memory: &mut FrameMemory) -> usize {
+        match &mut self.open {
+            Some(Open::AfXdp(port)) => port.room(memory),
+            Some(Open::AfPacket(port)) => port.room(memory),
+            None => usize::MAX,
+        }
+    }
+
+    fn transmit(&mut self, memory: &mut FrameMemory, frames: &[FrameId]) -> io::Result<()> {
+        match &mut self.open {
+            Some(open) => open.port().transmit(memory, frames),
+            None => {
+                frames.iter().for_each(|&frame| memory.release(frame));
+                Ok(())
+            }
+        }
+    }
+
+    /// Of a closed interface, whatever it may be when it is back.
+    fn largest_frame(&self, ethertype: u16) -> u32 {
+        match &self.open {
+            Some(Open::AfXdp(port)) => port.largest_frame(ethertype),
+            Some(Open::AfPacket(port)) => port.largest_frame(ethertype),
+            None => u32::MAX,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.is_some() && self.state.is_some_and(|state| state.is_up)
+    }
+
+    fn close(&mut self, memory: &mut FrameMemory) {
+        self.close("closed", memory);
+    }
+}

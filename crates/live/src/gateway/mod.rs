@@ -1,0 +1,389 @@
+//! The gateway: an [`Engine`] with two interfaces, the monotonic clock, and a thread of its own.
+
+mod interface;
+mod offloads;
+
+use crate::engine::{DirectionParams, Engine, EngineError, EngineParams, Round};
+use crate::log;
+use crate::metrics::{DirectionSnapshot, Exchange, Server, Snapshot};
+use crate::port::{ETHERNET_BYTES, TAG_BYTES};
+use crate::sys::interface::Interfaces;
+use crate::sys::poll::PollSet;
+use crate::sys::signals::{Signal, Signals};
+use crate::sys::{scheduling, time};
+use interface::Interface;
+pub use interface::{OpenError, PacketIo};
+use slicewise_units::{Duration, Instant};
+use std::io;
+use std::sync::Arc;
+
+/// What a gateway is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayParams {
+    /// The two interfaces it forwards between.
+    pub interfaces: [String; 2],
+    /// From the first to the second interface, and back.
+    pub directions: [DirectionParams; 2],
+    /// How frames are received and sent.
+    pub packet_io: PacketIo,
+    /// Most memory for frames, bytes.
+    pub memory_bytes: u64,
+    /// Where metrics are told, on the loopback interface; 0 is any port that is free, `None` nowhere.
+    pub metrics_port: Option<u16>,
+}
+
+/// How it goes about it, whatever it does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Conduct {
+    /// Never sleep: for machines with a processor to spare. Without real-time scheduling.
+    pub busy_poll: bool,
+}
+
+/// Why a gateway could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The same interface twice.
+    #[error("the two interfaces are one, `{0}`: every frame would come back")]
+    OneInterface(String),
+    /// An interface cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The policies cannot be run.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The port for metrics is taken.
+    #[error("metrics cannot be told on 127.0.0.1:{port}: {error}")]
+    Metrics {
+        /// The port.
+        port: u16,
+        /// What the system answered.
+        error: io::Error,
+    },
+    /// The system does not work.
+    #[error("{doing}: {error}")]
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// What the system answered.
+        error: io::Error,
+    },
+}
+
+/// What a gateway that has stopped came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped {
+    /// Frames handed to the interfaces.
+    pub sent_frames: u64,
+    /// Frames that still waited when the time to empty the queues was over.
+    pub given_up_frames: u64,
+}
+
+/// How often interfaces are looked at, and closed ones tried again.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// How long an interface that takes no frame is left alone.
+const BLOCKED_FOR: Duration = Duration::from_micros(50);
+/// A shorter sleep takes longer than it is.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(2);
+/// How long queues may take to empty when the gateway stops.
+const DRAIN: Duration = Duration::from_secs(2);
+/// A real-time thread rests at least so often, and so long, so that it does not starve the system.
+const REST_EVERY: Duration = Duration::from_millis(10);
+const REST: Duration = Duration::from_micros(200);
+
+/// Forward until SIGINT or SIGTERM. On SIGHUP, `reload` is asked for what to do from then on.
+///
+/// # Errors
+/// Where it cannot start. An interface that fails later is tried again until it is back.
+pub fn run(
+    params: &GatewayParams,
+    conduct: Conduct,
+    reload: &mut dyn FnMut() -> Result<GatewayParams, String>,
+) -> Result<Stopped, GatewayError> {
+    Gateway::start(params, conduct)?.run(reload)
+}
+
+struct Gateway {
+    params: GatewayParams,
+    conduct: Conduct,
+    engine: Engine,
+    ports: [Interface; 2],
+    system: Interfaces,
+    signals: Signals,
+    exchange: Arc<Exchange>,
+    started: Instant,
+    check_at: Instant,
+    rested_at: Instant,
+    is_real_time: bool,
+    /// When queues must be empty, once it is stopping.
+    stop_at: Option<Instant>,
+    reloads: u64,
+    refused: u64,
+}
+
+fn system(doing: &'static str) -> impl Fn(io::Error) -> GatewayError {
+    move |error| GatewayError::System { doing, error }
+}
+
+impl Gateway {
+    fn start(params: &GatewayParams, conduct: Conduct) -> Result<Self, GatewayError> {
+        let [first, second] = &params.interfaces;
+        if first == second {
+            return Err(GatewayError::OneInterface(first.clone()));
+        }
+        // Before any other thread is there to be interrupted.
+        let signals = Signals::new().map_err(system("signals cannot be received"))?;
+        let system_interfaces = Interfaces::new().map_err(system("no socket can be opened"))?;
+        let mut ports = [first, second].map(|name| Interface::new(name, params.packet_io));
+        let mut largest = 0;
+        for port in &mut ports {
+            let mtu = port.find(&system_interfaces)?;
+            largest = largest.max(mtu + ETHERNET_BYTES + 2 * TAG_BYTES);
+        }
+        let now = time::now();
+        let engine_params = EngineParams {
+            directions: params.directions.clone(),
+            largest_frame: largest,
+            memory_bytes: params.memory_bytes,
+        };
+        let mut engine = Engine::new(&engine_params, now)?;
+        warn_of_little_memory(&engine);
+        for port in &mut ports {
+            port.open(&system_interfaces, engine.memory())?;
+        }
+        let exchange = Arc::new(Exchange::new().map_err(system("no event can be made"))?);
+        if let Some(port) = params.metrics_port {
+            let server = Server::start(port, Arc::clone(&exchange))
+                .map_err(|error| GatewayError::Metrics { port, error })?;
+            log::info("metrics", &[("address", &format!("127.0.0.1:{}", server.port()))]);
+        }
+        let is_real_time = schedule(conduct);
+        Ok(Self {
+            params: params.clone(),
+            conduct,
+            engine,
+            ports,
+            system: system_interfaces,
+            signals,
+            exchange,
+            started: now,
+            check_at: now,
+            rested_at: now,
+            is_real_time,
+            stop_at: None,
+            reloads: 0,
+            refused: 0,
+        })
+    }
+
+    fn run(
+        mut self,
+        reload: &mut dyn FnMut() -> Result<GatewayParams, String>,
+    ) -> Result<Stopped, GatewayError> {
+        log::info("started", &[("pid", &std::process::id())]);
+        let mut waiting = PollSet::new();
+        loop {
+            let round = self.engine.poll(&mut self.ports, &mut time::now);
+            self.on_failures(&round);
+            let now = time::now();
+            if now >= self.check_at {
+                self.check(now);
+                self.on_signals(reload);
+            }
+            if self.exchange.is_wanted() {
+                let snapshot = self.snapshot(now);
+                self.exchange.publish(snapshot);
+            }
+            if let Some(stop_at) = self.stop_at
+                && (self.engine.backlog() == 0 || now >= stop_at)
+            {
+                return Ok(self.finish(now));
+            }
+            let is_idle = round.received == 0 && !round.is_unfinished;
+            if is_idle && !self.conduct.busy_poll {
+                self.sleep(&mut waiting, round.is_blocked, now)?;
+                self.on_signals_where_any(&waiting, reload);
+            } else if self.is_real_time && now.saturating_since(self.rested_at) > REST_EVERY {
+                waiting.clear();
+                waiting.wait(REST).map_err(system("cannot sleep"))?;
+                self.rested_at = time::now();
+            }
+        }
+    }
+
+    /// Until a frame arrives, or one is due, or somebody wants something.
+    fn sleep(
+        &mut self,
+        waiting: &mut PollSet,
+        is_blocked: bool,
+        now: Instant,
+    ) -> Result<(), GatewayError> {
+        let due = if is_blocked {
+            Some(now.saturating_add(BLOCKED_FOR))
+        } else {
+            self.engine.poll_at()
+        };
+        let until = due.unwrap_or(Instant::MAX).min(self.check_at);
+        let timeout = until.saturating_since(now);
+        waiting.clear();
+        if timeout < SHORTEST_SLEEP {
+            return Ok(());
+        }
+        waiting.add(self.signals.descriptor());
+        waiting.add(self.exchange.waker().descriptor());
+        if self.stop_at.is_none() {
+            for descriptor in self.ports.iter().flat_map(Interface::descriptors) {
+                waiting.add(descriptor);
+            }
+        }
+        waiting.wait(timeout).map_err(system("cannot sleep"))?;
+        self.rested_at = time::now();
+        let fails = (2..).take_while(|&i| i < waiting.len()).any(|i| waiting.failed(i));
+        if fails {
+            for port in &mut self.ports {
+                port.on_error(self.engine.memory());
+            }
+        }
+        Ok(())
+    }
+
+    fn on_failures(&mut self, round: &Round) {
+        for (port, failed) in self.ports.iter_mut().zip(&round.failed) {
+            if let Some(error) = failed {
+                port.close(&error.to_string(), self.engine.memory());
+            }
+        }
+    }
+
+    /// Look after the interfaces: closed ones may be back, open ones gone.
+    fn check(&mut self, now: Instant) {
+        self.check_at = now.saturating_add(CHECK_INTERVAL);
+        for port in &mut self.ports {
+            port.check(&self.system, self.engine.memory());
+        }
+        let [first, second] = &self.ports;
+        self.engine
+            .set_own_addresses([first.address(), second.address()]);
+    }
+
+    fn on_signals_where_any(
+        &mut self,
+        waiting: &PollSet,
+        reload: &mut dyn FnMut() -> Result<GatewayParams, String>,
+    ) {
+        if waiting.happened(0) {
+            self.on_signals(reload);
+        }
+    }
+
+    fn on_signals(&mut self, reload: &mut dyn FnMut() -> Result<GatewayParams, String>) {
+        while let Some(signal) = self.signals.next() {
+            match signal {
+                Signal::Stop => {
+                    log::info("stopping", &[("waiting_frames", &self.engine.backlog())]);
+                    self.engine.stop();
+                    let now = time::now();
+                    // Asked a second time, it does not wait for the queues.
+                    let patience = if self.stop_at.is_some() { Duration::ZERO } else { DRAIN };
+                    self.stop_at = Some(now.saturating_add(patience));
+                }
+                Signal::Reload => match reload().and_then(|params| self.take_over(params)) {
+                    Ok(()) => {
+                        self.reloads += 1;
+                        log::info("reloaded", &[]);
+                    }
+                    Err(reason) => {
+                        self.refused += 1;
+                        let what = "the configuration before stays in force";
+                        log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);
+                    }
+                },
+            }
+        }
+    }
+
+    fn take_over(&mut self, params: GatewayParams) -> Result<(), String> {
+        let GatewayParams {
+            interfaces,
+            directions,
+            packet_io,
+            memory_bytes,
+            metrics_port,
+        } = &params;
+        let before = &self.params;
+        let changed = [
+            ("interfaces", *interfaces != before.interfaces),
+            ("packet_io", *packet_io != before.packet_io),
+            ("memory", *memory_bytes != before.memory_bytes),
+            ("metrics", *metrics_port != before.metrics_port),
+        ];
+        if let Some((what, _)) = changed.iter().find(|(_, changed)| *changed) {
+            return Err(format!("`{what}` can only be changed by starting anew"));
+        }
+        self.engine
+            .apply(directions, &before.directions, time::now())
+            .map_err(|error| error.to_string())?;
+        self.params = params;
+        warn_of_little_memory(&self.engine);
+        Ok(())
+    }
+
+    fn snapshot(&mut self, now: Instant) -> Snapshot {
+        let [first, second] = &mut self.ports;
+        Snapshot {
+            uptime: now.saturating_since(self.started),
+            interfaces: [first.snapshot(), second.snapshot()],
+            directions: [0, 1].map(|index| DirectionSnapshot::of(&self.engine, index)),
+            reloads: self.reloads,
+            refused_reloads: self.refused,
+            memory_bytes: self.engine.memory_bytes(),
+            free_bytes: self.engine.free_bytes(),
+        }
+    }
+
+    /// Stop, and leave the interfaces as they were found.
+    fn finish(mut self, now: Instant) -> Stopped {
+        let given_up_frames = self.engine.give_up(now);
+        let sent_frames = (0..2)
+            .filter_map(|index| self.engine.counters(index))
+            .map(|counters| counters.sent_frames)
+            .sum();
+        for port in &mut self.ports {
+            port.restore(&self.system, self.engine.memory());
+        }
+        let fields: [(&str, &dyn std::fmt::Display); 2] =
+            [("sent_frames", &sent_frames), ("given_up_frames", &given_up_frames)];
+        log::info("stopped", &fields);
+        Stopped {
+            sent_frames,
+            given_up_frames,
+        }
+    }
+}
+
+/// Real time where it is allowed and would not starve the system; says which.
+fn schedule(conduct: Conduct) -> bool {
+    if conduct.busy_poll {
+        return false;
+    }
+    scheduling::without_timer_slack();
+    match scheduling::become_real_time() {
+        Ok(()) => {
+            log::info("scheduling", &[("policy", &"SCHED_FIFO")]);
+            true
+        }
+        Err(error) => {
+            let help = "departures will be later under load; CAP_SYS_NICE allows real time";
+            log::warn("scheduling", &[("policy", &"SCHED_OTHER"), ("reason", &error), ("so", &help)]);
+            false
+        }
+    }
+}
+
+fn warn_of_little_memory(engine: &Engine) {
+    let (needed, has) = (engine.memory_needed(), engine.memory_bytes());
+    if needed > has {
+        let help = "full queues of large frames could cost other slices frames: raise `memory`, or \
+                    lower queue limits";
+        log::warn("memory", &[("needed_bytes", &needed), ("bytes", &has), ("so", &help)]);
+    }
+}

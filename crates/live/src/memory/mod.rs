@@ -1,0 +1,121 @@
+//! A port in memory: what was put in arrives, what is sent can be looked at.
+
+use crate::frame_memory::{FrameId, FrameMemory};
+use crate::port::{Arrival, BATCH, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES};
+use std::collections::VecDeque;
+use std::io;
+
+/// A port in memory.
+#[derive(Debug)]
+pub struct MemoryPort {
+    arriving: VecDeque<Vec<u8>>,
+    sent: Vec<Vec<u8>>,
+    /// Sent, but with their memory still in use, as it is until an interface is done with a frame.
+    leaving: VecDeque<FrameId>,
+    /// Frames that can be leaving at a time.
+    room: usize,
+    mtu_bytes: u32,
+    fails: bool,
+    counters: PortCounters,
+}
+
+impl MemoryPort {
+    /// A port that sends IP packets of at most `mtu_bytes`, and takes `room` frames until
+    /// [`complete`](Self::complete) is called.
+    #[must_use]
+    pub fn new(mtu_bytes: u32, room: usize) -> Self {
+        Self {
+            arriving: VecDeque::new(),
+            sent: Vec::new(),
+            leaving: VecDeque::new(),
+            room,
+            mtu_bytes,
+            fails: false,
+            counters: PortCounters::default(),
+        }
+    }
+
+    /// A frame arrives.
+    pub fn arrive(&mut self, frame: Vec<u8>) {
+        self.arriving.push_back(frame);
+    }
+
+    /// Frames that have arrived and were not received yet.
+    #[must_use]
+    pub fn arriving(&self) -> usize {
+        self.arriving.len()
+    }
+
+    /// The frames sent since this was last asked.
+    pub fn take_sent(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Everything sent has left: its memory is free again.
+    pub fn complete(&mut self, memory: &mut FrameMemory) {
+        for frame in self.leaving.drain(..) {
+            memory.release(frame);
+        }
+    }
+
+    /// From here on the interface is gone.
+    pub fn fail(&mut self) {
+        self.fails = true;
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENETDOWN)
+}
+
+impl Port for MemoryPort {
+    fn receive(
+        &mut self,
+        memory: &mut FrameMemory,
+        arrivals: &mut Vec<Arrival>,
+    ) -> io::Result<()> {
+        if self.fails {
+            return Err(gone());
+        }
+        for _ in 0..BATCH {
+            let Some(bytes) = self.arriving.pop_front() else {
+                break;
+            };
+            let Some(frame) = memory.store(&[&bytes]) else {
+                self.counters.ring_full += 1;
+                continue;
+            };
+            arrivals.push(Arrival {
+                frame,
+                length: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+                lacks_checksum: false,
+            });
+        }
+        Ok(())
+    }
+
+    fn room(&mut self, _memory: &mut FrameMemory) -> usize {
+        self.room.saturating_sub(self.leaving.len())
+    }
+
+    fn transmit(&mut self, memory: &mut FrameMemory, frames: &[FrameId]) -> io::Result<()> {
+        for &frame in frames {
+            self.sent
+                .push(memory.pieces(frame).flatten().copied().collect());
+            self.leaving.push_back(frame);
+        }
+        if self.fails { Err(gone()) } else { Ok(()) }
+    }
+
+    fn largest_frame(&self, _ethertype: u16) -> u32 {
+        self.mtu_bytes + ETHERNET_BYTES + TAG_BYTES
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters
+    }
+
+    fn close(&mut self, memory: &mut FrameMemory) {
+        self.complete(memory);
+    }
+}

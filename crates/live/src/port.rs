@@ -1,0 +1,75 @@
+//! The seam between forwarding and packet I/O.
+
+use crate::frame_memory::{FrameId, FrameMemory};
+use std::io;
+
+/// Most frames received from a port at a time, so that neither direction waits long for the other.
+pub const BATCH: usize = 64;
+
+/// A frame that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where it is.
+    pub frame: FrameId,
+    /// All its bytes, without FCS, with every VLAN tag.
+    pub length: u32,
+    /// The sender left its transport checksum to be completed by hardware.
+    pub lacks_checksum: bool,
+}
+
+/// What a port has counted since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Frames that the kernel dropped because we did not fetch them in time, or had no memory.
+    pub ring_full: u64,
+    /// Frames that arrived cut off or longer than a port can receive.
+    pub cut_off: u64,
+    /// Frames that came out of this host itself, and are not for us.
+    pub own: u64,
+}
+
+/// One interface, as the engine sees it.
+pub trait Port {
+    /// Append to `arrivals` frames that have arrived, at most [`BATCH`].
+    ///
+    /// # Errors
+    /// Where the interface has gone or is down; the port is of no use then.
+    fn receive(
+        &mut self,
+        memory: &mut FrameMemory,
+        arrivals: &mut Vec<Arrival>,
+    ) -> io::Result<()>;
+
+    /// Frames that [`transmit`](Self::transmit) would take now.
+    fn room(&mut self, memory: &mut FrameMemory) -> usize;
+
+    /// Send `frames`, at most [`room`](Self::room), in order. They belong to the port whatever it
+    /// answers, and their memory comes back when they have left.
+    ///
+    /// # Errors
+    /// Where the interface has gone or is down; the port is of no use then.
+    fn transmit(&mut self, memory: &mut FrameMemory, frames: &[FrameId]) -> io::Result<()>;
+
+    /// The longest frame it sends, bytes without FCS, where the outermost type is `ethertype`.
+    fn largest_frame(&self, ethertype: u16) -> u32;
+
+    /// Whether what it is given can leave; if not, it is given nothing.
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    /// What it has counted.
+    fn counters(&mut self) -> PortCounters {
+        PortCounters::default()
+    }
+
+    /// Give back all memory it holds. It is not used after that.
+    fn close(&mut self, memory: &mut FrameMemory);
+}
+
+/// Ethernet header, bytes.
+pub(crate) const ETHERNET_BYTES: u32 = 14;
+/// A VLAN tag, bytes.
+pub(crate) const TAG_BYTES: u32 = 4;
+/// `EtherType` of an 802.1Q tag.
+pub(crate) const ETHERTYPE_VLAN: u16 = 0x8100;

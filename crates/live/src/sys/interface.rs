@@ -1,0 +1,199 @@
+//! What an interface is, and the offloads that would hand us frames no wire carries.
+
+use super::checked;
+use super::socket;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// An interface at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InterfaceState {
+    /// Its number: another one where an interface was deleted and made again.
+    pub index: u32,
+    /// Administratively up, and with a carrier.
+    pub is_up: bool,
+    /// Longest IP packet, bytes.
+    pub mtu_bytes: u32,
+    /// Its own address.
+    pub address: [u8; 6],
+}
+
+/// An offload that changes frames before we see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offload {
+    /// Generic receive offload: several segments as one frame.
+    Gro,
+    /// Large receive offload: the same, in hardware.
+    Lro,
+    /// VLAN tags taken out of frames by the interface.
+    VlanReceive,
+}
+
+/// `SIOCETHTOOL` commands (`linux/ethtool.h`).
+const ETHTOOL_GGRO: u32 = 0x2b;
+const ETHTOOL_SGRO: u32 = 0x2c;
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETHTOOL_SFLAGS: u32 = 0x26;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETH_FLAG_RXVLAN: u32 = 1 << 8;
+const ETH_FLAG_LRO: u32 = 1 << 15;
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// `struct ethtool_channels`.
+#[repr(C)]
+#[derive(Default)]
+struct EthtoolChannels {
+    command: u32,
+    max_rx: u32,
+    max_tx: u32,
+    max_other: u32,
+    max_combined: u32,
+    rx: u32,
+    tx: u32,
+    other: u32,
+    combined: u32,
+}
+
+/// Asks the kernel about interfaces, by name.
+#[derive(Debug)]
+pub struct Interfaces(OwnedFd);
+
+impl Interfaces {
+    /// Of the network namespace that this thread is in.
+    ///
+    /// # Errors
+    /// Where the process has too many descriptors.
+    pub fn new() -> io::Result<Self> {
+        socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).map(Self)
+    }
+
+    /// The interface as it is now.
+    ///
+    /// # Errors
+    /// `ENODEV` where there is none of this name.
+    pub fn state(&self, name: &str) -> io::Result<InterfaceState> {
+        // SAFETY (of the union reads below): each request fills the member that is read.
+        let index = self.request(name, libc::SIOCGIFINDEX)?;
+        let index = unsafe { index.ifr_ifru.ifru_ifindex };
+        let flags = self.request(name, libc::SIOCGIFFLAGS)?;
+        let flags = i32::from(unsafe { flags.ifr_ifru.ifru_flags });
+        let mtu = self.request(name, libc::SIOCGIFMTU)?;
+        let mtu = unsafe { mtu.ifr_ifru.ifru_mtu };
+        let hardware = self.request(name, libc::SIOCGIFHWADDR)?;
+        let hardware = unsafe { hardware.ifr_ifru.ifru_hwaddr };
+        if hardware.sa_family != libc::ARPHRD_ETHER {
+            let problem = format!("`{name}` is not an Ethernet interface");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
+        }
+        let mut address = [0; 6];
+        for (to, from) in address.iter_mut().zip(hardware.sa_data) {
+            *to = from.cast_unsigned();
+        }
+        let needed = libc::IFF_UP | libc::IFF_RUNNING;
+        Ok(InterfaceState {
+            index: u32::try_from(index).unwrap_or(0),
+            is_up: flags & needed == needed,
+            mtu_bytes: u32::try_from(mtu).unwrap_or(0),
+            address,
+        })
+    }
+
+    /// Whether the kernel itself has an IPv4 address there, and so would answer beside us.
+    #[must_use]
+    pub fn has_address(&self, name: &str) -> bool {
+        self.request(name, libc::SIOCGIFADDR).is_ok()
+    }
+
+    /// Queues that frames are received on.
+    #[must_use]
+    pub fn receive_queues(&self, name: &str) -> u32 {
+        let mut channels = EthtoolChannels {
+            command: ETHTOOL_GCHANNELS,
+            ..EthtoolChannels::default()
+        };
+        match self.ethtool(name, &raw mut channels) {
+            Ok(()) => (channels.rx + channels.combined).max(1),
+            // It does not tell, as most virtual interfaces do not: they have one.
+            Err(_) => 1,
+        }
+    }
+
+    /// Whether an offload is on.
+    ///
+    /// # Errors
+    /// Where the interface does not tell.
+    pub fn offload(&self, name: &str, offload: Offload) -> io::Result<bool> {
+        let (command, mask) = match offload {
+            Offload::Gro => (ETHTOOL_GGRO, u32::MAX),
+            Offload::Lro => (ETHTOOL_GFLAGS, ETH_FLAG_LRO),
+            Offload::VlanReceive => (ETHTOOL_GFLAGS, ETH_FLAG_RXVLAN),
+        };
+        Ok(self.ethtool_value(name, command, 0)? & mask != 0)
+    }
+
+    /// Turn an offload on or off.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`, or where the interface cannot.
+    pub fn set_offload(&self, name: &str, offload: Offload, on: bool) -> io::Result<()> {
+        let flag = match offload {
+            Offload::Gro => {
+                return self
+                    .ethtool_value(name, ETHTOOL_SGRO, u32::from(on))
+                    .map(|_| ());
+            }
+            Offload::Lro => ETH_FLAG_LRO,
+            Offload::VlanReceive => ETH_FLAG_RXVLAN,
+        };
+        let flags = self.ethtool_value(name, ETHTOOL_GFLAGS, 0)?;
+        let flags = if on { flags | flag } else { flags & !flag };
+        self.ethtool_value(name, ETHTOOL_SFLAGS, flags).map(|_| ())
+    }
+
+    fn ethtool_value(&self, name: &str, command: u32, data: u32) -> io::Result<u32> {
+        let mut value = EthtoolValue { command, data };
+        self.ethtool(name, &raw mut value)?;
+        Ok(value.data)
+    }
+
+    fn ethtool<T>(&self, name: &str, command: *mut T) -> io::Result<()> {
+        let mut request = named(name)?;
+        request.ifr_ifru.ifru_data = command.cast();
+        // SAFETY: `command` is to a live structure of the size its command says.
+        let result = unsafe {
+            libc::ioctl(
+                self.0.as_raw_fd(),
+                libc::SIOCETHTOOL as libc::Ioctl,
+                &raw mut request,
+            )
+        };
+        checked(result).map(|_| ())
+    }
+
+    fn request<T: TryInto<libc::Ioctl>>(&self, name: &str, code: T) -> io::Result<libc::ifreq> {
+        let mut request = named(name)?;
+        let code = code.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: these requests read the name in, and write a member of, one live `ifreq`.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), code, &raw mut request) };
+        checked(result).map(|_| request)
+    }
+}
+
+/// A request about the interface of this name.
+fn named(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: plain old data; zero is the null pointer in its union.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.is_empty() || name.len() >= request.ifr_name.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    Ok(request)
+}

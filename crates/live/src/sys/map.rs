@@ -1,0 +1,90 @@
+//! Memory that is shared with the kernel.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{self, NonNull};
+
+/// A mapping of memory, unmapped when dropped. The kernel may write to it at any time, so it is
+/// reached by pointers only; whoever makes a slice of it says why nobody else writes there.
+#[derive(Debug)]
+pub struct Map {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread; `Map` has no interior state.
+unsafe impl Send for Map {}
+
+impl Map {
+    /// Zeroed memory of this process, all of it present.
+    ///
+    /// # Errors
+    /// Where there is not so much memory.
+    pub fn anonymous(length: usize) -> io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+        Self::new(length, flags, -1, 0)
+    }
+
+    /// A ring of a socket, at `offset` in what the socket has to map.
+    ///
+    /// # Errors
+    /// Where the socket has no such ring.
+    pub fn of_socket(socket: BorrowedFd<'_>, length: usize, offset: i64) -> io::Result<Self> {
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        Self::new(length, flags, socket.as_raw_fd(), offset)
+    }
+
+    fn new(length: usize, flags: i32, descriptor: i32, offset: i64) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                descriptor,
+                offset,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, length })
+    }
+
+    /// Bytes mapped.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether nothing is mapped.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The address of byte `offset`, of which `length` follow in the mapping.
+    ///
+    /// # Panics
+    /// Where they do not: a mistake of the caller, never of a packet.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, offset: usize, length: usize) -> NonNull<u8> {
+        assert!(
+            offset <= self.length && length <= self.length - offset,
+            "{length} bytes at {offset} of a mapping of {}",
+            self.length
+        );
+        // SAFETY: just checked to be within the mapping.
+        unsafe { self.start.add(offset) }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length; no slice of it outlives `self`.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}

@@ -1,0 +1,23 @@
+//! What the gateway asks of Linux: sockets, memory maps, time, scheduling, interfaces. Every call into
+//! libc is in this folder or in the two folders of packet I/O; each wraps one concept.
+
+#![allow(unsafe_code)]
+
+pub mod interface;
+pub mod map;
+pub mod poll;
+pub mod scheduling;
+pub mod signals;
+pub mod socket;
+pub mod time;
+
+use std::io;
+
+/// The return value of a system call: negative is the error in `errno`.
+pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
