@@ -28,8 +28,6 @@ impl TxRing {
         let socket = ring.socket().as_fd();
         // The interface's own queueing discipline would queue a second time.
         socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
-        // A frame that the interface does not take is lost, and does not stop those behind it.
-        socket::set(socket, libc::SOL_PACKET, libc::PACKET_LOSS, &1i32)?;
         ring.bind(interface, 0)?;
         Ok(Self {
             ring,

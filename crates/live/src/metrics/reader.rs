@@ -58,7 +58,7 @@ impl Samples {
         self.of(name)
             .filter(|s| s.has(labels))
             .map(|s| s.value)
-            .sum()
+            .fold(0.0, |sum, value| sum + value)
     }
 
     /// All of one name, in order.
