@@ -262,8 +262,8 @@ impl Interface {
             }
             Ok(state) => {
                 self.state = Some(state);
-                if before.is_none_or(|before| before.is_up != state.is_up) {
-                    let event = if state.is_up { "link_up" } else { "link_down" };
+                if before.is_none_or(|before| before.is_running != state.is_running) {
+                    let event = if state.is_running { "link_up" } else { "link_down" };
                     log::info(event, &[("interface", &self.name)]);
                 }
                 let is_same = before.is_some_and(|before| {
@@ -275,6 +275,7 @@ impl Interface {
             }
         }
         if self.open.is_none()
+            && self.state.is_some_and(|state| state.is_up)
             && let Err(error) = self.open(system, memory)
         {
             self.tell_trouble(&error.to_string());

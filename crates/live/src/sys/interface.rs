@@ -10,8 +10,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 pub struct InterfaceState {
     /// Its number: another one where an interface was deleted and made again.
     pub index: u32,
-    /// Administratively up, and with a carrier.
+    /// Administratively up.
     pub is_up: bool,
+    /// Up and running; the kernel may tell so up to a second late.
+    pub is_running: bool,
     /// Longest IP packet, bytes.
     pub mtu_bytes: u32,
     /// Its own address.
@@ -95,10 +97,10 @@ impl Interfaces {
         for (to, from) in address.iter_mut().zip(hardware.sa_data) {
             *to = from.cast_unsigned();
         }
-        let needed = libc::IFF_UP | libc::IFF_RUNNING;
         Ok(InterfaceState {
             index: u32::try_from(index).unwrap_or(0),
-            is_up: flags & needed == needed,
+            is_up: flags & libc::IFF_UP != 0,
+            is_running: flags & libc::IFF_RUNNING != 0,
             mtu_bytes: u32::try_from(mtu).unwrap_or(0),
             address,
         })

@@ -5,6 +5,7 @@
 
 pub mod interface;
 pub mod map;
+pub mod namespace;
 pub mod poll;
 pub mod scheduling;
 pub mod signals;
