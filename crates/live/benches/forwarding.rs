@@ -80,7 +80,7 @@ fn rate(what: &str) -> Option<f64> {
         }
         packet_io => {
             let task = format!("{packet_io} 100000000000 priority");
-            Some(Gateway::start(&testbed, &task, &[]))
+            Some(Gateway::start(&testbed, &task))
         }
     };
     let mut frame = udp(&[], support::CRITICAL_PORT, 60, 0);
@@ -179,7 +179,7 @@ fn delay(packet_io: &str, policy: &str) {
     };
     let in_force = if policy == "idle" { "priority" } else { policy };
     let task = format!("{packet_io} 35000000 {in_force} 0");
-    let gateway = Gateway::start(&testbed, &task, &[]);
+    let gateway = Gateway::start(&testbed, &task);
     let seconds = 10;
     let best_effort = if policy == "idle" { 0 } else { 40_000_000 };
     let stop = Arc::new(AtomicBool::new(false));

@@ -7,20 +7,19 @@ mod support;
 use std::time::Duration;
 use support::{Endpoint, Gateway, Testbed, run, udp};
 
-/// With one thread, the test runs in the thread that signals reach, as the program does.
-const GATEWAY: [&str; 5] = [
-    "--exact",
-    "gateway_of_a_test",
-    "--ignored",
-    "--nocapture",
-    "--test-threads=1",
-];
 const PATIENCE: Duration = Duration::from_secs(5);
 
-#[test]
-#[ignore = "it is what the other tests start"]
-fn gateway_of_a_test() {
-    support::be_gateway();
+/// Without the usual harness: a gateway handles signals of its process, so it must run in the first
+/// thread, and this very program is what is started to be one.
+fn main() {
+    if support::be_gateway() {
+        return;
+    }
+    let started = std::time::Instant::now();
+    for packet_io in ["af_packet", "af_xdp"] {
+        all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces(packet_io);
+    }
+    println!("\ntest result: ok, in {:.1} s\n", started.elapsed().as_secs_f64());
 }
 
 /// What must come through as it is.
@@ -61,13 +60,13 @@ fn forwards(source: &mut Endpoint, sink: &mut Endpoint) {
     }
 }
 
-fn survives(packet_io: &str) {
+fn all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces(packet_io: &str) {
     let Some(testbed) = Testbed::new(packet_io, 9_000) else {
         return;
     };
     let task = format!("{packet_io} 1000000000 fifo");
     let (mut source, mut sink) = (testbed.endpoint("source"), testbed.endpoint("sink"));
-    let mut killed = Gateway::start(&testbed, &task, &GATEWAY);
+    let mut killed = Gateway::start(&testbed, &task);
     forwards(&mut source, &mut sink);
 
     killed.signal("KILL");
@@ -78,7 +77,7 @@ fn survives(packet_io: &str) {
         assert!(link.contains("promiscuity 0"), "{link}");
     }
 
-    let mut gateway = Gateway::start(&testbed, &task, &GATEWAY);
+    let mut gateway = Gateway::start(&testbed, &task);
     forwards(&mut source, &mut sink);
     let namespace = testbed.namespace("gateway");
     run(&format!("ip -n {namespace} link set right down")).unwrap();
@@ -104,14 +103,4 @@ fn survives(packet_io: &str) {
     assert!(gateway.wait());
     let link = testbed.link("left");
     assert!(!link.contains("prog/xdp") && link.contains("promiscuity 0"), "{link}");
-}
-
-#[test]
-fn all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces_with_af_packet() {
-    survives("af_packet");
-}
-
-#[test]
-fn all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces_with_af_xdp() {
-    survives("af_xdp");
 }

@@ -162,12 +162,11 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// `arguments` are what makes this very program run [`be_gateway`].
-    pub fn start(testbed: &Testbed, task: &str, arguments: &[&str]) -> Self {
+    /// This very program, told to [`be_gateway`].
+    pub fn start(testbed: &Testbed, task: &str) -> Self {
         let mut child = Command::new("ip")
             .args(["netns", "exec", &testbed.namespace("gateway")])
             .arg(std::env::current_exe().unwrap())
-            .args(arguments)
             .env(TASK, task)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
