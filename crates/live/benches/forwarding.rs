@@ -90,13 +90,6 @@ fn rate(what: &str) -> Option<f64> {
             system.state("left").unwrap().address
         });
         frame[..6].copy_from_slice(&address.unwrap());
-        // The checksum of the header: routers look at it.
-        let sum: u32 = frame[14..34]
-            .chunks(2)
-            .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
-            .sum();
-        let checksum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
-        frame[24..26].copy_from_slice(&checksum.to_be_bytes());
     }
     let stop = Arc::new(AtomicBool::new(false));
     let sender = flood(&testbed, frame, Arc::clone(&stop));

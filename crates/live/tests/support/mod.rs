@@ -130,6 +130,9 @@ impl Endpoint {
 
     pub fn send(&mut self, frames: &[Vec<u8>]) {
         for frame in frames {
+            while self.port.room(&mut self.memory) == 0 {
+                std::thread::sleep(Duration::from_micros(50));
+            }
             let id = self.memory.store(&[frame]).unwrap();
             let _ = self.port.transmit(&mut self.memory, &[id]);
         }
@@ -282,7 +285,7 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
             critical.guarantee = Some(GuaranteeSpec {
                 rate: RateSpec::PercentMilli(50_000),
                 burst: Some(ByteCount::new(6_088).into()),
-                delay: Some(Span::from_millis(2)),
+                delay: Some(Span::from_millis(5)),
             });
             (vec![critical], Discipline::Guaranteed)
         }
@@ -314,6 +317,10 @@ pub fn udp(tags: &[[u8; 4]], port: u16, bytes: usize, number: u32) -> Vec<u8> {
     let total = u16::try_from(bytes - start).unwrap();
     frame.extend([0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 1]);
     frame[start + 2..start + 4].copy_from_slice(&total.to_be_bytes());
+    let words = frame[start..].chunks(2);
+    let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+    let checksum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
+    frame[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
     frame.extend(40_000u16.to_be_bytes());
     frame.extend(port.to_be_bytes());
     frame.extend((total - 20).to_be_bytes());
