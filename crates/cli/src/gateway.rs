@@ -20,7 +20,10 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
     let params = load()?;
     if options.check {
         let [first, second] = &params.interfaces;
-        println!("{}: {first} and {second}: nothing is wrong", options.config.display());
+        println!(
+            "{}: {first} and {second}: nothing is wrong",
+            options.config.display()
+        );
         return Ok(Exit::Success);
     }
     let conduct = Conduct {

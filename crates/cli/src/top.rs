@@ -50,7 +50,11 @@ fn heading(now: &Samples) -> String {
         .of("slicewise_interface_up")
         .map(|sample| {
             let state = if sample.value > 0.0 { "up" } else { "DOWN" };
-            format!("{} {state} ({})", sample.label("interface"), sample.label("packet_io"))
+            format!(
+                "{} {state} ({})",
+                sample.label("interface"),
+                sample.label("packet_io")
+            )
         })
         .collect();
     let uptime = now.sum("slicewise_uptime_seconds", &[]);
@@ -72,7 +76,11 @@ fn direction_line(before: &Samples, now: &Samples, direction: &str, seconds: f64
         samples.sum(&format!("{lateness}_bucket"), &labels)
     };
     let late = departures - (within(now) - within(before));
-    let share = if departures > 0.0 { late / departures * 100.0 } else { 0.0 };
+    let share = if departures > 0.0 {
+        late / departures * 100.0
+    } else {
+        0.0
+    };
     format!(
         "\n{direction}   in {} {}   out {} {}   discarded {:.0}   late by more than 100 us: {share:.2} %",
         bits(rate("slicewise_received_bytes_total")),
@@ -89,7 +97,15 @@ fn classes(before: &Samples, now: &Samples, direction: &str, seconds: f64) -> Ta
         .load_style(UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header([
-            "Class", "Offered", "Sent", "Frames/s", "Queue", "Dropped", "Median", "p99", "Longest",
+            "Class",
+            "Offered",
+            "Sent",
+            "Frames/s",
+            "Queue",
+            "Dropped",
+            "Median",
+            "p99",
+            "Longest",
             "Dropped for",
         ]);
     let name = "slicewise_class_offered_frames_total";
@@ -109,7 +125,10 @@ fn classes(before: &Samples, now: &Samples, direction: &str, seconds: f64) -> Ta
             number(bits(rate("slicewise_class_offered_bytes_total"))),
             number(bits(rate("slicewise_class_sent_bytes_total"))),
             number(format!("{:.0}", rate("slicewise_class_sent_frames_total"))),
-            number(format!("{:.0}", now.sum("slicewise_class_queue_frames", &at))),
+            number(format!(
+                "{:.0}",
+                now.sum("slicewise_class_queue_frames", &at)
+            )),
             number(format!("{:.0}", now.sum(dropped, &at))),
             number(delay("0.5")),
             number(delay("0.99")),
@@ -127,7 +146,10 @@ fn reasons(now: &Samples, name: &str, direction: &str, class: &str) -> String {
         .filter(|s| s.label("direction") == direction && s.label("class") == class)
         .collect();
     reasons.sort_by(|a, b| b.value.total_cmp(&a.value));
-    let names: Vec<&str> = reasons.iter().map(|sample| sample.label("reason")).collect();
+    let names: Vec<&str> = reasons
+        .iter()
+        .map(|sample| sample.label("reason"))
+        .collect();
     names.join(", ")
 }
 

@@ -145,11 +145,7 @@ fn every_crate_but_the_live_gateway_forbids_unsafe_code() {
             .into_iter()
             .find(|f| f.exists());
         let text = std::fs::read_to_string(entry.unwrap()).unwrap();
-        assert!(
-            text.contains(wanted),
-            "{}",
-            source.display()
-        );
+        assert!(text.contains(wanted), "{}", source.display());
     }
 }
 

@@ -147,7 +147,9 @@ impl FrameMemory {
     /// Append to a chunk that has `used` bytes.
     #[inline]
     fn write(&mut self, chunk: u32, used: usize, bytes: &[u8]) {
-        let at = self.map.at(chunk as usize * CHUNK_BYTES + used, bytes.len());
+        let at = self
+            .map
+            .at(chunk as usize * CHUNK_BYTES + used, bytes.len());
         // SAFETY: the chunk was taken from the free list, so neither a frame nor the kernel has
         // it; `at` is checked to lie within the mapping, `bytes` is no part of it that is written.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.as_ptr(), bytes.len()) };

@@ -34,11 +34,7 @@ pub trait Port {
     ///
     /// # Errors
     /// Where the interface has gone or is down; the port is of no use then.
-    fn receive(
-        &mut self,
-        memory: &mut FrameMemory,
-        arrivals: &mut Vec<Arrival>,
-    ) -> io::Result<()>;
+    fn receive(&mut self, memory: &mut FrameMemory, arrivals: &mut Vec<Arrival>) -> io::Result<()>;
 
     /// Frames that [`transmit`](Self::transmit) would take now.
     fn room(&mut self, memory: &mut FrameMemory) -> usize;

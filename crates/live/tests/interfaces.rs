@@ -19,7 +19,10 @@ fn main() {
     for packet_io in ["af_packet", "af_xdp"] {
         all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces(packet_io);
     }
-    println!("\ntest result: ok, in {:.1} s\n", started.elapsed().as_secs_f64());
+    println!(
+        "\ntest result: ok, in {:.1} s\n",
+        started.elapsed().as_secs_f64()
+    );
 }
 
 /// What must come through as it is.
@@ -102,5 +105,8 @@ fn all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces(packet
     gateway.signal("TERM");
     assert!(gateway.wait());
     let link = testbed.link("left");
-    assert!(!link.contains("prog/xdp") && link.contains("promiscuity 0"), "{link}");
+    assert!(
+        !link.contains("prog/xdp") && link.contains("promiscuity 0"),
+        "{link}"
+    );
 }

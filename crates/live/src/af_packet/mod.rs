@@ -49,11 +49,7 @@ impl AfPacketPort {
 }
 
 impl Port for AfPacketPort {
-    fn receive(
-        &mut self,
-        memory: &mut FrameMemory,
-        arrivals: &mut Vec<Arrival>,
-    ) -> io::Result<()> {
+    fn receive(&mut self, memory: &mut FrameMemory, arrivals: &mut Vec<Arrival>) -> io::Result<()> {
         self.rx.receive(memory, arrivals);
         Ok(())
     }

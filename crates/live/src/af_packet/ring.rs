@@ -45,7 +45,12 @@ impl Ring {
         // Protocol 0: nothing arrives before the socket is bound to an interface.
         let socket = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
-        socket::set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        socket::set(
+            socket.as_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &version,
+        )?;
         if option == libc::PACKET_TX_RING {
             // A frame that the interface does not take is lost, and does not stop those behind it.
             // This cannot be said any more when the ring is there.
@@ -136,7 +141,8 @@ impl Ring {
     /// The slot is ours.
     #[inline]
     pub(super) unsafe fn set_length(&self, slot: u32, length: u32) {
-        let start = slot as usize * self.slot_bytes + std::mem::offset_of!(libc::tpacket2_hdr, tp_len);
+        let start =
+            slot as usize * self.slot_bytes + std::mem::offset_of!(libc::tpacket2_hdr, tp_len);
         // SAFETY: within the mapping, aligned, and nobody else's.
         unsafe { self.map.at(start, 4).cast::<u32>().write(length) };
     }
@@ -150,7 +156,9 @@ impl Ring {
         if offset + length > self.slot_bytes {
             return &[];
         }
-        let at = self.map.at(slot as usize * self.slot_bytes + offset, length);
+        let at = self
+            .map
+            .at(slot as usize * self.slot_bytes + offset, length);
         // SAFETY: within the mapping, and the caller keeps the slot.
         unsafe { std::slice::from_raw_parts(at.as_ptr(), length) }
     }

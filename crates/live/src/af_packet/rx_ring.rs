@@ -64,7 +64,12 @@ impl RxRing {
         let ring = Ring::open(largest, libc::PACKET_RX_RING)?;
         let socket = ring.socket().as_fd();
         // Kernels before 4.20 do not know it; packets are told by their type then.
-        let _ = socket::set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32);
+        let _ = socket::set(
+            socket,
+            libc::SOL_PACKET,
+            libc::PACKET_IGNORE_OUTGOING,
+            &1i32,
+        );
         become_promiscuous(socket, interface)?;
         ring.bind(interface, libc::ETH_P_ALL)?;
         Ok(Self {
@@ -78,11 +83,7 @@ impl RxRing {
         self.ring.socket().as_fd()
     }
 
-    pub(super) fn receive(
-        &mut self,
-        memory: &mut FrameMemory,
-        arrivals: &mut Vec<Arrival>,
-    ) {
+    pub(super) fn receive(&mut self, memory: &mut FrameMemory, arrivals: &mut Vec<Arrival>) {
         for _ in 0..BATCH {
             let status = self.ring.status(self.next);
             if status & libc::TP_STATUS_USER == 0 {

@@ -94,8 +94,7 @@ impl AfXdpPort {
             entered
         });
         let attached = opened.and_then(|()| {
-            Link::attach(&program, interface.index)
-                .map_err(failed("to attach the eBPF program"))
+            Link::attach(&program, interface.index).map_err(failed("to attach the eBPF program"))
         });
         match attached {
             Ok((link, mode)) => Ok(Self {
@@ -138,11 +137,7 @@ fn open_promiscuous(interface: u32) -> Result<OwnedFd, Failed> {
 }
 
 impl Port for AfXdpPort {
-    fn receive(
-        &mut self,
-        memory: &mut FrameMemory,
-        arrivals: &mut Vec<Arrival>,
-    ) -> io::Result<()> {
+    fn receive(&mut self, memory: &mut FrameMemory, arrivals: &mut Vec<Arrival>) -> io::Result<()> {
         let queues = self.sockets.len();
         for offset in 0..queues {
             let index = (self.turn + offset) % queues;

@@ -60,7 +60,9 @@ impl<T: Descriptor> Ring<T> {
 
     #[inline]
     fn word(&self, offset: u64) -> &AtomicU32 {
-        let at = self.map.at(usize::try_from(offset).unwrap_or(usize::MAX), 4);
+        let at = self
+            .map
+            .at(usize::try_from(offset).unwrap_or(usize::MAX), 4);
         // SAFETY: within the mapping, aligned as the kernel told it, and accessed atomically by both.
         unsafe { at.cast().as_ref() }
     }

@@ -72,7 +72,10 @@ pub fn inspect(head: &[u8], length: u32, own: &[[u8; 6]; 2]) -> Result<Inspected
     if length < ETHERNET_BYTES || head.len() < ETHERNET_BYTES as usize {
         return Err(Discard::Runt);
     }
-    if head.get(6..12).is_some_and(|source| own.iter().any(|address| address == source)) {
+    if head
+        .get(6..12)
+        .is_some_and(|source| own.iter().any(|address| address == source))
+    {
         return Err(Discard::Looped);
     }
     let parsed = parse_frame(LinkType::ETHERNET, head, length);

@@ -100,9 +100,16 @@ impl Engine {
     /// Where a policy cannot be run or there is not enough memory.
     pub fn new(params: &EngineParams, now: Instant) -> Result<Self, EngineError> {
         let [forward, backward] = &params.directions;
-        let directions = [Direction::new(forward, now)?, Direction::new(backward, now)?];
+        let directions = [
+            Direction::new(forward, now)?,
+            Direction::new(backward, now)?,
+        ];
         let needed = memory_needed(&directions, params.largest_frame);
-        let bytes = needed.min(params.memory_bytes.max(RING_CHUNKS * CHUNK_BYTES as u64 * 2));
+        let bytes = needed.min(
+            params
+                .memory_bytes
+                .max(RING_CHUNKS * CHUNK_BYTES as u64 * 2),
+        );
         let chunks = u32::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(u32::MAX);
         let memory =
             FrameMemory::new(chunks).map_err(|error| EngineError::Memory { bytes, error })?;
@@ -258,10 +265,7 @@ impl Engine {
     }
 
     /// Classes of a direction, each with how long its frames waited.
-    pub fn classes(
-        &self,
-        direction: usize,
-    ) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
+    pub fn classes(&self, direction: usize) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
         self.directions
             .get(direction)
             .into_iter()

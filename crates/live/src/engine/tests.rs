@@ -157,7 +157,9 @@ fn vlan_of(frame: &[u8]) -> u16 {
 
 /// UDP in IPv4 with a right header checksum.
 fn ipv4(bytes: usize) -> Vec<u8> {
-    let mut packet = vec![0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let mut packet = vec![
+        0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ];
     packet[2..4].copy_from_slice(&u16::try_from(bytes).unwrap().to_be_bytes());
     let checksum = header_checksum(&packet);
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
@@ -172,7 +174,9 @@ fn ipv4(bytes: usize) -> Vec<u8> {
 /// RFC 1071, the plain way: of a header whose checksum field is zero, the checksum; of a whole one, 0.
 fn header_checksum(header: &[u8]) -> u16 {
     let words = header[..20].chunks(2);
-    let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+    let sum: u32 = words
+        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
+        .sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap()
 }
@@ -260,7 +264,9 @@ fn a_slice_that_exceeds_its_queue_costs_the_other_nothing() {
 #[test]
 fn damaged_frames_are_counted_and_dropped_and_others_pass() {
     let mut bench = Bench::new(GIGABIT, vec![]);
-    bench.engine.set_own_addresses([[2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, 8]]);
+    bench
+        .engine
+        .set_own_addresses([[2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, 8]]);
     bench.arrive(vec![0; 13]);
     bench.arrive(tagged(10, 1_519, 0));
     let mut cut_off = tagged(10, 100, 0);
@@ -297,7 +303,9 @@ fn a_class_s_dscp_is_written_into_the_frame_and_the_checksum_stays_right() {
     marked.set_dscp = Some(46);
     let mut bench = Bench::new(GIGABIT, vec![marked]);
     bench.arrive(tagged(10, 100, 7));
-    let mut v6 = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00, 0, 10, 0x86, 0xdd];
+    let mut v6 = vec![
+        2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00, 0, 10, 0x86, 0xdd,
+    ];
     v6.extend([0x60, 0x0a, 0xbc, 0xde, 0, 8, 17, 64]);
     v6.extend([0x20; 32]);
     v6.extend([0x30, 0x39, 0x14, 0x51, 0, 8, 0, 0]);
@@ -339,7 +347,10 @@ fn a_port_that_takes_nothing_is_asked_again_and_nothing_is_lost() {
     assert_eq!(bench.ports[1].take_sent().len(), 2);
     bench.ports[1].complete(&mut bench.engine.memory);
     let sent = bench.run();
-    assert_eq!(sent.iter().map(|f| number(f)).collect::<Vec<_>>(), [2, 3, 4, 5]);
+    assert_eq!(
+        sent.iter().map(|f| number(f)).collect::<Vec<_>>(),
+        [2, 3, 4, 5]
+    );
     bench.assert_conserved();
 }
 
@@ -381,7 +392,12 @@ fn a_refused_policy_leaves_both_directions_as_they_were() {
     }
     let bad = direction(20_000_000, levels);
     let both = [before.clone(), before];
-    assert!(bench.engine.apply(&[good, bad], &both, Instant::ZERO).is_err());
+    assert!(
+        bench
+            .engine
+            .apply(&[good, bad], &both, Instant::ZERO)
+            .is_err()
+    );
     bench.arrive(tagged(10, 100, 0));
     bench.poll();
     let (class, _) = bench.engine.classes(0).next().unwrap();

@@ -163,7 +163,10 @@ impl Interface {
             PacketIo::Auto => match self.open_af_xdp(system, &state, memory) {
                 Ok(open) => open,
                 Err(error) => {
-                    log::info("no_af_xdp", &[("interface", &self.name), ("reason", &error)]);
+                    log::info(
+                        "no_af_xdp",
+                        &[("interface", &self.name), ("reason", &error)],
+                    );
                     self.open_af_packet(&state)?
                 }
             },
@@ -205,8 +208,8 @@ impl Interface {
         memory: &mut FrameMemory,
     ) -> Result<Open, OpenError> {
         let queues = system.receive_queues(&self.name);
-        let port = AfXdpPort::open(state, queues, memory).map_err(|failed| {
-            match failed.error.kind() {
+        let port =
+            AfXdpPort::open(state, queues, memory).map_err(|failed| match failed.error.kind() {
                 io::ErrorKind::PermissionDenied => OpenError::NotPermitted {
                     name: self.name.clone(),
                     doing: failed.doing,
@@ -214,14 +217,16 @@ impl Interface {
                     words: "cap_net_raw,cap_net_admin,cap_bpf,cap_sys_nice",
                 },
                 _ => self.failed(failed.doing, failed.error),
-            }
-        })?;
+            })?;
         Ok(Open::AfXdp(Box::new(port)))
     }
 
     /// What to wait for.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        self.open.as_ref().map(Open::descriptors).unwrap_or_default()
+        self.open
+            .as_ref()
+            .map(Open::descriptors)
+            .unwrap_or_default()
     }
 
     pub(super) fn address(&self) -> [u8; 6] {
@@ -247,7 +252,10 @@ impl Interface {
         };
         self.counted = self.counters_with(open.port().counters());
         open.port().close(memory);
-        log::warn("interface_closed", &[("interface", &self.name), ("reason", &reason)]);
+        log::warn(
+            "interface_closed",
+            &[("interface", &self.name), ("reason", &reason)],
+        );
     }
 
     /// See whether it is still the interface that was opened; open it where it is closed.
@@ -263,7 +271,11 @@ impl Interface {
             Ok(state) => {
                 self.state = Some(state);
                 if before.is_none_or(|before| before.is_running != state.is_running) {
-                    let event = if state.is_running { "link_up" } else { "link_down" };
+                    let event = if state.is_running {
+                        "link_up"
+                    } else {
+                        "link_down"
+                    };
                     log::info(event, &[("interface", &self.name)]);
                 }
                 let is_same = before.is_some_and(|before| {
@@ -319,11 +331,7 @@ impl Interface {
 }
 
 impl Port for Interface {
-    fn receive(
-        &mut self,
-        memory: &mut FrameMemory,
-        arrivals: &mut Vec<Arrival>,
-    ) -> io::Result<()> {
+    fn receive(&mut self, memory: &mut FrameMemory, arrivals: &mut Vec<Arrival>) -> io::Result<()> {
         match &mut self.open {
             Some(Open::AfXdp(port)) => port.receive(memory, arrivals),
             Some(Open::AfPacket(port)) => port.receive(memory, arrivals),

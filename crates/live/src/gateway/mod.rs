@@ -154,7 +154,10 @@ impl Gateway {
         if let Some(port) = params.metrics_port {
             let server = Server::start(port, Arc::clone(&exchange))
                 .map_err(|error| GatewayError::Metrics { port, error })?;
-            log::info("metrics", &[("address", &format!("127.0.0.1:{}", server.port()))]);
+            log::info(
+                "metrics",
+                &[("address", &format!("127.0.0.1:{}", server.port()))],
+            );
         }
         let is_real_time = schedule(conduct);
         Ok(Self {
@@ -237,7 +240,9 @@ impl Gateway {
         }
         waiting.wait(timeout).map_err(system("cannot sleep"))?;
         self.rested_at = time::now();
-        let fails = (2..).take_while(|&i| i < waiting.len()).any(|i| waiting.failed(i));
+        let fails = (2..)
+            .take_while(|&i| i < waiting.len())
+            .any(|i| waiting.failed(i));
         if fails {
             for port in &mut self.ports {
                 port.on_error(self.engine.memory());
@@ -283,7 +288,11 @@ impl Gateway {
                     self.engine.stop();
                     let now = time::now();
                     // Asked a second time, it does not wait for the queues.
-                    let patience = if self.stop_at.is_some() { Duration::ZERO } else { DRAIN };
+                    let patience = if self.stop_at.is_some() {
+                        Duration::ZERO
+                    } else {
+                        DRAIN
+                    };
                     self.stop_at = Some(now.saturating_add(patience));
                 }
                 Signal::Reload => match reload().and_then(|params| self.take_over(params)) {
@@ -350,8 +359,10 @@ impl Gateway {
         for port in &mut self.ports {
             port.restore(&self.system, self.engine.memory());
         }
-        let fields: [(&str, &dyn std::fmt::Display); 2] =
-            [("sent_frames", &sent_frames), ("given_up_frames", &given_up_frames)];
+        let fields: [(&str, &dyn std::fmt::Display); 2] = [
+            ("sent_frames", &sent_frames),
+            ("given_up_frames", &given_up_frames),
+        ];
         log::info("stopped", &fields);
         Stopped {
             sent_frames,
@@ -373,7 +384,14 @@ fn schedule(conduct: Conduct) -> bool {
         }
         Err(error) => {
             let help = "departures will be later under load; CAP_SYS_NICE allows real time";
-            log::warn("scheduling", &[("policy", &"SCHED_OTHER"), ("reason", &error), ("so", &help)]);
+            log::warn(
+                "scheduling",
+                &[
+                    ("policy", &"SCHED_OTHER"),
+                    ("reason", &error),
+                    ("so", &help),
+                ],
+            );
             false
         }
     }
@@ -384,6 +402,9 @@ fn warn_of_little_memory(engine: &Engine) {
     if needed > has {
         let help = "full queues of large frames could cost other slices frames: raise `memory`, or \
                     lower queue limits";
-        log::warn("memory", &[("needed_bytes", &needed), ("bytes", &has), ("so", &help)]);
+        log::warn(
+            "memory",
+            &[("needed_bytes", &needed), ("bytes", &has), ("so", &help)],
+        );
     }
 }

@@ -33,7 +33,12 @@ impl Changed {
                     let help = format!("run `ethtool -K {name} {word} off`");
                     log::warn(
                         "offload_stays_on",
-                        &[("interface", &name), ("offload", &word), ("reason", &error), ("so", &help)],
+                        &[
+                            ("interface", &name),
+                            ("offload", &word),
+                            ("reason", &error),
+                            ("so", &help),
+                        ],
                     );
                 }
             }

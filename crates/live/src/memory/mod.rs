@@ -69,11 +69,7 @@ fn gone() -> io::Error {
 }
 
 impl Port for MemoryPort {
-    fn receive(
-        &mut self,
-        memory: &mut FrameMemory,
-        arrivals: &mut Vec<Arrival>,
-    ) -> io::Result<()> {
+    fn receive(&mut self, memory: &mut FrameMemory, arrivals: &mut Vec<Arrival>) -> io::Result<()> {
         if self.fails {
             return Err(gone());
         }

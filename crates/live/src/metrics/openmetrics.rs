@@ -55,7 +55,11 @@ impl Text {
             let end = Duration::from_micros(end);
             let below = histogram.count() - histogram.count_above(end);
             let end = seconds(end);
-            let labels: Vec<_> = labels.iter().copied().chain([("le", end.as_str())]).collect();
+            let labels: Vec<_> = labels
+                .iter()
+                .copied()
+                .chain([("le", end.as_str())])
+                .collect();
             self.sample(&bucket, &labels, below);
         }
         let all: Vec<_> = labels.iter().copied().chain([("le", "+Inf")]).collect();
@@ -66,25 +70,40 @@ impl Text {
 }
 
 fn gateway(text: &mut Text, snapshot: &Snapshot) {
-    text.family("slicewise_uptime_seconds", "gauge", "Since the gateway started.");
+    text.family(
+        "slicewise_uptime_seconds",
+        "gauge",
+        "Since the gateway started.",
+    );
     text.sample("slicewise_uptime_seconds", &[], seconds(snapshot.uptime));
     text.family(
         "slicewise_reloads",
         "counter",
         "Configurations read while running, by whether they were taken over.",
     );
-    let reloads = [("applied", snapshot.reloads), ("refused", snapshot.refused_reloads)];
+    let reloads = [
+        ("applied", snapshot.reloads),
+        ("refused", snapshot.refused_reloads),
+    ];
     for (outcome, count) in reloads {
         text.sample("slicewise_reloads_total", &[("outcome", outcome)], count);
     }
-    text.family("slicewise_frame_memory_bytes", "gauge", "Memory for frames.");
+    text.family(
+        "slicewise_frame_memory_bytes",
+        "gauge",
+        "Memory for frames.",
+    );
     text.sample("slicewise_frame_memory_bytes", &[], snapshot.memory_bytes);
     text.family(
         "slicewise_frame_memory_free_bytes",
         "gauge",
         "Memory that neither a frame nor an interface holds.",
     );
-    text.sample("slicewise_frame_memory_free_bytes", &[], snapshot.free_bytes);
+    text.sample(
+        "slicewise_frame_memory_free_bytes",
+        &[],
+        snapshot.free_bytes,
+    );
 }
 
 fn interfaces(text: &mut Text, snapshot: &Snapshot) {
@@ -98,7 +117,11 @@ fn interfaces(text: &mut Text, snapshot: &Snapshot) {
             ("interface", interface.name.as_str()),
             ("packet_io", interface.packet_io),
         ];
-        text.sample("slicewise_interface_up", &labels, u8::from(interface.is_open));
+        text.sample(
+            "slicewise_interface_up",
+            &labels,
+            u8::from(interface.is_open),
+        );
     }
     text.family(
         "slicewise_interface_lost_frames",
@@ -139,18 +162,26 @@ fn directions(text: &mut Text, snapshot: &Snapshot) {
     counter("slicewise_received_frames", "Frames that arrived.", |d| {
         d.counters.received_frames
     });
-    counter("slicewise_received_bytes", "Bytes that arrived, L2 without FCS.", |d| {
-        d.counters.received_bytes
-    });
-    counter("slicewise_sent_frames", "Frames handed to the interface.", |d| {
-        d.counters.sent_frames
-    });
-    counter("slicewise_sent_bytes", "Bytes handed to the interface, L2 without FCS.", |d| {
-        d.counters.sent_bytes
-    });
-    counter("slicewise_not_ip_frames", "Frames that arrived and are not IP.", |d| {
-        d.counters.not_ip_frames
-    });
+    counter(
+        "slicewise_received_bytes",
+        "Bytes that arrived, L2 without FCS.",
+        |d| d.counters.received_bytes,
+    );
+    counter(
+        "slicewise_sent_frames",
+        "Frames handed to the interface.",
+        |d| d.counters.sent_frames,
+    );
+    counter(
+        "slicewise_sent_bytes",
+        "Bytes handed to the interface, L2 without FCS.",
+        |d| d.counters.sent_bytes,
+    );
+    counter(
+        "slicewise_not_ip_frames",
+        "Frames that arrived and are not IP.",
+        |d| d.counters.not_ip_frames,
+    );
     text.family(
         "slicewise_discarded_frames",
         "counter",
@@ -184,27 +215,42 @@ fn classes(text: &mut Text, snapshot: &Snapshot) {
         }
     };
     let counter = "counter";
-    family("slicewise_class_offered_frames", counter, "Frames of a class.", |c| {
-        c.offered_frames
-    });
-    family("slicewise_class_offered_bytes", counter, "Their bytes, L2 without FCS.", |c| {
-        c.offered_bytes
-    });
-    family("slicewise_class_sent_frames", counter, "Frames of a class that left.", |c| {
-        c.sent_frames
-    });
-    family("slicewise_class_sent_bytes", counter, "Their bytes, L2 without FCS.", |c| {
-        c.sent_bytes
-    });
+    family(
+        "slicewise_class_offered_frames",
+        counter,
+        "Frames of a class.",
+        |c| c.offered_frames,
+    );
+    family(
+        "slicewise_class_offered_bytes",
+        counter,
+        "Their bytes, L2 without FCS.",
+        |c| c.offered_bytes,
+    );
+    family(
+        "slicewise_class_sent_frames",
+        counter,
+        "Frames of a class that left.",
+        |c| c.sent_frames,
+    );
+    family(
+        "slicewise_class_sent_bytes",
+        counter,
+        "Their bytes, L2 without FCS.",
+        |c| c.sent_bytes,
+    );
     family(
         "slicewise_class_marked_frames",
         counter,
         "Frames of a class that left with a congestion mark of the gateway.",
         |c| c.marked_frames,
     );
-    family("slicewise_class_queue_frames", "gauge", "Frames of a class that wait.", |c| {
-        c.queued_frames
-    });
+    family(
+        "slicewise_class_queue_frames",
+        "gauge",
+        "Frames of a class that wait.",
+        |c| c.queued_frames,
+    );
     text.family(
         "slicewise_class_dropped_frames",
         counter,
@@ -228,7 +274,11 @@ fn classes(text: &mut Text, snapshot: &Snapshot) {
 fn histograms(text: &mut Text, snapshot: &Snapshot) {
     let each = each(snapshot);
     let name = "slicewise_departure_lateness_seconds";
-    text.family(name, "histogram", "How much later than the link clock said frames left.");
+    text.family(
+        name,
+        "histogram",
+        "How much later than the link clock said frames left.",
+    );
     for (label, direction) in &each {
         text.histogram(name, &[("direction", label)], &direction.lateness);
     }
@@ -241,7 +291,10 @@ fn histograms(text: &mut Text, snapshot: &Snapshot) {
     text.family(name, "summary", "From arrival to departure, of a class.");
     for (label, direction) in &each {
         for class in &direction.classes {
-            let label = [("direction", label.as_str()), ("class", class.counters.class.as_str())];
+            let label = [
+                ("direction", label.as_str()),
+                ("class", class.counters.class.as_str()),
+            ];
             for (quantile, thousandths) in [("0.5", 500), ("0.99", 990), ("1", 1000)] {
                 let labels = [label[0], label[1], ("quantile", quantile)];
                 let value = class.delay.quantile(thousandths);

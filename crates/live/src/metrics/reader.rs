@@ -82,7 +82,9 @@ impl Sample {
     }
 
     fn has(&self, labels: &[(&str, &str)]) -> bool {
-        labels.iter().all(|(name, value)| self.label(name) == *value)
+        labels
+            .iter()
+            .all(|(name, value)| self.label(name) == *value)
     }
 }
 
@@ -157,7 +159,8 @@ mod tests {
 
     #[test]
     fn labels_with_any_character_are_read_back() {
-        let samples = Samples::parse("# TYPE a counter\na_total{x=\"1\\\"},\\\\\",y=\"b\"} 2.5\nb 7\nno");
+        let samples =
+            Samples::parse("# TYPE a counter\na_total{x=\"1\\\"},\\\\\",y=\"b\"} 2.5\nb 7\nno");
         assert_eq!(samples.value("a_total", &[("x", "1\"},\\")]), Some(2.5));
         assert_eq!(samples.value("b", &[]), Some(7.0));
         assert_eq!(samples.0.len(), 2);

@@ -80,14 +80,17 @@ impl Interfaces {
     /// # Errors
     /// `ENODEV` where there is none of this name.
     pub fn state(&self, name: &str) -> io::Result<InterfaceState> {
-        // SAFETY (of the union reads below): each request fills the member that is read.
         let index = self.request(name, libc::SIOCGIFINDEX)?;
+        // SAFETY: this request fills this member.
         let index = unsafe { index.ifr_ifru.ifru_ifindex };
         let flags = self.request(name, libc::SIOCGIFFLAGS)?;
+        // SAFETY: this request fills this member.
         let flags = i32::from(unsafe { flags.ifr_ifru.ifru_flags });
         let mtu = self.request(name, libc::SIOCGIFMTU)?;
+        // SAFETY: this request fills this member.
         let mtu = unsafe { mtu.ifr_ifru.ifru_mtu };
         let hardware = self.request(name, libc::SIOCGIFHWADDR)?;
+        // SAFETY: this request fills this member.
         let hardware = unsafe { hardware.ifr_ifru.ifru_hwaddr };
         if hardware.sa_family != libc::ARPHRD_ETHER {
             let problem = format!("`{name}` is not an Ethernet interface");

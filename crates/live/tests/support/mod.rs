@@ -6,13 +6,13 @@
     reason = "the tests and the benchmark each use a part of it"
 )]
 
+use slicewise_live::DirectionParams;
 use slicewise_live::af_packet::AfPacketPort;
 use slicewise_live::frame_memory::FrameMemory;
 use slicewise_live::gateway::{self, Conduct, GatewayParams, PacketIo};
 use slicewise_live::port::Port;
 use slicewise_live::sys::interface::Interfaces;
 use slicewise_live::sys::namespace;
-use slicewise_live::DirectionParams;
 use slicewise_model::{
     ClassMap, ClassSpec, Condition, Discipline, GuaranteeSpec, MatchMode, PolicySpec, PrioritySpec,
     Rate, RateSpec,
@@ -36,7 +36,10 @@ pub fn run(command: &str) -> Result<String, String> {
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
-        Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        Err(format!(
+            "{command}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))
     }
 }
 
@@ -82,7 +85,9 @@ impl Testbed {
         ))?;
         for (namespace, name) in [(&there, "eth0"), (&here, interface)] {
             // Nobody but us is to send on it.
-            run(&format!("ip -n {namespace} link set {name} addrgenmode none mtu {mtu}"))?;
+            run(&format!(
+                "ip -n {namespace} link set {name} addrgenmode none mtu {mtu}"
+            ))?;
             // The offloads that a virtual interface pretends to have; not all have all.
             let _ = run(&format!(
                 "ip netns exec {namespace} ethtool -K {name} tx off tso off gso off gro off"
@@ -149,7 +154,13 @@ impl Endpoint {
                 std::thread::sleep(Duration::from_micros(200));
             }
             for arrival in arrivals {
-                frames.push(self.memory.pieces(arrival.frame).flatten().copied().collect());
+                frames.push(
+                    self.memory
+                        .pieces(arrival.frame)
+                        .flatten()
+                        .copied()
+                        .collect(),
+                );
                 self.memory.release(arrival.frame);
             }
         }
@@ -216,6 +227,14 @@ impl Gateway {
 
     pub fn signal(&self, signal: &str) {
         run(&format!("kill -{signal} {}", self.child.id())).unwrap();
+    }
+
+    /// Time that processors have worked for it, in steps of 10 ms.
+    pub fn processor_seconds(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let behind_name = stat.rsplit(')').next().unwrap();
+        let ticks = behind_name.split_whitespace().skip(11).take(2);
+        ticks.map(|t| t.parse::<f64>().unwrap()).sum::<f64>() / 100.0
     }
 
     /// Whether it ended well.
@@ -315,10 +334,14 @@ pub fn udp(tags: &[[u8; 4]], port: u16, bytes: usize, number: u32) -> Vec<u8> {
     frame.extend([0x08, 0x00]);
     let start = frame.len();
     let total = u16::try_from(bytes - start).unwrap();
-    frame.extend([0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 1]);
+    frame.extend([
+        0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 1,
+    ]);
     frame[start + 2..start + 4].copy_from_slice(&total.to_be_bytes());
     let words = frame[start..].chunks(2);
-    let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+    let sum: u32 = words
+        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
+        .sum();
     let checksum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
     frame[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
     frame.extend(40_000u16.to_be_bytes());

@@ -3,8 +3,8 @@
 use super::Checker;
 use crate::file::{At, Span};
 use crate::spec::{
-    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, FlowQueueFileSpec, List, Name, Named, PoliceSpec,
-    PriorityFileSpec, Scalar, ShapeSpec, Share, Short, SliceSpec, Text, WredFileSpec,
+    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, FlowQueueFileSpec, List, Name, Named,
+    PoliceSpec, PriorityFileSpec, Scalar, ShapeSpec, Share, Short, SliceSpec, Text, WredFileSpec,
 };
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, ColourMode, Discipline, FlowQueueSpec,

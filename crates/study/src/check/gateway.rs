@@ -111,7 +111,9 @@ impl Checker<'_> {
         let text = name.text().trim();
         let is_possible = !text.is_empty()
             && text.len() <= MAX_INTERFACE_BYTES
-            && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/' && byte != b':');
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'/' && byte != b':');
         if !is_possible {
             let message = format!(
                 "`{text}` cannot be an interface: Linux allows 1 to {MAX_INTERFACE_BYTES} letters, \
