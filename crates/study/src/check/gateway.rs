@@ -1,7 +1,7 @@
 //! A gateway's configuration: every setting read, every contradiction reported at its place.
 
 use super::policies::told;
-use super::{Checker, MAX_ENTRIES, excess};
+use super::{Checker, MAX_ENTRIES, UNKNOWN_LINK, excess};
 use crate::file::{At, Span};
 use crate::gateway::{GatewayConfig, GatewayDirection, GatewayPacketIo};
 use crate::spec::{
@@ -36,8 +36,10 @@ impl Checker<'_> {
             None => self.missing("link"),
         };
         let policy = match &spec.policy {
+            // Where the link cannot be read, nothing is wrong with the policy because of it.
             Some(policy) => {
-                link.and_then(|link| self.gateway_policy("policy", policy, &spec.slices, link))
+                let link = link.unwrap_or(UNKNOWN_LINK.rate);
+                self.gateway_policy("policy", policy, &spec.slices, link)
             }
             None => self.missing("policy"),
         };

@@ -1,0 +1,96 @@
+//! Configurations of gateways: what is understood, and what is told of mistakes.
+#![allow(clippy::unwrap_used)]
+
+use slicewise_model::Discipline;
+use slicewise_study::{GatewayConfig, GatewayPacketIo, MemoryFiles};
+use slicewise_units::{BitRate, Layer};
+
+const GOOD: &str = "\
+interfaces: [left, right]
+link: 35 Mbit/s
+slices:
+  critical:
+    match: {vlan: 10}
+policy:
+  classes:
+    - name: critical
+      slice: critical
+      priority: {}
+";
+
+fn parse(text: &str) -> Result<GatewayConfig, String> {
+    GatewayConfig::parse(text, "gateway.yaml", &MemoryFiles::default())
+        .map_err(|wrong| wrong.render(false))
+}
+
+#[test]
+fn both_directions_are_alike_unless_something_else_is_said() {
+    let config = parse(GOOD).unwrap();
+    assert_eq!(config.interfaces, ["left", "right"]);
+    assert_eq!(config.directions[0], config.directions[1]);
+    let link = config.directions[0].link;
+    assert_eq!(link.rate, BitRate::new(35_000_000));
+    assert_eq!(link.accounting.layer, Layer::L1);
+    assert_eq!(config.packet_io, GatewayPacketIo::Auto);
+    assert_eq!(config.metrics_port, Some(9640));
+}
+
+#[test]
+fn percentages_are_of_the_rate_of_their_direction() {
+    let text = GOOD.replace("priority: {}", "shape: 50 %") + "backward: {link: 10 Mbit/s}\n";
+    let config = parse(&text).unwrap();
+    let shaped = |direction: usize| {
+        let shape = config.directions[direction].policy.classes[0].shape;
+        shape.unwrap().rate.rate.bits_per_second()
+    };
+    assert_eq!((shaped(0), shaped(1)), (17_500_000, 5_000_000));
+}
+
+#[test]
+fn the_way_back_can_have_a_policy_of_its_own() {
+    let text = format!("{GOOD}backward:\n  policy: {{none: true}}\nmetrics_port: 0\n");
+    let config = parse(&text).unwrap();
+    assert_eq!(config.directions[1].policy.discipline, Discipline::Fifo);
+    assert_eq!(config.directions[1].link, config.directions[0].link);
+    assert_eq!(config.metrics_port, None);
+}
+
+#[test]
+fn ios_text_is_a_policy_too() {
+    let files = MemoryFiles::new().with(
+        "priority.cfg",
+        "class-map match-all critical\n match vlan 10\npolicy-map p\n class critical\n  priority\n",
+    );
+    let text = "interfaces: [a, b]\nlink: {rate: 1 Gbit/s, counts: L2}\npolicy: {ios: priority.cfg}\n";
+    let config = GatewayConfig::parse(text, "gateway.yaml", &files).unwrap();
+    assert!(config.directions[0].policy.classes[0].priority.is_some());
+}
+
+#[test]
+fn mistakes_are_told_at_their_places() {
+    let text = GOOD
+        .replace("[left, right]", "[left, left]")
+        .replace("slice: critical", "slice: critcal")
+        .replace("35 Mbit/s", "35 Mbps");
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @"");
+}
+
+#[test]
+fn what_is_missing_or_not_for_a_gateway_is_told() {
+    let text = "interfaces: [left, a/b]\nduration: 1 s\npolicy:\n  none: true\n  published: {isolation: \
+                yes, reallocation: yes, scalability: 2}\n";
+    insta::assert_snapshot!(
+        parse(text).unwrap_err(),
+        @""
+    );
+}
+
+#[test]
+fn a_guarantee_that_cannot_be_kept_is_told() {
+    let text = GOOD.replace(
+        "priority: {}",
+        "guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}",
+    );
+    let text = text.replace("  classes:", "  discipline: guaranteed\n  classes:");
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @"");
+}
