@@ -61,7 +61,8 @@ fn ios_text_is_a_policy_too() {
         "priority.cfg",
         "class-map match-all critical\n match vlan 10\npolicy-map p\n class critical\n  priority\n",
     );
-    let text = "interfaces: [a, b]\nlink: {rate: 1 Gbit/s, counts: L2}\npolicy: {ios: priority.cfg}\n";
+    let text =
+        "interfaces: [a, b]\nlink: {rate: 1 Gbit/s, counts: L2}\npolicy: {ios: priority.cfg}\n";
     let config = GatewayConfig::parse(text, "gateway.yaml", &files).unwrap();
     assert!(config.directions[0].policy.classes[0].priority.is_some());
 }
@@ -72,7 +73,27 @@ fn mistakes_are_told_at_their_places() {
         .replace("[left, right]", "[left, left]")
         .replace("slice: critical", "slice: critcal")
         .replace("35 Mbit/s", "35 Mbps");
-    insta::assert_snapshot!(parse(&text).unwrap_err(), @"");
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @r#"
+    error: a gateway forwards between two interfaces, and these are one
+     --> gateway.yaml:1:1
+      |
+    1 | interfaces: [left, left]
+      | ^^^^^^^^^^
+
+    error: `Mbps` is not a unit of a rate: use one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, B/s, kB/s, MB/s, GB/s
+     --> gateway.yaml:2:7
+      |
+    2 | link: 35 Mbps
+      |       ^^^^^^^
+
+    error: there is no slice `critcal`
+     --> gateway.yaml:9:14
+      |
+    9 |       slice: critcal
+      |              ^^^^^^^
+      |
+      = help: did you mean `critical`?
+    "#);
 }
 
 #[test]
@@ -81,7 +102,33 @@ fn what_is_missing_or_not_for_a_gateway_is_told() {
                 yes, reallocation: yes, scalability: 2}\n";
     insta::assert_snapshot!(
         parse(text).unwrap_err(),
-        @""
+        @r#"
+    error: `link` is missing
+     --> gateway.yaml:1:1
+      |
+    1 | interfaces: [left, a/b]
+      | ^
+
+    error: `a/b` cannot be an interface: Linux allows 1 to 15 letters, digits and marks without `/` and `:`
+     --> gateway.yaml:1:20
+      |
+    1 | interfaces: [left, a/b]
+      |                    ^^^
+
+    error: there is no setting `duration` here
+     --> gateway.yaml:2:1
+      |
+    2 | duration: 1 s
+      | ^^^^^^^^
+      |
+      = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `packet_io`, `memory`, `metrics_port`
+
+    error: `published` is for policies of a study
+     --> gateway.yaml:5:3
+      |
+    5 |   published: {isolation: yes, reallocation: yes, scalability: 2}
+      |   ^^^^^^^^^
+    "#
     );
 }
 
@@ -92,5 +139,11 @@ fn a_guarantee_that_cannot_be_kept_is_told() {
         "guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}",
     );
     let text = text.replace("  classes:", "  discipline: guaranteed\n  classes:");
-    insta::assert_snapshot!(parse(&text).unwrap_err(), @"");
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @r#"
+    error: class `critical`, guarantee: guarantees 34 Mbit/s, more than the 25 Mbit/s that the link has left: no smaller rate, smaller burst or longer delay alone would do
+      --> gateway.yaml:11:7
+       |
+    11 |       guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}
+       |       ^^^^^^^^^
+    "#);
 }
