@@ -182,7 +182,7 @@ fn delays() {
     println!(
         "\none-way delay at 35 Mbit/s (L1): critical 15.75 Mbit/s beside 40 Mbit/s, 10 s each"
     );
-    let late = "departures later than 100 us";
+    let late = "departures later than 100 us, and the machine meanwhile";
     println!(
         "{:34} {:>8} {:>8} {:>8} {:>8} {:>7}  {late}",
         "us", "median", "p99", "p99.9", "longest", "loss"
@@ -208,7 +208,14 @@ fn delay(packet_io: &str, policy: &str) {
     let best_effort = if policy == "idle" { 0 } else { 40_000_000 };
     let stop = Arc::new(AtomicBool::new(false));
     let receiver = receive(&testbed, Arc::clone(&stop));
+    let busy_before = processor_ticks();
     let sent = send(&testbed, best_effort, Duration::from_secs(seconds));
+    let busy = processor_ticks();
+    let share = |of: usize| {
+        let ticks: u64 = busy.iter().zip(&busy_before).map(|(b, a)| b - a).sum();
+        100.0 * (busy[of] - busy_before[of]) as f64 / ticks.max(1) as f64
+    };
+    let (idle, stolen) = (share(3), share(7));
     thread::sleep(Duration::from_millis(300));
     let text = metrics(&testbed, &gateway);
     stop.store(true, Ordering::Relaxed);
@@ -220,12 +227,19 @@ fn delay(packet_io: &str, policy: &str) {
     };
     let loss = 100.0 * (1.0 - delays.len() as f64 / sent as f64);
     println!(
-        "{packet_io:10} {policy:23} {:8.0} {:8.0} {:8.0} {:8.0} {loss:6.2}%  {text}",
+        "{packet_io:10} {policy:23} {:8.0} {:8.0} {:8.0} {:8.0} {loss:6.2}%  {text:>7}   {idle:.0} % idle, {stolen:.1} % stolen",
         at(500),
         at(990),
         at(999),
         at(1000)
     );
+}
+
+/// What processors did so far: user, nice, system, idle, I/O wait, interrupts twice, stolen.
+fn processor_ticks() -> Vec<u64> {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let all = stat.lines().next().unwrap().split_whitespace();
+    all.skip(1).take(8).map(|n| n.parse().unwrap()).collect()
 }
 
 /// The share of departures that were late, as the gateway itself tells.
