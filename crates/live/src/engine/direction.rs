@@ -28,7 +28,7 @@ pub struct DirectionParams {
 
 /// What one direction has counted since the gateway started.
 ///
-/// At any time `received = sent + waiting + Σ discarded + Σ dropped by the pipeline`.
+/// At any time `received = sent + waiting + Σ discarded + Σ dropped by classes, also by removed ones`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirectionCounters {
     /// Frames that arrived.
@@ -41,6 +41,8 @@ pub struct DirectionCounters {
     pub sent_bytes: u64,
     /// Frames that are not IP; they go where their VLAN or class-default says.
     pub not_ip_frames: u64,
+    /// Frames dropped by classes that a change of configuration has removed since, with their counters.
+    pub dropped_by_removed_frames: u64,
     /// Frames discarded beside what the pipeline drops, in the order of [`Discard::ALL`].
     pub discarded: [u64; Discard::ALL.len()],
 }
@@ -290,6 +292,11 @@ impl Direction {
             .map(|class| class.class.clone())
             .zip(std::mem::take(&mut self.delays))
             .collect();
+        let dropped = |pipeline: &Pipeline| -> u64 {
+            let classes = pipeline.counters();
+            classes.map(ClassCounters::dropped_total).sum()
+        };
+        let dropped_before = dropped(&self.pipeline);
         let applied = self
             .pipeline
             .apply(&Change::Policy(params.policy.clone()), now);
@@ -299,6 +306,7 @@ impl Direction {
             .counters()
             .map(|class| of_class(class).unwrap_or_default())
             .collect();
+        self.counters.dropped_by_removed_frames += dropped_before - dropped(&self.pipeline);
         applied?;
         self.link.set_rate(params.link.rate);
         self.accounting = params.link.accounting;

@@ -125,6 +125,7 @@ impl Bench {
         let counters = self.engine.counters(0).unwrap();
         let discarded: u64 = counters.discarded.iter().sum();
         let dropped: u64 = self.engine.classes(0).map(|(c, _)| c.dropped_total()).sum();
+        let dropped = dropped + counters.dropped_by_removed_frames;
         let waiting = u64::from(self.engine.backlog());
         assert_eq!(
             counters.received_frames,

@@ -178,6 +178,11 @@ fn directions(text: &mut Text, snapshot: &Snapshot) {
         |d| d.counters.sent_bytes,
     );
     counter(
+        "slicewise_removed_classes_dropped_frames",
+        "Frames dropped by classes that a reload has removed since.",
+        |d| d.counters.dropped_by_removed_frames,
+    );
+    counter(
         "slicewise_not_ip_frames",
         "Frames that arrived and are not IP.",
         |d| d.counters.not_ip_frames,
