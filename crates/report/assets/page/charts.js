@@ -206,8 +206,9 @@ function showEstimates(container, metricOf, axisOf) {
   return results.slices.map((slice, index) => {
     const node = element("div", { class: "chart" });
     const kind = slice.guaranteed ? "guaranteed" : "best effort";
+    const share = slice.share_bits_per_second;
     container.append(element("figure", {},
-      element("figcaption", {}, `Slice ${slice.name} `, element("span", { class: "quiet" }, `(${kind}, ${rate(slice.share_bits_per_second)})`)),
+      element("figcaption", {}, `Slice ${slice.name} `, element("span", { class: "quiet" }, share ? `(${kind}, ${rate(share)})` : "")),
       node, estimateNumbers(index, metricOf)));
     return addChart(node, `${METRICS[metricOf()].title} of slice ${slice.name} by scenario and policy; the numbers are in the table below`,
       (shown) => estimateOption(shown, index, metricOf, axisOf));

@@ -16,8 +16,9 @@ function showHead() {
   show("description", study.description);
   facts("facts", [
     ["Device under test", study.dut],
-    ["Runs", `${results.policies.length} policies × ${results.scenarios.length} scenarios × ${study.repetitions} repetitions`],
-    ["Each run", `${time(study.duration_ns)} of traffic`],
+    ["Runs", [[results.policies.length, "policy", "policies"], [results.scenarios.length, "scenario", "scenarios"], [study.repetitions, "repetition", "repetitions"]]
+      .map(([number, one, more]) => `${number} ${number === 1 ? one : more}`).join(" × ")],
+    ["Each run", study.duration_ns ? `${time(study.duration_ns)} of traffic` : "as long as was captured"],
     ["Publication", study.source],
   ]);
   const complaints = [];

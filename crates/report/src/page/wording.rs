@@ -22,6 +22,14 @@ pub(crate) fn finding(verdicts: &VerdictTable) -> String {
     let both =
         that(|p| p.isolation.outcome == Outcome::Holds && p.reallocation.outcome == Outcome::Holds);
     let total = policies.len();
+    let unjudged = |p: &PolicyVerdict| {
+        p.isolation.outcome == Outcome::NotTested && p.reallocation.outcome == Outcome::NotTested
+    };
+    if policies.iter().all(unjudged) {
+        let text =
+            "Nothing was judged: that needs a guaranteed slice, and a scenario to compare with.";
+        return text.to_owned() + &agreement(policies);
+    }
     let isolates = number_verb(isolating.len(), "isolates", "isolate");
     let untested = |p: &PolicyVerdict| p.reallocation.outcome == Outcome::NotTested;
     if policies.iter().all(untested) {
