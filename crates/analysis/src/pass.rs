@@ -104,6 +104,22 @@ struct Feed {
 }
 
 impl Feed {
+    /// Read a point in a thread of its own.
+    fn spawn<'scope>(
+        scope: &'scope thread::Scope<'scope, '_>,
+        point: Point,
+        stop: &'scope AtomicBool,
+    ) -> Self {
+        let (sender, batches) = sync_channel(BATCHES_WAITING);
+        scope.spawn(move || read(point, &sender, stop));
+        Self {
+            batches,
+            waiting: VecDeque::new(),
+            facts: None,
+            failed: None,
+        }
+    }
+
     /// The next batch; none at the end, or where reading failed. `learn` is told of each once, as it
     /// arrives.
     fn next(&mut self, learn: impl FnOnce(&mut Batch)) -> Option<Batch> {
@@ -162,18 +178,8 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
     let progress = [pair.sent.progress(), pair.received.progress()];
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let feed = |point: Point| {
-            let (sender, batches) = sync_channel(BATCHES_WAITING);
-            let stop = &stop;
-            scope.spawn(move || read(point, &sender, stop));
-            Feed {
-                batches,
-                waiting: VecDeque::new(),
-                facts: None,
-                failed: None,
-            }
-        };
-        let (mut sent, mut received) = (feed(pair.sent), feed(pair.received));
+        let mut sent = Feed::spawn(scope, pair.sent, &stop);
+        let mut received = Feed::spawn(scope, pair.received, &stop);
         let mut learn = |batch: &mut Batch| {
             if !batch.new_flows.is_empty() {
                 let mut headers = headers.borrow_mut();
@@ -184,10 +190,7 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
         };
         let first_sent = sent.look_ahead(&mut learn);
         let first_received = received.look_ahead(|_| {});
-        let alignment_ns = Alignment::probe(&first_sent, &first_received).map_or(0, |alignment| {
-            let tolerance = LARGEST_DELAY_NS.max(params.timeout_ns / 2);
-            alignment.offset_ns(tolerance)
-        });
+        let alignment_ns = alignment_ns(&first_sent, &first_received, params.timeout_ns);
         let mut observer = begin(&Prefix {
             sent: &first_sent,
             received: &first_received,
@@ -201,30 +204,22 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
         });
         // Where one side fails, the other need not be read to its end.
         let failed = Cell::new(false);
-        let next = |feed: &mut Feed, learn: &mut dyn FnMut(&mut Batch)| -> Option<Batch> {
+        let pull = |feed: &mut Feed, out: &mut Vec<_>, learn: &mut dyn FnMut(&mut Batch)| -> bool {
             if watch.is_interrupted() || failed.get() {
                 stop.store(true, Ordering::Relaxed);
-                return None;
+                return false;
             }
             report(&progress, watch);
             let batch = feed.next(learn);
             failed.set(failed.get() || feed.failed.is_some());
             batch
+                .map(|mut batch| out.append(&mut batch.sightings))
+                .is_some()
         };
         drive(
             &mut matcher,
-            |out| {
-                let batch = next(&mut sent, &mut learn);
-                batch
-                    .map(|mut batch| out.append(&mut batch.sightings))
-                    .is_some()
-            },
-            |out| {
-                let batch = next(&mut received, &mut |_| {});
-                batch
-                    .map(|mut batch| out.append(&mut batch.sightings))
-                    .is_some()
-            },
+            |out| pull(&mut sent, out, &mut learn),
+            |out| pull(&mut received, out, &mut |_| {}),
             &mut observer,
         );
         // Threads that still want to hand something over are let go.
@@ -241,6 +236,12 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
         report(&progress, watch);
         Ok((observer, facts))
     })
+}
+
+/// By what the receiving clock is ahead by more than any delay; else 0.
+fn alignment_ns(sent: &[Sighting], received: &[Sighting], timeout_ns: u64) -> i64 {
+    let tolerance = LARGEST_DELAY_NS.max(timeout_ns / 2);
+    Alignment::probe(sent, received).map_or(0, |alignment| alignment.offset_ns(tolerance))
 }
 
 impl Feed {

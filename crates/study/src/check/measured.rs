@@ -34,12 +34,7 @@ impl Checker<'_> {
         file_name: &str,
         place: &Place<'_>,
     ) -> Option<MeasuredStudy> {
-        let too_many = excess(&spec.slices)
-            .or(excess(&spec.policies))
-            .or(excess(&spec.scenarios));
-        if let Some(at) = too_many {
-            let message = format!("there are more than {MAX_ENTRIES} entries");
-            self.problems.add(at, message);
+        if !self.measured_has_fair_size(spec) {
             return None;
         }
         let capacity = spec.link.as_ref().and_then(|link| self.link_rate(link));
@@ -54,12 +49,7 @@ impl Checker<'_> {
             .collect();
         let (slices, matches) = slices.into_iter().unzip();
         let policies = self.measured_policies(spec);
-        let scenarios: Vec<ScenarioDescription> = spec
-            .scenarios
-            .iter()
-            .map(|(name, scenario)| self.measured_scenario(name, scenario))
-            .collect();
-        self.check_one_reference(spec, &scenarios);
+        let scenarios = self.measured_scenarios(spec);
         let repetitions = self.measured_repetitions(spec);
         let duration = self.nonzero_duration(spec.duration.as_ref());
         let bin = spec
@@ -108,6 +98,27 @@ impl Checker<'_> {
             captures,
             first_sources: Vec::new(),
         })
+    }
+
+    fn measured_has_fair_size(&mut self, spec: &MeasuredStudySpec) -> bool {
+        let too_many = excess(&spec.slices)
+            .or(excess(&spec.policies))
+            .or(excess(&spec.scenarios));
+        if let Some(at) = too_many {
+            let message = format!("there are more than {MAX_ENTRIES} entries");
+            self.problems.add(at, message);
+        }
+        too_many.is_none()
+    }
+
+    fn measured_scenarios(&mut self, spec: &MeasuredStudySpec) -> Vec<ScenarioDescription> {
+        let scenarios: Vec<ScenarioDescription> = spec
+            .scenarios
+            .iter()
+            .map(|(name, scenario)| self.measured_scenario(name, scenario))
+            .collect();
+        self.check_one_reference(spec, &scenarios);
+        scenarios
     }
 
     fn measured_slice(
