@@ -33,6 +33,11 @@ impl Clocks {
         self.alignment_ns != 0 || matches!(self.report.verdict, ClockVerdict::Disagree { .. })
     }
 
+    /// By what the receiving clock is ahead by more than any delay, ns; else 0.
+    pub(crate) const fn alignment_ns(&self) -> i64 {
+        self.alignment_ns
+    }
+
     /// Whether received times were corrected.
     pub(crate) const fn is_corrected(&self) -> bool {
         self.correction.is_some()

@@ -21,6 +21,13 @@ pub(crate) fn capture(
         let flows = recorded.flows.iter();
         flows.filter(|flow| flow.sent_frames > 0 && flow.received_frames == 0)
     };
+    let (sent, received) = (&facts.sent.counts, &facts.received.counts);
+    let align =
+        |time_ns: u64| time_ns.saturating_add_signed(clocks.alignment_ns().saturating_neg());
+    let later = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        (Some(one), Some(other)) => one.saturating_sub(other),
+        _ => 0,
+    };
     let mut points = vec![point("sent", &facts.sent)];
     points.extend(via);
     points.push(point("received", &facts.received));
@@ -40,6 +47,8 @@ pub(crate) fn capture(
         assumed_flows: ways.assumed_flows,
         unreceived_flows: unreceived().count() as u64,
         unreceived_frames: unreceived().map(|flow| flow.sent_frames).sum(),
+        received_begins_late_ns: later(received.first_ns.map(align), sent.first_ns),
+        received_ends_early_ns: later(sent.last_ns, received.last_ns.map(align)),
         clock: clocks.record(),
     }
 }

@@ -125,3 +125,14 @@ fn what_comes_by_standard_input_is_never_taken_for_what_came_before() {
     let record: Value = sandbox.record("out");
     assert_eq!(frames(&record, 0), [95, 90, 5]);
 }
+
+#[test]
+fn a_receiving_capture_that_stops_early_is_told() {
+    let sandbox = Sandbox::new();
+    let sent = packets(5_000);
+    sandbox.write("tx.pcap", pcap(&sent));
+    sandbox.write("rx.pcap", pcap(&later(&sent[..3_000], 2 * MS)));
+    let (told, record) = analysed(&sandbox, &[]);
+    assert_eq!(frames(&record, 0), [5_000, 3_000, 2_000]);
+    assert!(told.contains("Was that capture stopped earlier?"), "{told}");
+}

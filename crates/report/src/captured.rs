@@ -178,6 +178,7 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
     if capture.looks_exchanged {
         told.push("More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.".to_owned());
     }
+    told.extend(span_warnings(capture));
     told.extend(clock_warnings(&capture.clock));
     if all_arrived_early(capture) && !capture.looks_exchanged {
         told.push("Every frame arrived before it was sent: where the clocks are one, the captures of the two ends have been exchanged.".to_owned());
@@ -230,6 +231,29 @@ fn all_arrived_early(capture: &CaptureRecord) -> bool {
         && early == capture.matched_frames
         && capture.clock.alignment_ns == 0
         && !capture.clock.aligned
+}
+
+/// Captures that begin or end so much apart were not started or stopped together.
+const CAPTURES_APART_NS: u64 = 1_000_000_000;
+
+#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+fn span_warnings(capture: &CaptureRecord) -> Vec<String> {
+    let late = capture.received_begins_late_ns;
+    let early = capture.received_ends_early_ns;
+    let mut told = Vec::new();
+    if late > CAPTURES_APART_NS {
+        told.push(format!(
+            "The first packet at the receiving end is {} later than the first one at the sending end: what was sent before counts as lost. Was that capture begun later?",
+            time(late as f64)
+        ));
+    }
+    if early > CAPTURES_APART_NS {
+        told.push(format!(
+            "The last packet at the receiving end is {} earlier than the last one at the sending end: what was sent after counts as lost. Was that capture stopped earlier?",
+            time(early as f64)
+        ));
+    }
+    told
 }
 
 /// Frames above this were made by the adapter: no network carries them.

@@ -210,6 +210,14 @@ pub struct CaptureRecord {
     pub unreceived_flows: u64,
     /// Frames of those.
     pub unreceived_frames: u64,
+    /// By how much the first packet at the receiving end is later than that at the sending end, ns; 0
+    /// where it is not.
+    #[serde(default)]
+    pub received_begins_late_ns: u64,
+    /// By how much the last packet at the receiving end is earlier than that at the sending end, ns; 0
+    /// where it is not.
+    #[serde(default)]
+    pub received_ends_early_ns: u64,
     /// What the clocks of the two ends have to do with each other.
     pub clock: ClockRecord,
 }
