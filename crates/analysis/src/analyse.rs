@@ -6,14 +6,14 @@ use crate::describe;
 use crate::flows::Membership;
 use crate::hops;
 use crate::params::{AnalysisError, AnalysisParams, RunLength, SliceRule};
-use crate::pass::{Pair, PassFacts, PassParams, Prefix, Watch};
+use crate::pass::{Pair, PassFacts, Prefix, Watch};
 use crate::recorder::{PacketSink, ReceivedClock, Recorded, Recorder, TimeAxis};
 use crate::ways;
 use slicewise_capture::RunMark;
 use slicewise_capture::clock::ClockEstimate;
 use slicewise_capture::matching::DirectionCounts;
 use slicewise_stats::collect::{CollectorParams, RunCollector};
-use slicewise_stats::flow::FlowRecord;
+use slicewise_stats::flow::{FlowRecord, PointRecord};
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_units::Duration;
 use slicewise_wire::Headers;
@@ -40,7 +40,6 @@ pub fn analyse(
     watch: &dyn Watch,
     mut sink: Option<&mut dyn PacketSink>,
 ) -> Result<RunRecord, AnalysisError> {
-    let timeout_ns = params.loss_timeout.nanos();
     if !params.via.is_empty() {
         refuse_pipes(
             params,
@@ -69,7 +68,8 @@ pub fn analyse(
     if looked.facts.counts.matched == 0 {
         return Err(AnalysisError::Nothing(describe::no_match(&looked.facts)));
     }
-    let (hops, via) = hops::measure(params, timeout_ns, watch)?;
+    let (hops, via) = hops::measure(params, watch)?;
+    let timeout_ns = params.loss_timeout.nanos();
     let mut record = finish(looked, key, study, study_digest, timeout_ns, via);
     record.hops = hops;
     Ok(record)
@@ -96,9 +96,7 @@ fn look<'s>(
     let headers: RefCell<Vec<Headers>> = RefCell::default();
     let pairs = FlowPairs::default();
     let mut connections = Connections::new(&pairs);
-    let pass = PassParams {
-        timeout_ns: params.loss_timeout.nanos(),
-    };
+    let timeout_ns = params.loss_timeout.nanos();
     let begin = |prefix: &Prefix<'_>| {
         let first = prefix.sent.iter().map(|one| one.time_ns).min();
         let axis = TimeAxis {
@@ -110,7 +108,15 @@ fn look<'s>(
         };
         Recorder::new(&params.slices, collector, &headers, axis, sink)
     };
-    let sorted = ways::run(pair, pass, &headers, &pairs, &mut connections, watch, begin)?;
+    let sorted = ways::run(
+        pair,
+        timeout_ns,
+        &headers,
+        &pairs,
+        &mut connections,
+        watch,
+        begin,
+    )?;
     Ok(Looked {
         recorded: sorted.forward.finish()?,
         facts: sorted.facts,
@@ -165,7 +171,7 @@ fn finish(
     study: &str,
     study_digest: &str,
     timeout_ns: u64,
-    via: Vec<slicewise_stats::flow::PointRecord>,
+    via: Vec<PointRecord>,
 ) -> RunRecord {
     let Looked {
         mut recorded,

@@ -38,11 +38,6 @@ impl Clocks {
         self.alignment_ns
     }
 
-    /// Whether received times were corrected.
-    pub(crate) const fn is_corrected(&self) -> bool {
-        self.correction.is_some()
-    }
-
     /// What received times can be corrected by.
     pub(crate) fn estimate(&self) -> Option<ClockEstimate> {
         self.report.estimate
@@ -63,7 +58,7 @@ impl Clocks {
                 offset_uncertainty_ns: estimate.offset_uncertainty_ns,
             }),
             alignment_ns: self.alignment_ns,
-            aligned: self.is_corrected(),
+            aligned: self.correction.is_some(),
         }
     }
 }

@@ -128,8 +128,8 @@ pub(crate) fn no_match(facts: &PassFacts) -> String {
     }
     format!(
         "the two sides share no packet: {} packets were sent and {} received, and none is the same. \
-         Are they of the same run? Are the clocks of \
-         the two ends far apart? Is there address translation, or a tunnel, between them?",
+         Are they of the same run? Are the clocks of the two ends far apart? Is there address \
+         translation, or a tunnel, between them?",
         facts.sent.counts.sightings, facts.received.counts.sightings,
     )
 }

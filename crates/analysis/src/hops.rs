@@ -3,7 +3,7 @@
 use crate::connections::FlowPairs;
 use crate::describe;
 use crate::params::{AnalysisError, AnalysisParams};
-use crate::pass::{Beside, Pair, PassParams, Watch};
+use crate::pass::{Beside, Pair, Watch};
 use crate::ways;
 use slicewise_capture::Sighting;
 use slicewise_capture::matching::MatchObserver;
@@ -18,7 +18,6 @@ use std::path::PathBuf;
 /// such points.
 pub(crate) fn measure(
     params: &AnalysisParams,
-    timeout_ns: u64,
     watch: &dyn Watch,
 ) -> Result<(Vec<HopRecord>, Vec<PointRecord>), AnalysisError> {
     if params.via.is_empty() {
@@ -38,7 +37,7 @@ pub(crate) fn measure(
         let pairs = FlowPairs::default();
         let sorted = ways::run(
             Pair::open(sent, received)?,
-            PassParams { timeout_ns },
+            params.loss_timeout.nanos(),
             &headers,
             &pairs,
             &mut Learning(&pairs),

@@ -157,19 +157,23 @@ impl Feed {
         }
         seen
     }
+
+    /// What was read at the point, or why that failed.
+    fn end(mut self) -> Result<PointFacts, AnalysisError> {
+        while self.receive().is_some() {}
+        match (self.facts, self.failed) {
+            (_, Some(error)) => Err(error.into()),
+            (Some(facts), None) => Ok(facts),
+            (None, None) => Err(AnalysisError::Interrupted),
+        }
+    }
 }
 
-/// How packets of a pass are matched.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PassParams {
-    pub(crate) timeout_ns: u64,
-}
-
-/// Match all packets of `pair`. Headers of the flows of the sending point are put into `headers`, and
+/// Match all packets of `pair` within the loss time-out. Headers of the flows of the sending point are put into `headers`, and
 /// `beside` is told of them, before any of their sightings is told; `begin` makes the observer.
 pub(crate) fn run<O: MatchObserver, B: Beside>(
     pair: Pair,
-    params: PassParams,
+    timeout_ns: u64,
     headers: &RefCell<Vec<Headers>>,
     beside: &mut B,
     watch: &dyn Watch,
@@ -190,7 +194,7 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
         };
         let first_sent = sent.look_ahead(&mut learn);
         let first_received = received.look_ahead(|_| {});
-        let alignment_ns = alignment_ns(&first_sent, &first_received, params.timeout_ns);
+        let alignment_ns = alignment_ns(&first_sent, &first_received, timeout_ns);
         let mut observer = begin(&Prefix {
             sent: &first_sent,
             received: &first_received,
@@ -198,7 +202,7 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
         });
         drop((first_sent, first_received));
         let mut matcher = Matcher::new(MatchParams {
-            timeout_ns: params.timeout_ns,
+            timeout_ns,
             alignment_ns,
             ..MatchParams::default()
         });
@@ -242,18 +246,6 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
 fn alignment_ns(sent: &[Sighting], received: &[Sighting], timeout_ns: u64) -> i64 {
     let tolerance = LARGEST_DELAY_NS.max(timeout_ns / 2);
     Alignment::probe(sent, received).map_or(0, |alignment| alignment.offset_ns(tolerance))
-}
-
-impl Feed {
-    /// What was read at the point, or why that failed.
-    fn end(mut self) -> Result<PointFacts, AnalysisError> {
-        while self.receive().is_some() {}
-        match (self.facts, self.failed) {
-            (_, Some(error)) => Err(error.into()),
-            (Some(facts), None) => Ok(facts),
-            (None, None) => Err(AnalysisError::Interrupted),
-        }
-    }
 }
 
 fn report(progress: &[Arc<Progress>; 2], watch: &dyn Watch) {

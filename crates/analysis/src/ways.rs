@@ -3,7 +3,7 @@
 use crate::clocks::Clocks;
 use crate::connections::FlowPairs;
 use crate::params::AnalysisError;
-use crate::pass::{self, Beside, Pair, PassFacts, PassParams, Prefix, Watch};
+use crate::pass::{self, Beside, Pair, PassFacts, Prefix, Watch};
 use slicewise_capture::Sighting;
 use slicewise_capture::clock::DelayFloor;
 use slicewise_capture::matching::{
@@ -26,7 +26,7 @@ pub(crate) struct Sorted<O> {
 /// tell of the clocks, and of nothing else. `pairs` is to be told of all flows by `beside`.
 pub(crate) fn run<O: MatchObserver, B: Beside>(
     pair: Pair,
-    params: PassParams,
+    timeout_ns: u64,
     headers: &RefCell<Vec<Headers>>,
     pairs: &FlowPairs,
     beside: &mut B,
@@ -35,7 +35,7 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
 ) -> Result<Sorted<O>, AnalysisError> {
     let mut alignment_ns = 0;
     let reverse_flow = |flow| pairs.reverse_of(flow);
-    let (filter, facts) = pass::run(pair, params, headers, beside, watch, |prefix| {
+    let (filter, facts) = pass::run(pair, timeout_ns, headers, beside, watch, |prefix| {
         alignment_ns = prefix.alignment_ns;
         let floor = |delays| Floor { delays };
         let forward = (floor(DelayFloor::forward()), begin(prefix));

@@ -284,7 +284,7 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
     }
     if point.beyond_flows > 0 {
         told.push(format!(
-            "At {at}, {} of more flows than are told apart (262,144): they are in no slice.",
+            "At {at}, {} of more flows than are told apart: they are in no slice.",
             were(point.beyond_flows, "frame")
         ));
     }

@@ -21,6 +21,8 @@ use slicewise_report::layout::ResultsFolder;
 use slicewise_report::{PacketRow, PacketTable};
 use slicewise_stats::description::SliceDescription;
 use slicewise_stats::record::RunRecord;
+use slicewise_wire::Headers;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -223,21 +225,27 @@ fn failure(error: &AnalysisError) -> Failure {
 /// Packets, as they go to their table.
 struct Packets {
     table: PacketTable,
+    /// Made once a flow.
+    names: HashMap<Headers, String>,
 }
 
 impl Packets {
     fn create(folder: &Path, run: &PlannedRun) -> Result<Self, slicewise_report::ReportError> {
         let table = PacketTable::create(folder, &run.key)?;
-        Ok(Self { table })
+        let names = HashMap::new();
+        Ok(Self { table, names })
     }
 }
 
 impl PacketSink for Packets {
     fn on_packet(&mut self, packet: &PacketFate<'_>) -> Result<(), String> {
-        let flow = FlowName(packet.headers).to_string();
+        let flow = self
+            .names
+            .entry(*packet.headers)
+            .or_insert_with(|| FlowName(packet.headers).to_string());
         let row = PacketRow {
             slice: packet.slice,
-            flow: &flow,
+            flow,
             sequence: packet.sequence,
             sent_ns: packet.sent_ns,
             received_ns: packet.received_ns,
