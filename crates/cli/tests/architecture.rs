@@ -25,11 +25,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "stats",
             "study",
             "capture",
+            "traffic",
         ],
     ),
     ("report", &["units", "stats"]),
     ("capture", &["wire"]),
     ("live", &["units", "model", "wire", "dataplane"]),
+    ("traffic", &["units", "study", "capture"]),
+    (
+        "testbed",
+        &[
+            "units", "model", "wire", "live", "traffic", "analysis", "capture", "study", "stats",
+            "formats",
+        ],
+    ),
     (
         "analysis",
         &["units", "model", "wire", "dataplane", "stats", "capture"],

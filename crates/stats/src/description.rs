@@ -26,6 +26,10 @@ pub struct StudyDescription {
     pub seed: u64,
     /// Version of the program that ran it.
     pub program_version: String,
+    /// What carried out the runs: `simulator`, `gateway`, `tc`, or `captures` of runs that somebody
+    /// else carried out.
+    #[serde(default = "simulator")]
+    pub backend: String,
     /// What was tested, one line: "Cisco ISR 4221 (model), licence 35 Mbit/s, ports 1 Gbit/s".
     pub dut: String,
     /// Assumptions of the device model that the published study does not state, for people.
@@ -46,6 +50,10 @@ pub struct StudyDescription {
     pub margins: Margins,
     /// Published figures to print ours beside.
     pub published: Vec<PublishedFigure>,
+}
+
+fn simulator() -> String {
+    "simulator".to_owned()
 }
 
 /// The rate that slices share, in the device's own accounting.

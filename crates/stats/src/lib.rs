@@ -22,6 +22,7 @@ pub mod flow;
 pub mod flow_delays;
 pub mod holm;
 pub mod ks;
+pub mod live;
 pub mod mser;
 pub mod observations;
 pub mod opportunity;

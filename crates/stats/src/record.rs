@@ -5,6 +5,7 @@
 //! the host stand apart from it, so that the same run gives the same bytes anywhere.
 
 use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
+use crate::live::LiveRecord;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader refuses what it does not know.
@@ -61,6 +62,9 @@ pub struct RunRecord {
     /// the order that packets pass them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<HopRecord>,
+    /// Of a run on real packets that we offered ourselves: how it went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveRecord>,
 }
 
 /// What many equal slices, measured together, got each.

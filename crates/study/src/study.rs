@@ -130,6 +130,7 @@ impl Study {
             file_name: self.file_name.clone(),
             seed: self.seed,
             program_version: program_version.to_owned(),
+            backend: "simulator".to_owned(),
             dut: device::describe(&self.dut),
             assumptions: self.assumptions.clone(),
             repetitions: self.repetitions,

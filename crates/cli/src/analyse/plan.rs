@@ -291,6 +291,7 @@ fn unnamed() -> StudyDescription {
         file_name: String::new(),
         seed: 0,
         program_version: VERSION.to_owned(),
+        backend: "captures".to_owned(),
         dut: "not stated (measured from captures)".to_owned(),
         assumptions: Vec::new(),
         repetitions: 1,

@@ -92,6 +92,7 @@ pub fn record(
         capture: None,
         flows: Vec::new(),
         hops: Vec::new(),
+        live: None,
     }
 }
 

@@ -44,6 +44,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
         file_name: "synthetic.yaml".into(),
         seed: 1,
         program_version: "0.0.0".into(),
+        backend: "simulator".to_owned(),
         dut: String::new(),
         assumptions: Vec::new(),
         repetitions: 10,
@@ -179,6 +180,7 @@ pub fn run(
         capture: None,
         flows: Vec::new(),
         hops: Vec::new(),
+        live: None,
     }
 }
 

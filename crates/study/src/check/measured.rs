@@ -76,6 +76,7 @@ impl Checker<'_> {
             file_name: file_name.to_owned(),
             seed: 0,
             program_version: place.program_version.to_owned(),
+            backend: "captures".to_owned(),
             dut: match trimmed(spec.dut.as_ref()) {
                 dut if dut.is_empty() => "not stated (measured from captures)".to_owned(),
                 dut => format!("{dut} (measured from captures)"),
