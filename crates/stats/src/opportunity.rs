@@ -12,8 +12,9 @@ use crate::record::{RunRecord, Series};
 pub struct Opportunity {
     /// Windows in which best effort wanted more than its share and guaranteed slices left some.
     pub windows: u32,
-    /// Σ min(what guaranteed slices left, what best effort wanted beyond its share, what the capacity
-    /// has room for beyond it in best effort's frames), bytes of L2.
+    /// Σ min(what guaranteed slices left, what best effort wanted beyond its share, what an ideal link
+    /// would have carried of that, what the capacity has room for beyond it in best effort's frames),
+    /// bytes of L2.
     pub available_bytes: f64,
     /// Σ what best effort received beyond its share, at most what was available in each window,
     /// bytes; 0 where it received less than its share over the run.
@@ -59,6 +60,7 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
         .unwrap_or(0);
 
     let mut sums = Opportunity::default();
+    let mut ideal = IdealLink::beside(study, record);
     let mut start = first;
     while start < bins && window_bins <= bins - start {
         let window = start..start + window_bins;
@@ -68,7 +70,8 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
             .iter()
             .zip(&record.slices)
             .map(|(slice, r)| (slice, &r.series));
-        sums = sums.plus(of_window(&study.capacity, slices, window, seconds));
+        let carried = ideal.carry(slices.clone(), window.clone(), seconds);
+        sums = sums.plus(of_window(&study.capacity, slices, window, seconds, carried));
         start += window_bins;
     }
     // Not window by window: what a queue carries from one to the next must cancel.
@@ -81,6 +84,7 @@ fn of_window<'a>(
     slices: impl Iterator<Item = (&'a SliceDescription, &'a Series)>,
     window: std::ops::Range<usize>,
     seconds: f64,
+    ideally_carried: f64,
 ) -> Opportunity {
     let overhead = f64::from(capacity.frame_overhead_bytes);
     let (mut unused, mut own_share, mut wanted, mut received) = (0.0, 0.0, 0.0, 0.0);
@@ -118,7 +122,10 @@ fn of_window<'a>(
     } else {
         f64::INFINITY
     };
-    let available = unused.min(wanted - own_share).min(room);
+    let available = unused
+        .min(wanted - own_share)
+        .min(ideally_carried - own_share)
+        .min(room);
     if available <= 0.0 || available < MIN_AVAILABLE * own_share {
         return Opportunity::default();
     }
@@ -130,6 +137,79 @@ fn of_window<'a>(
     }
 }
 
+/// A link that gives best effort its share and, at once, whatever guaranteed slices leave of theirs. What
+/// nobody wants when it is there is lost to it, as to any link; what waits is kept as far as the buffer
+/// goes. A fluid model, bin by bin.
+struct IdealLink {
+    buffer_bytes: f64,
+    waiting_bytes: f64,
+}
+
+impl IdealLink {
+    /// With a buffer of [`IDEAL_BUFFER_SECONDS`], or as much as waited at most in this run.
+    fn beside(study: &StudyDescription, record: &RunRecord) -> Self {
+        let usual = study.capacity.bits_per_second as f64 / 8.0 * IDEAL_BUFFER_SECONDS;
+        let slices = study.slices.iter().zip(&record.slices);
+        let waited: f64 = slices
+            .filter(|(slice, _)| !slice.guaranteed)
+            .map(|(_, record)| most_waiting(&record.series))
+            .sum();
+        Self {
+            buffer_bytes: usual.max(waited),
+            waiting_bytes: 0.0,
+        }
+    }
+
+    /// Bytes of best effort that it carries in a window that follows the last one.
+    fn carry<'a>(
+        &mut self,
+        slices: impl Iterator<Item = (&'a SliceDescription, &'a Series)> + Clone,
+        window: std::ops::Range<usize>,
+        seconds: f64,
+    ) -> f64 {
+        let bin_seconds = seconds / window.len().max(1) as f64;
+        let mut carried = 0.0;
+        for bin in window {
+            let (mut room, mut arrived) = (0.0, 0.0);
+            for (slice, series) in slices.clone() {
+                let share = slice.share_bits_per_second as f64 / 8.0 * bin_seconds;
+                let sent = series.sent_bytes.get(bin).map_or(0.0, |&b| b as f64);
+                room += share;
+                if slice.guaranteed {
+                    room -= sent;
+                } else {
+                    arrived += sent;
+                }
+            }
+            let there = self.waiting_bytes + arrived;
+            let leaves = there.min(room.max(0.0));
+            self.waiting_bytes = (there - leaves).min(self.buffer_bytes);
+            carried += leaves;
+        }
+        carried
+    }
+}
+
+/// The most that waited at the end of a bin: sent, not lost, and not received yet; bytes.
+fn most_waiting(series: &Series) -> f64 {
+    let sent_frames: f64 = series.sent_frames.iter().map(|&f| f64::from(f)).sum();
+    let sent_bytes: f64 = series.sent_bytes.iter().map(|&b| b as f64).sum();
+    let frame_bytes = if sent_frames > 0.0 {
+        sent_bytes / sent_frames
+    } else {
+        0.0
+    };
+    let bins = (series.sent_bytes.iter())
+        .zip(&series.received_bytes)
+        .zip(&series.lost_frames);
+    let (mut waiting, mut most) = (0.0f64, 0.0f64);
+    for ((&sent, &received), &lost) in bins {
+        waiting += sent as f64 - received as f64 - f64::from(lost) * frame_bytes;
+        most = most.max(waiting);
+    }
+    most
+}
+
 fn sum(bytes: &[u64], window: &std::ops::Range<usize>) -> f64 {
     bytes
         .get(window.clone())
@@ -139,6 +219,8 @@ fn sum(bytes: &[u64], window: &std::ops::Range<usize>) -> f64 {
         .sum()
 }
 
+/// The buffer of the ideal link that a device is compared with: what IOS gives a port by default.
+const IDEAL_BUFFER_SECONDS: f64 = 0.05;
 /// Window under load without a cycle.
 const CONSTANT_LOAD_WINDOW_NS: u64 = 1_000_000_000;
 /// Less than this part of best effort's own share is the granularity of frames and of metering,

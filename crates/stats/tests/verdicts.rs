@@ -347,6 +347,20 @@ fn bursts_that_only_move_the_own_share_in_time_are_not_reallocation() {
 }
 
 #[test]
+fn what_no_link_could_have_carried_is_not_counted_as_left() {
+    // 21 Mbit/s offered in the on phase, and 15.75 Mbit/s in the off phase. On: the share and all of the
+    // unused 1.75 Mbit/s. Off: what waited, too, in 50 ms of the link. There is no more to be had.
+    let verdict = judge_one(5, 0.0, |_| {
+        let best_effort = Service {
+            received: (19.25e6, 17.5e6),
+            ..Service::on_off(BASE, 0.15 * LINK)
+        };
+        [Service::untroubled(BASE), best_effort]
+    });
+    assert_eq!(verdict.reallocation.outcome, Outcome::Holds);
+}
+
+#[test]
 fn half_of_what_is_left_is_partial() {
     let verdict = judge_one(10, 0.02, |scenario| {
         // 18.375 Mbit/s: half of the unused 1.75 Mbit/s on top of the share.
