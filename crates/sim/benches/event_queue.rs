@@ -4,7 +4,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use slicewise_sim::event::{Actors, Event, EventQueue};
-use slicewise_sim::rng::Random;
+use slicewise_traffic::Random;
 use slicewise_units::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

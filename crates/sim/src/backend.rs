@@ -10,24 +10,16 @@ use crate::measurement::Measurement;
 use crate::network::Network;
 use crate::observer::{FlowId, Observer};
 use crate::population;
-use crate::rng::Random;
-use crate::source::{
-    Cbr, Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Replay, Source, Timeline,
-};
 use crate::topology::{FlowParams, Node, Topology};
 use slicewise_dataplane::{DropReason, Pipeline};
 use slicewise_stats::collect::{CollectorParams, RunCollector};
 use slicewise_stats::path::path_component;
 use slicewise_stats::record::{DropCount, RunKey, RunRecord};
-use slicewise_study::{
-    Backend, DutModel, PatternParams, RunError, RunSpec, ScenarioParams, SourceParams, Study,
-};
+use slicewise_study::{Backend, DutModel, RunError, RunSpec, ScenarioParams, Study};
+use slicewise_traffic::Sources;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
 
 /// How long after the sources have stopped the network may take to drain. Queues are finite, so
 /// only a class shaped to almost nothing needs longer, and then the run fails and says so.
@@ -36,8 +28,7 @@ const DRAIN: Duration = Duration::from_secs(3_600);
 /// The simulator as a back end of studies. One serves all threads.
 #[derive(Debug, Default)]
 pub struct Simulator {
-    /// Captures to replay, each read once.
-    timelines: Mutex<BTreeMap<PathBuf, Timeline>>,
+    sources: Sources,
     /// Where runs are captured, if they are.
     captures: Option<Captures>,
 }
@@ -183,11 +174,6 @@ impl Simulator {
         scenario: &ScenarioParams,
         sender: Node,
     ) -> Result<Vec<FlowParams>, RunError> {
-        let host = Iperf3Params {
-            tick: study.hosts.timer,
-            timer_slack: study.hosts.timer_slack,
-            send_cost: study.hosts.send_cost,
-        };
         let mut sources_of_slice = vec![0u16; study.slices.len()];
         let mut flows = Vec::with_capacity(scenario.sources.len());
         for (stream, params) in (0u64..).zip(&scenario.sources) {
@@ -200,13 +186,9 @@ impl Simulator {
                 source: *count,
             };
             *count = count.saturating_add(1);
-            let source = Source::new(
-                self.pattern(params, &host)?,
-                Instant::ZERO.saturating_add(params.start),
-                params.start_spread,
-                Instant::ZERO.saturating_add(params.stop),
-                Random::stream(run.traffic_seed, stream),
-            );
+            let source = self
+                .sources
+                .source(params, &study.hosts, run.traffic_seed, stream)?;
             let headers = Headers::from(&params.headers);
             flows.push(FlowParams {
                 id,
@@ -217,44 +199,6 @@ impl Simulator {
             });
         }
         Ok(flows)
-    }
-
-    fn pattern(&self, params: &SourceParams, host: &Iperf3Params) -> Result<Pattern, RunError> {
-        let pace = || {
-            Pace::new(params.counted_bytes, params.rate).ok_or_else(|| {
-                RunError::Failed(format!("source `{}` has a rate of zero", params.name))
-            })
-        };
-        let pattern = match &params.pattern {
-            PatternParams::Iperf3 => Pattern::Iperf3(Iperf3::new(pace()?, host)),
-            PatternParams::Cbr => Pattern::Cbr(Cbr::new(pace()?)),
-            PatternParams::Poisson => Pattern::Poisson(Poisson::new(&pace()?)),
-            PatternParams::Replay { pcap } => Pattern::Replay(Replay::new(self.timeline(pcap)?)),
-        };
-        let Some(on_off) = params.on_off else {
-            return Ok(pattern);
-        };
-        let gated = OnOff::new(pattern, on_off.on, on_off.off)
-            .ok_or_else(|| RunError::Failed(format!("source `{}` is never on", params.name)))?;
-        Ok(Pattern::OnOff(Box::new(gated)))
-    }
-
-    fn timeline(&self, pcap: &Path) -> Result<Timeline, RunError> {
-        let mut timelines = self
-            .timelines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(timeline) = timelines.get(pcap) {
-            return Ok(timeline.clone());
-        }
-        let input = |problem: String| RunError::Input {
-            path: pcap.display().to_string(),
-            problem,
-        };
-        let file = File::open(pcap).map_err(|error| input(error.to_string()))?;
-        let timeline = Timeline::read(file).map_err(|error| input(error.to_string()))?;
-        timelines.insert(pcap.to_owned(), timeline.clone());
-        Ok(timeline)
     }
 }
 

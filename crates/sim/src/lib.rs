@@ -1,7 +1,8 @@
 //! The simulator: discrete events under virtual time drive the same data plane as the gateway.
 //!
-//! A [`Topology`] of hosts, links and devices becomes a [`Network`]; its flows are paced by the
-//! patterns of [`source`], and an [`Observer`] is told of every packet sent, received and lost.
+//! A [`Topology`] of hosts, links and devices becomes a [`Network`]; its flows are paced by
+//! [`Source`](slicewise_traffic::Source)s, and an [`Observer`] is told of every packet sent, received
+//! and lost.
 //! [`Simulator`] does all that for a run of a study. `docs/simulator.md` says what is modelled.
 
 #![forbid(unsafe_code)]
@@ -18,8 +19,6 @@ mod network;
 mod observer;
 pub mod packet;
 mod population;
-pub mod rng;
-pub mod source;
 mod topology;
 mod wires;
 

@@ -5,11 +5,11 @@ use crate::event::{Event, EventQueue};
 use crate::host::TransmitQueue;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId};
-use crate::source::Source;
 use crate::topology::FlowParams;
 use crate::wires::Wires;
 use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
+use slicewise_traffic::Source;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::{Ecn, Headers};
 

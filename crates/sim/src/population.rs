@@ -6,7 +6,6 @@
 //! to its last bit on the link. What is offered does not depend on the policy.
 
 use crate::backend::{collector, failed, unsupported};
-use crate::rng::Random;
 use slicewise_dataplane::guaranteed::{Guaranteed, READ_AHEAD, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{DropReason, Ecn, Frame, LinkClock};
@@ -16,6 +15,7 @@ use slicewise_model::{
 use slicewise_stats::collect::RunCollector;
 use slicewise_stats::record::{DropCount, PopulationRecord, RunRecord};
 use slicewise_study::{PopulationPatternParams, RunError, RunSpec, Study};
+use slicewise_traffic::Random;
 use slicewise_units::{Accounting, ByteCount, Duration, FrameLengths, Instant};
 use std::collections::BTreeMap;
 

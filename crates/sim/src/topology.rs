@@ -6,8 +6,8 @@ use crate::host::{HostParams, Receiver, TransmitQueue};
 use crate::link::{Link, LinkParams};
 use crate::network::{Flow, Network};
 use crate::observer::{FlowId, Observer};
-use crate::source::Source;
 use crate::wires::{LinkEnd, Wires};
+use slicewise_traffic::Source;
 use slicewise_units::{BitRate, Duration};
 use slicewise_wire::Headers;
 

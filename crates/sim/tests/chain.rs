@@ -10,9 +10,8 @@ use slicewise_model::{PrioritySpec, QueueLimitSpec, Rate, RateSpec};
 use slicewise_sim::device::isr4221::{LicenceParams, isr4221};
 use slicewise_sim::device::port::port;
 use slicewise_sim::host::HostParams;
-use slicewise_sim::rng::Random;
-use slicewise_sim::source::{Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Source};
 use slicewise_sim::{FlowParams, Node, Outcome, Topology, TopologyError};
+use slicewise_traffic::{Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Random, Source};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Instant};
 use support::*;
 

@@ -9,8 +9,7 @@ use slicewise_model::Rate;
 use slicewise_sim::Topology;
 use slicewise_sim::host::HostParams;
 use slicewise_sim::link::LinkParams;
-use slicewise_sim::rng::Random;
-use slicewise_sim::source::{Pace, Pattern, Poisson, Source};
+use slicewise_traffic::{Pace, Pattern, Poisson, Random, Source};
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use support::*;
 

@@ -9,9 +9,8 @@ use slicewise_sim::device::DeviceParams;
 use slicewise_sim::device::port::port;
 use slicewise_sim::link::LinkParams;
 use slicewise_sim::packet::Packet;
-use slicewise_sim::rng::Random;
-use slicewise_sim::source::{Cbr, Pace, Pattern, Source};
 use slicewise_sim::{FlowId, FlowParams, Node, Observer};
+use slicewise_traffic::{Cbr, Pace, Pattern, Random, Source};
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use slicewise_wire::{Headers, IpVersion};
 

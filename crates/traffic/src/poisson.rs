@@ -1,7 +1,7 @@
 //! Poisson arrivals: independent, exponentially distributed gaps.
 
-use super::pace::Pace;
-use crate::rng::Random;
+use crate::pace::Pace;
+use crate::random::Random;
 use slicewise_units::{Duration, Instant};
 
 /// Independent exponential gaps, rounded to a nanosecond.
@@ -21,12 +21,12 @@ impl Poisson {
         }
     }
 
-    pub(super) fn begin(&mut self, at: Instant) {
+    pub(crate) fn begin(&mut self, at: Instant) {
         self.last = at;
     }
 
     #[inline]
-    pub(super) fn next_departure(&mut self, random: &mut Random) -> Instant {
+    pub(crate) fn next_departure(&mut self, random: &mut Random) -> Instant {
         let gap = random.exponential(self.mean_gap_ns);
         self.last = self.last.saturating_add(Duration::from_nanos(gap));
         self.last

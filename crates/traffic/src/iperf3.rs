@@ -8,8 +8,8 @@
 //! Two things are the operating system's: how late a sleeper wakes (Linux rounds timers of
 //! ordinary processes by up to 50 us, `prctl(PR_SET_TIMERSLACK)`), and what a `sendto` costs.
 
-use super::pace::Pace;
-use crate::rng::Random;
+use crate::pace::Pace;
+use crate::random::Random;
 use slicewise_units::{Duration, Instant};
 
 /// The host's part in pacing.
@@ -58,7 +58,7 @@ impl Iperf3 {
         }
     }
 
-    pub(super) fn begin(&mut self, at: Instant) {
+    pub(crate) fn begin(&mut self, at: Instant) {
         self.pace.restart();
         self.start = at.nanos();
         self.next_tick = self.start.saturating_add(self.tick);
@@ -68,7 +68,7 @@ impl Iperf3 {
     }
 
     #[inline]
-    pub(super) fn next_departure(&mut self, random: &mut Random) -> Instant {
+    pub(crate) fn next_departure(&mut self, random: &mut Random) -> Instant {
         while !self.first && self.pace.due() >= self.read_at - self.start {
             self.wake(random);
         }

@@ -1,7 +1,7 @@
 //! A pattern that runs part of the time.
 
-use super::Pattern;
-use crate::rng::Random;
+use crate::random::Random;
+use crate::source::Pattern;
 use slicewise_units::{Duration, Instant};
 
 /// Gates another pattern: it runs for a while, then is silent for a while. Each time it begins
@@ -26,13 +26,13 @@ impl OnOff {
         })
     }
 
-    pub(super) fn begin(&mut self, at: Instant) {
+    pub(crate) fn begin(&mut self, at: Instant) {
         self.on_until = at.saturating_add(self.on);
         self.inner.begin(at);
     }
 
     #[inline]
-    pub(super) fn next_departure(
+    pub(crate) fn next_departure(
         &mut self,
         until: Instant,
         random: &mut Random,
@@ -54,7 +54,7 @@ impl OnOff {
 mod tests {
     use super::*;
     use crate::source::tests::departures;
-    use crate::source::{Cbr, Pace};
+    use crate::{Cbr, Pace};
     use slicewise_units::BitRate;
 
     fn on_off(rate: u64, on: Duration, off: Duration) -> Pattern {

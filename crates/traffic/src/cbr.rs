@@ -1,6 +1,6 @@
 //! Constant bit rate: packets evenly spaced, without drift.
 
-use super::pace::Pace;
+use crate::pace::Pace;
 use slicewise_units::{Duration, Instant};
 
 /// Packets evenly spaced; each at the nanosecond below its exact time.
@@ -20,13 +20,13 @@ impl Cbr {
         }
     }
 
-    pub(super) fn begin(&mut self, at: Instant) {
+    pub(crate) fn begin(&mut self, at: Instant) {
         self.pace.restart();
         self.start = at;
     }
 
     #[inline]
-    pub(super) fn next_departure(&mut self) -> Instant {
+    pub(crate) fn next_departure(&mut self) -> Instant {
         let at = self
             .start
             .saturating_add(Duration::from_nanos(self.pace.due()));

@@ -144,13 +144,13 @@ impl Replay {
         }
     }
 
-    pub(super) fn begin(&mut self, at: Instant) {
+    pub(crate) fn begin(&mut self, at: Instant) {
         self.next = 0;
         self.start = at;
     }
 
     #[inline]
-    pub(super) fn next_departure(&mut self) -> Option<Instant> {
+    pub(crate) fn next_departure(&mut self) -> Option<Instant> {
         let offset = *self.timeline.0.get(self.next)?;
         self.next += 1;
         Some(self.start.saturating_add(offset))

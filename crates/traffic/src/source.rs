@@ -1,24 +1,6 @@
-//! Traffic sources: when the packets of a flow leave.
-//!
-//! A source does not react to the network, so its departures are a sequence that a [`Pattern`]
-//! computes by itself; the network asks for one at a time. Everything random is drawn from the
-//! source's own stream, so that every policy is offered the very same packets.
+//! A source: a pattern with a beginning, an end and its own random numbers.
 
-mod cbr;
-mod iperf3;
-mod on_off;
-mod pace;
-mod poisson;
-mod replay;
-
-pub use cbr::Cbr;
-pub use iperf3::{Iperf3, Iperf3Params};
-pub use on_off::OnOff;
-pub use pace::Pace;
-pub use poisson::Poisson;
-pub use replay::{Replay, ReplayError, Timeline};
-
-use crate::rng::Random;
+use crate::{Cbr, Iperf3, OnOff, Poisson, Random, Replay};
 use slicewise_units::{Duration, Instant};
 
 /// When the packets of a flow leave.
@@ -100,6 +82,7 @@ impl Source {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::Pace;
     use slicewise_units::BitRate;
 
     /// All departures of a pattern that begins at zero.

@@ -1,0 +1,29 @@
+//! When the packets of a flow leave, for whoever sends them: the simulator or a live sender.
+//!
+//! A [`Source`] does not react to the network, so its departures are a sequence that a [`Pattern`]
+//! computes by itself, one at a time, without a clock. Everything random is drawn from the source's
+//! own stream of numbers. So the same seed gives the same departures to every policy and every back
+//! end. [`Sources`] makes the sources of a study.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod cbr;
+mod iperf3;
+mod on_off;
+mod pace;
+mod poisson;
+mod random;
+mod replay;
+mod source;
+mod sources;
+
+pub use cbr::Cbr;
+pub use iperf3::{Iperf3, Iperf3Params};
+pub use on_off::OnOff;
+pub use pace::Pace;
+pub use poisson::Poisson;
+pub use random::Random;
+pub use replay::{MAX_PACKETS, Replay, ReplayError, Timeline};
+pub use source::{Pattern, Source};
+pub use sources::{SourceError, Sources};
