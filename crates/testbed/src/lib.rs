@@ -3,3 +3,6 @@
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod sender;
+pub mod swallow;

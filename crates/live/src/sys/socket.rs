@@ -85,6 +85,39 @@ pub fn bind<T: Plain>(socket: BorrowedFd<'_>, address: &T) -> io::Result<()> {
     checked(result).map(|_| ())
 }
 
+/// Mark what is sent with a differentiated-services code point, 0 to 63 (RFC 2474), and as not capable
+/// of congestion notification.
+///
+/// # Errors
+/// As `setsockopt(2)`: where `is_v6` is not what the socket is.
+pub fn set_dscp(socket: BorrowedFd<'_>, is_v6: bool, dscp: u8) -> io::Result<()> {
+    let field = i32::from(dscp) << 2;
+    if is_v6 {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &field)
+    } else {
+        set(socket, libc::IPPROTO_IP, libc::IP_TOS, &field)
+    }
+}
+
+/// Hold at most so many bytes that nobody has read, or the least that the kernel allows (about 2 kB);
+/// its own records of them count.
+///
+/// # Errors
+/// As `setsockopt(2)`.
+pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &i32::from(bytes))
+}
+
+/// Whether an error of sending means that the system could not take this datagram, and may well take
+/// the next: buffers full, or nobody listened at the other end.
+#[must_use]
+pub fn was_refused(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EAGAIN | libc::ENOBUFS | libc::ECONNREFUSED)
+    )
+}
+
 /// Have the kernel send what a transmit ring holds.
 ///
 /// # Errors
@@ -119,5 +152,36 @@ pub fn take_error(socket: BorrowedFd<'_>) -> io::Result<()> {
     match get::<i32>(socket, libc::SOL_SOCKET, libc::SO_ERROR)? {
         0 => Ok(()),
         code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_code_point_is_the_upper_six_bits_of_the_field() {
+        let v4 = UdpSocket::bind("127.0.0.1:0").unwrap();
+        set_dscp(v4.as_fd(), false, 46).unwrap();
+        let tos = get::<i32>(v4.as_fd(), libc::IPPROTO_IP, libc::IP_TOS);
+        assert_eq!(tos.unwrap(), 0xb8);
+        let Ok(v6) = UdpSocket::bind("[::1]:0") else {
+            return;
+        };
+        set_dscp(v6.as_fd(), true, 10).unwrap();
+        let class = get::<i32>(v6.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_TCLASS);
+        assert_eq!(class.unwrap(), 0x28);
+    }
+
+    #[test]
+    fn full_buffers_and_absent_listeners_are_refusals_and_a_missing_route_is_none() {
+        for code in [libc::EWOULDBLOCK, libc::ENOBUFS, libc::ECONNREFUSED] {
+            assert!(was_refused(&io::Error::from_raw_os_error(code)));
+        }
+        for code in [libc::ENETUNREACH, libc::EMSGSIZE, libc::EPERM] {
+            assert!(!was_refused(&io::Error::from_raw_os_error(code)));
+        }
     }
 }

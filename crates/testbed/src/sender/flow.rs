@@ -1,0 +1,211 @@
+//! The flows of a sender, and the sockets they leave by.
+
+use super::stamp::{self, Stamp};
+use super::{SendingFlow, TimeZero};
+use hdrhistogram::Histogram;
+use slicewise_live::sys::{socket, time};
+use slicewise_stats::live::SenderRecord;
+use slicewise_traffic::Source;
+use slicewise_units::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+
+/// Longest lateness told apart. Later is counted as this, except in the maximum.
+const LATEST: Duration = Duration::from_secs(60);
+/// Lateness is kept to three decimal digits.
+const DIGITS: u8 = 3;
+/// Longest payload of UDP over IPv4, bytes: 65,535 with both headers (RFC 768, RFC 791).
+const MAX_PAYLOAD_BYTES: usize = 65_507;
+/// Largest code point (RFC 2474).
+const MAX_DSCP: u8 = 63;
+
+/// A socket, shared by all flows of one local address.
+#[derive(Debug)]
+struct Outlet {
+    socket: UdpSocket,
+    is_v6: bool,
+    /// How it marks datagrams now.
+    dscp: u8,
+}
+
+impl Outlet {
+    fn open(local: SocketAddr) -> io::Result<Self> {
+        let socket = UdpSocket::bind(local)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            socket,
+            is_v6: local.is_ipv6(),
+            dscp: 0,
+        })
+    }
+
+    /// Not connected, so that no answer of ICMP becomes an error of a later datagram.
+    fn send(&mut self, payload: &[u8], to: SocketAddr, dscp: u8) -> io::Result<()> {
+        if self.dscp != dscp {
+            socket::set_dscp(self.socket.as_fd(), self.is_v6, dscp)?;
+            self.dscp = dscp;
+        }
+        self.socket.send_to(payload, to).map(|_| ())
+    }
+}
+
+/// A flow and what became of it.
+#[derive(Debug)]
+struct Flow {
+    name: String,
+    source: Source,
+    /// Its place among the outlets.
+    outlet: usize,
+    remote: SocketAddr,
+    dscp: u8,
+    payload: Vec<u8>,
+    number: u32,
+    sequence: u32,
+    sent_frames: u64,
+    refused_frames: u64,
+    lateness: Histogram<u64>,
+    lateness_max_ns: u64,
+}
+
+impl Flow {
+    fn new(flow: SendingFlow, number: usize, outlet: usize) -> io::Result<Self> {
+        let invalid = |why: &dyn Display| {
+            let message = format!("source `{}`: {why}", flow.name);
+            io::Error::new(io::ErrorKind::InvalidInput, message)
+        };
+        let bytes = usize::try_from(flow.payload_bytes)
+            .ok()
+            .filter(|bytes| *bytes <= MAX_PAYLOAD_BYTES)
+            .ok_or_else(|| invalid(&format!("more than {MAX_PAYLOAD_BYTES} bytes of payload")))?;
+        if flow.dscp > MAX_DSCP {
+            return Err(invalid(&format!("a code point above {MAX_DSCP}")));
+        }
+        if flow.local.is_ipv4() != flow.remote.is_ipv4() {
+            return Err(invalid(&"addresses of two versions of IP"));
+        }
+        let lateness = Histogram::new_with_bounds(1, LATEST.nanos(), DIGITS);
+        Ok(Self {
+            lateness: lateness.map_err(|error| invalid(&error))?,
+            number: u32::try_from(number).map_err(|error| invalid(&error))?,
+            payload: stamp::pattern(bytes),
+            name: flow.name,
+            source: flow.source,
+            outlet,
+            remote: flow.remote,
+            dscp: flow.dscp,
+            sequence: 0,
+            sent_frames: 0,
+            refused_frames: 0,
+            lateness_max_ns: 0,
+        })
+    }
+
+    /// Send the packet that was due at `due` after time zero.
+    fn send(&mut self, outlet: &mut Outlet, due: Instant, zero: TimeZero) -> io::Result<()> {
+        let since_zero = time::now().saturating_since(zero.monotonic);
+        let stamp = Stamp {
+            sequence: self.sequence,
+            flow: self.number,
+            sent_ns: zero.unix_ns.saturating_add(since_zero.nanos()),
+        };
+        self.sequence = self.sequence.wrapping_add(1);
+        stamp.write(&mut self.payload);
+        match outlet.send(&self.payload, self.remote, self.dscp) {
+            Ok(()) => {
+                let late_ns = since_zero.nanos().saturating_sub(due.nanos());
+                self.sent_frames += 1;
+                self.lateness.saturating_record(late_ns);
+                self.lateness_max_ns = self.lateness_max_ns.max(late_ns);
+                Ok(())
+            }
+            Err(error) if socket::was_refused(&error) => {
+                self.refused_frames += 1;
+                Ok(())
+            }
+            Err(error) => Err(io::Error::new(
+                error.kind(),
+                format!(
+                    "source `{}`: sending to {}: {error}",
+                    self.name, self.remote
+                ),
+            )),
+        }
+    }
+
+    fn into_record(self) -> SenderRecord {
+        // The histogram answers with the largest value of a bucket.
+        let quantile = |q| self.lateness.value_at_quantile(q).min(self.lateness_max_ns);
+        SenderRecord {
+            sent_frames: self.sent_frames,
+            refused_frames: self.refused_frames,
+            lateness_p50_ns: quantile(0.5),
+            lateness_p99_ns: quantile(0.99),
+            lateness_max_ns: self.lateness_max_ns,
+            source: self.name,
+        }
+    }
+}
+
+/// All flows of a sender, with their sockets open.
+#[derive(Debug)]
+pub(super) struct Flows {
+    flows: Vec<Flow>,
+    outlets: Vec<Outlet>,
+}
+
+impl Flows {
+    /// Open a socket for every local address, in the namespace of this thread.
+    pub(super) fn open(flows: Vec<SendingFlow>) -> io::Result<Self> {
+        let mut outlets = Vec::new();
+        let mut places = BTreeMap::new();
+        let mut opened = Vec::with_capacity(flows.len());
+        for (number, flow) in flows.into_iter().enumerate() {
+            let outlet = match places.get(&flow.local) {
+                Some(place) => *place,
+                None => {
+                    let outlet = Outlet::open(flow.local).map_err(|error| {
+                        let message =
+                            format!("source `{}`: UDP port {}: {error}", flow.name, flow.local);
+                        io::Error::new(error.kind(), message)
+                    })?;
+                    outlets.push(outlet);
+                    places.insert(flow.local, outlets.len() - 1);
+                    outlets.len() - 1
+                }
+            };
+            opened.push(Flow::new(flow, number, outlet)?);
+        }
+        Ok(Self {
+            flows: opened,
+            outlets,
+        })
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// When the next packet of a flow is due after time zero; `None` once it has ended.
+    pub(super) fn next_departure(&mut self, flow: usize) -> Option<Instant> {
+        self.flows.get_mut(flow)?.source.next_departure()
+    }
+
+    /// Send the packet of a flow that was due at `due` after time zero.
+    pub(super) fn send(&mut self, flow: usize, due: Instant, zero: TimeZero) -> io::Result<()> {
+        let Some(flow) = self.flows.get_mut(flow) else {
+            return Ok(());
+        };
+        let Some(outlet) = self.outlets.get_mut(flow.outlet) else {
+            return Ok(());
+        };
+        flow.send(outlet, due, zero)
+    }
+
+    pub(super) fn into_records(self) -> Vec<SenderRecord> {
+        self.flows.into_iter().map(Flow::into_record).collect()
+    }
+}

@@ -1,0 +1,281 @@
+//! Over the loopback interface of this process's own namespace.
+
+use super::*;
+use crate::swallow::Swallow;
+use slicewise_traffic::{Cbr, OnOff, Pace, Pattern, Poisson, Random};
+use slicewise_units::BitRate;
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, UdpSocket};
+
+const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const PAYLOAD_BYTES: u32 = 100;
+const SOON: Duration = Duration::from_millis(5);
+const TENTH: Duration = Duration::from_millis(100);
+
+/// A packet each millisecond, on average.
+fn pace() -> Pace {
+    Pace::new(1_000, BitRate::new(8_000_000)).unwrap()
+}
+
+fn source(pattern: Pattern, until: Duration, stream: u64) -> Source {
+    Source::new(
+        pattern,
+        Instant::ZERO,
+        Duration::from_millis(1),
+        Instant::ZERO.saturating_add(until),
+        Random::stream(5, stream),
+    )
+}
+
+fn every_millisecond(until: Duration) -> Source {
+    source(Pattern::Cbr(Cbr::new(pace())), until, 0)
+}
+
+/// One packet now, the next in half an hour.
+fn rare() -> Source {
+    let pattern = Cbr::new(Pace::new(1_000, BitRate::new(4)).unwrap());
+    source(Pattern::Cbr(pattern), Duration::from_secs(36_000), 0)
+}
+
+fn flow(name: &str, source: Source, local: SocketAddr, remote: SocketAddr) -> SendingFlow {
+    SendingFlow {
+        name: name.to_owned(),
+        source,
+        local,
+        remote,
+        dscp: 0,
+        payload_bytes: PAYLOAD_BYTES,
+    }
+}
+
+/// When packets are due, ns from time zero.
+fn departures(source: &Source) -> Vec<u64> {
+    let mut source = source.clone();
+    std::iter::from_fn(|| source.next_departure())
+        .map(Instant::nanos)
+        .collect()
+}
+
+fn receiver() -> (UdpSocket, SocketAddr) {
+    let socket = UdpSocket::bind(HERE).unwrap();
+    let patience = std::time::Duration::from_secs(10);
+    socket.set_read_timeout(Some(patience)).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
+/// So many datagrams, and that there are no more. All have room in the socket's buffer.
+fn received(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
+    let mut buffer = [0; 2_000];
+    let datagrams = (0..count)
+        .map(|_| {
+            let bytes = socket.recv(&mut buffer).unwrap();
+            buffer[..bytes].to_vec()
+        })
+        .collect();
+    socket.set_nonblocking(true).unwrap();
+    assert!(socket.recv(&mut buffer).is_err(), "more than {count}");
+    datagrams
+}
+
+/// A port at which nobody listens: on an address of this host that no other test uses.
+fn deserted(last: u8) -> SocketAddr {
+    let socket = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, last), 0)).unwrap();
+    socket.local_addr().unwrap()
+}
+
+#[test]
+fn sends_the_packets_that_its_sources_list_and_none_before_it_is_due() {
+    let poisson = Pattern::Poisson(Poisson::new(&pace()));
+    let (on, off) = (Duration::from_millis(20), Duration::from_millis(30));
+    let on_off = OnOff::new(Pattern::Cbr(Cbr::new(pace())), on, off).unwrap();
+    let sources = [
+        source(poisson, TENTH, 0),
+        source(Pattern::OnOff(Box::new(on_off)), TENTH, 1),
+    ];
+    let receivers = [receiver(), receiver()];
+    // From one address, and marked differently.
+    let local = deserted(2);
+    let mut flows: Vec<SendingFlow> = (sources.iter().zip(&receivers).zip(["first", "second"]))
+        .map(|((source, (_, remote)), name)| flow(name, source.clone(), local, *remote))
+        .collect();
+    flows[1].dscp = 46;
+    let sender = Sender::start(None, flows).unwrap();
+    assert!(!sender.is_finished());
+    let zero = TimeZero::after(SOON);
+    sender.start_at(zero);
+    let records = sender.join().unwrap();
+
+    let mut all = BTreeSet::new();
+    for (number, (source, (socket, _))) in (0u32..).zip(sources.iter().zip(&receivers)) {
+        let due = departures(source);
+        assert!((20..200).contains(&due.len()), "{}", due.len());
+        let datagrams = received(socket, due.len());
+        for ((sequence, due), datagram) in (0u32..).zip(&due).zip(&datagrams) {
+            let stamp = Stamp::read(datagram).unwrap();
+            assert_eq!((stamp.flow, stamp.sequence), (number, sequence));
+            assert!(stamp.sent_ns >= zero.unix_ns + due);
+            assert_eq!(datagram.len(), 100);
+        }
+        let record = &records[usize::try_from(number).unwrap()];
+        assert_eq!(record.sent_frames, u64::try_from(due.len()).unwrap());
+        assert_eq!(record.refused_frames, 0);
+        assert!(record.lateness_p50_ns <= record.lateness_p99_ns);
+        assert!(record.lateness_p99_ns <= record.lateness_max_ns);
+        all.extend(datagrams);
+    }
+    let sent: u64 = records.iter().map(|record| record.sent_frames).sum();
+    assert_eq!(u64::try_from(all.len()).unwrap(), sent, "two are alike");
+    assert_eq!(
+        [&*records[0].source, &*records[1].source],
+        ["first", "second"]
+    );
+}
+
+#[test]
+fn what_is_overdue_is_sent_at_once_and_counted_as_late() {
+    let (socket, remote) = receiver();
+    let source = every_millisecond(TENTH);
+    let due = departures(&source);
+    let sender = Sender::start(None, vec![flow("late", source, HERE, remote)]).unwrap();
+    // A run that began ten seconds ago.
+    let now = TimeZero::after(Duration::ZERO);
+    let ten = Duration::from_secs(10);
+    sender.start_at(TimeZero {
+        monotonic: Instant::from_nanos(now.monotonic.nanos() - ten.nanos()),
+        unix_ns: now.unix_ns - ten.nanos(),
+    });
+    let records = sender.join().unwrap();
+    assert_eq!(received(&socket, due.len()).len(), due.len());
+    assert!(records[0].lateness_p50_ns > 9_900_000_000);
+    assert!(records[0].lateness_max_ns >= 9_999_000_000);
+}
+
+#[test]
+fn a_stop_ends_it_though_packets_are_due_much_later() {
+    let (socket, remote) = receiver();
+    let sender = Sender::start(None, vec![flow("rare", rare(), HERE, remote)]).unwrap();
+    sender.start_at(TimeZero::after(Duration::ZERO));
+    assert_eq!(received(&socket, 1).len(), 1);
+    assert!(!sender.is_finished());
+    sender.stop();
+    assert_eq!(sender.join().unwrap()[0].sent_frames, 1);
+}
+
+#[test]
+fn one_that_was_never_started_sends_nothing_and_ends() {
+    let (socket, remote) = receiver();
+    let flows = || vec![flow("idle", every_millisecond(TENTH), HERE, remote)];
+    let records = Sender::start(None, flows()).unwrap().join().unwrap();
+    assert_eq!((records[0].sent_frames, records[0].lateness_max_ns), (0, 0));
+    drop(Sender::start(None, flows()).unwrap());
+    assert!(received(&socket, 0).is_empty());
+}
+
+#[test]
+fn one_that_is_dropped_while_it_sends_stops() {
+    let (socket, remote) = receiver();
+    let sender = Sender::start(None, vec![flow("rare", rare(), HERE, remote)]).unwrap();
+    sender.start_at(TimeZero::after(Duration::ZERO));
+    assert_eq!(received(&socket, 1).len(), 1);
+    drop(sender);
+}
+
+#[test]
+fn nobody_listening_does_not_disturb() {
+    let source = every_millisecond(TENTH);
+    let due = departures(&source);
+    let sender = Sender::start(None, vec![flow("unheard", source, HERE, deserted(3))]).unwrap();
+    sender.start_at(TimeZero::after(Duration::ZERO));
+    let records = sender.join().unwrap();
+    assert_eq!(records[0].sent_frames, u64::try_from(due.len()).unwrap());
+    assert_eq!(records[0].refused_frames, 0);
+}
+
+#[test]
+fn what_the_system_will_never_send_ends_it_and_is_named() {
+    // A socket that has not asked for it may not send to everybody.
+    let everybody = SocketAddr::from(([255, 255, 255, 255], 9));
+    let source = every_millisecond(TENTH);
+    let sender = Sender::start(None, vec![flow("shout", source, HERE, everybody)]).unwrap();
+    sender.start_at(TimeZero::after(Duration::ZERO));
+    let error = sender.join().unwrap_err().to_string();
+    assert!(
+        error.starts_with("source `shout`: sending to 255.255.255.255:9: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn refuses_flows_that_udp_cannot_carry_and_says_why() {
+    let refused = |change: fn(&mut SendingFlow)| {
+        let mut flow = flow("odd", rare(), HERE, HERE);
+        change(&mut flow);
+        Sender::start(None, vec![flow]).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(refused(|flow| flow.dscp = 64), @"source `odd`: a code point above 63");
+    insta::assert_snapshot!(refused(|flow| flow.payload_bytes = 65_508), @"source `odd`: more than 65507 bytes of payload");
+    insta::assert_snapshot!(refused(|flow| flow.remote = SocketAddr::from(([0u16; 8], 9))), @"source `odd`: addresses of two versions of IP");
+    // An address of documentation (RFC 5737), which is nobody's.
+    insta::assert_snapshot!(refused(|flow| flow.local = SocketAddr::from(([192, 0, 2, 1], 9))), @"source `odd`: UDP port 192.0.2.1:9: Cannot assign requested address (os error 99)");
+    let missing = Sender::start(
+        Some("no-such-namespace"),
+        vec![flow("odd", rare(), HERE, HERE)],
+    );
+    let message = missing.unwrap_err().to_string();
+    assert!(message.contains("`no-such-namespace`"), "{message}");
+}
+
+/// A namespace of this test's own, gone when it is dropped.
+struct Namespace(String);
+
+impl Namespace {
+    /// `None` without the right to make one.
+    fn new() -> Option<Self> {
+        let this = Self(format!("sender-{}", std::process::id()));
+        ip(&["netns", "add", &this.0]).then_some(this)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        ip(&["netns", "delete", &self.0]);
+    }
+}
+
+fn ip(arguments: &[&str]) -> bool {
+    let status = std::process::Command::new("ip").args(arguments).status();
+    status.is_ok_and(|status| status.success())
+}
+
+#[test]
+fn sends_in_the_namespace_it_is_told_and_leaves_nobody_there() {
+    let Some(namespace) = Namespace::new() else {
+        eprintln!("not tested: making network namespaces takes root");
+        return;
+    };
+    let name = namespace.0.as_str();
+    assert!(ip(&["-n", name, "link", "set", "lo", "up"]));
+    assert!(ip(&[
+        "-n",
+        name,
+        "addr",
+        "add",
+        "192.0.2.7/32",
+        "dev",
+        "lo"
+    ]));
+    // The address is of that namespace only.
+    let there = SocketAddr::from(([192, 0, 2, 7], 5_201));
+    let swallow = Swallow::bind(Some(name), &[there]).unwrap();
+    let from = SocketAddr::from(([192, 0, 2, 7], 0));
+    let source = every_millisecond(SOON);
+    let due = departures(&source);
+    let sender = Sender::start(Some(name), vec![flow("there", source, from, there)]).unwrap();
+    sender.start_at(TimeZero::after(SOON));
+    let records = sender.join().unwrap();
+    assert_eq!(records[0].sent_frames, u64::try_from(due.len()).unwrap());
+    assert!(UdpSocket::bind(from).is_err(), "this thread is still there");
+    drop(swallow);
+    assert!(Swallow::bind(Some(name), &[there]).is_ok());
+}
