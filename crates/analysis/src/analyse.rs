@@ -99,8 +99,18 @@ fn look<'s>(
     let timeout_ns = params.loss_timeout.nanos();
     let begin = |prefix: &Prefix<'_>| {
         let first = prefix.sent.iter().map(|one| one.time_ns).min();
+        let only = params.run.and_then(|run| {
+            let start = run.start_ns?;
+            Some((start, start.saturating_add(run.duration.nanos())))
+        });
+        let start_ns = match (only, mark) {
+            (Some((start, _)), _) => start,
+            (None, Some(mark)) => mark.start_ns,
+            (None, None) => first.unwrap_or(0),
+        };
         let axis = TimeAxis {
-            start_ns: mark.map_or(first.unwrap_or(0), |mark| mark.start_ns),
+            start_ns,
+            only,
             received: match correction {
                 Some(estimate) => ReceivedClock::Estimated(estimate),
                 None => ReceivedClock::Ahead(prefix.alignment_ns),
@@ -141,6 +151,7 @@ fn collector(
         let mark = mark?;
         let is_whole = mark.duration_ns.is_multiple_of(params.bin.nanos().max(1));
         is_whole.then_some(RunLength {
+            start_ns: None,
             duration: Duration::from_nanos(mark.duration_ns),
             cycle: Duration::from_nanos(mark.cycle_ns),
         })

@@ -33,6 +33,9 @@ pub struct AnalysisParams {
 /// How a run went in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunLength {
+    /// When it began, ns by the clock of the sending point: packets sent before, or once it was over, are
+    /// not the run's. `None`: with what was sent first, and every packet is the run's.
+    pub start_ns: Option<u64>,
     /// How long traffic was offered: a whole number of bins.
     pub duration: Duration,
     /// The longest on/off cycle of the load; zero where it is constant.

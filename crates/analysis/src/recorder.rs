@@ -44,6 +44,9 @@ pub trait PacketSink {
 pub(crate) struct TimeAxis {
     /// When the run starts, by the clock of the sending point.
     pub(crate) start_ns: u64,
+    /// Only packets sent from the first of these moments on and before the second are the run's, by the
+    /// same clock; `None`: all are.
+    pub(crate) only: Option<(u64, u64)>,
     pub(crate) received: ReceivedClock,
 }
 
@@ -57,6 +60,13 @@ pub(crate) enum ReceivedClock {
 }
 
 impl TimeAxis {
+    /// Whether a packet is the run's.
+    #[inline]
+    fn holds(&self, sent: &Sighting) -> bool {
+        self.only
+            .is_none_or(|(from, before)| (from..before).contains(&sent.time_ns))
+    }
+
     #[inline]
     pub(crate) fn of_sent(&self, time_ns: u64) -> u64 {
         time_ns.saturating_sub(self.start_ns)
@@ -227,6 +237,9 @@ impl<'h, 's> Recorder<'h, 's> {
 impl MatchObserver for Recorder<'_, '_> {
     #[inline]
     fn on_sent(&mut self, sent: &Sighting) {
+        if !self.axis.holds(sent) {
+            return;
+        }
         let (index, slice) = self.place(sent);
         let at_ns = self.axis.of_sent(sent.time_ns);
         let flow = &mut self.flows[index];
@@ -245,6 +258,9 @@ impl MatchObserver for Recorder<'_, '_> {
 
     #[inline]
     fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: u64) {
+        if !self.axis.holds(sent) {
+            return;
+        }
         let (index, slice) = self.place(sent);
         self.reordering.on_received(sent, received, order);
         let sent_ns = self.axis.of_sent(sent.time_ns);
@@ -266,6 +282,9 @@ impl MatchObserver for Recorder<'_, '_> {
     }
 
     fn on_lost(&mut self, sent: &Sighting, order: u64) {
+        if !self.axis.holds(sent) {
+            return;
+        }
         let (index, slice) = self.place(sent);
         self.flows[index].lost_frames += 1;
         if let Some(slice) = slice {
@@ -276,18 +295,26 @@ impl MatchObserver for Recorder<'_, '_> {
     }
 
     fn on_duplicate(&mut self, sent: &Sighting, _received: &Sighting) {
+        if !self.axis.holds(sent) {
+            return;
+        }
         let (index, _) = self.place(sent);
         self.flows[index].duplicate_frames += 1;
     }
 
     fn on_ambiguous_sent(&mut self, sent: &Sighting) {
+        if !self.axis.holds(sent) {
+            return;
+        }
         let (index, _) = self.place(sent);
         self.flows[index].ambiguous_frames += 1;
     }
 
     fn on_ambiguous_received(&mut self, first_sent: Option<&Sighting>, received: &Sighting) {
         // Which of them it is does not matter to what arrived.
-        let Some(sent) = first_sent else { return };
+        let Some(sent) = first_sent.filter(|sent| self.axis.holds(sent)) else {
+            return;
+        };
         let (index, slice) = self.place(sent);
         let at_ns = self.axis.of_received(received.time_ns);
         let flow = &mut self.flows[index];
@@ -303,10 +330,10 @@ impl MatchObserver for Recorder<'_, '_> {
 
     fn on_ambiguous_closed(&mut self, group: &AmbiguousGroup) {
         // How many were lost is known, which is not: they are told where the first was sent.
-        let Some(sent) = &group.first_sent else {
+        let Some(sent) = group.first_sent.filter(|sent| self.axis.holds(sent)) else {
             return;
         };
-        let (index, slice) = self.place(sent);
+        let (index, slice) = self.place(&sent);
         self.flows[index].lost_frames += group.lost_at_least();
         if let Some(slice) = slice {
             let at = Instant::from_nanos(self.axis.of_sent(sent.time_ns));

@@ -3,7 +3,7 @@
 use slicewise_report::host::RunTime;
 use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_stats::record::{RunKey, RunRecord};
-use slicewise_study::{Backend, RunSpec, Study};
+use slicewise_study::{Backend, RunError, RunSpec, Study};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -136,6 +136,8 @@ fn run_one(
             }
             Err(error) => RunEvent::NotWritten(error),
         },
+        // Nothing became of it, and nothing is wrong with it.
+        Ok(Err(RunError::Interrupted)) => return Ok(()),
         Ok(Err(error)) => RunEvent::Failed(key, error.to_string()),
         Err(panic) => {
             let what = panic

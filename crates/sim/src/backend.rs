@@ -5,7 +5,7 @@ use crate::device::DeviceParams;
 use crate::device::isr4221::{LicenceParams, isr4221};
 use crate::device::port::port;
 use crate::host::HostParams;
-use crate::link::LinkParams;
+use crate::link::{Handover, LinkParams};
 use crate::measurement::Measurement;
 use crate::network::Network;
 use crate::observer::{FlowId, Observer};
@@ -157,9 +157,17 @@ impl Simulator {
             transmit_queue_frames: None,
         });
         let propagation = study.link.propagation;
-        let link = |rate| LinkParams { rate, propagation };
-        topology.link(sender, device, link(study.link.rate));
-        topology.link(device, receiver, link(study.dut.port_rate));
+        let link = |rate, handover| LinkParams {
+            rate,
+            propagation,
+            handover,
+        };
+        topology.link(sender, device, link(study.link.rate, Handover::LastBit));
+        let handover = match study.dut.model {
+            DutModel::Gateway => Handover::FirstBit,
+            DutModel::Port | DutModel::Isr4221 => Handover::LastBit,
+        };
+        topology.link(device, receiver, link(study.dut.port_rate, handover));
         let flows = self.flows(study, run, scenario, sender)?;
         let measurement = Measurement::new(collector(study, scenario)?);
         let observer = observe(&flows, measurement)?;
@@ -209,7 +217,9 @@ fn device(study: &Study, run: &RunSpec) -> Result<DeviceParams<Pipeline>, RunErr
         .ok_or(RunError::UnknownRun(*run))?;
     let (policy, processing) = (policy.params.clone(), study.dut.processing_delay);
     match (study.dut.model, study.dut.licence) {
-        (DutModel::Port, None) => port(policy, processing, run.seed).map_err(failed),
+        (DutModel::Port | DutModel::Gateway, None) => {
+            port(policy, processing, run.seed).map_err(failed)
+        }
         (DutModel::Isr4221, Some(licence)) => {
             let licence = LicenceParams {
                 rate: licence.rate,
@@ -218,7 +228,9 @@ fn device(study: &Study, run: &RunSpec) -> Result<DeviceParams<Pipeline>, RunErr
             };
             isr4221(policy, &licence, processing, run.seed).map_err(failed)
         }
-        (DutModel::Port, Some(_)) => Err(unsupported("a plain port with a licence")),
+        (DutModel::Port | DutModel::Gateway, Some(_)) => {
+            Err(unsupported("a plain port with a licence"))
+        }
         (DutModel::Isr4221, None) => Err(unsupported("an ISR 4221 without a licence")),
     }
 }

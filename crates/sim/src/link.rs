@@ -14,6 +14,19 @@ pub struct LinkParams {
     pub rate: Rate,
     /// How long a bit travels.
     pub propagation: Duration,
+    /// Which bit's departure is the frame's.
+    pub handover: Handover,
+}
+
+/// When a frame is under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Handover {
+    /// Once its last bit is on the wire: a real link.
+    #[default]
+    LastBit,
+    /// When its first bit is, the link being taken for as long as all of it lasts: software that paces
+    /// departures to a rate, and then hands frames on whole.
+    FirstBit,
 }
 
 /// A frame under way: when it will be where the link leads.
@@ -32,17 +45,19 @@ pub struct Link {
     /// From a frame's last bit on the wire to its delivery: propagation, and the fixed processing
     /// time of the device it leads to.
     propagation: Duration,
+    handover: Handover,
     in_flight: VecDeque<InFlight>,
 }
 
 impl Link {
     /// An idle link that delivers `propagation` after the last bit was sent.
     #[must_use]
-    pub fn new(rate: Rate, propagation: Duration) -> Self {
+    pub fn new(rate: Rate, propagation: Duration, handover: Handover) -> Self {
         Self {
             clock: LinkClock::new(rate.rate),
             accounting: rate.accounting,
             propagation,
+            handover,
             in_flight: VecDeque::with_capacity(64),
         }
     }
@@ -58,8 +73,13 @@ impl Link {
     /// when it is delivered.
     #[inline]
     pub fn transmit(&mut self, lengths: FrameLengths, now: Instant) -> (Instant, Instant) {
+        let begins = self.clock.free_at().max(now);
         let sent = self.clock.send(self.accounting.count(lengths), now);
-        (sent, sent.saturating_add(self.propagation))
+        let leaves = match self.handover {
+            Handover::LastBit => sent,
+            Handover::FirstBit => begins,
+        };
+        (sent, leaves.saturating_add(self.propagation))
     }
 
     /// Keep a frame until it is delivered at `at`. True where it is the first in flight, and its
@@ -95,7 +115,7 @@ mod tests {
 
     #[test]
     fn frames_queue_for_the_wire_and_arrive_in_order() {
-        let mut link = Link::new(GIGABIT, Duration::from_nanos(500));
+        let mut link = Link::new(GIGABIT, Duration::from_nanos(500), Handover::LastBit);
         let at = Instant::from_nanos;
         assert_eq!(link.transmit(FRAME, at(100)), (at(12_244), at(12_744)));
         assert!(link.carry(7, at(12_744)));
@@ -109,12 +129,21 @@ mod tests {
 
     #[test]
     fn a_short_frame_occupies_the_wire_as_a_64_byte_one() {
-        let mut link = Link::new(GIGABIT, Duration::ZERO);
+        let mut link = Link::new(GIGABIT, Duration::ZERO, Handover::LastBit);
         let short = FrameLengths {
             l2_bytes: 42,
             l3_offset: 14,
         };
         let (sent, _) = link.transmit(short, Instant::ZERO);
         assert_eq!(sent.nanos(), 84 * 8);
+    }
+
+    #[test]
+    fn a_frame_handed_on_whole_leaves_with_its_first_bit_and_takes_the_link_as_long() {
+        let mut link = Link::new(GIGABIT, Duration::ZERO, Handover::FirstBit);
+        let (first_sent, first_there) = link.transmit(FRAME, Instant::from_nanos(100));
+        assert_eq!(first_there, Instant::from_nanos(100));
+        let (_, second_there) = link.transmit(FRAME, Instant::from_nanos(200));
+        assert_eq!(second_there, first_sent);
     }
 }

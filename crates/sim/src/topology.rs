@@ -156,7 +156,8 @@ impl<F: Forwarding> Topology<F> {
             .propagation
             .nanos()
             .saturating_add(processing.nanos());
-        Ok(Link::new(params.rate, Duration::from_nanos(propagation)))
+        let propagation = Duration::from_nanos(propagation);
+        Ok(Link::new(params.rate, propagation, params.handover))
     }
 
     fn link_end(&self, to: Node) -> Result<LinkEnd, TopologyError> {

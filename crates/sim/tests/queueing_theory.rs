@@ -36,6 +36,7 @@ fn mean_wait(load: f64, seed: u64) -> f64 {
         LinkParams {
             rate: access,
             propagation: Duration::ZERO,
+            handover: slicewise_sim::link::Handover::LastBit,
         },
     );
     topology.link(
@@ -44,6 +45,7 @@ fn mean_wait(load: f64, seed: u64) -> f64 {
         LinkParams {
             rate,
             propagation: Duration::ZERO,
+            handover: slicewise_sim::link::Handover::LastBit,
         },
     );
     #[expect(

@@ -51,10 +51,10 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
 /// How many slices a mechanism can hold on the device, as its maker or a measurement states.
 pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability {
     match model {
-        DutModel::Port => Scalability {
+        DutModel::Port | DutModel::Gateway => Scalability {
             slices: SliceLimit::NotStated,
             limited_by: "none is stated for this device".to_owned(),
-            source: "the model of a single port has no tables".to_owned(),
+            source: "a single port has no tables".to_owned(),
         },
         DutModel::Isr4221 => {
             let (slices, limited_by) = if uses_priority(policy) {
@@ -110,6 +110,10 @@ pub(crate) fn describe(dut: &DutParams) -> String {
         (DutModel::Isr4221, None) => {
             format!("Cisco ISR 4221 (model), ports {}", dut.port_rate.rate)
         }
+        (DutModel::Gateway, _) => format!(
+            "gateway (model), link of {} {}",
+            dut.port_rate.rate, dut.port_rate.accounting.layer
+        ),
         (DutModel::Port, _) => format!("egress port of {} (model)", dut.port_rate.rate),
     }
 }

@@ -16,6 +16,7 @@ mod diagnostics;
 mod expand;
 mod file;
 mod gateway;
+mod live;
 mod load;
 mod measured;
 pub mod params;
@@ -29,6 +30,7 @@ mod study;
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use gateway::{GatewayConfig, GatewayDirection, GatewayPacketIo};
+pub use live::{LiveError, QuickParams};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,

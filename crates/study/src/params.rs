@@ -27,6 +27,9 @@ pub enum DutModel {
     Isr4221,
     /// One egress port and nothing else.
     Port,
+    /// The live gateway, or another program that paces departures: as a port, but a frame is handed on,
+    /// whole, at the moment when its first bit would leave such a port.
+    Gateway,
 }
 
 /// The device under test.
@@ -38,7 +41,7 @@ pub struct DutParams {
     pub port_rate: Rate,
     /// From the last bit in to the first moment a frame can go out.
     pub processing_delay: Duration,
-    /// The licence; `None` for [`DutModel::Port`].
+    /// The licence; `None` but for [`DutModel::Isr4221`].
     pub licence: Option<LicenceParams>,
 }
 

@@ -165,4 +165,7 @@ pub enum RunError {
     /// It started, and failed.
     #[error("{0}")]
     Failed(String),
+    /// The user stopped it.
+    #[error("stopped")]
+    Interrupted,
 }

@@ -2,6 +2,7 @@
 
 use crate::bound;
 use crate::device;
+use crate::live::QuickParams;
 use crate::params::{
     DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
 };
@@ -53,6 +54,8 @@ pub struct Study {
     pub margins: Margins,
     /// Published figures.
     pub published: Vec<PublishedFigure>,
+    /// A profile of minutes instead of hours, where the study gives one.
+    pub quick: Option<QuickParams>,
     pub(crate) digest: String,
 }
 
@@ -71,6 +74,8 @@ pub struct StudyPolicy {
     pub params: PolicyParams,
     /// How many slices it holds on this device.
     pub scalability: Scalability,
+    /// The study says so itself, whatever the device.
+    pub scalability_is_stated: bool,
     /// Verdicts as published, where they were.
     pub published_verdict: Option<PublishedVerdict>,
 }

@@ -253,6 +253,7 @@ fn planned(
     let duration = options.duration.or(study.and_then(|study| study.duration));
     let cycle_ns = scenario.map_or(0, |index| scenarios[index].cycle_ns);
     let length = duration.map(|duration| RunLength {
+        start_ns: None,
         duration,
         cycle: Duration::from_nanos(cycle_ns),
     });

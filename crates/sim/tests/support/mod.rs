@@ -99,6 +99,7 @@ pub fn ethernet(bits_per_second: u64) -> LinkParams {
     LinkParams {
         rate,
         propagation: Duration::ZERO,
+        handover: slicewise_sim::link::Handover::LastBit,
     }
 }
 

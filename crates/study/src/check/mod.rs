@@ -13,6 +13,7 @@ mod plan;
 mod policies;
 mod populations;
 mod published;
+mod quick;
 mod traffic;
 
 use crate::diagnostics::suggestion;
@@ -228,6 +229,7 @@ impl Checker<'_> {
             self.check_amount(spec, repetitions);
         }
         let published = self.published(spec);
+        let quick = self.quick(spec, network.duration, measure, &scenarios);
         let seed = self.read_or(spec.seed.as_ref(), 1);
         let name = name?.0;
         let title = trimmed(spec.title.as_ref());
@@ -259,6 +261,7 @@ impl Checker<'_> {
             measure,
             margins,
             published,
+            quick,
             digest: self.sources.digest(),
         })
     }

@@ -88,12 +88,13 @@ impl Checker<'_> {
                 self.problems.add(*span, message);
                 return None;
             }
-            (ModelName::Port, Some((_, at))) => {
+            (ModelName::Port | ModelName::Gateway, Some((_, at))) => {
                 let help = "leave it out, or use the model `isr4221`".to_owned();
-                let message = "the model `port` has no licence";
+                let message = "only the model `isr4221` has a licence";
                 self.problems.add_with_help(*at, message, Some(help));
                 return None;
             }
+            (ModelName::Gateway, None) => DutModel::Gateway,
             (ModelName::Isr4221, Some(_)) => DutModel::Isr4221,
             (ModelName::Port, None) => DutModel::Port,
         };

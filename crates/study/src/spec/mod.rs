@@ -87,6 +87,8 @@ pub(crate) struct StudySpec {
     pub(crate) repetitions: Option<Text<u32>>,
     /// How long traffic is offered in a run.
     pub(crate) duration: Option<Text<Duration>>,
+    /// A profile of minutes for a first look, used by `--quick`.
+    pub(crate) quick: Option<At<QuickSpec>>,
     /// Where all randomness comes from: the same seed gives the same results. Default 1.
     pub(crate) seed: Option<Text<u64>>,
     /// How it is measured.
@@ -96,6 +98,18 @@ pub(crate) struct StudySpec {
     /// Figures of the publication, to print ours beside.
     #[serde(default)]
     pub(crate) published: List<At<PublishedSpec>>,
+}
+
+/// A profile of minutes: what it leaves out is as in the study.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QuickSpec {
+    /// Only these scenarios. Default: the reference and the last.
+    pub(crate) scenarios: Option<At<OneOrMany<Text<Name>>>>,
+    /// How often each policy runs under each of them.
+    pub(crate) repetitions: Option<Text<u32>>,
+    /// How long traffic is offered in a run: a whole number of bins.
+    pub(crate) duration: Option<Text<Duration>>,
 }
 
 /// A study file that this one builds on.
@@ -132,8 +146,8 @@ pub(crate) struct LinkSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DutSpec {
-    /// Which device: `isr4221` (Cisco ISR 4221, whose licence limits what it forwards) or `port`
-    /// (one egress port).
+    /// Which device: `isr4221` (Cisco ISR 4221, whose licence limits what it forwards), `port` (one
+    /// egress port) or `gateway` (a port emulated by software, which hands frames on whole).
     pub(crate) model: Option<Text<ModelName>>,
     /// Rate of the egress port. Default: the link's.
     pub(crate) port_rate: Option<Text<BitRate>>,

@@ -50,13 +50,18 @@ macro_rules! words {
 pub(crate) enum ModelName {
     Isr4221,
     Port,
+    Gateway,
 }
 
 words!(
     ModelName,
     "DeviceModel",
     "a device that is modelled",
-    &[("isr4221", Self::Isr4221), ("port", Self::Port)]
+    &[
+        ("isr4221", Self::Isr4221),
+        ("port", Self::Port),
+        ("gateway", Self::Gateway),
+    ]
 );
 
 /// How a gateway receives and sends frames.

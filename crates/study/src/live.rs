@@ -1,0 +1,156 @@
+//! A study made ready for real packets: a shorter profile, and a device that a live testbed can be.
+
+use crate::params::{DutModel, DutParams, HostParams};
+use crate::study::Study;
+use crate::{device, params::LinkParams};
+use sha2::{Digest, Sha256};
+use slicewise_model::{PolicyError, PortParams, Rate};
+use slicewise_units::{BitRate, Duration, FrameLengths};
+
+/// The links to and from a device under test in namespaces: nothing waits on them.
+const VIRTUAL_LINK: BitRate = BitRate::new(100_000_000_000);
+
+/// A profile of minutes instead of hours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuickParams {
+    /// Which scenarios, by index.
+    pub scenarios: Vec<usize>,
+    /// Repetitions of each policy × scenario.
+    pub repetitions: u32,
+    /// How long traffic is offered in a run.
+    pub duration: Duration,
+}
+
+/// Why a study cannot be run on real packets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LiveError {
+    /// Its slices have no headers.
+    #[error(
+        "the slices of this study are populations, whose frames have no headers: they can be simulated only"
+    )]
+    Populations,
+    /// A policy does not fit the emulated link.
+    #[error("policy {policy} does not fit a link of {rate}: {problem}", problem = error.problem)]
+    Policy {
+        /// The policy.
+        policy: String,
+        /// The link.
+        rate: BitRate,
+        /// Why.
+        error: PolicyError,
+    },
+}
+
+impl Study {
+    /// The study's profile for a first look: its own (`quick:`), or else the reference and the last scenario,
+    /// 4 repetitions of 8 s at most.
+    #[must_use]
+    pub fn into_quick(mut self) -> Self {
+        let quick = self.quick.take().unwrap_or_else(|| self.default_quick());
+        let mut index = 0;
+        self.scenarios.retain(|_| {
+            index += 1;
+            quick.scenarios.contains(&(index - 1))
+        });
+        self.repetitions = quick.repetitions;
+        self.duration = quick.duration;
+        for source in self.scenarios.iter_mut().flat_map(|s| &mut s.sources) {
+            source.stop = source.stop.min(quick.duration);
+        }
+        self.digest = derived(&self.digest, &format!("quick {quick:?}"));
+        self
+    }
+
+    fn default_quick(&self) -> QuickParams {
+        let last = self.scenarios.len().saturating_sub(1);
+        let reference = self.scenarios.iter().position(|s| s.reference);
+        let mut scenarios = vec![last];
+        scenarios.extend(reference.filter(|&index| index != last));
+        let bin = self.measure.bin.nanos().max(1);
+        let cycle = self.scenarios.iter().map(|s| s.cycle().nanos()).max();
+        let whole = Duration::from_secs(8)
+            .nanos()
+            .max(2 * cycle.unwrap_or(0))
+            .next_multiple_of(bin);
+        QuickParams {
+            scenarios,
+            repetitions: self.repetitions.min(4),
+            duration: self.duration.min(Duration::from_nanos(whole)),
+        }
+    }
+
+    /// The study on a live device: policies resolved for a link of the rate that slices share, hosts that
+    /// stamp frames as they arrive, and nothing of the device that it models otherwise.
+    ///
+    /// Published figures are left out: they are of another device. Published verdicts stay. A delay is
+    /// taken to have worsened only beyond the time of one largest frame on the link, too: which of two
+    /// packets that meet goes first decides as much, and phases of real senders are not ours to repeat.
+    ///
+    /// # Errors
+    /// Where the study cannot be run on real packets.
+    pub fn into_live(mut self) -> Result<Self, LiveError> {
+        if !self.populations.is_empty() {
+            return Err(LiveError::Populations);
+        }
+        let capacity = self.dut.capacity();
+        for policy in &mut self.policies {
+            let resolved = policy.spec.resolve_for(PortParams {
+                rate: capacity,
+                admissible: capacity,
+            });
+            let error = |error| LiveError::Policy {
+                policy: policy.name.clone(),
+                rate: capacity.rate,
+                error,
+            };
+            policy.params = resolved.map_err(error)?;
+            if self.dut.model != DutModel::Gateway && !policy.scalability_is_stated {
+                policy.scalability = device::scalability(DutModel::Gateway, &policy.params);
+            }
+        }
+        let frame = frame_time(capacity, self.link);
+        self.margins.delay_resolution_ns = self.margins.delay_resolution_ns.max(frame);
+        self.dut = DutParams {
+            model: DutModel::Gateway,
+            port_rate: capacity,
+            processing_delay: Duration::ZERO,
+            licence: None,
+        };
+        self.link = LinkParams {
+            rate: Rate {
+                rate: VIRTUAL_LINK,
+                ..self.link.rate
+            },
+            propagation: Duration::ZERO,
+            ..self.link
+        };
+        self.hosts = HostParams {
+            interrupt_moderation: Duration::ZERO,
+            ..self.hosts
+        };
+        self.assumptions.clear();
+        self.published.clear();
+        self.digest = derived(&self.digest, "live");
+        Ok(self)
+    }
+}
+
+/// How long the largest frame without tags occupies a link, ns.
+fn frame_time(capacity: Rate, link: LinkParams) -> u64 {
+    let frame = FrameLengths {
+        l2_bytes: link.mtu_bytes.saturating_add(14),
+        l3_offset: 14,
+    };
+    let bits = u128::from(capacity.accounting.count(frame).bytes()) * 8;
+    let rate = u128::from(capacity.rate.bits_per_second().max(1));
+    u64::try_from((bits * 1_000_000_000).div_ceil(rate)).unwrap_or(u64::MAX)
+}
+
+/// The digest of a study derived from another: results of both never mix.
+fn derived(digest: &str, how: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(digest.as_bytes());
+    hash.update(how.as_bytes());
+    let bytes: [u8; 32] = hash.finalize().into();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
