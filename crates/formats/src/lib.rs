@@ -8,3 +8,4 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod ios;
+pub mod tc;

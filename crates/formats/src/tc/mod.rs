@@ -1,0 +1,276 @@
+//! Policies as commands of Linux traffic control (`tc`).
+//!
+//! [`write()`] translates a policy for a link into `tc` commands for the egress of one interface: a
+//! token bucket filter of one packet is the link, HTB below it schedules, each class has its queue,
+//! and classic BPF programs tell classes apart. Beside the commands it says what the kernel must
+//! have ([`Feature`]), and how what the kernel then does differs from the policy. What cannot be
+//! expressed is an error that lists all of it: nothing is approximated in silence.
+//! `docs/formats/tc.md` explains every choice.
+
+mod classic_bpf;
+mod counting;
+mod feature;
+mod filter;
+mod police;
+mod queue;
+mod tree;
+
+pub use classic_bpf::{Instruction, Program};
+pub use feature::Feature;
+pub use filter::{INSTRUCTIONS_MAX, compile as compile_class_map};
+
+use counting::Counting;
+use slicewise_model::{PolicyParams, Rate};
+use slicewise_units::{ByteCount, Duration};
+use std::collections::BTreeSet;
+use std::fmt;
+use tree::{Place, Writer};
+
+/// What may go out in one go at a link of high rate: a timer of the kernel is late by some tens of
+/// microseconds, and what is not sent meanwhile would be lost.
+const LINK_BURST: Duration = Duration::from_micros(100);
+/// Major number of the link, and of the first scheduler.
+const LINK_HANDLE: u32 = 1;
+const SCHEDULER_HANDLE: u32 = 0x10;
+
+/// A policy as commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcConfig {
+    /// The policy's name.
+    pub policy: String,
+    /// The interface whose egress is configured.
+    pub interface: String,
+    /// The link's rate.
+    pub link: Rate,
+    /// The commands, in order. The interface must have the root discipline it came with.
+    pub commands: Vec<TcCommand>,
+    /// What the kernel must have.
+    pub needs: BTreeSet<Feature>,
+    /// How what the kernel then does differs from the policy, a sentence or a few each.
+    pub differences: Vec<String>,
+}
+
+impl TcConfig {
+    /// The command that undoes all of it.
+    #[must_use]
+    pub fn removal(&self) -> TcCommand {
+        let arguments = ["qdisc", "del", "dev", &self.interface, "root"];
+        TcCommand {
+            why: "Remove all of it.".to_owned(),
+            arguments: arguments.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcCommand {
+    /// What it is for.
+    pub why: String,
+    /// Its arguments, without `tc` before them.
+    pub arguments: Vec<String>,
+}
+
+impl fmt::Display for TcCommand {
+    /// A line for a shell.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tc")?;
+        for argument in &self.arguments {
+            let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:/".contains(&b);
+            if !argument.is_empty() && argument.bytes().all(is_plain) {
+                write!(f, " {argument}")?;
+            } else {
+                write!(f, " '{}'", argument.replace('\'', "'\\''"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for TcConfig {
+    /// A shell script.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "#!/bin/sh")?;
+        let title = format!(
+            "Policy `{}` at the egress of {}, a link of {} ({}).",
+            self.policy, self.interface, self.link.rate, self.link.accounting.layer
+        );
+        comment(f, "", &title)?;
+        comment(f, "", &format!("Remove it with: {}", self.removal()))?;
+        let needs: Vec<&str> = self.needs.iter().map(|need| need.name()).collect();
+        comment(f, "", &format!("Needs of the kernel: {}.", needs.join(", ")))?;
+        comment(f, "", "What differs from the policy:")?;
+        for difference in &self.differences {
+            comment(f, "- ", difference)?;
+        }
+        writeln!(f, "set -e")?;
+        for command in &self.commands {
+            writeln!(f)?;
+            comment(f, "", &command.why)?;
+            writeln!(f, "{command}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Where comments are wrapped.
+const COMMENT_COLUMNS: usize = 100;
+
+/// A comment, `mark` before its first line. Whatever a name holds, it stays one.
+fn comment(f: &mut fmt::Formatter<'_>, mark: &str, text: &str) -> fmt::Result {
+    let mut line = format!("# {mark}");
+    let indent = " ".repeat(mark.len());
+    let mut is_first = true;
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        let length = line.chars().count() + 1 + word.chars().count();
+        if !is_first && length > COMMENT_COLUMNS {
+            writeln!(f, "{line}")?;
+            line = format!("# {indent}{word}");
+        } else {
+            let space = if is_first { "" } else { " " };
+            line.push_str(space);
+            line.push_str(word);
+        }
+        is_first = false;
+    }
+    writeln!(f, "{line}")
+}
+
+/// All of a policy that traffic control cannot express.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct TcExportError {
+    /// The policy.
+    pub policy: String,
+    /// What and why, in the order of the classes; never empty.
+    pub problems: Vec<Inexpressible>,
+}
+
+/// One thing that traffic control cannot express.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inexpressible {
+    /// The class, with those around it before it (`outer/inner`); `None` where it is the policy's.
+    pub class: Option<String>,
+    /// The setting, in the words of a study file: `wred`, `police` …
+    pub what: &'static str,
+    /// Precisely why not.
+    pub why: String,
+}
+
+impl fmt::Display for TcExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policy = &self.policy;
+        write!(f, "policy `{policy}`: Linux traffic control cannot express this:")?;
+        self.problems.iter().try_for_each(|p| write!(f, "\n  {p}"))
+    }
+}
+
+impl fmt::Display for Inexpressible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(class) = &self.class {
+            write!(f, "class `{class}`: ")?;
+        }
+        write!(f, "{}: {}", self.what, self.why)
+    }
+}
+
+/// Translate `policy`, for a link of rate `link` behind the egress of `interface`.
+///
+/// # Errors
+/// All that traffic control cannot express: guarantees with a delay bound; WRED with several curves
+/// or a step; policers that remark, heed colours or pass what either of two buckets holds; marking;
+/// flow queues with priorities; more than 7 levels of priority; queue limits in packets and bytes at
+/// once; guarantees beyond `link`; an interface that cannot have that name.
+pub fn write(
+    policy: &PolicyParams,
+    link: Rate,
+    interface: &str,
+) -> Result<TcConfig, TcExportError> {
+    let counting = Counting::new(link, policy);
+    let mut writer = Writer {
+        interface,
+        link: link.rate,
+        counting,
+        commands: Vec::new(),
+        needs: BTreeSet::new(),
+        differences: Vec::new(),
+        problems: Vec::new(),
+        next_handle: SCHEDULER_HANDLE,
+    };
+    if !is_interface_name(interface) {
+        let why = format!(
+            "`{interface}` is not the name of one: 1 to 15 characters, none of them a space, `/` or `:`"
+        );
+        writer.refuse("", "interface", why);
+    }
+    if tree::usable(link) {
+        write_link(&mut writer, counting);
+    } else {
+        let why = format!("{} is less than a byte a second", link.rate);
+        writer.refuse("", "link", why);
+    }
+    if tree::looks_at_packets(policy) {
+        writer.differs(
+            "Class maps look at the outermost IP packet: what is in a GTP-U tunnel is told apart by \
+             the packet around it."
+                .to_owned(),
+        );
+    }
+    let place = Place {
+        parent: "1:1",
+        rate: link.rate,
+        path: "",
+    };
+    writer.policy(policy, place);
+    if !writer.problems.is_empty() {
+        return Err(TcExportError {
+            policy: policy.name.clone(),
+            problems: writer.problems,
+        });
+    }
+    Ok(TcConfig {
+        policy: policy.name.clone(),
+        interface: interface.to_owned(),
+        link,
+        commands: writer.commands,
+        needs: writer.needs,
+        differences: writer.differences,
+    })
+}
+
+/// The token bucket filter that stands for the link.
+fn write_link(writer: &mut Writer<'_>, counting: Counting) {
+    let largest = counting.largest_frame();
+    let burst = largest.max(writer.link.bytes_in(LINK_BURST));
+    let burst = burst.min(ByteCount::new(u32::MAX.into()));
+    writer.needs.insert(Feature::Tbf);
+    // Its own queue is never used: what is attached below takes its place.
+    let rest = format!(
+        "tbf rate {}bit burst {} limit {}",
+        writer.link.bits_per_second(),
+        burst.bytes(),
+        burst.bytes()
+    );
+    let mut arguments = counting.size_table();
+    arguments.extend(rest.split(' ').map(str::to_owned));
+    writer.command(
+        "The link: frames leave one after another at its rate.",
+        &format!("qdisc add root handle {LINK_HANDLE:x}:"),
+        &arguments,
+    );
+    writer.differs(format!(
+        "A frame that finds the link idle leaves at once, before the time that sending it takes and \
+         not after; so does up to {burst} of shorter frames together. Frames that count more than \
+         {burst} are dropped."
+    ));
+    if let Some(assumption) = counting.assumption() {
+        writer.differs(assumption);
+    }
+}
+
+/// As the kernel checks the name of an interface (`dev_valid_name`).
+fn is_interface_name(name: &str) -> bool {
+    (1..=15).contains(&name.len())
+        && name != "."
+        && name != ".."
+        && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control())
+}

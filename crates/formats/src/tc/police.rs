@@ -1,0 +1,70 @@
+//! Policers: what the kernel's policer, one bucket and one action beyond it, can stand for.
+
+use slicewise_model::{Action, ColourMode, MeterAlgorithm, PolicerParams, Rate};
+use slicewise_units::ByteCount;
+
+/// What a policer comes to where packets only pass or are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Police {
+    /// Everything passes.
+    Nothing,
+    /// Whatever exceeds one token bucket is dropped.
+    Bucket(Rate, ByteCount),
+}
+
+/// The one bucket that `params` drops by.
+pub(super) fn police(params: &PolicerParams) -> Result<Police, String> {
+    let actions = [params.conform, params.exceed, params.violate];
+    for action in actions {
+        match action {
+            Action::Transmit | Action::Drop => {}
+            Action::SetDscp(dscp) => {
+                return Err(format!(
+                    "sets DSCP {dscp} on some packets: act_police passes or drops, and has no other \
+                     action for what exceeds"
+                ));
+            }
+            Action::SetQosGroup(group) => {
+                return Err(format!(
+                    "sets QoS group {group}: packets in the kernel have none"
+                ));
+            }
+        }
+    }
+    if params.mode == ColourMode::Aware {
+        return Err("is colour-aware: packets in the kernel have no colour".to_owned());
+    }
+    let passes = actions.map(|action| action == Action::Transmit);
+    if passes == [true; 3] {
+        return Ok(Police::Nothing);
+    }
+    let two_buckets = |why: &str| Err(format!("{why}: act_police has one bucket"));
+    match (params.algorithm, passes) {
+        (_, [false, ..]) => Err("drops what conforms: act_police drops only what exceeds".to_owned()),
+        // With two colours there is no yellow.
+        (MeterAlgorithm::SingleRateTwoColour { cir, cbs }, [_, _, false])
+        // Green spends from the committed bucket alone.
+        | (
+            MeterAlgorithm::SingleRateThreeColour { cir, cbs, .. }
+            | MeterAlgorithm::TwoRateThreeColourEfficient { cir, cbs, .. },
+            [_, false, false],
+        ) => Ok(Police::Bucket(cir, cbs)),
+        (MeterAlgorithm::SingleRateTwoColour { .. }, _) => Ok(Police::Nothing),
+        // Green and yellow both spend from the peak bucket; red is what that does not hold.
+        (MeterAlgorithm::TwoRateThreeColour { pir, pbs, .. }, [_, true, false]) => {
+            Ok(Police::Bucket(pir, pbs))
+        }
+        (MeterAlgorithm::TwoRateThreeColour { .. }, _) => two_buckets(
+            "drops what exceeds the committed rate, and charges it to the peak bucket all the same",
+        ),
+        (MeterAlgorithm::SingleRateThreeColour { cir, cbs, ebs }, _) if ebs == ByteCount::ZERO => {
+            Ok(Police::Bucket(cir, cbs))
+        }
+        (MeterAlgorithm::SingleRateThreeColour { .. }, _) => {
+            two_buckets("passes what either the committed or the excess bucket holds (RFC 2697)")
+        }
+        (MeterAlgorithm::TwoRateThreeColourEfficient { .. }, _) => {
+            two_buckets("passes what either of two buckets with rates of their own holds (RFC 4115)")
+        }
+    }
+}

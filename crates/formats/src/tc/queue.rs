@@ -1,0 +1,218 @@
+//! The queue of a class: a discipline without classes.
+
+use super::Feature;
+use super::counting::Counting;
+use slicewise_model::{ClassParams, FlowQueueParams, QueueLimitParams, RedCurve, WredParams};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+
+/// The shortest Ethernet frame without FCS, in bytes.
+const SHORTEST_FRAME_BYTES: u64 = 60;
+/// What a packet is taken to be where thresholds in packets become thresholds in bytes: what
+/// RED's thresholds of routers reckon with.
+const RED_PACKET_BYTES: u64 = 1_500;
+
+/// A queueing discipline, as arguments, and how it differs from what the policy asks for.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub(super) arguments: Vec<String>,
+    pub(super) needs: Option<Feature>,
+    pub(super) differences: Vec<String>,
+}
+
+/// Why there is no such queue: which setting, and what is wrong with it.
+pub(super) type Refusal = (&'static str, String);
+
+impl Queue {
+    fn new(feature: Feature, text: &str) -> Self {
+        Self {
+            arguments: text.split(' ').map(str::to_owned).collect(),
+            needs: Some(feature),
+            differences: Vec::new(),
+        }
+    }
+}
+
+/// The queue of `class`, served at `rate` at most.
+pub(super) fn queue(class: &ClassParams, rate: BitRate, counting: Counting) -> Result<Queue, Refusal> {
+    match (&class.flow_queue, &class.wred) {
+        (Some(flow_queue), _) => flows(class, flow_queue),
+        (None, Some(wred)) => red(class, wred, rate, counting),
+        (None, None) => tail_drop(class, counting),
+    }
+}
+
+/// The limit that binds, where only one of the two can.
+enum Limit {
+    Packets(u32),
+    Bytes(u32),
+}
+
+fn limit(limit: QueueLimitParams) -> Result<Limit, Refusal> {
+    let refused = |problem: &str| Err(("queue_limit", problem.to_owned()));
+    if limit.bytes == ByteCount::new(u64::MAX) {
+        return Ok(Limit::Packets(limit.packets));
+    }
+    if u64::from(limit.packets) < limit.bytes.bytes() / SHORTEST_FRAME_BYTES {
+        return refused("a queue of the kernel has a limit in packets or in bytes, not both");
+    }
+    match u32::try_from(limit.bytes.bytes()) {
+        Ok(bytes) => Ok(Limit::Bytes(bytes)),
+        Err(_) => refused("a queue of the kernel holds at most 4294967295 bytes"),
+    }
+}
+
+fn tail_drop(class: &ClassParams, counting: Counting) -> Result<Queue, Refusal> {
+    match limit(class.queue_limit)? {
+        Limit::Packets(packets) => Ok(Queue::new(Feature::Fifo, &format!("pfifo limit {packets}"))),
+        Limit::Bytes(bytes) => {
+            let mut queue = Queue::new(Feature::Fifo, &format!("bfifo limit {bytes}"));
+            let what = format!("The queue limit of class `{}`", class.name);
+            queue
+                .differences
+                .extend(counting.difference(&what, Accounting::L2, false));
+            Ok(queue)
+        }
+    }
+}
+
+/// In whole microseconds, the unit of `tc`.
+fn micros(time: Duration) -> u64 {
+    time.nanos() / 1_000
+}
+
+fn flows(class: &ClassParams, params: &FlowQueueParams) -> Result<Queue, Refusal> {
+    let refused = |problem: &str| Err(("flow_queue", problem.to_owned()));
+    if params.levels.count() > 1 {
+        return refused("fq_codel has no priorities among its flows");
+    }
+    let Limit::Packets(packets) = limit(class.queue_limit)? else {
+        return refused(
+            "fq_codel and codel have a limit in packets; the one in bytes that fq_codel has counts \
+             the kernel's memory, not frames",
+        );
+    };
+    let ecn = if params.ecn { "ecn" } else { "noecn" };
+    let common = format!(
+        "limit {packets} target {}us interval {}us",
+        micros(params.target),
+        micros(params.interval)
+    );
+    if params.flows == 1 {
+        return Ok(Queue::new(Feature::Codel, &format!("codel {common} {ecn}")));
+    }
+    let text = format!(
+        "fq_codel {common} flows {} quantum {} {ecn}",
+        params.flows, params.quantum
+    );
+    let mut queue = Queue::new(Feature::FqCodel, &text);
+    queue.differences.push(format!(
+        "Class `{}`: fq_codel hashes flows with a secret of its own, so other flows share a queue; \
+         when full it drops up to 64 packets of the longest queue at once, not one.",
+        class.name
+    ));
+    Ok(queue)
+}
+
+fn red(
+    class: &ClassParams,
+    wred: &WredParams,
+    rate: BitRate,
+    counting: Counting,
+) -> Result<Queue, Refusal> {
+    let refused = |problem: String| Err(("wred", problem));
+    let Some(&curve) = wred.curves.first() else {
+        return refused("has no curve".to_owned());
+    };
+    if wred.curves.iter().any(|other| *other != curve) {
+        return refused(
+            "has several curves: red has one for all packets of its queue, and gred chooses among \
+             several by a mark that only dsmark sets, which the kernel no longer has"
+                .to_owned(),
+        );
+    }
+    let RedCurve {
+        min_packets,
+        max_packets,
+        mark_denominator,
+    } = curve;
+    if min_packets >= max_packets || min_packets == 0 {
+        return refused(format!(
+            "drops from {min_packets} to {max_packets} packets on: red needs a minimum above zero and \
+             below its maximum"
+        ));
+    }
+    let bytes = |packets: u32| u64::from(packets) * RED_PACKET_BYTES;
+    let held = match limit(class.queue_limit)? {
+        Limit::Packets(packets) => bytes(packets),
+        Limit::Bytes(bytes) => bytes.into(),
+    };
+    if held > u64::from(u32::MAX) || bytes(max_packets) > u64::from(u32::MAX) {
+        return refused("red holds at most 4294967295 bytes".to_owned());
+    }
+    let Some(burst) = red_burst(min_packets, wred.exponential_weight) else {
+        return refused(format!(
+            "an average with weight 2^-{} from {min_packets} packets on has no burst that tc would \
+             derive it from",
+            wred.exponential_weight
+        ));
+    };
+    let text = format!(
+        "red limit {held} min {} max {} avpkt {RED_PACKET_BYTES} burst {burst} probability {} \
+         bandwidth {}bit",
+        bytes(min_packets),
+        bytes(max_packets),
+        one_part_in(mark_denominator),
+        rate.bits_per_second()
+    );
+    let mut queue = Queue::new(Feature::Red, &text);
+    queue.differences.push(format!(
+        "Class `{}`: red averages and limits bytes, not packets: its thresholds are those of packets \
+         that count {RED_PACKET_BYTES} bytes, and shorter ones fill the queue less ({}).",
+        class.name,
+        match limit(class.queue_limit)? {
+            Limit::Packets(packets) => format!("its limit of {packets} packets is {held} bytes"),
+            Limit::Bytes(_) => format!("its limit is {held} bytes"),
+        }
+    ));
+    let what = format!("Random early detection of class `{}`", class.name);
+    queue
+        .differences
+        .extend(counting.difference(&what, Accounting::L2, false));
+    Ok(queue)
+}
+
+/// 1/n in decimals.
+fn one_part_in(n: u32) -> String {
+    let billionths = 1_000_000_000 / u64::from(n.max(1));
+    match billionths {
+        1_000_000_000 => "1.0".to_owned(),
+        0 => "0.000000001".to_owned(),
+        _ => {
+            let digits = format!("{billionths:09}");
+            format!("0.{}", digits.trim_end_matches('0'))
+        }
+    }
+}
+
+/// The least burst from which `tc` derives the weight 2^-n of the average: it takes the first n with
+/// burst + 1 - min/avpkt ≤ (1 - (1 - 2^-n)^burst) / 2^-n (`tc_red_eval_ewma`). Floating point as
+/// there, so that both come to the same n.
+fn red_burst(min_packets: u32, exponent: u8) -> Option<u32> {
+    let derives = |burst: u32, n: u8| {
+        let weight = f64::from(n).exp2().recip();
+        let wanted = f64::from(burst) + 1.0 - f64::from(min_packets);
+        let power = (1.0 - weight).powf(f64::from(burst));
+        wanted <= (1.0 - power) / weight
+    };
+    // What the weight allows grows with n: for one n the bursts are a range.
+    let (mut low, mut high) = (min_packets, min_packets.saturating_add(1 << 22));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match exponent {
+            0 | 1 => high = middle,
+            n if derives(middle, n - 1) => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    derives(low, exponent).then_some(low)
+}

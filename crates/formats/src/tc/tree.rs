@@ -1,0 +1,598 @@
+//! The disciplines of a policy: one HTB for each policy that has several classes, in the class it
+//! divides, and a queue for each class without a policy of its own.
+//!
+//! HTB serves first the leaves that are within their `rate`, then level by level those that borrow
+//! from the class above, and on each level by `prio`, then in turn by `quantum`. What is borrowed is
+//! not charged to `rate`. That is a minimum with the excess shared by weight, and strict priority
+//! for a class whose `rate` is all there is.
+
+use super::counting::Counting;
+use super::police::{self, Police};
+use super::queue;
+use super::{Feature, Inexpressible, TcCommand};
+use crate::tc::filter::{self, FieldsUsed};
+use slicewise_model::{CLASS_DEFAULT, ClassMap, ClassParams, Discipline, PolicyParams, Rate};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, NANOS_PER_SECOND};
+use std::collections::BTreeSet;
+
+/// Priorities of HTB; the last is that of the classes without.
+const HTB_PRIORITIES: usize = 8;
+/// Classes of one HTB: what is left of a minor number of 16 bits.
+const CLASSES_MAX: usize = 0xff00;
+/// The classes that hold the others, and the first of those that hold packets.
+const MINOR_LINK: usize = 1;
+const MINOR_REST: usize = 2;
+const MINOR_FIRST: usize = 0x10;
+/// The least rate that `tc` can give: one byte a second.
+const RATE_MIN: BitRate = BitRate::new(8);
+/// Frames that a bucket holds which shall never be what limits: the link above lets out one at a
+/// time, one more waits in front of it, and two are to spare.
+const BUCKET_FRAMES: u64 = 4;
+/// What fits in the 32 bits of 64 ns by which `tc` states a burst.
+const BURST_TIME_MAX: Duration = Duration::from_nanos(u32::MAX as u64 * 64);
+
+/// Everything there is to say so far.
+pub(super) struct Writer<'a> {
+    pub(super) interface: &'a str,
+    pub(super) link: BitRate,
+    pub(super) counting: Counting,
+    pub(super) commands: Vec<TcCommand>,
+    pub(super) needs: BTreeSet<Feature>,
+    pub(super) differences: Vec<String>,
+    pub(super) problems: Vec<Inexpressible>,
+    /// Major number of the next HTB.
+    pub(super) next_handle: u32,
+}
+
+/// Where a policy goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The class that holds it.
+    pub(super) parent: &'a str,
+    /// What that class can have at most.
+    pub(super) rate: BitRate,
+    /// What stands before the names of its classes.
+    pub(super) path: &'a str,
+}
+
+/// One class of an HTB.
+struct HtbClass {
+    minor: usize,
+    parent: usize,
+    rate: BitRate,
+    /// Most credit for `rate`.
+    burst: ByteCount,
+    ceil: BitRate,
+    /// Most credit for `ceil`.
+    ceil_burst: ByteCount,
+    prio: Option<usize>,
+    quantum: u64,
+}
+
+/// One HTB while it is written.
+struct Htb<'a> {
+    policy: &'a PolicyParams,
+    place: Place<'a>,
+    handle: u32,
+    /// Priority levels that are there, the first served first.
+    levels: Vec<u8>,
+    /// What priority classes with a rate are kept to while others wait.
+    policed: Option<BitRate>,
+}
+
+impl Writer<'_> {
+    /// Write `policy` into its place.
+    pub(super) fn policy(&mut self, policy: &PolicyParams, place: Place<'_>) {
+        if policy.discipline == Discipline::Guaranteed {
+            self.refuse_guarantees(policy, place.path);
+            return;
+        }
+        let is_fifo = policy.discipline == Discipline::Fifo;
+        let is_plain = |class: &ClassParams| {
+            class.shape.is_none()
+                && class.set_dscp.is_none()
+                && matches!(class.police.as_ref().map(police::police), None | Some(Ok(Police::Nothing)))
+        };
+        match policy.classes.as_slice() {
+            [] => {}
+            [.., default] if is_fifo && policy.classes.iter().all(is_plain) => {
+                self.queue(default, place.parent, place.rate, &path_of(place.path, default));
+            }
+            [only] if is_plain(only) => match &only.child {
+                Some(child) => {
+                    let path = path_of(place.path, only);
+                    self.policy(child, Place { path: &path, ..place });
+                }
+                None => self.queue(only, place.parent, place.rate, &path_of(place.path, only)),
+            },
+            classes if classes.len() > CLASSES_MAX => self.refuse(
+                place.path,
+                "classes",
+                format!("are {}: an HTB holds {CLASSES_MAX}", classes.len()),
+            ),
+            _ => self.htb(policy, place),
+        }
+    }
+
+    fn refuse_guarantees(&mut self, policy: &PolicyParams, path: &str) {
+        let mut promised = 0;
+        for class in &policy.classes {
+            if class.slice.is_some_and(|slice| slice.guarantee.is_some()) {
+                promised += 1;
+                self.refuse(
+                    &path_of(path, class),
+                    "guarantee",
+                    "the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps \
+                     rates, and serves first or in turn"
+                        .to_owned(),
+                );
+            }
+        }
+        if promised == 0 {
+            self.refuse(
+                path,
+                "discipline",
+                "the kernel has no scheduler that shares the excess tenant by tenant under maximums \
+                 with bursts, as the discipline `guaranteed` does"
+                    .to_owned(),
+            );
+        }
+    }
+
+    pub(super) fn refuse(&mut self, class: &str, what: &'static str, why: String) {
+        self.problems.push(Inexpressible {
+            class: (!class.is_empty()).then(|| class.to_owned()),
+            what,
+            why,
+        });
+    }
+
+    /// State a difference, once.
+    pub(super) fn differs(&mut self, difference: String) {
+        if !self.differences.contains(&difference) {
+            self.differences.push(difference);
+        }
+    }
+
+    pub(super) fn command(&mut self, why: &str, text: &str, rest: &[String]) {
+        let mut arguments: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        arguments.splice(2..2, ["dev".to_owned(), self.interface.to_owned()]);
+        arguments.extend_from_slice(rest);
+        self.commands.push(TcCommand {
+            why: why.to_owned(),
+            arguments,
+        });
+    }
+
+    fn queue(&mut self, class: &ClassParams, parent: &str, rate: BitRate, path: &str) {
+        match queue::queue(class, rate, self.counting) {
+            Ok(queue) => {
+                self.needs.extend(queue.needs);
+                let why = format!("Queue of `{path}`.");
+                self.command(&why, &format!("qdisc add parent {parent}"), &queue.arguments);
+                queue.differences.into_iter().for_each(|d| self.differs(d));
+            }
+            Err((what, why)) => self.refuse(path, what, why),
+        }
+    }
+
+    fn htb(&mut self, policy: &PolicyParams, place: Place<'_>) {
+        let levels: BTreeSet<u8> = policy
+            .classes
+            .iter()
+            .filter_map(|class| class.priority.map(|p| p.level))
+            .collect();
+        if levels.len() >= HTB_PRIORITIES {
+            let (there, most) = (levels.len(), HTB_PRIORITIES - 1);
+            let why = format!("has {there} levels: beside the classes without, HTB has {most}");
+            self.refuse(place.path, "priority", why);
+            return;
+        }
+        if !self.guarantees_fit(policy, place) {
+            return;
+        }
+        let policed = policy
+            .classes
+            .iter()
+            .filter_map(|class| class.priority.and_then(|p| p.police))
+            .map(|(rate, _)| rate.rate)
+            .reduce(|a, b| a + b);
+        let htb = Htb {
+            policy,
+            place,
+            handle: self.next_handle,
+            levels: levels.into_iter().collect(),
+            policed,
+        };
+        self.next_handle += 1;
+        self.needs.insert(Feature::Htb);
+        self.command(
+            &match place.path {
+                "" => "The scheduler.".to_owned(),
+                path => format!("The scheduler within `{path}`."),
+            },
+            &format!(
+                "qdisc add parent {} handle {:x}: htb default {:x}",
+                place.parent,
+                htb.handle,
+                MINOR_FIRST + policy.classes.len() - 1
+            ),
+            &[],
+        );
+        self.inner_classes(&htb);
+        if policy.discipline == Discipline::Fifo {
+            self.shared_queue(&htb);
+        } else {
+            self.leaves(&htb);
+        }
+        self.filters(&htb);
+        self.remarks(&htb);
+    }
+
+    /// Whether what is guaranteed does not exceed what there is.
+    fn guarantees_fit(&mut self, policy: &PolicyParams, place: Place<'_>) -> bool {
+        let guaranteed = policy.classes.iter().flat_map(|class| {
+            let priority = class.priority.and_then(|p| p.police);
+            [priority, class.minimum].into_iter().flatten()
+        });
+        let sum = guaranteed.fold(BitRate::ZERO, |sum, (rate, _)| sum + rate.rate);
+        if sum > place.rate {
+            let why = format!(
+                "add up to {sum}, more than the {} there is: HTB would not keep any of them",
+                place.rate
+            );
+            self.refuse(place.path, "guarantees", why);
+        }
+        sum <= place.rate
+    }
+
+    /// The class that all borrow from, and where priority classes are held to a rate another one
+    /// between it and the classes without priority, which keeps the rest for them.
+    fn inner_classes(&mut self, htb: &Htb<'_>) {
+        let bucket = self.ample_bucket();
+        let inner = HtbClass {
+            minor: MINOR_LINK,
+            parent: 0,
+            rate: self.link,
+            burst: bucket,
+            ceil: self.link,
+            ceil_burst: bucket,
+            prio: None,
+            quantum: self.counting.largest_frame().bytes(),
+        };
+        self.htb_class(htb, "What the classes share.", &inner);
+        if let Some(policed) = htb.policed {
+            let rest = HtbClass {
+                minor: MINOR_REST,
+                parent: MINOR_LINK,
+                rate: htb.place.rate.saturating_sub(policed).max(RATE_MIN),
+                ..inner
+            };
+            let why = "What priority classes beyond their rates must leave to the others.";
+            self.htb_class(htb, why, &rest);
+        }
+    }
+
+    fn htb_class(&mut self, htb: &Htb<'_>, why: &str, class: &HtbClass) {
+        let handle = htb.handle;
+        let parent = match class.parent {
+            0 => format!("{handle:x}:"),
+            parent => format!("{handle:x}:{parent:x}"),
+        };
+        let mut text = format!(
+            "class add parent {parent} classid {handle:x}:{:x} htb rate {}bit ceil {}bit burst {} \
+             cburst {} quantum {}",
+            class.minor,
+            class.rate.bits_per_second(),
+            class.ceil.bits_per_second(),
+            class.burst.bytes(),
+            class.ceil_burst.bytes(),
+            class.quantum,
+        );
+        if let Some(prio) = class.prio {
+            text.push_str(&format!(" prio {prio}"));
+        }
+        self.command(why, &text, &[]);
+    }
+
+    fn ample_bucket(&self) -> ByteCount {
+        ByteCount::new(self.counting.largest_frame().bytes() * BUCKET_FRAMES)
+    }
+
+    /// A bucket of HTB out of which no more comes than out of one of `burst`: HTB sends a frame while
+    /// there is any credit, not once there is enough, and so overdraws by up to one frame.
+    fn bucket(&self, burst: ByteCount) -> ByteCount {
+        burst
+            .saturating_sub(self.counting.largest_frame())
+            .max(ByteCount::new(1))
+    }
+
+    /// One queue for all classes, which are told apart for policing alone.
+    fn shared_queue(&mut self, htb: &Htb<'_>) {
+        let Some(default) = htb.policy.classes.last() else {
+            return;
+        };
+        let minor = MINOR_FIRST + htb.policy.classes.len() - 1;
+        let leaf = HtbClass {
+            minor,
+            parent: MINOR_LINK,
+            rate: self.link,
+            burst: self.ample_bucket(),
+            ceil: self.link,
+            ceil_burst: self.ample_bucket(),
+            prio: Some(0),
+            quantum: self.counting.largest_frame().bytes(),
+        };
+        self.htb_class(htb, "One queue for all classes.", &leaf);
+        let path = path_of(htb.place.path, default);
+        let parent = format!("{:x}:{minor:x}", htb.handle);
+        self.queue(default, &parent, htb.place.rate, &path);
+    }
+
+    fn leaves(&mut self, htb: &Htb<'_>) {
+        let others = || htb.policy.classes.iter().filter(|c| c.priority.is_none());
+        let divisor = others().fold(0, |divisor, class| greatest_divisor(divisor, class.weight));
+        for (index, class) in htb.policy.classes.iter().enumerate() {
+            let path = path_of(htb.place.path, class);
+            let minor = MINOR_FIRST + index;
+            self.check_bursts(class, &path);
+            let frame = self.counting.largest_frame().bytes();
+            let quantum = match class.priority {
+                Some(_) => frame,
+                None => u64::from(class.weight / divisor.max(1)) * frame,
+            };
+            if quantum > i32::MAX.unsigned_abs().into() {
+                let why = format!(
+                    "of {} against {divisor} is a turn of {quantum} bytes, more than HTB can give",
+                    class.weight
+                );
+                self.refuse(&path, "weight", why);
+            }
+            let leaf = HtbClass {
+                minor,
+                quantum,
+                ..self.leaf(htb, class)
+            };
+            self.htb_class(htb, &format!("Class `{path}`."), &leaf);
+            let parent = format!("{:x}:{minor:x}", htb.handle);
+            let rate = class.shape.map_or(htb.place.rate, |shape| shape.rate.rate);
+            match &class.child {
+                None => self.queue(class, &parent, rate, &path),
+                Some(child) => {
+                    let place = Place {
+                        parent: &parent,
+                        rate: rate.min(htb.place.rate),
+                        path: &path,
+                    };
+                    self.policy(child, place);
+                }
+            }
+            self.rate_differences(class, &path);
+        }
+    }
+
+    fn leaf(&self, htb: &Htb<'_>, class: &ClassParams) -> HtbClass {
+        let ample = self.ample_bucket();
+        let (rate, burst) = match (class.priority, class.minimum) {
+            (Some(priority), _) => match priority.police {
+                Some((rate, burst)) => (rate.rate, self.bucket(burst)),
+                None => (self.link, ample),
+            },
+            (None, Some((minimum, burst))) => (minimum.rate, self.bucket(burst)),
+            (None, None) => (RATE_MIN, ByteCount::new(1)),
+        };
+        let (ceil, ceil_burst) = match class.shape {
+            Some(shape) => (shape.rate.rate, self.bucket(shape.burst)),
+            None => (self.link, ample),
+        };
+        let level = |level: u8| htb.levels.iter().position(|&l| l == level);
+        let rest = match htb.policed {
+            Some(_) if class.priority.is_none() => MINOR_REST,
+            _ => MINOR_LINK,
+        };
+        HtbClass {
+            minor: 0,
+            parent: rest,
+            rate: rate.max(RATE_MIN),
+            burst,
+            ceil: ceil.max(rate).max(RATE_MIN),
+            ceil_burst,
+            prio: Some(
+                class
+                    .priority
+                    .and_then(|p| level(p.level))
+                    .unwrap_or(htb.levels.len()),
+            ),
+            quantum: 0,
+        }
+    }
+
+    /// Bursts that `tc` cannot state.
+    fn check_bursts(&mut self, class: &ClassParams, path: &str) {
+        let priority = class.priority.and_then(|p| p.police);
+        let shape = class.shape.map(|shape| (shape.rate, shape.burst));
+        let settings = [
+            ("priority", priority),
+            ("minimum", class.minimum),
+            ("shape", shape),
+        ];
+        for (what, setting) in settings {
+            let Some((rate, burst)) = setting else { continue };
+            if let Some(why) = burst_refused(rate.rate, burst) {
+                self.refuse(path, what, why);
+            }
+        }
+    }
+
+    /// Rates of a class that count what the kernel does not.
+    fn rate_differences(&mut self, class: &ClassParams, path: &str) {
+        let rates = [
+            ("priority rate", class.priority.and_then(|p| p.police).map(|(r, _)| r)),
+            ("minimum", class.minimum.map(|(rate, _)| rate)),
+            ("shaper", class.shape.map(|shape| shape.rate)),
+        ];
+        for (what, rate) in rates {
+            if let Some(rate) = rate {
+                self.rate_difference(&format!("The {what} of class `{path}`"), rate.accounting);
+            }
+        }
+    }
+
+    fn rate_difference(&mut self, what: &str, accounting: Accounting) {
+        if let Some(difference) = self.counting.difference(what, accounting, true) {
+            self.differs(difference);
+        }
+    }
+
+    /// Filters in the order of the classes: the first that matches decides.
+    fn filters(&mut self, htb: &Htb<'_>) {
+        let is_fifo = htb.policy.discipline == Discipline::Fifo;
+        let last = MINOR_FIRST + htb.policy.classes.len() - 1;
+        for (index, class) in htb.policy.classes.iter().enumerate() {
+            let path = path_of(htb.place.path, class);
+            if class.set_dscp.is_some() {
+                let why = "the kernel rewrites headers with act_pedit alone, which does not find IP \
+                           behind a second VLAN tag and leaves the checksum to another action";
+                self.refuse(&path, "set_dscp", why.to_owned());
+            }
+            let policer = self.policer(class, &path);
+            let program = match &class.matches {
+                Some(map) => filter::compile(map),
+                None if policer.is_empty() => continue,
+                None => filter::compile(&ClassMap {
+                    name: CLASS_DEFAULT.to_owned(),
+                    mode: slicewise_model::MatchMode::Any,
+                    conditions: vec![slicewise_model::Condition::Everything],
+                }),
+            };
+            let program = match program {
+                Ok(program) => program,
+                Err(length) => {
+                    let most = filter::INSTRUCTIONS_MAX;
+                    let why = format!(
+                        "its conditions take {length} instructions, more than the {most} that fit in \
+                         one request to the kernel"
+                    );
+                    self.refuse(&path, "match", why);
+                    continue;
+                }
+            };
+            self.needs.insert(Feature::ClsBpf);
+            let minor = if is_fifo { last } else { MINOR_FIRST + index };
+            let handle = htb.handle;
+            let mut rest = vec![program.to_string()];
+            rest.extend(["flowid".to_owned(), format!("{handle:x}:{minor:x}")]);
+            rest.extend(policer);
+            self.command(
+                &format!("What belongs to `{path}`."),
+                &format!(
+                    "filter add parent {handle:x}: protocol all prio {} bpf bytecode",
+                    index + 1
+                ),
+                &rest,
+            );
+        }
+    }
+
+    /// The action of a class's filter, or none.
+    fn policer(&mut self, class: &ClassParams, path: &str) -> Vec<String> {
+        let (rate, burst) = match class.police.as_ref().map(police::police) {
+            None | Some(Ok(Police::Nothing)) => return Vec::new(),
+            Some(Ok(Police::Bucket(rate, burst))) => (rate, burst),
+            Some(Err(why)) => {
+                self.refuse(path, "police", why);
+                return Vec::new();
+            }
+        };
+        if let Some(why) = burst_refused(rate.rate, burst) {
+            self.refuse(path, "police", why);
+        }
+        self.needs.insert(Feature::ActPolice);
+        self.rate_difference(&format!("The policer of class `{path}`"), rate.accounting);
+        let text = format!(
+            "action police rate {}bit burst {} conform-exceed drop/ok",
+            rate.rate.bits_per_second(),
+            burst.bytes()
+        );
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    /// How HTB differs, where that matters for this policy.
+    fn remarks(&mut self, htb: &Htb<'_>) {
+        let classes = &htb.policy.classes;
+        let frame = self.counting.largest_frame();
+        if classes.iter().any(|c| c.priority.is_some() || c.minimum.is_some())
+            && classes.iter().any(|c| c.priority.is_none() && c.minimum.is_none())
+        {
+            self.differs(
+                "HTB gives every class a rate: a class without one has the least there is, 8 bit/s, \
+                 and sends one frame a minute as if it were within a minimum (behind priority \
+                 classes within their rates)."
+                    .to_owned(),
+            );
+        }
+        for class in classes {
+            let path = path_of(htb.place.path, class);
+            if let Some((rate, burst)) = class.priority.and_then(|p| p.police) {
+                self.differs(format!(
+                    "Frames of priority class `{path}` beyond {} ({burst} of burst) are not dropped \
+                     while others wait: they wait behind what is kept for the others, in the queue of \
+                     the class, so that the others lose nothing by it, and its own frames are late \
+                     before they are lost.",
+                    rate.rate
+                ));
+            }
+            if let Some(shape) = class.shape {
+                self.differs(format!(
+                    "The shaper of class `{path}` lets a frame go while there is any credit, not once \
+                     there is enough for it; its bucket is one frame of {frame} smaller for that, so that \
+                     no more leaves in any time than {} of burst and the rate. A burst of shorter \
+                     frames is up to {frame} smaller.",
+                    shape.burst
+                ));
+            }
+        }
+    }
+}
+
+/// Why a burst beside a rate cannot be stated.
+fn burst_refused(rate: BitRate, burst: ByteCount) -> Option<String> {
+    let nanos = u128::from(burst.bytes()) * 8 * u128::from(NANOS_PER_SECOND)
+        / u128::from(rate.bits_per_second().max(1));
+    let most = BURST_TIME_MAX.nanos();
+    (nanos > u128::from(most) || u32::try_from(burst.bytes()).is_err()).then(|| {
+        format!(
+            "a burst of {burst} at {rate}: tc states a burst in 32 bits as the time that the rate takes \
+             for it, {} s at most, and in bytes, 4294967295 at most",
+            most / NANOS_PER_SECOND
+        )
+    })
+}
+
+fn path_of(path: &str, class: &ClassParams) -> String {
+    match path {
+        "" => class.name.clone(),
+        path => format!("{path}/{}", class.name),
+    }
+}
+
+/// Euclid's.
+fn greatest_divisor(a: u32, b: u32) -> u32 {
+    match b {
+        0 => a,
+        b => greatest_divisor(b, a % b),
+    }
+}
+
+/// Whether some class map looks behind the tags.
+pub(super) fn looks_at_packets(policy: &PolicyParams) -> bool {
+    policy.classes.iter().any(|class| {
+        let used = class.matches.as_ref().map(FieldsUsed::of).unwrap_or_default();
+        used.ip || used.transport || class.child.as_deref().is_some_and(looks_at_packets)
+    })
+}
+
+/// A rate that some discipline takes must be whole bytes a second, and not none.
+pub(super) fn usable(rate: Rate) -> bool {
+    rate.rate >= RATE_MIN
+}
