@@ -161,6 +161,9 @@ pub struct ExportOptions {
     /// The device's language.
     #[arg(long, value_enum)]
     pub to: Language,
+    /// The interface whose egress is configured, for `--to tc` [default: eth0].
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<String>,
 }
 
 /// A language a policy can be written in.
@@ -168,6 +171,8 @@ pub struct ExportOptions {
 pub enum Language {
     /// Cisco IOS class-maps and policy-map.
     Ios,
+    /// Commands of Linux traffic control, for the link of the study's device.
+    Tc,
 }
 
 #[derive(Debug, Args)]

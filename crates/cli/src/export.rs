@@ -4,7 +4,10 @@ use crate::Failure;
 use crate::arguments::{ExportOptions, Language};
 use crate::check::load_study;
 use crate::exit::Exit;
-use slicewise_formats::ios;
+use slicewise_formats::{ios, tc};
+
+/// The interface configured where none is named.
+const INTERFACE: &str = "eth0";
 
 pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let study = load_study(&options.study)?;
@@ -21,7 +24,18 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
         )));
     };
     let text = match options.to {
+        Language::Ios if options.interface.is_some() => {
+            return Err(Failure::mistake(
+                "`--interface` goes with `--to tc`: IOS text says what a policy is, not where it is attached",
+            ));
+        }
         Language::Ios => ios::write(&policy.spec).map_err(Failure::mistake)?,
+        Language::Tc => {
+            let interface = options.interface.as_deref().unwrap_or(INTERFACE);
+            tc::write(&policy.params, study.dut.capacity(), interface)
+                .map_err(Failure::mistake)?
+                .to_string()
+        }
     };
     print!("{text}");
     Ok(Exit::Success)

@@ -406,6 +406,27 @@ fn a_policy_is_exported_as_ios_text() {
     assert!(error.contains("no-policy"), "names what there is: {error}");
 }
 
+#[test]
+fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
+    let sandbox = Sandbox::new();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
+    let study = study.to_str().unwrap();
+    let arguments = ["export", study, "--policy", "priority", "--to", "tc"];
+    let printed = succeeded(&sandbox.slicewise(&arguments));
+    assert!(
+        printed.contains("tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit"),
+        "the licence is the link: {printed}"
+    );
+    let printed = succeeded(&sandbox.slicewise(&[&arguments[..], &["--interface", "right"]].concat()));
+    assert!(printed.contains("dev right root"), "{printed}");
+    for (policy, reason) in [("guaranteed", "no scheduler that keeps a delay bound"), ("wred", "several curves")] {
+        let error = sandbox.refused(2, &["export", study, "--policy", policy, "--to", "tc"]);
+        assert!(error.contains(reason), "{error}");
+    }
+    let ios = ["export", study, "--policy", "priority", "--to", "ios", "--interface", "right"];
+    sandbox.refused(2, &ios);
+}
+
 /// Start a study of many runs, wait for the first of them, do `change` to the results folder, and
 /// give what the command prints; it must exit with 1.
 fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {

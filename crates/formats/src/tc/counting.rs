@@ -103,8 +103,8 @@ impl Counting {
         let effect = match (is_rate, more) {
             (true, true) => "more passes than it says",
             (true, false) => "less passes than it says",
-            (false, true) => "it holds more than it says",
-            (false, false) => "it holds less than it says",
+            (false, true) => "more is held than it says",
+            (false, false) => "less is held than it says",
         };
         Some(format!(
             "{what} counts {}, but the kernel counts for it as for the link: {}. A frame of {} bytes \

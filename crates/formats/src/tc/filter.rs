@@ -163,17 +163,21 @@ impl Compiler {
         if !self.used.vlan() && !self.used.network() {
             return;
         }
+        let (vlan, network, transport) =
+            (self.used.vlan(), self.used.network(), self.used.transport);
         self.code.op(Op::LoadImmediate, ABSENT);
-        for slot in [
-            Slot::OuterVlan,
-            Slot::InnerVlan,
-            Slot::IpVersion,
-            Slot::Protocol,
-            Slot::SourcePort,
-            Slot::DestinationPort,
-            Slot::Dscp,
+        for (slot, is_read) in [
+            (Slot::OuterVlan, vlan),
+            (Slot::InnerVlan, self.used.inner_vlan),
+            (Slot::IpVersion, network),
+            (Slot::Dscp, network),
+            (Slot::Protocol, transport),
+            (Slot::SourcePort, transport),
+            (Slot::DestinationPort, transport),
         ] {
-            self.store(slot);
+            if is_read {
+                self.store(slot);
+            }
         }
         let body = self.code.label();
         let network = self.code.label();
@@ -196,8 +200,8 @@ impl Compiler {
             self.store(Slot::OuterVlan);
             self.code.place(none);
         }
-        // Who looks at VLANs alone needs no third tag.
-        let most = if self.used.network() { MOST_TAGS } else { 2 };
+        let told = if self.used.inner_vlan { 2 } else { 1 };
+        let most = if self.used.network() { MOST_TAGS } else { told };
         for tag in 0..most {
             let (is_tag, is_not) = (self.code.label(), self.code.label());
             self.code.op(Op::LoadHalf, 12 + 4 * tag);
@@ -208,7 +212,7 @@ impl Compiler {
             self.code.place(is_not);
             self.network_at(14 + 4 * tag, network);
             self.code.place(is_tag);
-            if self.used.vlan() && tag < 2 {
+            if self.used.vlan() && tag < told {
                 self.keep_tag(tag);
             }
         }
@@ -236,7 +240,9 @@ impl Compiler {
         self.code.op(Op::StoreX, first as u32);
         self.code.jump(kept);
         self.code.place(taken);
-        if let Some(second) = second {
+        if let Some(second) = second
+            && self.used.inner_vlan
+        {
             self.code.op(Op::StoreX, second as u32);
         }
         self.code.place(kept);

@@ -259,8 +259,9 @@ fn write_link(writer: &mut Writer<'_>, counting: Counting) {
     );
     writer.differs(format!(
         "A frame that finds the link idle leaves at once, before the time that sending it takes and \
-         not after; so does up to {burst} of shorter frames together. Frames that count more than \
-         {burst} are dropped."
+         not after; so do up to {burst} bytes of shorter frames together. Frames that count more \
+         than {burst} bytes are dropped.",
+        burst = burst.bytes()
     ));
     if let Some(assumption) = counting.assumption() {
         writer.differs(assumption);

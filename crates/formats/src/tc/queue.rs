@@ -125,8 +125,8 @@ fn red(
     };
     if wred.curves.iter().any(|other| *other != curve) {
         return refused(
-            "has several curves: red has one for all packets of its queue, and gred chooses among \
-             several by a mark that only dsmark sets, which the kernel no longer has"
+            "has several curves: red has one for all packets of its queue, and gred chooses its \
+             curve by a mark (tc_index) that no classic filter sets"
                 .to_owned(),
         );
     }

@@ -520,7 +520,7 @@ impl Writer<'_> {
     /// How HTB differs, where that matters for this policy.
     fn remarks(&mut self, htb: &Htb<'_>) {
         let classes = &htb.policy.classes;
-        let frame = self.counting.largest_frame();
+        let frame = self.counting.largest_frame().bytes();
         if classes.iter().any(|c| c.priority.is_some() || c.minimum.is_some())
             && classes.iter().any(|c| c.priority.is_none() && c.minimum.is_none())
         {
@@ -535,20 +535,21 @@ impl Writer<'_> {
             let path = path_of(htb.place.path, class);
             if let Some((rate, burst)) = class.priority.and_then(|p| p.police) {
                 self.differs(format!(
-                    "Frames of priority class `{path}` beyond {} ({burst} of burst) are not dropped \
+                    "Frames of priority class `{path}` beyond {} and {} bytes of burst are not dropped \
                      while others wait: they wait behind what is kept for the others, in the queue of \
                      the class, so that the others lose nothing by it, and its own frames are late \
                      before they are lost.",
-                    rate.rate
+                    rate.rate,
+                    burst.bytes()
                 ));
             }
             if let Some(shape) = class.shape {
                 self.differs(format!(
                     "The shaper of class `{path}` lets a frame go while there is any credit, not once \
-                     there is enough for it; its bucket is one frame of {frame} smaller for that, so that \
-                     no more leaves in any time than {} of burst and the rate. A burst of shorter \
-                     frames is up to {frame} smaller.",
-                    shape.burst
+                     there is enough for it; its bucket is one frame of {frame} bytes smaller for that, so \
+                     that no more leaves in any time than {} bytes of burst and the rate. A burst of \
+                     shorter frames is up to {frame} bytes smaller.",
+                    shape.burst.bytes()
                 ));
             }
         }
