@@ -414,16 +414,31 @@ fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
     let arguments = ["export", study, "--policy", "priority", "--to", "tc"];
     let printed = succeeded(&sandbox.slicewise(&arguments));
     assert!(
-        printed.contains("tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit"),
+        printed.contains(
+            "tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit"
+        ),
         "the licence is the link: {printed}"
     );
-    let printed = succeeded(&sandbox.slicewise(&[&arguments[..], &["--interface", "right"]].concat()));
+    let printed =
+        succeeded(&sandbox.slicewise(&[&arguments[..], &["--interface", "right"]].concat()));
     assert!(printed.contains("dev right root"), "{printed}");
-    for (policy, reason) in [("guaranteed", "no scheduler that keeps a delay bound"), ("wred", "several curves")] {
+    for (policy, reason) in [
+        ("guaranteed", "no scheduler that keeps a delay bound"),
+        ("wred", "several curves"),
+    ] {
         let error = sandbox.refused(2, &["export", study, "--policy", policy, "--to", "tc"]);
         assert!(error.contains(reason), "{error}");
     }
-    let ios = ["export", study, "--policy", "priority", "--to", "ios", "--interface", "right"];
+    let ios = [
+        "export",
+        study,
+        "--policy",
+        "priority",
+        "--to",
+        "ios",
+        "--interface",
+        "right",
+    ];
     sandbox.refused(2, &ios);
 }
 

@@ -143,16 +143,18 @@ fn frame() -> impl Strategy<Value = FrameSpec> {
         prop_oneof![Just(0u16), Just(1), Just(8)],
         stated(),
     )
-        .prop_map(|(dscp, (source, destination), extensions, fragment, stated)| {
-            let base = 0x2001_0db8u128 << 96;
-            Network::V6 {
-                dscp,
-                addresses: (base + source, base + destination),
-                extensions,
-                fragment,
-                stated,
-            }
-        });
+        .prop_map(
+            |(dscp, (source, destination), extensions, fragment, stated)| {
+                let base = 0x2001_0db8u128 << 96;
+                Network::V6 {
+                    dscp,
+                    addresses: (base + source, base + destination),
+                    extensions,
+                    fragment,
+                    stated,
+                }
+            },
+        );
     let other = prop_oneof![Just(0x0806u16), Just(0x0800), Just(0x86dd)].prop_map(Network::Other);
     (
         prop::collection::vec((prop::sample::select(TAGS.to_vec()), 0u16..4), 0..5),
@@ -266,7 +268,9 @@ fn vlans(vlans: impl Iterator<Item = u16>) -> ClassMap {
     ClassMap {
         name: "c".into(),
         mode: MatchMode::Any,
-        conditions: vlans.map(|vlan| Condition::OuterVlan(vlan..=vlan)).collect(),
+        conditions: vlans
+            .map(|vlan| Condition::OuterVlan(vlan..=vlan))
+            .collect(),
     }
 }
 
@@ -301,7 +305,7 @@ fn a_program_is_written_as_tc_reads_it() {
         mode: MatchMode::All,
         conditions: vec![Condition::Everything],
     });
-    insta::assert_snapshot!(program.unwrap(), @"");
+    insta::assert_snapshot!(program.unwrap(), @"2,6 0 0 4294967295,6 0 0 0");
     let program = compile_class_map(&vlans([10, 30].into_iter()));
-    insta::assert_snapshot!(program.unwrap(), @"");
+    insta::assert_snapshot!(program.unwrap(), @"27,0 0 0 4294967295,2 0 0 0,48 0 0 4294963248,21 3 0 0,40 0 0 4294963244,84 0 0 4095,2 0 0 0,40 0 0 12,21 5 0 33024,21 4 0 34984,21 3 0 37120,1 0 0 14,3 0 0 3,5 0 0 6,40 0 0 14,84 0 0 4095,7 0 0 0,96 0 0 0,21 0 1 4294967295,3 0 0 0,96 0 0 0,21 3 0 10,96 0 0 0,21 1 0 30,5 0 0 1,6 0 0 4294967295,6 0 0 0");
 }

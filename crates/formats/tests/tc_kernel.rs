@@ -105,7 +105,7 @@ fn others() -> Vec<PolicyParams> {
          policy-map outer\n class a\n  shape average 10000000\n  service-policy inner\n \
          class class-default\n  bandwidth remaining ratio 2\n",
         "class-map match-any a\n match vlan 1\npolicy-map early\n class a\n  shape average 8000000\n  \
-         random-detect precedence-based\n"
+         random-detect precedence-based\n",
     ];
     let early = |params: &mut PolicyParams| {
         let Some(wred) = params.classes.first_mut().and_then(|c| c.wred.as_mut()) else {
@@ -142,14 +142,21 @@ fn the_kernel_takes_every_command_whose_features_it_has() {
             }
             Err(error) => panic!("{error}"),
         };
-        let missing: Vec<&str> = config.needs.difference(&features).map(|f| f.name()).collect();
+        let missing: Vec<&str> = config
+            .needs
+            .difference(&features)
+            .map(|f| f.name())
+            .collect();
         let outcome = scratch.configure(&config);
         if missing.is_empty() {
             assert_eq!(outcome, Ok(()), "policy `{}`", params.name);
             scratch.tc(&config.removal().arguments).unwrap();
         } else {
             let missing = missing.join(", ");
-            println!("policy `{}`: not supported by this kernel: {missing}", params.name);
+            println!(
+                "policy `{}`: not supported by this kernel: {missing}",
+                params.name
+            );
             assert!(outcome.is_err(), "the probes find {missing} missing");
             let _ = scratch.tc(&config.removal().arguments);
         }
@@ -167,7 +174,9 @@ fn the_longest_program_fits_in_one_request() {
     }
     let length = tc::INSTRUCTIONS_MAX;
     let program = format!("{length}{}{}", ",0 0 0 0".repeat(length - 1), ",6 0 0 0");
-    let filter = ["filter", "add", "dev", INTERFACE, "egress", "prio", "2", "bpf", "bytecode"];
+    let filter = [
+        "filter", "add", "dev", INTERFACE, "egress", "prio", "2", "bpf", "bytecode",
+    ];
     let mut filter = filter.to_vec();
     filter.push(&program);
     assert_eq!(scratch.tc(&filter), Ok(()));

@@ -91,12 +91,20 @@ impl Counting {
 
     /// How the count of `what`, a rate or a size, differs from the one there is; `None` where it
     /// does not. `is_rate`: more passes where a frame counts less; else more is held.
-    pub(super) fn difference(self, what: &str, theirs: Accounting, is_rate: bool) -> Option<String> {
+    pub(super) fn difference(
+        self,
+        what: &str,
+        theirs: Accounting,
+        is_rate: bool,
+    ) -> Option<String> {
         if theirs == self.accounting {
             return None;
         }
         let frame = self.full_frame();
-        let (wanted, counted) = (theirs.count(frame).bytes(), self.accounting.count(frame).bytes());
+        let (wanted, counted) = (
+            theirs.count(frame).bytes(),
+            self.accounting.count(frame).bytes(),
+        );
         let more = wanted >= counted;
         let permille = wanted.abs_diff(counted) * 1_000 / counted.max(1);
         let (amount, than) = (wanted.abs_diff(counted), if more { "less" } else { "more" });
@@ -157,10 +165,18 @@ fn counted_by(accounting: Accounting) -> String {
 
 fn tags(policy: &PolicyParams) -> u8 {
     let of_class = |class: &slicewise_model::ClassParams| {
-        let used = class.matches.as_ref().map(FieldsUsed::of).unwrap_or_default();
+        let used = class
+            .matches
+            .as_ref()
+            .map(FieldsUsed::of)
+            .unwrap_or_default();
         let own = match used {
-            FieldsUsed { inner_vlan: true, .. } => 2,
-            FieldsUsed { outer_vlan: true, .. } => 1,
+            FieldsUsed {
+                inner_vlan: true, ..
+            } => 2,
+            FieldsUsed {
+                outer_vlan: true, ..
+            } => 1,
             _ => 0,
         };
         own.max(class.child.as_deref().map_or(0, tags))

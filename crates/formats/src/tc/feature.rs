@@ -97,7 +97,9 @@ impl Feature {
             vec![
                 // Replacing a discipline by one of its own kind is a change, and may be refused.
                 words("qdisc replace dev DEV root handle 1: pfifo limit 1"),
-                words(&format!("qdisc replace dev DEV root handle 2: {discipline}")),
+                words(&format!(
+                    "qdisc replace dev DEV root handle 2: {discipline}"
+                )),
             ]
         };
         let clsact = words("qdisc replace dev DEV clsact");
@@ -113,8 +115,9 @@ impl Feature {
             Self::Prio => root("prio bands 3"),
             Self::Clsact => vec![clsact],
             Self::ClsBpf => {
-                let mut filter =
-                    words("filter replace dev DEV egress protocol all prio 1 handle 1 bpf bytecode");
+                let mut filter = words(
+                    "filter replace dev DEV egress protocol all prio 1 handle 1 bpf bytecode",
+                );
                 filter.push("1,6 0 0 0".to_owned());
                 vec![clsact, filter]
             }

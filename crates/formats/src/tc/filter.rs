@@ -358,7 +358,8 @@ impl Compiler {
 
     /// One extension header: `ports` where there is none.
     fn read_extension(&mut self, ports: Label, body: Label) {
-        let [extension, fragment, authentication, length_known] = [(); 4].map(|()| self.code.label());
+        let [extension, fragment, authentication, length_known] =
+            [(); 4].map(|()| self.code.label());
         self.load(Slot::Protocol);
         for number in EXTENSIONS {
             self.leave_if(Test::Equal, number, extension);
@@ -480,11 +481,13 @@ impl Compiler {
     fn range(&mut self, slot: Slot, range: &RangeInclusive<u16>, yes: Label, no: Label) {
         self.load(slot);
         if range.start() == range.end() {
-            self.code.branch(Test::Equal, (*range.start()).into(), yes, no);
+            self.code
+                .branch(Test::Equal, (*range.start()).into(), yes, no);
             return;
         }
         self.require(Test::AtLeast, (*range.start()).into(), no);
-        self.code.branch(Test::Greater, (*range.end()).into(), no, yes);
+        self.code
+            .branch(Test::Greater, (*range.end()).into(), no, yes);
     }
 
     /// Code points in runs of neighbours: an absent one is above all of them.

@@ -98,7 +98,11 @@ impl fmt::Display for TcConfig {
         comment(f, "", &title)?;
         comment(f, "", &format!("Remove it with: {}", self.removal()))?;
         let needs: Vec<&str> = self.needs.iter().map(|need| need.name()).collect();
-        comment(f, "", &format!("Needs of the kernel: {}.", needs.join(", ")))?;
+        comment(
+            f,
+            "",
+            &format!("Needs of the kernel: {}.", needs.join(", ")),
+        )?;
         comment(f, "", "What differs from the policy:")?;
         for difference in &self.differences {
             comment(f, "- ", difference)?;
@@ -141,7 +145,7 @@ fn comment(f: &mut fmt::Formatter<'_>, mark: &str, text: &str) -> fmt::Result {
 pub struct TcExportError {
     /// The policy.
     pub policy: String,
-    /// What and why, in the order of the classes; never empty.
+    /// What and why; never empty.
     pub problems: Vec<Inexpressible>,
 }
 
@@ -159,7 +163,10 @@ pub struct Inexpressible {
 impl fmt::Display for TcExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let policy = &self.policy;
-        write!(f, "policy `{policy}`: Linux traffic control cannot express this:")?;
+        write!(
+            f,
+            "policy `{policy}`: Linux traffic control cannot express this:"
+        )?;
         self.problems.iter().try_for_each(|p| write!(f, "\n  {p}"))
     }
 }

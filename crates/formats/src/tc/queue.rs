@@ -33,7 +33,11 @@ impl Queue {
 }
 
 /// The queue of `class`, served at `rate` at most.
-pub(super) fn queue(class: &ClassParams, rate: BitRate, counting: Counting) -> Result<Queue, Refusal> {
+pub(super) fn queue(
+    class: &ClassParams,
+    rate: BitRate,
+    counting: Counting,
+) -> Result<Queue, Refusal> {
     match (&class.flow_queue, &class.wred) {
         (Some(flow_queue), _) => flows(class, flow_queue),
         (None, Some(wred)) => red(class, wred, rate, counting),

@@ -91,17 +91,31 @@ impl Writer<'_> {
         let is_plain = |class: &ClassParams| {
             class.shape.is_none()
                 && class.set_dscp.is_none()
-                && matches!(class.police.as_ref().map(police::police), None | Some(Ok(Police::Nothing)))
+                && matches!(
+                    class.police.as_ref().map(police::police),
+                    None | Some(Ok(Police::Nothing))
+                )
         };
         match policy.classes.as_slice() {
             [] => {}
             [.., default] if is_fifo && policy.classes.iter().all(is_plain) => {
-                self.queue(default, place.parent, place.rate, &path_of(place.path, default));
+                self.queue(
+                    default,
+                    place.parent,
+                    place.rate,
+                    &path_of(place.path, default),
+                );
             }
             [only] if is_plain(only) => match &only.child {
                 Some(child) => {
                     let path = path_of(place.path, only);
-                    self.policy(child, Place { path: &path, ..place });
+                    self.policy(
+                        child,
+                        Place {
+                            path: &path,
+                            ..place
+                        },
+                    );
                 }
                 None => self.queue(only, place.parent, place.rate, &path_of(place.path, only)),
             },
@@ -169,7 +183,11 @@ impl Writer<'_> {
             Ok(queue) => {
                 self.needs.extend(queue.needs);
                 let why = format!("Queue of `{path}`.");
-                self.command(&why, &format!("qdisc add parent {parent}"), &queue.arguments);
+                self.command(
+                    &why,
+                    &format!("qdisc add parent {parent}"),
+                    &queue.arguments,
+                );
                 queue.differences.into_iter().for_each(|d| self.differs(d));
             }
             Err((what, why)) => self.refuse(path, what, why),
@@ -417,7 +435,9 @@ impl Writer<'_> {
             ("shape", shape),
         ];
         for (what, setting) in settings {
-            let Some((rate, burst)) = setting else { continue };
+            let Some((rate, burst)) = setting else {
+                continue;
+            };
             if let Some(why) = burst_refused(rate.rate, burst) {
                 self.refuse(path, what, why);
             }
@@ -427,7 +447,10 @@ impl Writer<'_> {
     /// Rates of a class that count what the kernel does not.
     fn rate_differences(&mut self, class: &ClassParams, path: &str) {
         let rates = [
-            ("priority rate", class.priority.and_then(|p| p.police).map(|(r, _)| r)),
+            (
+                "priority rate",
+                class.priority.and_then(|p| p.police).map(|(r, _)| r),
+            ),
             ("minimum", class.minimum.map(|(rate, _)| rate)),
             ("shaper", class.shape.map(|shape| shape.rate)),
         ];
@@ -521,8 +544,12 @@ impl Writer<'_> {
     fn remarks(&mut self, htb: &Htb<'_>) {
         let classes = &htb.policy.classes;
         let frame = self.counting.largest_frame().bytes();
-        if classes.iter().any(|c| c.priority.is_some() || c.minimum.is_some())
-            && classes.iter().any(|c| c.priority.is_none() && c.minimum.is_none())
+        if classes
+            .iter()
+            .any(|c| c.priority.is_some() || c.minimum.is_some())
+            && classes
+                .iter()
+                .any(|c| c.priority.is_none() && c.minimum.is_none())
         {
             self.differs(
                 "HTB gives every class a rate: a class without one has the least there is, 8 bit/s, \
@@ -588,7 +615,11 @@ fn greatest_divisor(a: u32, b: u32) -> u32 {
 /// Whether some class map looks behind the tags.
 pub(super) fn looks_at_packets(policy: &PolicyParams) -> bool {
     policy.classes.iter().any(|class| {
-        let used = class.matches.as_ref().map(FieldsUsed::of).unwrap_or_default();
+        let used = class
+            .matches
+            .as_ref()
+            .map(FieldsUsed::of)
+            .unwrap_or_default();
         used.ip || used.transport || class.child.as_deref().is_some_and(looks_at_packets)
     })
 }

@@ -35,7 +35,10 @@ pub fn resolve(spec: &PolicySpec) -> PolicyParams {
 
 /// A policy of `studies/router-mechanisms`.
 pub fn policy(name: &str) -> PolicyParams {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/router-mechanisms");
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../studies/router-mechanisms"
+    );
     let text = std::fs::read_to_string(format!("{folder}/{name}.cfg")).unwrap();
     resolve(&parse(&text))
 }
