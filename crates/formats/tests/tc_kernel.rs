@@ -3,8 +3,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/any_policy.rs"]
+mod any_policy;
 #[path = "support/shipped.rs"]
 mod shipped;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
 
 use shipped::{LICENCE, NAMES, no_policy, parse, policy, resolve};
 use slicewise_formats::tc::{self, Feature, TcConfig};
@@ -180,4 +185,33 @@ fn the_longest_program_fits_in_one_request() {
     let mut filter = filter.to_vec();
     filter.push(&program);
     assert_eq!(scratch.tc(&filter), Ok(()));
+}
+
+#[test]
+fn the_kernel_takes_policies_of_every_shape() {
+    let Some(scratch) = Scratch::new("any") else {
+        return;
+    };
+    let features = scratch.features();
+    let mut runner = TestRunner::deterministic();
+    let strategy = any_policy::policy(true);
+    let mut taken = 0;
+    for _ in 0..400 {
+        let spec = strategy.new_tree(&mut runner).unwrap().current();
+        let Ok(params) = spec.resolve(LICENCE.rate) else {
+            continue;
+        };
+        let Ok(config) = tc::write(&params, LICENCE, INTERFACE) else {
+            continue;
+        };
+        if config.needs.is_subset(&features) {
+            assert_eq!(scratch.configure(&config), Ok(()), "{params:#?}");
+            scratch.tc(&config.removal().arguments).unwrap();
+            taken += 1;
+        }
+        if taken == 25 {
+            return;
+        }
+    }
+    assert!(taken > 0 || !features.contains(&Feature::Htb));
 }

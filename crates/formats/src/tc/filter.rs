@@ -295,7 +295,7 @@ impl Compiler {
     }
 
     /// `slot` += the offset of the IP header, which X holds.
-    fn from_ip_offset(&mut self, slot: Slot) {
+    fn add_ip_offset(&mut self, slot: Slot) {
         self.load(slot);
         self.code.op(Op::AddX, 0);
         self.store(slot);
@@ -314,8 +314,8 @@ impl Compiler {
         self.load(Slot::IpEnd);
         self.require(Test::AtLeastX, 0, body);
         self.load_x(Slot::IpOffset);
-        self.from_ip_offset(Slot::IpEnd);
-        self.from_ip_offset(Slot::TransportOffset);
+        self.add_ip_offset(Slot::IpEnd);
+        self.add_ip_offset(Slot::TransportOffset);
         self.set(Slot::IpVersion, 4);
         self.code.op(Op::LoadByteAtX, 1);
         self.code.op(Op::ShiftRight, 2);
@@ -343,9 +343,9 @@ impl Compiler {
         self.code.op(Op::LoadHalfAtX, 4);
         self.end_at_stated_length(40);
         self.load_x(Slot::IpOffset);
-        self.from_ip_offset(Slot::IpEnd);
+        self.add_ip_offset(Slot::IpEnd);
         self.set(Slot::TransportOffset, 40);
-        self.from_ip_offset(Slot::TransportOffset);
+        self.add_ip_offset(Slot::TransportOffset);
         for _ in 0..MOST_EXTENSIONS {
             self.read_extension(ports, body);
         }
