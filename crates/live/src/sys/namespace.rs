@@ -4,6 +4,8 @@ use super::checked;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::thread;
 
 /// Do something in a network namespace made by `ip netns add`, and come back. Sockets opened there stay
@@ -13,7 +15,7 @@ use std::thread;
 /// Where there is no such namespace, or without `CAP_SYS_ADMIN`.
 pub fn within<T>(name: &str, work: impl FnOnce() -> T) -> io::Result<T> {
     let here = File::open("/proc/thread-self/ns/net")?;
-    let there = File::open(format!("/run/netns/{name}"))?;
+    let there = open(name)?;
     enter(&there)?;
     let result = work();
     enter(&here)?;
@@ -43,6 +45,40 @@ pub fn open_in<T: Send>(
         )),
         Err(panic) => std::panic::resume_unwind(panic),
     }
+}
+
+/// Have a command run in a network namespace made by `ip netns add`, and outlive nobody: it is killed when
+/// the thread that starts it ends, whatever ends it. It is in a process group of its own, so that Ctrl-C
+/// in the terminal comes to whoever started it, and not to the command.
+///
+/// # Errors
+/// Where there is no such namespace. Without `CAP_SYS_ADMIN` it is starting the command that fails.
+pub fn enter_before_exec(command: &mut Command, namespace: &str) -> io::Result<()> {
+    let there = open(namespace)?;
+    let parent = std::process::id();
+    let prepare = move || {
+        enter(&there)?;
+        // SAFETY: takes no pointers.
+        checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        // SAFETY: takes nothing and cannot fail.
+        let parent_now = unsafe { libc::getppid() };
+        if u32::try_from(parent_now) == Ok(parent) {
+            Ok(())
+        } else {
+            // It died before the kernel was told to tell us.
+            Err(io::Error::from_raw_os_error(libc::ESRCH))
+        }
+    };
+    // SAFETY: between fork and exec, `prepare` makes three system calls that are safe there, and
+    // neither allocates nor locks: errors are plain numbers, and the descriptor is open already.
+    unsafe { command.pre_exec(prepare) };
+    command.process_group(0);
+    Ok(())
+}
+
+/// As every file of std, closed on exec.
+fn open(name: &str) -> io::Result<File> {
+    File::open(format!("/run/netns/{name}"))
 }
 
 fn enter(namespace: &File) -> io::Result<()> {
