@@ -6,36 +6,14 @@ mod support;
 use slicewise_live::sys::namespace::enter_before_exec;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
-use support::run;
+use support::{Namespace, run};
 
-/// A namespace that is gone when this is dropped.
-struct Namespace(String);
-
-impl Namespace {
-    /// `None`, and says why, where this machine or this user cannot.
-    fn new(what: &str) -> Option<Self> {
-        let name = format!("sw-{what}-{}", std::process::id());
-        match run(&format!("ip netns add {name}")) {
-            Ok(_) => Some(Self(name)),
-            Err(reason) => {
-                eprintln!("skipped: network namespaces cannot be made here: {reason}");
-                None
-            }
-        }
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]);
-        enter_before_exec(&mut command, &self.0).unwrap();
-        command
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = run(&format!("ip netns del {}", self.0));
-    }
+/// A command that is to run in a namespace.
+fn command(namespace: &Namespace, words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    enter_before_exec(&mut command, namespace.name()).unwrap();
+    command
 }
 
 fn text(output: Output) -> String {
@@ -49,17 +27,17 @@ fn a_command_runs_in_the_namespace_and_in_a_group_of_its_own() {
         return;
     };
     let here = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
-    let mut command = namespace.command(&["readlink", "/proc/self/ns/net"]);
-    let there = text(command.output().unwrap());
+    let mut started = command(&namespace, &["readlink", "/proc/self/ns/net"]);
+    let there = text(started.output().unwrap());
     let wanted = run(&format!(
         "ip netns exec {} readlink /proc/self/ns/net",
-        namespace.0
+        namespace.name()
     ));
     assert_eq!(there, wanted.unwrap().trim());
     assert_ne!(there, here.to_str().unwrap());
 
-    let mut command = namespace.command(&["cat", "/proc/self/stat"]);
-    let stat = text(command.output().unwrap());
+    let mut started = command(&namespace, &["cat", "/proc/self/stat"]);
+    let stat = text(started.output().unwrap());
     let fields: Vec<&str> = stat.split_whitespace().collect();
     assert_eq!(fields[0], fields[4], "pid and process group: {stat}");
 }
@@ -69,8 +47,8 @@ fn a_command_is_killed_when_the_thread_that_started_it_ends() {
     let Some(namespace) = Namespace::new("killed") else {
         return;
     };
-    let mut command = namespace.command(&["sleep", "60"]);
-    let child = std::thread::spawn(move || command.spawn().unwrap()).join();
+    let mut started = command(&namespace, &["sleep", "60"]);
+    let child = std::thread::spawn(move || started.spawn().unwrap()).join();
     let status = child.unwrap().wait().unwrap();
     assert_eq!(status.signal(), Some(9), "{status}");
 }

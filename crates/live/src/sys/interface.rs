@@ -20,7 +20,7 @@ pub struct InterfaceState {
     pub address: [u8; 6],
 }
 
-/// An offload that changes frames before we see them.
+/// An offload: frames are changed before we see them, or are left unfinished when they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offload {
     /// Generic receive offload: several segments as one frame.
@@ -29,16 +29,65 @@ pub enum Offload {
     Lro,
     /// VLAN tags taken out of frames by the interface.
     VlanReceive,
+    /// Transport checksums filled in by the interface.
+    TransmitChecksum,
+    /// TCP segmentation offload (TSO): several segments sent as one, cut up by the interface.
+    TransmitSegmentation,
+    /// Generic segmentation offload (GSO): the same, cut up by the kernel just before the interface.
+    Segmentation,
+    /// VLAN tags (802.1Q) put into frames by the interface.
+    VlanTransmit,
 }
 
-/// `SIOCETHTOOL` commands (`linux/ethtool.h`).
-const ETHTOOL_GGRO: u32 = 0x2b;
-const ETHTOOL_SGRO: u32 = 0x2c;
+/// How `SIOCETHTOOL` (`linux/ethtool.h`) reaches an offload.
+#[derive(Debug, Clone, Copy)]
+enum Control {
+    /// Commands of its own.
+    Commands { get: u32, set: u32 },
+    /// A bit of the flags.
+    Flag(u32),
+}
+
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
-const ETH_FLAG_RXVLAN: u32 = 1 << 8;
-const ETH_FLAG_LRO: u32 = 1 << 15;
+
+impl Offload {
+    const fn control(self) -> Control {
+        match self {
+            Self::Gro => Control::Commands {
+                get: 0x2b,
+                set: 0x2c,
+            },
+            Self::TransmitChecksum => Control::Commands {
+                get: 0x16,
+                set: 0x17,
+            },
+            Self::TransmitSegmentation => Control::Commands {
+                get: 0x1e,
+                set: 0x1f,
+            },
+            Self::Segmentation => Control::Commands {
+                get: 0x23,
+                set: 0x24,
+            },
+            Self::VlanTransmit => Control::Flag(1 << 7),
+            Self::VlanReceive => Control::Flag(1 << 8),
+            Self::Lro => Control::Flag(1 << 15),
+        }
+    }
+}
+
+/// What lets virtual interfaces pass frames that no wire carries. Segmentation goes before checksums,
+/// which it needs.
+const NOT_ON_A_WIRE: [Offload; 6] = [
+    Offload::TransmitSegmentation,
+    Offload::Segmentation,
+    Offload::TransmitChecksum,
+    Offload::VlanTransmit,
+    Offload::Gro,
+    Offload::Lro,
+];
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -134,10 +183,9 @@ impl Interfaces {
     /// # Errors
     /// Where the interface does not tell.
     pub fn offload(&self, name: &str, offload: Offload) -> io::Result<bool> {
-        let (command, mask) = match offload {
-            Offload::Gro => (ETHTOOL_GGRO, u32::MAX),
-            Offload::Lro => (ETHTOOL_GFLAGS, ETH_FLAG_LRO),
-            Offload::VlanReceive => (ETHTOOL_GFLAGS, ETH_FLAG_RXVLAN),
+        let (command, mask) = match offload.control() {
+            Control::Commands { get, .. } => (get, u32::MAX),
+            Control::Flag(flag) => (ETHTOOL_GFLAGS, flag),
         };
         Ok(self.ethtool_value(name, command, 0)? & mask != 0)
     }
@@ -147,18 +195,43 @@ impl Interfaces {
     /// # Errors
     /// Without `CAP_NET_ADMIN`, or where the interface cannot.
     pub fn set_offload(&self, name: &str, offload: Offload, on: bool) -> io::Result<()> {
-        let flag = match offload {
-            Offload::Gro => {
-                return self
-                    .ethtool_value(name, ETHTOOL_SGRO, u32::from(on))
-                    .map(|_| ());
+        let (command, value) = match offload.control() {
+            Control::Commands { set, .. } => (set, u32::from(on)),
+            Control::Flag(flag) => {
+                let flags = self.ethtool_value(name, ETHTOOL_GFLAGS, 0)?;
+                let flags = if on { flags | flag } else { flags & !flag };
+                (ETHTOOL_SFLAGS, flags)
             }
-            Offload::Lro => ETH_FLAG_LRO,
-            Offload::VlanReceive => ETH_FLAG_RXVLAN,
         };
-        let flags = self.ethtool_value(name, ETHTOOL_GFLAGS, 0)?;
-        let flags = if on { flags | flag } else { flags & !flag };
-        self.ethtool_value(name, ETHTOOL_SFLAGS, flags).map(|_| ())
+        self.ethtool_value(name, command, value).map(|_| ())
+    }
+
+    /// Have an interface send, and hand over, such frames only as could be on a wire: one segment
+    /// each, with its checksum, and with its VLAN tags (802.1Q) in the frame. Between virtual
+    /// interfaces the kernel saves itself all three, and packet sockets at the other end see what no
+    /// real network would show.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`, or where one of them cannot be turned off; it says which.
+    pub fn send_as_on_a_wire(&self, name: &str) -> io::Result<()> {
+        for offload in NOT_ON_A_WIRE {
+            let turn_off = || {
+                if !self.offload(name, offload)? {
+                    return Ok(());
+                }
+                self.set_offload(name, offload, false)?;
+                if self.offload(name, offload)? {
+                    // Answered with success, and not done: a driver may insist.
+                    return Err(io::ErrorKind::Unsupported.into());
+                }
+                Ok(())
+            };
+            turn_off().map_err(|error: io::Error| {
+                let problem = format!("{offload:?} of `{name}` cannot be turned off: {error}");
+                io::Error::new(error.kind(), problem)
+            })?;
+        }
+        Ok(())
     }
 
     fn ethtool_value(&self, name: &str, command: u32, data: u32) -> io::Result<u32> {

@@ -43,6 +43,33 @@ pub fn run(command: &str) -> Result<String, String> {
     }
 }
 
+/// A network namespace that is gone when this is dropped.
+pub struct Namespace(String);
+
+impl Namespace {
+    /// `None`, and says why, where this machine or this user cannot.
+    pub fn new(what: &str) -> Option<Self> {
+        let name = format!("sw-{what}-{}", std::process::id());
+        match run(&format!("ip netns add {name}")) {
+            Ok(_) => Some(Self(name)),
+            Err(reason) => {
+                eprintln!("skipped: network namespaces cannot be made here: {reason}");
+                None
+            }
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = run(&format!("ip netns del {}", self.0));
+    }
+}
+
 /// `source`—`left` [gateway] `right`—`sink`, three namespaces that are gone when this is dropped.
 pub struct Testbed {
     prefix: String,
