@@ -69,6 +69,7 @@ fn policy(
         },
         published: None,
         agrees: Agreement::default(),
+        not_supported: None,
     }
 }
 

@@ -28,6 +28,7 @@ pub mod observations;
 pub mod opportunity;
 pub mod path;
 pub mod power;
+pub mod prediction;
 pub mod published;
 pub mod record;
 pub mod summary;

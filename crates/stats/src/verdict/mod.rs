@@ -47,6 +47,9 @@ pub struct PolicyVerdict {
     pub published: Option<PublishedVerdict>,
     /// Whether our verdicts are the published ones.
     pub agrees: Agreement,
+    /// Why there is nothing to judge: what was to carry the runs out cannot express this policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_supported: Option<String>,
 }
 
 /// Whether a verdict is the published one; `None` where nothing was published, or nothing decided.
@@ -180,6 +183,7 @@ pub fn judge(study: &StudyDescription, observations: &Observations) -> VerdictTa
             scalability,
             published,
             agrees,
+            not_supported: None,
         }
     });
     VerdictTable {

@@ -46,6 +46,9 @@ impl PolicyVerdict {
     /// Why each verdict is as it is, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
+        if let Some(why) = &self.not_supported {
+            return format!("not supported: {why}");
+        }
         format!(
             "isolation {}; reallocation {}; scalability {}",
             self.isolation.reason(),
