@@ -26,11 +26,18 @@ pub(crate) struct AttributeText {
 
 /// The three attributes of a policy, in the order of the table.
 pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
-    [
-        isolation(verdict),
-        reallocation(verdict),
-        scalability(verdict),
-    ]
+    let mut judged = [isolation(verdict), reallocation(verdict)];
+    if let Some(why) = &verdict.not_supported {
+        for text in &mut judged {
+            text.sign = "unsupported";
+            text.word = "not supported".to_owned();
+            text.deciding.clone_from(why);
+            text.reason = format!("not supported: {why}");
+            text.agrees = None;
+        }
+    }
+    let [isolation, reallocation] = judged;
+    [isolation, reallocation, scalability(verdict)]
 }
 
 fn isolation(verdict: &PolicyVerdict) -> AttributeText {

@@ -13,6 +13,26 @@ pub enum ReportError {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder to be set beside another one is of another study.
+    #[error(
+        "`{}` holds results of study `{found}`, not of `{wanted}`: set folders of one study beside each \
+         other, or run `{wanted}` on another back end first",
+        path.display()
+    )]
+    OtherStudyBeside {
+        /// The folder.
+        path: PathBuf,
+        /// The study it holds.
+        found: String,
+        /// The study of the report.
+        wanted: String,
+    },
+    /// A folder was named twice.
+    #[error("`{}` is named twice: name each results folder once", path.display())]
+    SameFolderTwice {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A table could not be written as CSV.
     #[error("cannot write `{}`: {source}", path.display())]
     Csv {
@@ -46,7 +66,9 @@ impl ReportError {
     pub fn is_users_mistake(&self) -> bool {
         match self {
             Self::Results(error) => error.is_users_mistake(),
-            Self::NoRuns { .. } => true,
+            Self::NoRuns { .. } | Self::OtherStudyBeside { .. } | Self::SameFolderTwice { .. } => {
+                true
+            }
             Self::Csv { .. } | Self::Parquet { .. } | Self::Figure { .. } => false,
         }
     }

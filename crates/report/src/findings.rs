@@ -7,11 +7,14 @@ use crate::error::ReportError;
 use crate::host::HostFacts;
 use crate::layout::{ResultsError, ResultsFolder};
 use crate::populations::{PopulationFinding, Populations};
+use crate::side::{self, Side, without_folder};
+use crate::testbed::Testbed;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::{Summary, SummaryBuilder};
 use slicewise_stats::verdict::{self, VerdictTable};
+use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 /// What the runs come to.
@@ -30,18 +33,25 @@ pub(crate) struct Findings<'a> {
     /// Records that cannot be trusted, and why; without the folder, which says nothing of results.
     pub(crate) damaged_runs: Vec<String>,
     pub(crate) host: Option<HostFacts>,
+    /// This folder and those beside it; only this one where there is none beside.
+    pub(crate) sides: Vec<Side>,
 }
 
 impl<'a> Findings<'a> {
     /// Read every run once, writing its tables on the way; a few runs are in memory at a time.
-    pub(crate) fn gather(folder: &'a ResultsFolder) -> Result<Self, ReportError> {
+    pub(crate) fn gather(
+        folder: &'a ResultsFolder,
+        beside: &[PathBuf],
+    ) -> Result<Self, ReportError> {
         let study = folder.study();
+        let beside_sides = side::read_beside(folder, beside)?;
         let mut intake = Intake {
             tables: RunTables::create(&folder.data_path())?,
             builder: SummaryBuilder::new(study),
             curves: Curves::new(study),
             populations: Populations::default(),
             captured: Captured::new(folder.data_path()),
+            testbed: Testbed::default(),
             finished_runs: 0,
             damaged_runs: Vec::new(),
         };
@@ -59,7 +69,8 @@ impl<'a> Findings<'a> {
             runs.into_iter()
                 .try_for_each(|run| intake.on_run(run, folder))
         })?;
-        if intake.finished_runs == 0 {
+        let (unsupported, prediction) = side::beside_runs(folder, &mut intake.damaged_runs);
+        if intake.finished_runs == 0 && unsupported.is_empty() {
             return Err(ReportError::NoRuns {
                 path: folder.path().to_owned(),
             });
@@ -68,19 +79,42 @@ impl<'a> Findings<'a> {
         intake.curves.finish();
         let captured = intake.captured.finish()?;
         let observations = intake.builder.observations();
+        let mut verdicts = verdict::judge(study, observations);
+        side::mark_unsupported(&mut verdicts, &intake.builder, &unsupported);
+        let main = Side {
+            name: side::backend_name(&study.backend),
+            is_main: true,
+            study: study.clone(),
+            summary: intake.builder.summary(),
+            expected_runs: side::expected_runs(folder, &verdicts),
+            verdicts,
+            prediction: side::predicted_figures(
+                &intake.builder,
+                study,
+                prediction.as_ref(),
+                &mut intake.damaged_runs,
+            ),
+            testbed: intake.testbed,
+            finished_runs: intake.finished_runs,
+            damaged_runs: intake.damaged_runs,
+        };
         let host = folder.read_host();
         Ok(Self {
             study,
-            summary: intake.builder.summary(),
-            verdicts: verdict::judge(study, observations),
+            summary: main.summary.clone(),
+            verdicts: main.verdicts.clone(),
             published: published::compare(study, observations),
             curves: intake.curves,
             populations: intake.populations.findings(host.as_ref()),
             captured,
-            expected_runs: folder.expected_runs(),
-            finished_runs: intake.finished_runs,
-            damaged_runs: intake.damaged_runs,
+            expected_runs: main.expected_runs,
+            finished_runs: main.finished_runs,
+            damaged_runs: main.damaged_runs.clone(),
             host,
+            sides: side::in_order(
+                std::iter::once((main, folder.path().to_owned()))
+                    .chain(beside_sides.into_iter().zip(beside.iter().cloned())),
+            ),
         })
     }
 }
@@ -92,6 +126,7 @@ struct Intake<'a> {
     curves: Curves,
     populations: Populations,
     captured: Captured,
+    testbed: Testbed,
     finished_runs: u64,
     damaged_runs: Vec<String>,
 }
@@ -107,7 +142,7 @@ impl Intake<'_> {
             Err(error) if error.is_damaged_run() => {
                 self.damaged_runs.push(format!(
                     "{}: this run has to be done again",
-                    without_folder(&error.to_string(), folder)
+                    without_folder(&error, folder)
                 ));
                 return Ok(());
             }
@@ -121,16 +156,10 @@ impl Intake<'_> {
         self.curves.on_run(&record);
         self.populations.on_run(&record, folder.study());
         self.captured.on_run(&record)?;
+        self.testbed.on_run(&record);
         self.finished_runs += 1;
         Ok(())
     }
-}
-
-fn without_folder(message: &str, folder: &ResultsFolder) -> String {
-    message.replace(
-        &format!("{}{}", folder.path().display(), std::path::MAIN_SEPARATOR),
-        "",
-    )
 }
 
 /// Enough that neither thread waits long for the other; a record is some 100 kB.

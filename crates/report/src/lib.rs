@@ -18,7 +18,9 @@ pub mod layout;
 mod page;
 pub mod populations;
 mod published;
+pub mod side;
 pub mod terminal;
+pub mod testbed;
 
 pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
@@ -27,6 +29,7 @@ use captured::CapturedFindings;
 use findings::Findings;
 use layout::{ResultsError, ResultsFolder};
 use populations::PopulationFinding;
+use side::Side;
 use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::verdict::VerdictTable;
 use std::fs;
@@ -55,6 +58,8 @@ pub struct Report {
     pub finished_runs: u64,
     /// Records that were left out because they cannot be trusted, and why.
     pub damaged_runs: Vec<String>,
+    /// The folder of the report and those beside it, each judged on its own.
+    pub sides: Vec<Side>,
 }
 
 /// Make report, data and figures of `folder` again, from the runs that lie in it.
@@ -64,6 +69,16 @@ pub struct Report {
 /// # Errors
 /// Where there is no run at all, or something cannot be read or written.
 pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
+    write_beside(folder, &[])
+}
+
+/// The same, with what other results folders of the same study hold beside it: the verdicts and figures
+/// of other back ends.
+///
+/// # Errors
+/// Where there is no run at all in one of the folders, one is of another study or named twice, or
+/// something cannot be read or written.
+pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report, ReportError> {
     let (html, data, figures) = (
         folder.report_path(),
         folder.data_path(),
@@ -73,7 +88,7 @@ pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
     for path in [&data, &figures] {
         fs::create_dir_all(path).map_err(|e| ResultsError::io("create the folder", path, e))?;
     }
-    let findings = Findings::gather(folder)?;
+    let findings = Findings::gather(folder, beside)?;
     data::write_cells(&data, &findings.summary)?;
     data::write_verdicts(&data, &findings.verdicts)?;
     data::write_published(&data, &findings.published)?;
@@ -91,5 +106,6 @@ pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
         expected_runs: findings.expected_runs,
         finished_runs: findings.finished_runs,
         damaged_runs: findings.damaged_runs,
+        sides: findings.sides,
     })
 }

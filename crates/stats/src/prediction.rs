@@ -310,7 +310,7 @@ mod tests {
             PredictionOutcome::WithinTolerance
         );
         assert_eq!(delay(&[601e3, 601e3, 601e3]), PredictionOutcome::Missed);
-        assert_eq!(delay(&[100e3, 700e3, 1e6]), PredictionOutcome::Missed);
+        assert_eq!(delay(&[100e3, 800e3, 1e6]), PredictionOutcome::Missed);
         assert_eq!(delay(&[]), PredictionOutcome::NotDecided);
     }
 

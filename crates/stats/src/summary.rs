@@ -122,6 +122,13 @@ impl<'a> SummaryBuilder<'a> {
         &self.observations
     }
 
+    /// True where a run of the policy was added, by its place in the study.
+    #[must_use]
+    pub fn has_runs_of_policy(&self, policy: usize) -> bool {
+        let mut scenarios = 0..self.study.scenarios.len();
+        scenarios.any(|scenario| self.observations.cell(policy, scenario).next().is_some())
+    }
+
     /// The summary of what was added so far.
     #[must_use]
     pub fn summary(&self) -> Summary {

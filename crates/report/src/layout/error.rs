@@ -128,6 +128,14 @@ pub enum ResultsError {
         /// What is wrong with it.
         reason: String,
     },
+    /// What cannot be supported is not told in a form that can be read.
+    #[error("`{}` is damaged ({reason}): run the study again to have it written anew", path.display())]
+    DamagedUnsupported {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A run handed in a record that is not sound, or not of this study: a fault of the program.
     #[error(
         "the record for `{}` is not sound ({reason}) and was not written: this is a fault of the program",
@@ -178,6 +186,7 @@ impl ResultsError {
             Self::UnknownSchema { .. }
             | Self::DamagedStudy { .. }
             | Self::DamagedRun { .. }
+            | Self::DamagedUnsupported { .. }
             | Self::Gone { .. }
             | Self::RefusedRecord { .. } => false,
         }

@@ -3,11 +3,13 @@
 //! ```text
 //! DIR/study.json                          what was run: the study, its digest, its seed
 //! DIR/host.json                           facts about the host, apart from results
+//! DIR/unsupported.json                    policies that what was to carry them out cannot express
 //! DIR/runs/<policy>/<scenario>/rep-000.json
 //! DIR/report.html
 //! DIR/data/*.csv, *.parquet
 //! DIR/figures/*.svg
 //! DIR/packets/<policy>/<scenario>/rep-000/*.parquet   on request
+//! DIR/prediction/                         the same cells simulated: a results folder of its own
 //! ```
 //!
 //! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
@@ -16,8 +18,10 @@
 mod atomic;
 mod check;
 mod error;
+mod live;
 
 pub use error::ResultsError;
+pub use live::Unsupported;
 pub use slicewise_stats::path::path_component;
 
 pub(crate) use atomic::{AtomicFile, write_file};
@@ -529,7 +533,9 @@ fn is_partial_file(name: &str) -> bool {
 
 const STUDY_FILE: &str = "study.json";
 /// What a study writes at the top of its folder. The marker is the last one.
-const FOLDERS: [&str; 4] = ["runs", "data", "figures", "packets"];
-const FILES: [&str; 3] = ["report.html", "host.json", STUDY_FILE];
+const FOLDERS: [&str; 5] = ["runs", "data", "figures", "packets", PREDICTION_FOLDER];
+const FILES: [&str; 4] = ["report.html", "host.json", UNSUPPORTED_FILE, STUDY_FILE];
+const UNSUPPORTED_FILE: &str = "unsupported.json";
+const PREDICTION_FOLDER: &str = "prediction";
 const LOCK_FILE: &str = ".lock";
 const FORMAT: &str = "slicewise results";

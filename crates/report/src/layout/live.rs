@@ -1,0 +1,82 @@
+//! What a folder of runs on real packets holds beside its records.
+
+use super::{
+    PREDICTION_FOLDER, ResultsError, ResultsFolder, STUDY_FILE, UNSUPPORTED_FILE, pretty_json,
+    write_file,
+};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::{fs, io};
+
+/// A policy that has no runs because what was to carry them out cannot express it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unsupported {
+    /// The policy's name.
+    pub policy: String,
+    /// Why, for people: "this kernel has no FQ-CoDel".
+    pub reason: String,
+}
+
+impl ResultsFolder {
+    /// Write down which policies cannot be supported here, in place of what was written before;
+    /// with none, nothing is left of it.
+    ///
+    /// # Errors
+    /// Where the file cannot be written; [`ResultsError::Gone`] where the folder is not there any
+    /// more.
+    pub fn write_unsupported(&self, policies: &[Unsupported]) -> Result<(), ResultsError> {
+        self.check_in_place()?;
+        let path = self.unsupported_path();
+        if policies.is_empty() {
+            return match fs::remove_file(&path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    Err(ResultsError::io("remove", &path, e))
+                }
+                _ => Ok(()),
+            };
+        }
+        let json = pretty_json(&policies, &path)?;
+        write_file(&path, &json)
+    }
+
+    /// The policies that cannot be supported here; none where nothing is written of it.
+    ///
+    /// # Errors
+    /// Where the file is there and cannot be read.
+    pub fn read_unsupported(&self) -> Result<Vec<Unsupported>, ResultsError> {
+        let path = self.unsupported_path();
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(ResultsError::io("read", path, e)),
+        };
+        serde_json::from_slice(&text).map_err(|e| ResultsError::DamagedUnsupported {
+            path,
+            reason: e.to_string(),
+        })
+    }
+
+    /// The folder of the same cells simulated, whether there is one or not.
+    #[must_use]
+    pub fn prediction_path(&self) -> PathBuf {
+        self.path().join(PREDICTION_FOLDER)
+    }
+
+    /// The same cells simulated; `None` where they were not.
+    ///
+    /// # Errors
+    /// Where they are there and cannot be read.
+    pub fn open_prediction(&self) -> Result<Option<Self>, ResultsError> {
+        let path = self.prediction_path();
+        if path.join(STUDY_FILE).is_file() {
+            Self::open(path).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn unsupported_path(&self) -> PathBuf {
+        self.path().join(UNSUPPORTED_FILE)
+    }
+}

@@ -1,0 +1,295 @@
+//! Results folders beside each other: the same study on a simulator, a gateway, a kernel.
+
+use crate::error::ReportError;
+use crate::layout::{ResultsError, ResultsFolder, Unsupported};
+use crate::testbed::{Testbed, utc};
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::prediction::{PredictedFigure, compare_with_prediction};
+use slicewise_stats::record::RunRecord;
+use slicewise_stats::summary::{Summary, SummaryBuilder};
+use slicewise_stats::verdict::{self, VerdictTable};
+use slicewise_stats::words::{count, time};
+use std::path::{Path, PathBuf};
+
+/// A results folder, judged on its own.
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// What carried the runs out: "simulator", "gateway", "Linux tc". No two sides of a report have
+    /// the same name.
+    pub name: String,
+    /// True for the folder that the report is made of.
+    pub is_main: bool,
+    /// What was run.
+    pub study: StudyDescription,
+    /// The estimates.
+    pub summary: Summary,
+    /// The verdicts.
+    pub verdicts: VerdictTable,
+    /// What was measured beside what was predicted of it; empty where nothing was.
+    pub prediction: Vec<PredictedFigure>,
+    /// How the runs went, where they were on real packets.
+    pub testbed: Testbed,
+    /// Runs that the whole study has, those that are not supported left out.
+    pub expected_runs: u64,
+    /// Runs that the verdicts are made from.
+    pub finished_runs: u64,
+    /// What was left out because it cannot be trusted, and why; without the folder's path.
+    pub damaged_runs: Vec<String>,
+}
+
+impl Side {
+    /// One line on what stands behind the verdicts: device, runs, scenarios, when.
+    pub(crate) fn told(&self, all_scenarios: usize) -> String {
+        let study = &self.study;
+        let covered: Vec<&str> = self.covered_scenarios().collect();
+        let scenarios = match covered.len() {
+            0 => "no scenario".to_owned(),
+            n if n >= all_scenarios && n > 1 => format!("all {n} scenarios"),
+            1 => format!("scenario {}", covered.join(", ")),
+            _ => format!("scenarios {}", covered.join(", ")),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a time that is told")]
+        let duration = match study.duration_ns {
+            0 => String::new(),
+            ns => format!(" × {}", time(ns as f64)),
+        };
+        let dut = match study.dut.as_str() {
+            "" => "device not named",
+            dut => dut,
+        };
+        let mut text = format!(
+            "{dut}; {}{duration}, {scenarios}",
+            count(study.repetitions.into(), "repetition")
+        );
+        if self.finished_runs < self.expected_runs {
+            text.push_str(&format!(
+                "; {} of {} runs are finished",
+                self.finished_runs, self.expected_runs
+            ));
+        }
+        match self.testbed.began_ns().map(|(a, b)| (utc(a), utc(b))) {
+            Some((first, last)) if first == last => text.push_str(&format!("; {first}")),
+            Some((first, last)) => text.push_str(&format!("; {first} to {last}")),
+            None => {}
+        }
+        text
+    }
+
+    /// Scenarios that have runs, in the order of the study.
+    pub(crate) fn covered_scenarios(&self) -> impl Iterator<Item = &str> {
+        let names = self.study.scenarios.iter().map(|s| s.name.as_str());
+        names.filter(|name| self.summary.cells.iter().any(|c| c.scenario == *name))
+    }
+}
+
+/// The folders beside that of the report, each judged on its own.
+///
+/// # Errors
+/// Where one cannot be read, is of another study, holds nothing to judge, or is named twice.
+pub(crate) fn read_beside(
+    main: &ResultsFolder,
+    beside: &[PathBuf],
+) -> Result<Vec<Side>, ReportError> {
+    let mut known = vec![resolved(main.path())];
+    let mut sides = Vec::new();
+    for path in beside {
+        let folder = ResultsFolder::open(path)?;
+        if known.contains(&resolved(path)) {
+            return Err(ReportError::SameFolderTwice { path: path.clone() });
+        }
+        known.push(resolved(path));
+        let (found, wanted) = (&folder.study().name, &main.study().name);
+        if found != wanted {
+            return Err(ReportError::OtherStudyBeside {
+                path: path.clone(),
+                found: found.clone(),
+                wanted: wanted.clone(),
+            });
+        }
+        sides.push(read_side(&folder)?);
+    }
+    Ok(sides)
+}
+
+/// Sides with their folders, from the model on; each gets a name of its own: by what carried its runs
+/// out and, where that leaves two of one name, by its folder.
+pub(crate) fn in_order(sides: impl Iterator<Item = (Side, PathBuf)>) -> Vec<Side> {
+    let mut sides: Vec<(Side, PathBuf)> = sides.collect();
+    sides.sort_by_key(|(side, _)| rank(&side.study.backend));
+    let names: Vec<String> = sides.iter().map(|(side, _)| side.name.clone()).collect();
+    for (index, (side, path)) in sides.iter_mut().enumerate() {
+        if names.iter().filter(|name| **name == side.name).count() > 1 {
+            let folder = path.file_name().map(|name| name.to_string_lossy());
+            side.name = match folder {
+                Some(folder) => format!("{} ({folder})", side.name),
+                None => format!("{} ({})", side.name, index + 1),
+            };
+        }
+    }
+    // Folders of one name may lie in different places.
+    let names: Vec<String> = sides.iter().map(|(side, _)| side.name.clone()).collect();
+    for (index, (side, _)) in sides.iter_mut().enumerate() {
+        let before = names
+            .iter()
+            .take(index)
+            .filter(|n| **n == side.name)
+            .count();
+        if before > 0 {
+            side.name = format!("{} {}", side.name, before + 1);
+        }
+    }
+    sides.into_iter().map(|(side, _)| side).collect()
+}
+
+/// What a back end is called in front of people.
+pub(crate) fn backend_name(backend: &str) -> String {
+    match backend {
+        "tc" => "Linux tc".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// From the model to the one farthest from it.
+fn rank(backend: &str) -> usize {
+    let order = ["simulator", "gateway", "tc", "captures"];
+    order
+        .iter()
+        .position(|b| *b == backend)
+        .unwrap_or(order.len())
+}
+
+/// The same folder has the same path, whichever way it was named.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
+    let study = folder.study();
+    let mut damaged_runs = Vec::new();
+    let (unsupported, prediction) = beside_runs(folder, &mut damaged_runs);
+    let mut builder = SummaryBuilder::new(study);
+    let mut testbed = Testbed::default();
+    add_runs(folder, &mut builder, &mut damaged_runs, |record| {
+        testbed.on_run(record);
+    });
+    let finished_runs = builder.observations().len() as u64;
+    if finished_runs == 0 && unsupported.is_empty() {
+        return Err(ReportError::NoRuns {
+            path: folder.path().to_owned(),
+        });
+    }
+    let mut verdicts = verdict::judge(study, builder.observations());
+    mark_unsupported(&mut verdicts, &builder, &unsupported);
+    Ok(Side {
+        name: backend_name(&study.backend),
+        is_main: false,
+        summary: builder.summary(),
+        expected_runs: expected_runs(folder, &verdicts),
+        verdicts,
+        prediction: predicted_figures(&builder, study, prediction.as_ref(), &mut damaged_runs),
+        testbed,
+        finished_runs,
+        damaged_runs,
+        study: study.clone(),
+    })
+}
+
+/// What a folder of live runs holds beside them. What cannot be read is left out with a word: the runs
+/// do not depend on it.
+pub(crate) fn beside_runs(
+    folder: &ResultsFolder,
+    left_out: &mut Vec<String>,
+) -> (Vec<Unsupported>, Option<ResultsFolder>) {
+    let unsupported = folder.read_unsupported().unwrap_or_else(|error| {
+        left_out.push(without_folder(&error, folder));
+        Vec::new()
+    });
+    let prediction = folder.open_prediction().unwrap_or_else(|error| {
+        left_out.push(without_folder(&error, folder));
+        None
+    });
+    (unsupported, prediction)
+}
+
+/// Say of policies without runs that they cannot have any.
+pub(crate) fn mark_unsupported(
+    verdicts: &mut VerdictTable,
+    builder: &SummaryBuilder<'_>,
+    unsupported: &[Unsupported],
+) {
+    for (index, verdict) in verdicts.policies.iter_mut().enumerate() {
+        let why = unsupported.iter().find(|u| u.policy == verdict.policy);
+        if let Some(why) = why.filter(|_| !builder.has_runs_of_policy(index)) {
+            verdict.not_supported = Some(why.reason.clone());
+        }
+    }
+}
+
+/// The runs of a study without those of policies that cannot have any.
+pub(crate) fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> u64 {
+    let policies = verdicts.policies.iter();
+    let supported = policies.filter(|p| p.not_supported.is_none()).count() as u64;
+    let study = folder.study();
+    supported * study.scenarios.len() as u64 * u64::from(study.repetitions)
+}
+
+/// What was measured beside what was predicted of it.
+pub(crate) fn predicted_figures(
+    measured: &SummaryBuilder<'_>,
+    study: &StudyDescription,
+    prediction: Option<&ResultsFolder>,
+    left_out: &mut Vec<String>,
+) -> Vec<PredictedFigure> {
+    let Some(folder) = prediction else {
+        return Vec::new();
+    };
+    if folder.study().name != study.name {
+        left_out.push(format!(
+            "the prediction is of study `{}`, not of `{}`: run the study again to have it predicted",
+            folder.study().name,
+            study.name
+        ));
+        return Vec::new();
+    }
+    let mut predicted = SummaryBuilder::new(folder.study());
+    let mut damaged = Vec::new();
+    add_runs(folder, &mut predicted, &mut damaged, |_| {});
+    left_out.extend(
+        damaged
+            .into_iter()
+            .map(|text| format!("prediction: {text}")),
+    );
+    if predicted.observations().is_empty() {
+        return Vec::new();
+    }
+    compare_with_prediction(
+        (study, measured.observations()),
+        (folder.study(), predicted.observations()),
+    )
+}
+
+/// Take all runs that can be read; of the others it is told why not.
+fn add_runs(
+    folder: &ResultsFolder,
+    builder: &mut SummaryBuilder<'_>,
+    left_out: &mut Vec<String>,
+    mut also: impl FnMut(&RunRecord),
+) {
+    for run in folder.finished_runs() {
+        match run {
+            Ok(record) => match builder.add(&record) {
+                Ok(()) => also(&record),
+                Err(error) => left_out.push(error.to_string()),
+            },
+            Err(error) => left_out.push(without_folder(&error, folder)),
+        }
+    }
+}
+
+/// A message that says nothing of where results lie.
+pub(crate) fn without_folder(error: &ResultsError, folder: &ResultsFolder) -> String {
+    error.to_string().replace(
+        &format!("{}{}", folder.path().display(), std::path::MAIN_SEPARATOR),
+        "",
+    )
+}
