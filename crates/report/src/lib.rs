@@ -17,6 +17,7 @@ pub mod host;
 pub mod layout;
 mod page;
 pub mod populations;
+pub mod prediction;
 mod published;
 pub mod side;
 pub mod terminal;
@@ -93,6 +94,9 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
     data::write_verdicts(&data, &findings.verdicts)?;
     data::write_published(&data, &findings.published)?;
     data::write_populations(&data, &findings.populations)?;
+    data::write_beside(&data, &findings.sides)?;
+    data::write_prediction(&data, &findings.sides)?;
+    data::write_testbed(&data, &findings.sides)?;
     figures::write_figures(&figures, &findings)?;
     page::write_page(&html, &findings)?;
     Ok(Report {

@@ -39,14 +39,13 @@ pub struct Side {
 
 impl Side {
     /// One line on what stands behind the verdicts: device, runs, scenarios, when.
-    pub(crate) fn told(&self, all_scenarios: usize) -> String {
+    pub(crate) fn told(&self) -> String {
         let study = &self.study;
         let covered: Vec<&str> = self.covered_scenarios().collect();
-        let scenarios = match covered.len() {
-            0 => "no scenario".to_owned(),
-            n if n >= all_scenarios && n > 1 => format!("all {n} scenarios"),
-            1 => format!("scenario {}", covered.join(", ")),
-            _ => format!("scenarios {}", covered.join(", ")),
+        let scenarios = match covered.as_slice() {
+            [] => "no scenario".to_owned(),
+            [only] => format!("scenario {only}"),
+            several => format!("scenarios {}", several.join(", ")),
         };
         #[expect(clippy::cast_precision_loss, reason = "a time that is told")]
         let duration = match study.duration_ns {

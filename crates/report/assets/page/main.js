@@ -32,6 +32,9 @@ function showPage() {
   showHead();
   showVerdicts();
   const refreshLegend = showLegend();
+  showBeside();
+  showPrediction();
+  showTestbeds();
   showScale();
   showCaptured();
   showThroughput();
@@ -60,7 +63,7 @@ function showPage() {
     refreshLegend();
     registry.forEach(({ node, instance }) => {
       const kind = ["tall", "square"].find((name) => node.classList.contains(name));
-      instance.resize({ width: PAPER_WIDTH, height: PAPER_HEIGHTS[kind] ?? PAPER_HEIGHTS.plain });
+      instance.resize({ width: PAPER_WIDTH, height: Number(node.dataset.height) || (PAPER_HEIGHTS[kind] ?? PAPER_HEIGHTS.plain) });
     });
     drawAll();
   });

@@ -69,7 +69,7 @@ pub(crate) fn write_cells(folder: &Path, summary: &Summary) -> Result<(), Report
 }
 
 /// The estimates of a summary under the names of the `runs` table's columns.
-fn quantities(figures: &FiguresSummary) -> [(&'static str, Option<&Estimate>); 8] {
+pub(crate) fn quantities(figures: &FiguresSummary) -> [(&'static str, Option<&Estimate>); 8] {
     [
         (
             "offered_bits_per_second",

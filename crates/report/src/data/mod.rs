@@ -1,6 +1,7 @@
 //! Every number as CSV and Parquet. The schema is described in `docs/results.md`; a test holds
 //! the two together.
 
+mod beside;
 mod captured;
 mod cells;
 mod packets;
@@ -9,23 +10,47 @@ mod populations;
 mod published;
 mod runs;
 mod table;
+mod testbed;
 mod verdicts;
 
+pub(crate) use beside::{write_beside, write_prediction};
 pub(crate) use captured::CapturedTables;
 pub(crate) use cells::write_cells;
 pub use packets::{PacketRow, PacketTable};
 pub(crate) use populations::write_populations;
 pub(crate) use published::write_published;
 pub(crate) use runs::RunTables;
+pub(crate) use testbed::write_testbed;
 pub(crate) use verdicts::write_verdicts;
+
+use crate::error::ReportError;
+use crate::layout::ResultsError;
+use std::path::Path;
+use std::{fs, io};
+
+/// A table that an earlier report had and this one has not.
+fn remove_table(folder: &Path, schema: table::Schema) -> Result<(), ReportError> {
+    for extension in ["csv", "parquet"] {
+        let path = folder.join(format!("{}.{extension}", schema.name));
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(ResultsError::io("remove", path, e).into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests {
     use super::table::Schema;
-    use super::{captured, cells, packets, populations, published, runs, verdicts};
+    use super::{
+        beside, captured, cells, packets, populations, published, runs, testbed, verdicts,
+    };
 
     /// Every table that a report writes.
-    const SCHEMAS: [Schema; 13] = [
+    const SCHEMAS: [Schema; 19] = [
         runs::RUNS,
         runs::SERIES,
         runs::DELAY_CDF,
@@ -39,6 +64,12 @@ mod tests {
         packets::PACKETS,
         captured::FLOWS,
         captured::HOPS,
+        beside::BACK_ENDS,
+        beside::BESIDE_VERDICTS,
+        beside::BESIDE_CELLS,
+        beside::PREDICTION,
+        testbed::TESTBED_RUNS,
+        testbed::TESTBED_SENDERS,
     ];
     const DOCUMENTATION: &str = include_str!("../../../../docs/results.md");
 

@@ -1,10 +1,11 @@
 //! From findings to what the page's script reads.
 
+use super::beside;
 use super::captured;
 use super::document::{
     AttributeView, CellView, Colours, Document, DropsView, EstimateView, PolicyView, PublishedView,
-    RunsView, ScenarioView, SliceCellView, SliceView, StudyView, TestView, TransientView,
-    VerdictView,
+    RunsView, ScenarioView, SliceCellView, SliceFiguresView, SliceView, StudyView, TestView,
+    TransientView, VerdictView,
 };
 use super::scale;
 use super::wording;
@@ -78,6 +79,9 @@ pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
         published: findings.published.iter().map(published_view).collect(),
         populations: scale::view(findings),
         captured: captured::view(&findings.captured),
+        beside: beside::view(findings),
+        prediction: beside::prediction_view(findings),
+        testbeds: beside::testbed_views(findings),
         method: wording::method(study, &findings.summary),
         command: wording::command(study),
         host: findings
@@ -175,8 +179,15 @@ fn slice_cell<'a>(
     curves: &'a Curves,
     place: (usize, usize, usize),
 ) -> SliceCellView<'a> {
-    let figures = &slice.steady;
     SliceCellView {
+        figures: slice_figures(slice),
+        delay_cdf: curves.delay.get(&place),
+    }
+}
+
+pub(crate) fn slice_figures(slice: &SliceSummary) -> SliceFiguresView {
+    let figures = &slice.steady;
+    SliceFiguresView {
         throughput: estimate(figures.throughput_bits_per_second.as_ref()),
         loss: estimate(figures.loss_ratio.as_ref()),
         delay_mean: estimate(figures.delay_mean_ns.as_ref()),
@@ -184,11 +195,10 @@ fn slice_cell<'a>(
         delay_p99: estimate(figures.delay_p99_ns.as_ref()),
         delay_p999: estimate(figures.delay_p999_ns.as_ref()),
         delay_max: estimate(figures.delay_max_ns.as_ref()),
-        delay_cdf: curves.delay.get(&place),
     }
 }
 
-fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {
+pub(crate) fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {
     estimate.map(|e| (e.mean, e.interval.low, e.interval.high))
 }
 
@@ -202,7 +212,7 @@ fn verdict_view((policy, verdict): (usize, &PolicyVerdict)) -> VerdictView {
     }
 }
 
-fn attribute_view(text: AttributeText, tests: Vec<TestView>) -> AttributeView {
+pub(crate) fn attribute_view(text: AttributeText, tests: Vec<TestView>) -> AttributeView {
     AttributeView {
         outcome: text.sign,
         word: text.word,

@@ -30,6 +30,12 @@ pub(crate) struct Document<'a> {
     pub(crate) populations: Option<PopulationsView>,
     /// `None` in a study of which nothing was captured.
     pub(crate) captured: Option<CapturedView>,
+    /// `None` where no results folder is beside.
+    pub(crate) beside: Option<BesideView>,
+    /// `None` where nothing was predicted.
+    pub(crate) prediction: Option<PredictionView>,
+    /// A back end each whose runs were on real packets.
+    pub(crate) testbeds: Vec<TestbedView>,
     /// How it was measured and judged, a paragraph each.
     pub(crate) method: Vec<String>,
     /// What to type to run it again.
@@ -162,6 +168,13 @@ pub(crate) type EstimateView = (f64, Option<f64>, Option<f64>);
 
 #[derive(Debug, Serialize)]
 pub(crate) struct SliceCellView<'a> {
+    #[serde(flatten)]
+    pub(crate) figures: SliceFiguresView,
+    pub(crate) delay_cdf: Option<&'a Curve>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct SliceFiguresView {
     pub(crate) throughput: Option<EstimateView>,
     pub(crate) loss: Option<EstimateView>,
     pub(crate) delay_mean: Option<EstimateView>,
@@ -169,7 +182,85 @@ pub(crate) struct SliceCellView<'a> {
     pub(crate) delay_p99: Option<EstimateView>,
     pub(crate) delay_p999: Option<EstimateView>,
     pub(crate) delay_max: Option<EstimateView>,
-    pub(crate) delay_cdf: Option<&'a Curve>,
+}
+
+/// The same study on several back ends.
+#[derive(Debug, Serialize)]
+pub(crate) struct BesideView {
+    pub(crate) sides: Vec<SideView>,
+    pub(crate) verdicts: Vec<BesideVerdictView>,
+    pub(crate) scenarios: Vec<String>,
+    /// The one that is shown first: the heaviest that more than one back end has.
+    pub(crate) first_scenario: usize,
+    /// By side, then policy (as in `verdicts`), then scenario; `None` where no run is finished.
+    pub(crate) figures: Vec<Vec<Vec<Option<BesideFigures>>>>,
+}
+
+/// One results folder.
+#[derive(Debug, Serialize)]
+pub(crate) struct SideView {
+    pub(crate) name: String,
+    /// What stands behind its verdicts, in a line.
+    pub(crate) told: String,
+    /// Records that could not be trusted, and why.
+    pub(crate) left_out: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BesideVerdictView {
+    pub(crate) policy: String,
+    /// A line an attribute; empty where nothing was published.
+    pub(crate) published: Vec<String>,
+    /// Isolation and reallocation by side; `None` where it has no such policy.
+    pub(crate) sides: Vec<Option<[AttributeView; 2]>>,
+    pub(crate) scalability: Option<AttributeView>,
+}
+
+/// A policy in a scenario on one back end.
+#[derive(Debug, Serialize)]
+pub(crate) struct BesideFigures {
+    pub(crate) repetitions: u32,
+    /// As in the study of the report; `None` where there is no slice of that name.
+    pub(crate) slices: Vec<Option<SliceFiguresView>>,
+}
+
+/// What was measured beside what was predicted.
+#[derive(Debug, Serialize)]
+pub(crate) struct PredictionView {
+    /// A sentence a back end.
+    pub(crate) finding: Vec<String>,
+    pub(crate) note: String,
+    pub(crate) rows: Vec<PredictionRow>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PredictionRow {
+    /// Back end, policy, scenario, slice.
+    pub(crate) names: [String; 4],
+    /// Throughput, loss ratio, median delay.
+    pub(crate) figures: [Option<PredictedFigureView>; 3],
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PredictedFigureView {
+    pub(crate) outcome: &'static str,
+    pub(crate) measured: Option<EstimateView>,
+    pub(crate) predicted: Option<EstimateView>,
+    pub(crate) difference: String,
+    pub(crate) decided_by: String,
+}
+
+/// How runs on real packets went.
+#[derive(Debug, Serialize)]
+pub(crate) struct TestbedView {
+    pub(crate) name: String,
+    pub(crate) table: TableView,
+    /// Attempts that were thrown away, and why.
+    pub(crate) rejected: Vec<String>,
+    /// Device, kernel, tools.
+    pub(crate) versions: Vec<String>,
+    /// Runs as they were carried out.
+    pub(crate) order: Vec<String>,
 }
 
 /// Slices by the thousand.

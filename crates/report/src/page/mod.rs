@@ -1,5 +1,6 @@
 //! The HTML report: one file that needs nothing else.
 
+mod beside;
 mod build;
 mod captured;
 mod document;
@@ -79,7 +80,7 @@ fn script() -> String {
 
 const TEMPLATE: &str = include_str!("../../assets/page/report.html");
 const CSS: &str = include_str!("../../assets/page/report.css");
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("../../assets/page/base.js"),
     include_str!("../../assets/page/text.js"),
     include_str!("../../assets/page/charts.js"),
@@ -87,6 +88,7 @@ const SCRIPTS: [&str; 8] = [
     include_str!("../../assets/page/series.js"),
     include_str!("../../assets/page/scale.js"),
     include_str!("../../assets/page/captured.js"),
+    include_str!("../../assets/page/beside.js"),
     include_str!("../../assets/page/main.js"),
 ];
 const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");

@@ -9,7 +9,31 @@ use slicewise_stats::words::{count, percent, time};
 
 /// What the verdicts come to.
 pub(crate) fn finding(verdicts: &VerdictTable) -> String {
-    let policies = &verdicts.policies;
+    let (policies, unsupported): (Vec<_>, Vec<_>) = verdicts
+        .policies
+        .iter()
+        .partition(|policy| policy.not_supported.is_none());
+    let mut text = if policies.is_empty() {
+        String::new()
+    } else {
+        finding_of(&policies)
+    };
+    let names: Vec<&str> = unsupported.iter().map(|p| p.policy.as_str()).collect();
+    if !names.is_empty() {
+        let (separator, be) = (
+            if text.is_empty() { "" } else { " " },
+            if names.len() == 1 { "is" } else { "are" },
+        );
+        text.push_str(&format!(
+            "{separator}{} {be} not supported here.",
+            listed(&names)
+        ));
+    }
+    text
+}
+
+/// What the verdicts of policies that have runs come to.
+fn finding_of(policies: &[&PolicyVerdict]) -> String {
     let that = |holds: fn(&PolicyVerdict) -> bool| -> Vec<&str> {
         policies
             .iter()
@@ -25,14 +49,14 @@ pub(crate) fn finding(verdicts: &VerdictTable) -> String {
     let unjudged = |p: &PolicyVerdict| {
         p.isolation.outcome == Outcome::NotTested && p.reallocation.outcome == Outcome::NotTested
     };
-    if policies.iter().all(unjudged) {
+    if policies.iter().copied().all(unjudged) {
         let text =
             "Nothing was judged: that needs a guaranteed slice, and a scenario to compare with.";
         return text.to_owned() + &agreement(policies);
     }
     let isolates = number_verb(isolating.len(), "isolates", "isolate");
     let untested = |p: &PolicyVerdict| p.reallocation.outcome == Outcome::NotTested;
-    if policies.iter().all(untested) {
+    if policies.iter().copied().all(untested) {
         let text = format!(
             "Of {}, {isolates} the guaranteed slice; it left nothing to give to others.",
             count_policies(total)
@@ -57,7 +81,7 @@ pub(crate) fn finding(verdicts: &VerdictTable) -> String {
 }
 
 /// How our verdicts compare with the published ones.
-fn agreement(policies: &[PolicyVerdict]) -> String {
+fn agreement(policies: &[&PolicyVerdict]) -> String {
     let mut compared = 0;
     let mut differing = Vec::new();
     for policy in policies {

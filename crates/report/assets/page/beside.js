@@ -1,0 +1,214 @@
+// The same study on several back ends: verdicts and figures side by side, predictions, testbeds.
+
+function besideVerdict(verdict, begins) {
+  if (!verdict) return element("td", { class: begins ? "begins-side" : null }, "–");
+  return element("td", { class: begins ? "begins-side" : null, title: verdict.reason },
+    element("span", { class: `verdict ${verdict.outcome}` }, icon(verdict.outcome), verdict.word),
+    element("span", { class: "deciding" }, verdict.deciding),
+    verdict.agrees === false ? element("span", { class: "said differ" }, "≠ published") : null);
+}
+
+/** What cannot be supported is said once, over both columns. */
+function besideVerdicts(pair) {
+  if (pair?.[0].outcome === "unsupported") {
+    const cell = besideVerdict(pair[0], true);
+    cell.setAttribute("colspan", 2);
+    return [cell];
+  }
+  return [besideVerdict(pair?.[0], true), besideVerdict(pair?.[1], false)];
+}
+
+function showBesideVerdicts({ sides, verdicts }) {
+  const published = verdicts.some((row) => row.published.length);
+  const heading = (text, attributes = {}) => element("th", { scope: "col", ...attributes }, text);
+  const rows = verdicts.map((row) => element("tr", {},
+    element("th", { scope: "row" }, row.policy),
+    published ? element("td", {}, row.published.length ? row.published.map((text) => element("span", { class: "said" }, text)) : "–") : null,
+    row.sides.map(besideVerdicts),
+    element("td", { class: "begins-side", title: row.scalability?.reason }, row.scalability?.word ?? "–")));
+  byId("beside-verdicts").append(element("table", {},
+    element("thead", {},
+      element("tr", {}, heading("Policy", { rowspan: 2 }), published ? heading("Published", { rowspan: 2 }) : null,
+        sides.map((side) => heading(side.name, { scope: "colgroup", colspan: 2, class: "begins-side" })),
+        heading("Scalability", { rowspan: 2, class: "begins-side" })),
+      element("tr", {}, sides.map(() => [heading("Isolation", { class: "begins-side" }), heading("Reallocation")]))),
+    element("tbody", {}, rows)));
+  byId("beside-told").append(...sides.map((side) => element("div", {},
+    element("dt", {}, side.name), element("dd", {}, side.told,
+      side.left_out.length ? element("ul", {}, side.left_out.map((text) => element("li", {}, `Left out: ${text}`))) : null))));
+}
+
+/** One row a back end under each policy's name: a dot needs no legend then. */
+function besideRows({ sides, verdicts, figures }, scenario, slice, metric) {
+  return verdicts.flatMap((row, policy) => [
+    { label: row.policy, heads: true },
+    ...sides.map((side, index) => ({
+      label: side.name,
+      policy: row.policy,
+      side: index,
+      estimate: figures[index][policy][scenario]?.slices[slice]?.[metric] ?? null,
+      missing: row.sides[index]?.[0].outcome === "unsupported" ? "not supported" : "not measured",
+    })),
+  ]);
+}
+
+const BESIDE_ROW_HEIGHT = 19;
+const BESIDE_MARGIN = { top: 6, bottom: 46 };
+
+function besideShape(side, x, y, colour) {
+  const style = { fill: colour };
+  const shapes = [
+    { type: "circle", shape: { cx: x, cy: y, r: 5 } },
+    { type: "rect", shape: { x: x - 4.5, y: y - 4.5, width: 9, height: 9 } },
+    { type: "polygon", shape: { points: [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]] } },
+  ];
+  return { ...shapes[side % shapes.length], style };
+}
+
+/** A dot, its whisker, and its value beside it, on the side where there is room. */
+function besideMark(shown, row, text, api, { x: left, width }) {
+  const [, middle] = api.coord([0, row.index]);
+  const label = (x, align, words, fill) => ({ type: "text", style: { x, y: middle, text: words, align, verticalAlign: "middle", fill, fontSize: 12 } });
+  if (!row.estimate) return [label(left + 6, "left", row.missing, shown.quiet)];
+  const colour = shown.slices[row.side % shown.slices.length];
+  const at = (value) => Math.min(Math.max(api.coord([value, row.index])[0], left), left + width);
+  const [mean, low, high] = row.estimate;
+  const [x, first, last] = [mean, low ?? mean, high ?? mean].map(at);
+  const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: 1.8 } });
+  const whisker = last > first ? [line(first, middle, last, middle), line(first, middle - 4, first, middle + 4), line(last, middle - 4, last, middle + 4)] : [];
+  const outward = Math.max(last, x + 5) - left < width - 64;
+  return [...whisker, besideShape(row.side, x, middle, colour),
+    outward ? label(Math.max(last, x + 5) + 6, "left", text(mean, 3), shown.ink) : label(Math.min(first, x - 5) - 6, "right", text(mean, 3), shown.ink)];
+}
+
+function besideOption(shown, rows, metric) {
+  const { units, text, title } = METRICS[metric];
+  const values = rows.flatMap((row) => row.estimate ?? []).filter((value) => value !== null && value > 0);
+  const [smallest, largest] = [Math.min(...values), Math.max(...values)];
+  const logarithmic = metric.startsWith("delay") && values.length > 0;
+  const [symbol, factor] = unitFor(values.length ? largest : units[units.length - 1][1], units);
+  const placed = rows.map((row, index) => ({ ...row, index }));
+  return {
+    grid: { left: 96, right: 14, ...BESIDE_MARGIN },
+    xAxis: {
+      type: logarithmic ? "log" : "value",
+      name: logarithmic ? title : `${title}, ${symbol}`, nameLocation: "middle", nameGap: 28,
+      min: logarithmic ? roundLog(smallest, false) : 0,
+      max: logarithmic ? roundLog(largest, true) : (values.length ? roundLog(largest, true) : factor),
+      ...axisStyle(shown), ...(logarithmic ? minorLines(shown) : {}),
+      axisLabel: { ...axisStyle(shown).axisLabel, hideOverlap: true, formatter: logarithmic ? (value) => text(value, 3) : (value) => significant(value / factor, 3) },
+    },
+    yAxis: {
+      type: "category", inverse: true, data: rows.map((_, index) => index),
+      ...axisStyle(shown), splitLine: { show: false }, axisTick: { show: false },
+      axisLabel: {
+        interval: 0, align: "left", margin: 92, fontSize: 12,
+        formatter: (index) => (rows[index].heads ? `{policy|${rows[index].label}}` : `{side|${rows[index].label}}`),
+        rich: { policy: { color: shown.ink, fontWeight: 600, fontSize: 12.5 }, side: { color: shown.quiet, fontSize: 12, padding: [0, 0, 0, 8] } },
+      },
+    },
+    tooltip: { ...tooltipStyle(shown), trigger: "item", formatter: (item) => {
+      const row = rows[item.dataIndex];
+      return row.estimate ? tip(`${row.policy}, ${row.label}`, [[shown.slices[row.side % shown.slices.length], title, estimateText(row.estimate, units)]]) : "";
+    } },
+    series: [{
+      type: "custom", data: placed.map((row) => [row.index]), encode: { y: 0 }, z: 3, clip: false,
+      renderItem: (params, api) => {
+        const row = placed[params.dataIndex];
+        return { type: "group", children: row.heads ? [] : besideMark(shown, row, text, api, params.coordSys) };
+      },
+    }],
+  };
+}
+
+function besideCharts(beside, scenarioOf, delayOf) {
+  const height = beside.verdicts.length * (beside.sides.length + 1) * BESIDE_ROW_HEIGHT + BESIDE_MARGIN.top + BESIDE_MARGIN.bottom;
+  return results.slices.flatMap((slice, index) => (slice.guaranteed ? [delayOf, () => "loss"] : []).map((metricOf) => {
+    const node = element("div", { class: "chart", style: `height:${height}px`, "data-height": height });
+    byId("beside-charts").append(element("figure", {}, element("figcaption", {}, `Slice ${slice.name}: ${metricOf() === "loss" ? "loss" : "one-way delay"}`), node));
+    return addChart(node, `Slice ${slice.name}, one dot a policy and back end; the numbers are in the table below`,
+      (shown) => besideOption(shown, besideRows(beside, scenarioOf(), index, metricOf()), metricOf()));
+  }));
+}
+
+function besideNumbers({ sides, verdicts, figures }, scenario) {
+  const rows = verdicts.flatMap((row, policy) => results.slices.flatMap((slice, index) => sides.flatMap((side, place) => {
+    const cell = figures[place][policy][scenario];
+    const measured = cell?.slices[index];
+    if (!measured) return [];
+    const text = (metric) => estimateText(measured[metric], METRICS[metric].units);
+    return [[row.policy, slice.name, side.name, String(cell.repetitions), ...["throughput", "loss", "delay_mean", "delay_p50", "delay_p99"].map(text)]];
+  })));
+  byId("beside-figures").replaceChildren(groupedTable(
+    ["Policy", "Slice", "Back end", "Runs", "Throughput", "Loss", "Delay: mean", "median", "99 %"], rows, 3));
+}
+
+function showBeside() {
+  const { beside } = results;
+  if (!beside) return hideSection("beside");
+  showBesideVerdicts(beside);
+  let scenario = beside.first_scenario;
+  const delays = ["delay_mean", "delay_p50", "delay_p99"];
+  let delay = "delay_p99";
+  const charts = besideCharts(beside, () => scenario, () => delay);
+  const redraw = () => {
+    charts.forEach(draw);
+    besideNumbers(beside, scenario);
+  };
+  choices("beside-scenario", beside.scenarios.map((name) => {
+    const known = results.scenarios.find((s) => s.name === name);
+    return known ? scenarioLabel(known) : name;
+  }), scenario, (chosen) => {
+    scenario = chosen;
+    redraw();
+  });
+  choices("beside-delay", delays.map((name) => METRICS[name].title), delays.indexOf(delay), (chosen) => {
+    delay = delays[chosen];
+    redraw();
+  });
+  besideNumbers(beside, scenario);
+}
+
+const PREDICTED_UNITS = [RATES, PERCENTS, TIMES];
+
+function predictedCell(figure, index) {
+  if (!figure) return element("td", {}, "–");
+  const text = (estimate) => estimateText(estimate, PREDICTED_UNITS[index]);
+  return element("td", {},
+    element("span", { class: `verdict ${figure.outcome}` }, icon(figure.outcome), text(figure.measured)),
+    element("span", { class: "deciding" }, `predicted ${text(figure.predicted)}`),
+    figure.difference ? element("span", { class: "deciding" }, figure.difference) : null,
+    element("span", { class: "deciding" }, figure.decided_by));
+}
+
+function showPrediction() {
+  const { prediction } = results;
+  if (!prediction) return hideSection("prediction");
+  byId("prediction-finding").append(...prediction.finding.map((text) => element("p", { class: "finding" }, text)));
+  show("prediction-note", prediction.note);
+  const several = new Set(prediction.rows.map((row) => row.names[0])).size > 1;
+  const head = ["Back end", "Policy", "Scenario", "Slice"].slice(several ? 0 : 1);
+  const rows = prediction.rows.map((row) => [...row.names.slice(several ? 0 : 1), ...row.figures.map(predictedCell)]);
+  const table = groupedTable([...head, "Throughput", "Loss ratio", "Median delay"], rows, head.length);
+  table.querySelectorAll("th.number").forEach((node) => node.classList.remove("number"));
+  byId("prediction-table").append(table);
+}
+
+function folded(summary, list) {
+  return element("details", {}, element("summary", {}, summary), list);
+}
+
+function showTestbeds() {
+  if (!results.testbeds.length) return hideSection("testbed");
+  for (const { name, table, rejected, versions, order } of results.testbeds) {
+    const items = (texts) => texts.map((text) => element("li", {}, text));
+    byId("testbed-tables").append(
+      element("h3", {}, name),
+      element("div", { class: "table-frame" }, groupedTable(table.head, table.rows, table.names)),
+      element("p", { class: "key" }, versions.join("; ")),
+      rejected.length
+        ? folded(`${rejected.length} ${rejected.length === 1 ? "attempt was" : "attempts were"} rejected and repeated`, element("ul", {}, items(rejected)))
+        : element("p", { class: "key" }, "No attempt was rejected."),
+      folded("The order of runs", element("ol", {}, items(order))));
+  }
+}

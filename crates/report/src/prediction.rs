@@ -1,0 +1,91 @@
+//! How good predictions were, in words.
+
+use crate::side::Side;
+use slicewise_stats::prediction::{DELAY_WITHIN_NS, PredictedFigure, PredictionOutcome, Quantity};
+use slicewise_stats::words::{percent, points, rate, signed, time};
+
+/// How many figures of a side were predicted, in a line: "40 of 48 figures of gateway were predicted:
+/// throughput 16 of 16, …". `None` where nothing was.
+#[must_use]
+pub fn finding(side: &Side) -> Option<String> {
+    let all = || side.prediction.iter();
+    let total = all().count();
+    if total == 0 {
+        return None;
+    }
+    let met = all().filter(|f| f.outcome.is_met()).count();
+    let parts = Quantity::ALL.map(|quantity| {
+        let of_it = || all().filter(|f| f.quantity == quantity);
+        let met = of_it().filter(|f| f.outcome.is_met()).count();
+        let within = match quantity {
+            Quantity::DelayP50 => format!(" within {}", delay_within()),
+            Quantity::Throughput | Quantity::LossRatio => String::new(),
+        };
+        format!("{quantity}{within} {met} of {}", of_it().count())
+    });
+    let undecided = all()
+        .filter(|f| f.outcome == PredictionOutcome::NotDecided)
+        .count();
+    let undecided = match undecided {
+        0 => String::new(),
+        n => format!("; {n} not decided"),
+    };
+    Some(format!(
+        "{met} of {total} figures of {} were predicted: {}{undecided}",
+        side.name,
+        parts.join(", ")
+    ))
+}
+
+/// "100 µs".
+#[expect(clippy::cast_precision_loss, reason = "a time that is told")]
+pub(crate) fn delay_within() -> String {
+    time(DELAY_WITHIN_NS as f64)
+}
+
+/// A value of the figure's quantity.
+pub(crate) fn value(quantity: Quantity, value: f64) -> String {
+    match quantity {
+        Quantity::Throughput => rate(value),
+        Quantity::LossRatio => percent(value),
+        Quantity::DelayP50 => time(value),
+    }
+}
+
+/// "+40 µs (−3 to +83 µs)": the difference and its interval; empty where there is none.
+pub(crate) fn difference(figure: &PredictedFigure) -> String {
+    let told = |difference: f64| match figure.quantity {
+        Quantity::LossRatio => signed(&points(difference)),
+        quantity => signed(&value(quantity, difference)),
+    };
+    let Some(difference) = figure.difference else {
+        return String::new();
+    };
+    let interval = match (figure.interval.low, figure.interval.high) {
+        (Some(low), Some(high)) if low == high => "in every repetition".to_owned(),
+        (Some(low), Some(high)) => format!("{} to {}", told(low), told(high)),
+        _ => "no interval".to_owned(),
+    };
+    format!("{} ({interval})", told(difference))
+}
+
+/// What the outcome was decided by.
+pub(crate) fn decided_by(figure: &PredictedFigure) -> String {
+    let tolerance = match figure.quantity {
+        Quantity::LossRatio => points(figure.tolerance),
+        quantity => value(quantity, figure.tolerance),
+    };
+    match figure.outcome {
+        PredictionOutcome::WithinTolerance => format!("within {tolerance}"),
+        PredictionOutcome::WithinInterval => "interval contains 0".to_owned(),
+        PredictionOutcome::Missed => match figure.quantity {
+            Quantity::DelayP50 => format!("more than {tolerance}"),
+            _ => format!("more than {tolerance}, interval without 0"),
+        },
+        PredictionOutcome::NotDecided if figure.measured.is_none() => "nothing measured".to_owned(),
+        PredictionOutcome::NotDecided if figure.predicted.is_none() => {
+            "nothing predicted".to_owned()
+        }
+        PredictionOutcome::NotDecided => format!("more than {tolerance}, too few repetitions"),
+    }
+}
