@@ -149,6 +149,9 @@ pub struct PlanOptions {
 pub struct ReportOptions {
     /// The results folder.
     pub results: PathBuf,
+    /// Other results of the same study, to show side by side: of a gateway, of Linux tc, of the simulator.
+    #[arg(long, value_name = "DIR")]
+    pub beside: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

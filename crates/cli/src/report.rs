@@ -6,19 +6,21 @@ use crate::exit::Exit;
 use crate::results::results_failure;
 use console::Term;
 use slicewise_report::captured::{CapturedFindings, warnings};
-use slicewise_report::layout::ResultsFolder;
-use slicewise_report::terminal;
+use slicewise_report::layout::{ResultsError, ResultsFolder};
+use slicewise_report::side::Side;
+use slicewise_report::{prediction, terminal};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
+use std::path::{Path, PathBuf};
 
 pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
     let folder = ResultsFolder::open(&options.results).map_err(results_failure)?;
-    write_report(&folder)?;
+    write_report(&folder, &options.beside)?;
     Ok(Exit::Success)
 }
 
-/// Judge what is in the folder, write the report, and print the verdicts.
-pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
-    let report = slicewise_report::write(folder).map_err(|error| {
+/// Judge what is in the folder and in those `beside` it, write the report, and print the verdicts.
+pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Failure> {
+    let report = slicewise_report::write_beside(folder, beside).map_err(|error| {
         if error.is_users_mistake() {
             Failure::mistake(error)
         } else {
@@ -38,6 +40,15 @@ pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
         "{}",
         terminal::verdict_table_text(&report.verdicts, columns())
     );
+    if let Some(table) = terminal::beside_table_text(&report.sides, columns()) {
+        println!("{table}");
+    }
+    for line in report.sides.iter().filter_map(prediction::finding) {
+        println!("{line}");
+    }
+    for (side, damaged) in left_out_beside(&report.sides) {
+        eprintln!("warning: {side}: left out: {damaged}");
+    }
     if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
         println!("{table}");
     }
@@ -53,6 +64,69 @@ pub fn write_report(folder: &ResultsFolder) -> Result<(), Failure> {
     println!("Report: {}", report.html.display());
     Ok(())
 }
+
+/// Records of the folders beside that are no part of the report.
+fn left_out_beside(sides: &[Side]) -> impl Iterator<Item = (&str, &str)> {
+    let beside = sides.iter().filter(|side| !side.is_main);
+    beside.flat_map(|side| {
+        let damaged = side.damaged_runs.iter();
+        damaged.map(|text| (side.name.as_str(), text.as_str()))
+    })
+}
+
+/// What a report that `slicewise run` makes in `path` has beside it: the [`siblings`], where results go to
+/// the folder they go to by default.
+pub fn beside_default(out: Option<&Path>, path: &Path) -> Vec<PathBuf> {
+    match out {
+        Some(_) => Vec::new(),
+        None => siblings(path),
+    }
+}
+
+/// The other results of the study beside the results folder `path`: those of the simulator, the gateway
+/// and Linux tc in folders of the names that `slicewise run` gives them.
+///
+/// Folders that hold nothing that can be set beside it are left out, with a note where they should.
+pub fn siblings(path: &Path) -> Vec<PathBuf> {
+    let Ok(folder) = ResultsFolder::open(path) else {
+        return Vec::new();
+    };
+    let study = folder.study().name.clone();
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let parent = match path.parent() {
+        Some(parent) => parent.to_owned(),
+        None => return Vec::new(),
+    };
+    let candidates = BACK_END_SUFFIXES.map(|suffix| parent.join(format!("{study}{suffix}")));
+    let mut found = Vec::new();
+    for candidate in candidates {
+        if !candidate.is_dir() || resolved(&candidate) == resolved(path) {
+            continue;
+        }
+        match can_be_beside(&candidate, &study) {
+            Ok(true) => found.push(candidate),
+            Ok(false) => {}
+            Err(why) => eprintln!("note: not beside these results: {why}"),
+        }
+    }
+    found
+}
+
+/// False for a folder of something else, or without runs; an error where that cannot be told.
+fn can_be_beside(path: &Path, study: &str) -> Result<bool, ResultsError> {
+    match ResultsFolder::open(path) {
+        Ok(folder) => {
+            let has_runs = folder.runs_on_disk() > 0
+                || folder.read_unsupported().is_ok_and(|list| !list.is_empty());
+            Ok(folder.study().name == study && has_runs)
+        }
+        Err(ResultsError::NoResults { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What `slicewise run` adds to a study's name to name the results folder of each back end.
+const BACK_END_SUFFIXES: [&str; 3] = ["", "-gateway", "-tc"];
 
 /// Width of the terminal; where the output goes to a file, as wide as a table gets.
 fn columns() -> u16 {

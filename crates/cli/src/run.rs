@@ -1,18 +1,19 @@
 //! `slicewise run`: every policy under every load, then verdicts and a report.
 
 use crate::Failure;
-use crate::arguments::RunOptions;
+use crate::arguments::{BackendName, RunOptions};
 use crate::check::load_study;
 use crate::executor::{self, Outcome, RunEvent};
 use crate::exit::Exit;
+use crate::live_run;
 use crate::progress::Progress;
-use crate::report::write_report;
+use crate::report::{beside_default, write_report};
 use crate::results::{open_results, results_failure, results_path};
 use slicewise_report::host::HostFacts;
 use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_sim::{Simulator, capture};
 use slicewise_stats::record::RunKey;
-use slicewise_study::{RunFilter, RunSpec, Study};
+use slicewise_study::{Backend, RunFilter, RunSpec, Study};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,44 +25,49 @@ const FAILURES_PRINTED: usize = 10;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let mut study = load_study(&options.study)?;
+    if options.quick {
+        study = study.into_quick();
+    }
     study.repetitions = options.repetitions.unwrap_or(study.repetitions);
     study.seed = options.seed.unwrap_or(study.seed);
+    match options.on {
+        BackendName::Sim => simulate(options, &study),
+        BackendName::Gateway | BackendName::Tc => live_run::run(options, study),
+    }
+}
+
+fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
+    let runs = wanted_runs(options, study)?;
+    let simulator = simulator(options, study)?;
+    let description = study.description(env!("CARGO_PKG_VERSION"));
+    let suffix = if options.quick { "-quick" } else { "" };
+    let path = results_path(options.out.as_deref(), &study.name, suffix);
+    let folder = open_results(&path, &description, options.replace)?;
+    let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
+    let interrupt = on_interrupt("finishing the runs that have begun")?;
+    let work = Work {
+        study,
+        folder: &folder,
+        backend: &simulator,
+        runs: &runs,
+        jobs,
+        interrupt: &interrupt,
+    };
+    let (outcome, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
+    if let Some(captures) = &options.captures {
+        say_what_is_captured(&outcome, captures);
+    }
+    report_of(options, &folder, &outcome, exit)
+}
+
+/// The runs that the command line asks for.
+pub fn wanted_runs(options: &RunOptions, study: &Study) -> Result<Vec<RunSpec>, Failure> {
     let filter = RunFilter {
         policies: options.policies.clone(),
         scenarios: options.scenarios.clone(),
         ..RunFilter::default()
     };
-    let runs = study.runs(&filter).map_err(Failure::mistake)?;
-    let simulator = simulator(options, &study)?;
-    let description = study.description(env!("CARGO_PKG_VERSION"));
-    let path = results_path(options.out.as_deref(), &study.name);
-    let folder = open_results(&path, &description, options.replace)?;
-    let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
-    let interrupt = on_interrupt("finishing the runs that have begun")?;
-
-    let started = Instant::now();
-    let outcome = carry_out(&study, &folder, &simulator, &runs, jobs, &interrupt);
-    if let Some(error) = &outcome.stopped_by {
-        print_failed(&outcome.failed);
-        return Err(not_written(error, &folder));
-    }
-    let host = HostFacts {
-        jobs,
-        runs_done: outcome.finished as u64,
-        elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        simulated: outcome.times.clone(),
-        ..HostFacts::of_this_host()
-    };
-    let host = host.with_times_of(folder.read_host());
-    folder.write_host(&host).map_err(results_failure)?;
-    let exit = conclude(&outcome, runs.len());
-    if let Some(captures) = &options.captures {
-        say_what_is_captured(&outcome, captures);
-    }
-    if outcome.finished + outcome.resumed > 0 && exit != Exit::Interrupted {
-        write_report(&folder)?;
-    }
-    Ok(exit)
+    study.runs(&filter).map_err(Failure::mistake)
 }
 
 /// The simulator, with captures where they are asked for.
@@ -80,34 +86,68 @@ fn simulator(options: &RunOptions, study: &Study) -> Result<Simulator, Failure> 
     Ok(simulator.with_captures(root.clone(), snap_bytes))
 }
 
-fn carry_out(
-    study: &Study,
+/// Runs to carry out, and by whom.
+pub struct Work<'a> {
+    pub study: &'a Study,
+    pub folder: &'a ResultsFolder,
+    pub backend: &'a (dyn Backend + Sync),
+    pub runs: &'a [RunSpec],
+    pub jobs: u32,
+    pub interrupt: &'a AtomicBool,
+}
+
+impl Work<'_> {
+    /// Carry them out, write down what the host took for it, and say what became of them.
+    pub fn carry_out(&self, mut progress: Progress) -> Result<(Outcome, Exit), Failure> {
+        let started = Instant::now();
+        let outcome = executor::execute(
+            self.study,
+            self.folder,
+            self.backend,
+            self.runs,
+            self.jobs as usize,
+            self.interrupt,
+            |event| match event {
+                RunEvent::Finished(key, _) | RunEvent::Resumed(key) | RunEvent::Failed(key, _) => {
+                    progress.on_run(&key.policy, &key.scenario);
+                }
+                RunEvent::Damaged(what) => {
+                    progress.warn(&format!("warning: {what}: this run is done again"));
+                }
+                RunEvent::NotWritten(_) => {}
+            },
+        );
+        progress.finish();
+        if let Some(error) = &outcome.stopped_by {
+            print_failed(&outcome.failed);
+            return Err(not_written(error, self.folder));
+        }
+        let host = HostFacts {
+            jobs: self.jobs,
+            runs_done: outcome.finished as u64,
+            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            simulated: outcome.times.clone(),
+            ..HostFacts::of_this_host()
+        };
+        let host = host.with_times_of(self.folder.read_host());
+        self.folder.write_host(&host).map_err(results_failure)?;
+        let exit = conclude(&outcome, self.runs.len());
+        Ok((outcome, exit))
+    }
+}
+
+/// The report of what is there, unless the user stopped it.
+pub fn report_of(
+    options: &RunOptions,
     folder: &ResultsFolder,
-    simulator: &Simulator,
-    runs: &[RunSpec],
-    jobs: u32,
-    interrupt: &AtomicBool,
-) -> Outcome {
-    let mut progress = Progress::new(runs.len() as u64);
-    let outcome = executor::execute(
-        study,
-        folder,
-        simulator,
-        runs,
-        jobs as usize,
-        interrupt,
-        |event| match event {
-            RunEvent::Finished(key, _) | RunEvent::Resumed(key) | RunEvent::Failed(key, _) => {
-                progress.on_run(&key.policy, &key.scenario);
-            }
-            RunEvent::Damaged(what) => {
-                progress.warn(&format!("warning: {what}: this run is done again"));
-            }
-            RunEvent::NotWritten(_) => {}
-        },
-    );
-    progress.finish();
-    outcome
+    outcome: &Outcome,
+    exit: Exit,
+) -> Result<Exit, Failure> {
+    if outcome.finished + outcome.resumed > 0 && exit != Exit::Interrupted {
+        let beside = beside_default(options.out.as_deref(), folder.path());
+        write_report(folder, &beside)?;
+    }
+    Ok(exit)
 }
 
 /// Say what became of the runs, on standard error.
@@ -133,7 +173,7 @@ fn conclude(outcome: &Outcome, total: usize) -> Exit {
 }
 
 /// A run that is kept is not carried out, so nothing of it can be captured.
-fn say_what_is_captured(outcome: &Outcome, captures: &Path) {
+pub fn say_what_is_captured(outcome: &Outcome, captures: &Path) {
     if outcome.finished > 0 {
         eprintln!(
             "captures of {} runs are in {}",
@@ -186,7 +226,7 @@ fn not_written(error: &ResultsError, folder: &ResultsFolder) -> Failure {
     Failure::system(format!("{error}; {what_next}"))
 }
 
-fn processors() -> u32 {
+pub fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 

@@ -26,18 +26,24 @@ pub(crate) struct AttributeText {
 
 /// The three attributes of a policy, in the order of the table.
 pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
-    let mut judged = [isolation(verdict), reallocation(verdict)];
+    let mut all = [
+        isolation(verdict),
+        reallocation(verdict),
+        scalability(verdict),
+    ];
     if let Some(why) = &verdict.not_supported {
-        for text in &mut judged {
+        for text in &mut all {
+            text.agrees = None;
+        }
+        let [isolation, reallocation, _] = &mut all;
+        for text in [isolation, reallocation] {
             text.sign = "unsupported";
             text.word = "not supported".to_owned();
             text.deciding.clone_from(why);
             text.reason = format!("not supported: {why}");
-            text.agrees = None;
         }
     }
-    let [isolation, reallocation] = judged;
-    [isolation, reallocation, scalability(verdict)]
+    all
 }
 
 fn isolation(verdict: &PolicyVerdict) -> AttributeText {

@@ -40,26 +40,11 @@ pub struct Side {
 impl Side {
     /// One line on what stands behind the verdicts: device, runs, scenarios, when.
     pub(crate) fn told(&self) -> String {
-        let study = &self.study;
-        let covered: Vec<&str> = self.covered_scenarios().collect();
-        let scenarios = match covered.as_slice() {
-            [] => "no scenario".to_owned(),
-            [only] => format!("scenario {only}"),
-            several => format!("scenarios {}", several.join(", ")),
-        };
-        #[expect(clippy::cast_precision_loss, reason = "a time that is told")]
-        let duration = match study.duration_ns {
-            0 => String::new(),
-            ns => format!(" × {}", time(ns as f64)),
-        };
-        let dut = match study.dut.as_str() {
+        let dut = match self.study.dut.as_str() {
             "" => "device not named",
             dut => dut,
         };
-        let mut text = format!(
-            "{dut}; {}{duration}, {scenarios}",
-            count(study.repetitions.into(), "repetition")
-        );
+        let mut text = format!("{dut}; {}", self.extent());
         if self.finished_runs < self.expected_runs {
             text.push_str(&format!(
                 "; {} of {} runs are finished",
@@ -72,6 +57,23 @@ impl Side {
             None => {}
         }
         text
+    }
+
+    /// How much was run: "3 repetitions × 10 s, scenarios 0, 6".
+    pub(crate) fn extent(&self) -> String {
+        let covered: Vec<&str> = self.covered_scenarios().collect();
+        let scenarios = match covered.as_slice() {
+            [] => "no scenario".to_owned(),
+            [only] => format!("scenario {only}"),
+            several => format!("scenarios {}", several.join(", ")),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a time that is told")]
+        let duration = match self.study.duration_ns {
+            0 => String::new(),
+            ns => format!(" × {}", time(ns as f64)),
+        };
+        let repetitions = count(self.study.repetitions.into(), "repetition");
+        format!("{repetitions}{duration}, {scenarios}")
     }
 
     /// Scenarios that have runs, in the order of the study.

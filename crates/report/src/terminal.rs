@@ -3,12 +3,13 @@
 use crate::attribute::{AttributeText, attributes};
 use crate::captured::{CapturedFindings, FlowFinding, flow_name};
 use crate::populations::{PopulationFinding, grouped, memory};
+use crate::side::Side;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
 };
 use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
-use slicewise_stats::words::{digits, percent, rate, time};
+use slicewise_stats::words::{count, digits, percent, rate, time};
 
 /// `verdicts` as a table: one row a policy, each verdict with the number that decided it, and what
 /// was published beside it.
@@ -38,6 +39,95 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16) -> String {
         published.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
     }
     text(&table)
+}
+
+/// The verdicts of several back ends: one row a policy, one column a back end with "isolation /
+/// reallocation", and what was published of both. `None` where there is one only.
+///
+/// No line is wider than `width`, nor than 120.
+#[must_use]
+pub fn beside_table_text(sides: &[Side], width: u16) -> Option<String> {
+    if sides.len() < 2 {
+        return None;
+    }
+    let mut header = vec!["Policy".to_owned(), "Published".to_owned()];
+    header.extend(sides.iter().map(|s| format!("{}\n{}", s.name, extent(s))));
+    header.push("Scalability".to_owned());
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width.clamp(NARROWEST, WIDEST))
+        .set_header(header);
+    let main = sides.iter().filter(|side| side.is_main);
+    let in_order = main.chain(sides.iter().filter(|side| !side.is_main));
+    let verdicts = in_order.flat_map(|side| &side.verdicts.policies);
+    let mut known: Vec<&str> = Vec::new();
+    for first in verdicts {
+        if known.contains(&first.policy.as_str()) {
+            continue;
+        }
+        known.push(&first.policy);
+        let of_first = attributes(first);
+        let mut row = vec![first.policy.clone(), published_pair(&of_first)];
+        row.extend(sides.iter().map(|side| {
+            let mut verdicts = side.verdicts.policies.iter();
+            let verdict = verdicts.find(|v| v.policy == first.policy);
+            verdict.map_or_else(|| "–".to_owned(), verdict_pair)
+        }));
+        row.extend(of_first.last().map(|text| text.word.clone()));
+        table.add_row(row);
+    }
+    if let Some(policy) = table.column_mut(0) {
+        policy.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(11)));
+    }
+    if let Some(scalability) = table.column_mut(2 + sides.len()) {
+        scalability.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(13)));
+    }
+    let text = text(&table);
+    Some(format!(
+        "Performance isolation / resource reallocation, each back end judged on its own runs\n{text}"
+    ))
+}
+
+/// "2 × 40 s, 2 scenarios".
+#[expect(clippy::cast_precision_loss, reason = "a time that is told")]
+fn extent(side: &Side) -> String {
+    let scenarios = count(side.covered_scenarios().count() as u64, "scenario");
+    match side.study.duration_ns {
+        0 => format!("{} runs each, {scenarios}", side.study.repetitions),
+        ns => {
+            let duration = unbroken(&time(ns as f64));
+            let runs = format!("{}{NO_BREAK}×{NO_BREAK}{duration}", side.study.repetitions);
+            format!("{runs}, {scenarios}")
+        }
+    }
+}
+
+/// "holds / broken", each with a sign where it is not what was published.
+fn verdict_pair(verdict: &PolicyVerdict) -> String {
+    if let Some(why) = &verdict.not_supported {
+        return format!("not supported: {why}");
+    }
+    let [isolation, reallocation, _] = attributes(verdict);
+    [isolation, reallocation]
+        .map(|text| match text.agrees {
+            Some(false) => format!("{}{NO_BREAK}≠", text.word),
+            _ => text.word,
+        })
+        .join(" / ")
+}
+
+fn published_pair(attributes: &[AttributeText]) -> String {
+    let said: Vec<&str> = attributes
+        .iter()
+        .take(2)
+        .filter_map(|a| a.published.as_deref())
+        .collect();
+    if said.is_empty() {
+        return "–".to_owned();
+    }
+    said.join(" / ")
 }
 
 /// The table pads its last column, and spaces that must not break have done their work.

@@ -51,7 +51,7 @@ pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
         ..HostFacts::of_this_host()
     };
     folder.write_host(&host).map_err(results_failure)?;
-    write_report(&folder)?;
+    write_report(&folder, &[])?;
     Ok(if failed == 0 {
         Exit::Success
     } else {

@@ -10,9 +10,11 @@
 #![allow(clippy::cast_sign_loss, clippy::cast_precision_loss)]
 
 mod fluid;
+mod live;
 mod study;
 
 pub use fluid::record;
+pub use live::{fill_live, live_study, three_back_ends};
 pub use study::{NAUGHTY, Size, study};
 
 use slicewise_report::layout::{Force, ResultsFolder};

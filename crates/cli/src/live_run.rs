@@ -1,0 +1,212 @@
+//! `slicewise run --on gateway|tc`: the study on real packets, and beside it what the simulator predicts
+//! of the same.
+
+use crate::Failure;
+use crate::arguments::{BackendName, RunOptions};
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::results::{open_results, results_path};
+use crate::run::{Work, on_interrupt, processors, report_of, say_what_is_captured, wanted_runs};
+use slicewise_formats::tc;
+use slicewise_report::layout::{ResultsFolder, Unsupported};
+use slicewise_sim::Simulator;
+use slicewise_stats::description::{StudyDescription, Unbounded};
+use slicewise_study::{RunSpec, Study};
+use slicewise_testbed::{DeviceKind, Lease, LeaseError, Testbed, Tool, missing_features};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What building up and taking down a run takes beside its duration, seconds: for the estimate that is
+/// printed at the start.
+const OVERHEAD_SECONDS: u64 = 3;
+/// The simulator's prediction, in the folder of the results that it is of.
+const PREDICTION: &str = "prediction";
+
+pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
+    if options.snap_length.is_some() {
+        return Err(Failure::mistake(
+            "`--snap-length` is for the simulator: captures of real packets keep 128 bytes of each",
+        ));
+    }
+    tools_are_there()?;
+    let study = study.into_live().map_err(Failure::mistake)?;
+    let device = device(options)?;
+    let interrupt = on_interrupt("ending this run and clearing up")?;
+    let lease = lease(&interrupt)?;
+    let unsupported = unsupported(&study, &device, &lease)?;
+    let runs = ordered(wanted_runs(options, &study)?, &study, &unsupported);
+    let description = describe(&study, &device);
+    let suffix = format!("-{}", device.name());
+    let path = results_path(options.out.as_deref(), &study.name, &suffix);
+    let folder = open_results(&path, &description, options.replace)?;
+    folder
+        .write_unsupported(&unsupported)
+        .map_err(crate::results::results_failure)?;
+    for one in &unsupported {
+        eprintln!("{}: not on {}: {}", one.policy, device.name(), one.reason);
+    }
+    if runs.is_empty() {
+        return Err(Failure::mistake(format!(
+            "none of these policies can be run on {}",
+            device.name()
+        )));
+    }
+    predict(options, &study, &folder, &runs, &interrupt)?;
+    measure(options, &study, &folder, &runs, (device, lease), &interrupt)
+}
+
+/// All that are missing are named at once.
+fn tools_are_there() -> Result<(), Failure> {
+    let missing = Tool::missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|tool| tool.name()).collect();
+    let mut packages: Vec<&str> = missing.iter().map(|tool| tool.package()).collect();
+    packages.dedup();
+    Err(Failure::mistake(format!(
+        "real packets take programs that are not installed: {}; apt-get install {}",
+        names.join(", "),
+        packages.join(" ")
+    )))
+}
+
+fn device(options: &RunOptions) -> Result<DeviceKind, Failure> {
+    if options.on == BackendName::Tc {
+        return Ok(DeviceKind::Tc);
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::system(format!("this program is not found: {error}")))?;
+    let study = std::path::absolute(&options.study)
+        .map_err(|error| Failure::system(format!("{}: {error}", options.study.display())))?;
+    Ok(DeviceKind::Gateway { program, study })
+}
+
+fn lease(interrupt: &AtomicBool) -> Result<Lease, Failure> {
+    let waiting = || eprintln!("another testbed runs on this machine: waiting until it is done");
+    let left_over =
+        |name: &str| eprintln!("deleted namespace {name}, left by a testbed that was killed");
+    let is_interrupted = || interrupt.load(Ordering::Relaxed);
+    Lease::take(waiting, left_over, is_interrupted).map_err(|error| match error {
+        LeaseError::Folder { .. } => Failure::mistake(error),
+        LeaseError::LeftOver(_) | LeaseError::Interrupted => Failure::system(error),
+    })
+}
+
+/// Policies that the device cannot run, and why.
+fn unsupported(
+    study: &Study,
+    device: &DeviceKind,
+    lease: &Lease,
+) -> Result<Vec<Unsupported>, Failure> {
+    let missing = match device {
+        DeviceKind::Gateway { .. } => Vec::new(),
+        DeviceKind::Tc => missing_features(lease, &tc::Feature::ALL).map_err(Failure::system)?,
+    };
+    let link = study.dut.capacity();
+    let refused = study.policies.iter().filter_map(|policy| {
+        let reason = device.supports(policy, link, &missing).err()?;
+        Some(Unsupported {
+            policy: policy.name.clone(),
+            reason,
+        })
+    });
+    Ok(refused.collect())
+}
+
+/// Repetition by repetition, and within each in an order that only seeds determine: what changes about the
+/// machine meanwhile is spread over all cells.
+fn ordered(mut runs: Vec<RunSpec>, study: &Study, unsupported: &[Unsupported]) -> Vec<RunSpec> {
+    runs.retain(|run| {
+        let policy = study.policies.get(run.policy);
+        policy.is_some_and(|policy| unsupported.iter().all(|one| one.policy != policy.name))
+    });
+    runs.sort_by_key(|run| (run.repetition, run.seed));
+    runs
+}
+
+/// The study as it is on a live device. A proved bound of delay presupposes departures on time and bursts as
+/// promised, which a host that others use cannot vouch for: none is judged.
+fn describe(study: &Study, device: &DeviceKind) -> StudyDescription {
+    let mut description = study.description(env!("CARGO_PKG_VERSION"));
+    description.backend = device.name().to_owned();
+    description.dut = device.describe(study.dut.capacity());
+    for policy in &mut description.policies {
+        let why =
+            "the proof presupposes that frames leave on time, which a shared host cannot promise";
+        let scenario = study.scenarios.first().map(|s| s.name.clone());
+        let bounds = std::mem::take(&mut policy.delay_bounds);
+        policy.unbounded = bounds
+            .into_keys()
+            .map(|slice| Unbounded {
+                slice,
+                scenario: scenario.clone().unwrap_or_default(),
+                why: why.to_owned(),
+            })
+            .collect();
+    }
+    description
+}
+
+/// What the simulator says of the same runs, before they are measured.
+fn predict(
+    options: &RunOptions,
+    study: &Study,
+    folder: &ResultsFolder,
+    runs: &[RunSpec],
+    interrupt: &AtomicBool,
+) -> Result<(), Failure> {
+    let description = study.description(env!("CARGO_PKG_VERSION"));
+    let path = folder.path().join(PREDICTION);
+    let folder = open_results(&path, &description, options.replace)?;
+    eprintln!("predicting {} runs", runs.len());
+    let work = Work {
+        study,
+        folder: &folder,
+        backend: &Simulator::default(),
+        runs,
+        jobs: processors(),
+        interrupt,
+    };
+    work.carry_out(Progress::new(runs.len() as u64)).map(drop)
+}
+
+fn measure(
+    options: &RunOptions,
+    study: &Study,
+    folder: &ResultsFolder,
+    runs: &[RunSpec],
+    (device, lease): (DeviceKind, Lease),
+    interrupt: &Arc<AtomicBool>,
+) -> Result<Exit, Failure> {
+    let seconds = study.duration.nanos() / 1_000_000_000 + OVERHEAD_SECONDS;
+    eprintln!(
+        "measuring {} runs on {}, {} min at least",
+        runs.len(),
+        device.name(),
+        (runs.len() as u64 * seconds).div_ceil(60)
+    );
+    let progress = Progress::new(runs.len() as u64);
+    let mut testbed = Testbed::new(
+        device,
+        lease,
+        Arc::clone(interrupt),
+        Box::new(progress.printer()),
+    );
+    if let Some(root) = &options.captures {
+        testbed = testbed.with_captures(root.clone());
+    }
+    let work = Work {
+        study,
+        folder,
+        backend: &testbed,
+        runs,
+        jobs: 1,
+        interrupt,
+    };
+    let (outcome, exit) = work.carry_out(progress)?;
+    if let Some(captures) = &options.captures {
+        say_what_is_captured(&outcome, captures);
+    }
+    report_of(options, folder, &outcome, exit)
+}
