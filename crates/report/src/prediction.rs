@@ -2,7 +2,7 @@
 
 use crate::side::Side;
 use slicewise_stats::prediction::{DELAY_WITHIN_NS, PredictedFigure, PredictionOutcome, Quantity};
-use slicewise_stats::words::{percent, points, rate, signed, time};
+use slicewise_stats::words::{percent, points, rate, time};
 
 /// How many figures of a side were predicted, in a line: "40 of 48 figures of gateway were predicted:
 /// throughput 16 of 16, …". `None` where nothing was.
@@ -50,23 +50,6 @@ pub(crate) fn value(quantity: Quantity, value: f64) -> String {
         Quantity::LossRatio => percent(value),
         Quantity::DelayP50 => time(value),
     }
-}
-
-/// "+40 µs (−3 to +83 µs)": the difference and its interval; empty where there is none.
-pub(crate) fn difference(figure: &PredictedFigure) -> String {
-    let told = |difference: f64| match figure.quantity {
-        Quantity::LossRatio => signed(&points(difference)),
-        quantity => signed(&value(quantity, difference)),
-    };
-    let Some(difference) = figure.difference else {
-        return String::new();
-    };
-    let interval = match (figure.interval.low, figure.interval.high) {
-        (Some(low), Some(high)) if low == high => "in every repetition".to_owned(),
-        (Some(low), Some(high)) => format!("{} to {}", told(low), told(high)),
-        _ => "no interval".to_owned(),
-    };
-    format!("{} ({interval})", told(difference))
 }
 
 /// What the outcome was decided by.

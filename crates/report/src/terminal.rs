@@ -86,7 +86,7 @@ pub fn beside_table_text(sides: &[Side], width: u16) -> Option<String> {
     }
     let text = text(&table);
     Some(format!(
-        "Performance isolation / resource reallocation, each back end judged on its own runs\n{text}"
+        "Isolation / reallocation, each back end judged on its own runs\n{text}"
     ))
 }
 

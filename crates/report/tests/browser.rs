@@ -8,7 +8,7 @@ use slicewise_report::host::HostFacts;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::{Size, fill, study};
+use support::{Size, fill, fill_live, live_study, study, three_back_ends};
 
 /// The page's elements after its script has run, and what the browser's console said; `None` where
 /// no Chromium is installed.
@@ -121,4 +121,55 @@ fn bears_every_choice_and_every_button() {
     assert!(dom.contains(r#"data-pressed="all""#));
     assert!(dom.contains("This run is not finished."));
     assert!(dom.contains("Running the same command again does the rest"));
+}
+
+#[test]
+fn shows_back_ends_side_by_side() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [simulator, live @ ..] = three_back_ends(temporary.path(), Size::SMALL);
+    let beside = live.map(|folder| folder.path().to_owned());
+    let page = slicewise_report::write_beside(&simulator, &beside)
+        .unwrap()
+        .html;
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+
+    assert_eq!(complaints(&console), [""; 0]);
+    // Delay and loss of the critical slice, beside what one folder has.
+    assert!(dom.contains(r#"data-charts="13""#));
+    for text in [
+        "≠ published",
+        "not supported",
+        "this kernel has no HTB queueing discipline",
+        "2026-11-22 05:38",
+        "figures of gateway were predicted",
+        "1 attempt was rejected and repeated",
+        "steal of 4.2",
+        "iperf3 3.12",
+    ] {
+        assert!(dom.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn bears_a_folder_in_which_no_policy_is_supported() {
+    let temporary = tempfile::tempdir().unwrap();
+    let whole = study(Size::SMALL);
+    let live = live_study(&whole, "tc", "Linux 6.1.0");
+    let all: Vec<_> = live
+        .policies
+        .iter()
+        .map(|p| (p.name.as_str(), "no qdisc"))
+        .collect();
+    let page = slicewise_report::write(&fill_live(temporary.path(), &live, &whole, &all))
+        .unwrap()
+        .html;
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+
+    assert_eq!(complaints(&console), [""; 0]);
+    assert!(!dom.contains("data-script-error"));
+    assert!(dom.contains("no policy, priority and shaping are not supported here."));
 }

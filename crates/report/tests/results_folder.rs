@@ -10,7 +10,7 @@ use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{RunKey, RunRecord};
 use std::fs;
 use std::path::Path;
-use support::{Size, record, study};
+use support::{Size, fill_live, live_study, record, study};
 
 fn records(folder: &ResultsFolder) -> Vec<Result<RunRecord, ResultsError>> {
     folder.finished_runs().collect()
@@ -355,4 +355,17 @@ fn says_which_folder_cannot_be_written() {
         message(&error, temporary.path()),
         @"`DIR/nowhere` does not exist: run a study first, or name the folder one was run into"
     );
+}
+
+#[test]
+fn results_with_a_prediction_can_be_replaced() {
+    let temporary = tempfile::tempdir().unwrap();
+    let whole = study(Size::SMALL);
+    let live = live_study(&whole, "gateway", "slicewise gateway");
+    let unsupported = [("shaping", "made up")];
+    drop(fill_live(temporary.path(), &live, &whole, &unsupported));
+    let folder = ResultsFolder::create(temporary.path(), &live, Force::Replace).unwrap();
+    assert!(folder.open_prediction().unwrap().is_none());
+    assert_eq!(folder.read_unsupported().unwrap(), []);
+    assert!(!folder.prediction_path().exists());
 }

@@ -170,6 +170,18 @@ function showBeside() {
 }
 
 const PREDICTED_UNITS = [RATES, PERCENTS, TIMES];
+const DIFFERENCE_UNITS = [RATES, [["points", 0.01]], TIMES];
+
+/** "+40 ± 2 µs": measured − predicted, in a unit that fits both the difference and its interval. */
+function differenceText([mean, low, high], units) {
+  const half = low === null || high === null ? null : (high - low) / 2;
+  const [symbol, factor] = unitFor(Math.max(Math.abs(mean), half ?? 0) || units[units.length - 1][1], units);
+  const decimals = half ? Math.min(Math.max(1 - Math.floor(Math.log10(half / factor)), 0), 6) : 0;
+  const size = half ? (Math.abs(mean) / factor).toFixed(decimals) : significant(Math.abs(mean) / factor, 3);
+  // What rounds to nothing has no sign.
+  const sign = Number(size) === 0 ? "" : (mean > 0 ? "+" : "−");
+  return `${sign}${size}${half ? ` ± ${(half / factor).toFixed(decimals)}` : ""} ${symbol}`;
+}
 
 function predictedCell(figure, index) {
   if (!figure) return element("td", {}, "–");
@@ -177,8 +189,7 @@ function predictedCell(figure, index) {
   return element("td", {},
     element("span", { class: `verdict ${figure.outcome}` }, icon(figure.outcome), text(figure.measured)),
     element("span", { class: "deciding" }, `predicted ${text(figure.predicted)}`),
-    figure.difference ? element("span", { class: "deciding" }, figure.difference) : null,
-    element("span", { class: "deciding" }, figure.decided_by));
+    element("span", { class: "deciding" }, figure.difference ? `difference ${differenceText(figure.difference, DIFFERENCE_UNITS[index])}; ${figure.decided_by}` : figure.decided_by));
 }
 
 function showPrediction() {

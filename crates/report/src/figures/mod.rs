@@ -1,6 +1,7 @@
 //! Figures for papers, as SVG: the same numbers as the page, and the same bytes for the same runs.
 
 mod axis;
+mod beside;
 mod panel;
 mod scale;
 
@@ -31,6 +32,9 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings<'_>) -> Result<()
         for quantity in QUANTITIES {
             let svg = estimates(findings, index, quantity);
             write(format!("{}-{slice_name}", quantity.file_name), svg)?;
+        }
+        for (quantity, svg) in beside::figures_beside(findings, index) {
+            write(format!("beside-{quantity}-{slice_name}"), svg)?;
         }
         if let Some(svg) = scale::largest_delays(findings, index) {
             write(format!("scale-{slice_name}"), svg)?;

@@ -192,7 +192,9 @@ fn predicted(figure: &PredictedFigure) -> PredictedFigureView {
         },
         measured: estimate(figure.measured.as_ref()),
         predicted: estimate(figure.predicted.as_ref()),
-        difference: prediction::difference(figure),
+        difference: figure
+            .difference
+            .map(|mean| (mean, figure.interval.low, figure.interval.high)),
         decided_by: prediction::decided_by(figure),
     }
 }
@@ -217,9 +219,9 @@ fn testbed_table(side: &Side) -> TableView {
         "Idle delay: median",
         "99 %, worst",
         "largest",
-        "Stolen: mean",
+        "Steal: mean",
         "largest",
-        "Idle: mean",
+        "Processors idle: mean",
         "smallest",
         "Sender late: 99 %, worst",
         "largest",

@@ -246,7 +246,7 @@ pub(crate) struct PredictedFigureView {
     pub(crate) outcome: &'static str,
     pub(crate) measured: Option<EstimateView>,
     pub(crate) predicted: Option<EstimateView>,
-    pub(crate) difference: String,
+    pub(crate) difference: Option<EstimateView>,
     pub(crate) decided_by: String,
 }
 

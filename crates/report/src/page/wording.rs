@@ -210,8 +210,12 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
 
 /// What to type to run the study again.
 pub(crate) fn command(study: &StudyDescription) -> String {
+    let on = match study.backend.as_str() {
+        backend @ ("gateway" | "tc") => format!(" --on {backend}"),
+        _ => String::new(),
+    };
     format!(
-        "slicewise run {} --seed {} --repetitions {}",
+        "slicewise run {}{on} --seed {} --repetitions {}",
         quoted(&study.file_name),
         study.seed,
         study.repetitions
