@@ -1,8 +1,9 @@
 //! The live gateway: the data plane with real packets, on Linux.
 //!
 //! [`Engine`] forwards between two [`Port`]s and knows neither what they are nor what time it is;
-//! [`gateway::run`] gives it interfaces ([`af_xdp`], [`af_packet`]), the clock, and a thread. This is the
-//! only crate with unsafe code: it talks to the kernel through shared memory.
+//! [`gateway::run`] gives it interfaces ([`af_xdp`], [`af_packet`]), the clock, and a thread. Around it,
+//! [`sys`] and [`tagging`] do for the hosts of a testbed what the kernel must do. This is the only crate
+//! with unsafe code: it talks to the kernel through shared memory.
 
 #![deny(unsafe_code)]
 #![warn(clippy::undocumented_unsafe_blocks)]
@@ -10,6 +11,7 @@
 
 pub mod af_packet;
 pub mod af_xdp;
+mod bpf;
 pub mod engine;
 pub mod frame_memory;
 pub mod gateway;
@@ -19,6 +21,7 @@ pub mod memory;
 pub mod metrics;
 pub mod port;
 pub mod sys;
+pub mod tagging;
 
 pub use engine::{Clock, DirectionParams, Engine, EngineError, EngineParams};
 pub use port::Port;

@@ -10,18 +10,20 @@
 
 #![allow(unsafe_code)]
 
-mod bpf;
+mod link;
 mod program;
 mod ring;
 mod socket;
+mod xsk_map;
 
 use crate::frame_memory::{FrameId, FrameMemory};
 use crate::port::{Arrival, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES};
 use crate::sys::interface::InterfaceState;
-use bpf::{Link, XskMap};
+use link::Link;
 use socket::XskSocket;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use xsk_map::XskMap;
 
 /// How the program is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

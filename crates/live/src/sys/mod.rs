@@ -1,11 +1,12 @@
 //! What the gateway asks of Linux: sockets, memory maps, time, scheduling, interfaces. Every call into
-//! libc is in this folder or in the two folders of packet I/O; each wraps one concept.
+//! libc is in this folder, in the two folders of packet I/O, or in that of eBPF; each wraps one concept.
 
 #![allow(unsafe_code)]
 
 pub mod interface;
 pub mod map;
 pub mod namespace;
+pub mod netlink;
 pub mod poll;
 pub mod scheduling;
 pub mod signals;
