@@ -1,7 +1,7 @@
 //! The link that attaches the program.
 
 use super::Mode;
-use crate::bpf::{Command, Program, call, number_of, owned};
+use crate::bpf::{Command, Program, call, number_of, open};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -31,7 +31,7 @@ impl Link {
                 attach_type: ATTACH_TYPE_XDP,
                 flags,
             };
-            call(Command::LinkCreate, &attributes).map(|link| Self(owned(link)))
+            open(Command::LinkCreate, &attributes).map(Self)
         };
         match attach(XDP_FLAGS_DRV_MODE) {
             Ok(link) => Ok((link, Mode::Native)),

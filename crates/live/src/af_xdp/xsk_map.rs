@@ -1,6 +1,6 @@
 //! The map by which the program finds the sockets.
 
-use crate::bpf::{Command, address, call, number_of, owned};
+use crate::bpf::{Command, address, call, number_of, open};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
@@ -25,7 +25,7 @@ impl XskMap {
             value_bytes: 4,
             entries: queues,
         };
-        call(Command::MapCreate, &attributes).map(|map| Self(owned(map)))
+        open(Command::MapCreate, &attributes).map(Self)
     }
 
     pub(super) fn set(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {

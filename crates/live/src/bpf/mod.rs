@@ -39,10 +39,16 @@ pub(crate) fn call<T>(command: Command, attributes: &T) -> io::Result<i32> {
     checked(i32::try_from(result).unwrap_or(-1))
 }
 
-/// A descriptor that [`call`] returned just now.
-pub(crate) fn owned(descriptor: i32) -> OwnedFd {
-    // SAFETY: just opened by the kernel, and owned by nobody else.
-    unsafe { OwnedFd::from_raw_fd(descriptor) }
+/// As [`call`], for commands that open a descriptor.
+pub(crate) fn open<T>(command: Command, attributes: &T) -> io::Result<OwnedFd> {
+    match command {
+        Command::MapCreate | Command::ProgramLoad | Command::LinkCreate => {
+            let descriptor = call(command, attributes)?;
+            // SAFETY: these commands return a descriptor: just opened, and owned by nobody else.
+            Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+        }
+        Command::MapUpdate | Command::LinkDetach => Err(io::ErrorKind::InvalidInput.into()),
+    }
 }
 
 /// A descriptor, as attributes have it.

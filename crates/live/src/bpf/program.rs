@@ -1,6 +1,6 @@
 //! A program in the kernel.
 
-use super::{Command, Instruction, address, call, owned};
+use super::{Command, Instruction, address, open};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -60,15 +60,15 @@ impl Program {
             interface: 0,
             attach_type,
         };
-        let loaded = call(Command::ProgramLoad, &attributes).or_else(|error| {
+        let loaded = open(Command::ProgramLoad, &attributes).or_else(|error| {
             // Kernels before 5.18 know no frames in several pieces.
             attributes.flags = 0;
             match error.raw_os_error() {
-                Some(libc::EINVAL) if flags != 0 => call(Command::ProgramLoad, &attributes),
+                Some(libc::EINVAL) if flags != 0 => open(Command::ProgramLoad, &attributes),
                 _ => Err(error),
             }
         });
-        loaded.map(|program| Self(owned(program)))
+        loaded.map(Self)
     }
 }
 
