@@ -1,6 +1,6 @@
 //! Foreign configurations in and out.
 //!
-//! Each format is a module that turns text into the types of `slicewise-model` and back. What a
+//! Each format is a module that turns text into the types of `slicewise-model`, or back. What a
 //! format cannot say, and what this crate does not read, is an error that names it: nothing is
 //! skipped or approximated in silence.
 
