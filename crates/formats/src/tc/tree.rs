@@ -6,13 +6,16 @@
 //! not charged to `rate`. That is a minimum with the excess shared by weight, and strict priority
 //! for a class whose `rate` is all there is.
 
+mod filters;
+mod remarks;
+
 use super::counting::Counting;
 use super::police::{self, Police};
 use super::queue;
 use super::{Feature, Inexpressible, TcCommand};
-use crate::tc::filter::{self, FieldsUsed};
-use slicewise_model::{CLASS_DEFAULT, ClassMap, ClassParams, Discipline, PolicyParams, Rate};
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration, NANOS_PER_SECOND};
+use crate::tc::filter::FieldsUsed;
+use slicewise_model::{ClassParams, Discipline, PolicyParams, Rate};
+use slicewise_units::{BitRate, ByteCount, Duration, NANOS_PER_SECOND};
 use std::collections::BTreeSet;
 
 /// Priorities of HTB; the last is that of the classes without.
@@ -440,144 +443,6 @@ impl Writer<'_> {
             };
             if let Some(why) = burst_refused(rate.rate, burst) {
                 self.refuse(path, what, why);
-            }
-        }
-    }
-
-    /// Rates of a class that count what the kernel does not.
-    fn rate_differences(&mut self, class: &ClassParams, path: &str) {
-        let rates = [
-            (
-                "priority rate",
-                class.priority.and_then(|p| p.police).map(|(r, _)| r),
-            ),
-            ("minimum", class.minimum.map(|(rate, _)| rate)),
-            ("shaper", class.shape.map(|shape| shape.rate)),
-        ];
-        for (what, rate) in rates {
-            if let Some(rate) = rate {
-                self.rate_difference(&format!("The {what} of class `{path}`"), rate.accounting);
-            }
-        }
-    }
-
-    fn rate_difference(&mut self, what: &str, accounting: Accounting) {
-        if let Some(difference) = self.counting.difference(what, accounting, true) {
-            self.differs(difference);
-        }
-    }
-
-    /// Filters in the order of the classes: the first that matches decides.
-    fn filters(&mut self, htb: &Htb<'_>) {
-        let is_fifo = htb.policy.discipline == Discipline::Fifo;
-        let last = MINOR_FIRST + htb.policy.classes.len() - 1;
-        for (index, class) in htb.policy.classes.iter().enumerate() {
-            let path = path_of(htb.place.path, class);
-            if class.set_dscp.is_some() {
-                let why = "the kernel rewrites headers with act_pedit alone, which does not find IP \
-                           behind a second VLAN tag and leaves the checksum to another action";
-                self.refuse(&path, "set_dscp", why.to_owned());
-            }
-            let policer = self.policer(class, &path);
-            let program = match &class.matches {
-                Some(map) => filter::compile(map),
-                None if policer.is_empty() => continue,
-                None => filter::compile(&ClassMap {
-                    name: CLASS_DEFAULT.to_owned(),
-                    mode: slicewise_model::MatchMode::Any,
-                    conditions: vec![slicewise_model::Condition::Everything],
-                }),
-            };
-            let program = match program {
-                Ok(program) => program,
-                Err(length) => {
-                    let most = filter::INSTRUCTIONS_MAX;
-                    let why = format!(
-                        "its conditions take {length} instructions, more than the {most} that fit in \
-                         one request to the kernel"
-                    );
-                    self.refuse(&path, "match", why);
-                    continue;
-                }
-            };
-            self.needs.insert(Feature::ClsBpf);
-            let minor = if is_fifo { last } else { MINOR_FIRST + index };
-            let handle = htb.handle;
-            let mut rest = vec![program.to_string()];
-            rest.extend(["flowid".to_owned(), format!("{handle:x}:{minor:x}")]);
-            rest.extend(policer);
-            self.command(
-                &format!("What belongs to `{path}`."),
-                &format!(
-                    "filter add parent {handle:x}: protocol all prio {} bpf bytecode",
-                    index + 1
-                ),
-                &rest,
-            );
-        }
-    }
-
-    /// The action of a class's filter, or none.
-    fn policer(&mut self, class: &ClassParams, path: &str) -> Vec<String> {
-        let (rate, burst) = match class.police.as_ref().map(police::police) {
-            None | Some(Ok(Police::Nothing)) => return Vec::new(),
-            Some(Ok(Police::Bucket(rate, burst))) => (rate, burst),
-            Some(Err(why)) => {
-                self.refuse(path, "police", why);
-                return Vec::new();
-            }
-        };
-        if let Some(why) = burst_refused(rate.rate, burst) {
-            self.refuse(path, "police", why);
-        }
-        self.needs.insert(Feature::ActPolice);
-        self.rate_difference(&format!("The policer of class `{path}`"), rate.accounting);
-        let text = format!(
-            "action police rate {}bit burst {} conform-exceed drop/ok",
-            rate.rate.bits_per_second(),
-            burst.bytes()
-        );
-        text.split(' ').map(str::to_owned).collect()
-    }
-
-    /// How HTB differs, where that matters for this policy.
-    fn remarks(&mut self, htb: &Htb<'_>) {
-        let classes = &htb.policy.classes;
-        let frame = self.counting.largest_frame().bytes();
-        if classes
-            .iter()
-            .any(|c| c.priority.is_some() || c.minimum.is_some())
-            && classes
-                .iter()
-                .any(|c| c.priority.is_none() && c.minimum.is_none())
-        {
-            self.differs(
-                "HTB gives every class a rate: a class without one has the least there is, 8 bit/s, \
-                 and sends one frame a minute as if it were within a minimum (behind priority \
-                 classes within their rates)."
-                    .to_owned(),
-            );
-        }
-        for class in classes {
-            let path = path_of(htb.place.path, class);
-            if let Some((rate, burst)) = class.priority.and_then(|p| p.police) {
-                self.differs(format!(
-                    "Frames of priority class `{path}` beyond {} and {} bytes of burst are not dropped \
-                     while others wait: they wait behind what is kept for the others, in the queue of \
-                     the class, so that the others lose nothing by it, and its own frames are late \
-                     before they are lost.",
-                    rate.rate,
-                    burst.bytes()
-                ));
-            }
-            if let Some(shape) = class.shape {
-                self.differs(format!(
-                    "The shaper of class `{path}` lets a frame go while there is any credit, not once \
-                     there is enough for it; its bucket is one frame of {frame} bytes smaller for that, so \
-                     that no more leaves in any time than {} bytes of burst and the rate. A burst of \
-                     shorter frames is up to {frame} bytes smaller.",
-                    shape.burst.bytes()
-                ));
             }
         }
     }
