@@ -1,0 +1,109 @@
+//! Results of several back ends side by side, from the command line.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use support::Sandbox;
+
+const STUDY: &str = "
+name: small
+link: {rate: 1 Gbit/s}
+dut: {model: port, port_rate: 10 Mbit/s}
+slices:
+  critical: {match: {vlan: 10}, share: 50 %, guaranteed: true}
+  rest: {match: {vlan: 20}, share: 50 %}
+sources:
+  critical: {slice: critical, headers: {vlan: 10, source: 10.0.10.2, destination: 10.0.10.3}, pattern: cbr, payload: 1000 B, rate: 40 %}
+  rest: {slice: rest, headers: {vlan: 20, source: 10.0.20.2, destination: 10.0.20.3}, pattern: poisson, payload: 1000 B}
+scenarios:
+  calm: {reference: true, sources: {rest: {rate: 40 %}}}
+  crowded: {sources: {rest: {rate: 90 %}}}
+policies:
+  shared: {none: true}
+  first:
+    classes:
+      - {name: critical, slice: critical, priority: {rate: 5 Mbit/s}}
+repetitions: 3
+duration: 4 s
+seed: 7
+measure: {bin: 50 ms}
+";
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// `results/small` of the simulator, and `results/small-gateway` that claims to be of a gateway and to
+/// have been predicted.
+fn two_back_ends() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.yaml", STUDY);
+    sandbox.succeeded(&["run", "small.yaml"]);
+    let (simulator, gateway) = (
+        sandbox.path("results/small"),
+        sandbox.path("results/small-gateway"),
+    );
+    copy(&simulator, &gateway);
+    copy(&simulator, &gateway.join("prediction"));
+    let description = sandbox.read("results/small-gateway/study.json");
+    let claimed = description.replace(r#""backend": "simulator""#, r#""backend": "gateway""#);
+    assert_ne!(description, claimed);
+    sandbox.write("results/small-gateway/study.json", claimed);
+    sandbox
+}
+
+#[test]
+fn a_report_shows_the_folders_it_is_told_to() {
+    let sandbox = two_back_ends();
+    let (out, _) = sandbox.succeeded(&[
+        "report",
+        "results/small",
+        "--beside",
+        "results/small-gateway",
+    ]);
+    assert!(out.contains("Isolation / reallocation, each back end judged on its own runs"));
+    assert!(out.contains("24 of 24 figures of gateway were predicted"));
+    assert!(sandbox.path("results/small/data/prediction.csv").is_file());
+    let (out, _) = sandbox.succeeded(&["report", "results/small"]);
+    assert!(!out.contains("each back end judged"));
+}
+
+#[test]
+fn a_run_takes_the_other_back_ends_beside_and_bears_one_that_cannot_be_read() {
+    let sandbox = two_back_ends();
+    sandbox.write("results/small-tc/study.json", "{");
+    let (out, notes) = sandbox.succeeded(&["run", "small.yaml"]);
+    assert!(out.contains("24 of 24 figures of gateway were predicted"));
+    assert!(notes.contains("note: not beside these results: `results/small-tc/study.json`"));
+    // Results that were sent elsewhere are a matter of their own.
+    let (out, notes) = sandbox.succeeded(&["run", "small.yaml", "--out", "elsewhere"]);
+    assert!(!out.contains("each back end judged") && !notes.contains("beside"));
+}
+
+#[test]
+fn what_cannot_be_beside_is_refused() {
+    let sandbox = two_back_ends();
+    let refused = |beside: &[&str]| {
+        let mut arguments = vec!["report", "results/small"];
+        arguments.extend(beside.iter().flat_map(|folder| ["--beside", *folder]));
+        sandbox.refused(2, &arguments)
+    };
+    let gateway = "results/small-gateway";
+    insta::assert_snapshot!(refused(&[gateway, gateway]).trim(), @"error: `results/small-gateway` is named twice: name each results folder once");
+    insta::assert_snapshot!(refused(&["results/small/"]).trim(), @"error: `results/small/` is named twice: name each results folder once");
+    insta::assert_snapshot!(refused(&["nowhere"]).trim(), @"error: `nowhere` does not exist: run a study first, or name the folder one was run into");
+    let description = sandbox.read("results/small-gateway/study.json");
+    let other = description.replace(r#""name": "small""#, r#""name": "large""#);
+    sandbox.write("results/small-gateway/study.json", other);
+    insta::assert_snapshot!(refused(&[gateway]).trim(), @"error: `results/small-gateway` holds results of study `large`, not of `small`: set folders of one study beside each other, or run `small` on another back end first");
+}
