@@ -65,10 +65,18 @@ pub struct RunOptions {
     /// The seed that all randomness is derived from, instead of the study's own.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Runs carried out at a time [default: one a processor].
+    /// What carries out the runs. All but the simulator take real packets through network namespaces
+    /// of this machine, and need root.
+    #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]
+    pub on: BackendName,
+    /// The study's profile of minutes: fewer scenarios and repetitions, shorter runs.
+    #[arg(long)]
+    pub quick: bool,
+    /// Runs carried out at a time [default: one a processor; on real packets always one].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
-    /// The results folder [default: results/<name of the study>].
+    /// The results folder [default: results/<name of the study>, with `-gateway` or `-tc` behind it for
+    /// those, and with `-quick`].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Throw away results of another study or version that are in the results folder.
@@ -82,6 +90,18 @@ pub struct RunOptions {
     #[arg(long, value_name = "BYTES", requires = "captures",
           value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub snap_length: Option<u32>,
+}
+
+/// What can carry out the runs of a study.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum BackendName {
+    /// The simulator.
+    #[default]
+    Sim,
+    /// The gateway of this program, between two namespaces.
+    Gateway,
+    /// The kernel: a bridge with queueing disciplines.
+    Tc,
 }
 
 #[derive(Debug, Args)]
@@ -181,7 +201,20 @@ pub enum Language {
 #[derive(Debug, Args)]
 pub struct GatewayOptions {
     /// The configuration: interfaces, link and policy.
-    pub config: PathBuf,
+    #[arg(required_unless_present = "study")]
+    pub config: Option<PathBuf>,
+    /// Instead of a configuration: a study, whose link is emulated with one of its policies.
+    #[arg(long, value_name = "STUDY", requires_all = ["policy", "interfaces"], conflicts_with = "config")]
+    pub study: Option<PathBuf>,
+    /// The policy of the study.
+    #[arg(long, value_name = "NAME", requires = "study")]
+    pub policy: Option<String>,
+    /// The two interfaces that it forwards between, where packets are sent first.
+    #[arg(long, value_names = ["FROM", "TO"], num_args = 2, requires = "study")]
+    pub interfaces: Vec<String>,
+    /// The port on 127.0.0.1 that metrics are told on, 0 for none [default: 9640].
+    #[arg(long, value_name = "PORT", requires = "study")]
+    pub metrics_port: Option<u16>,
     /// Never sleep: departures are a little more punctual, and a processor is busy all the time.
     #[arg(long)]
     pub busy_poll: bool,

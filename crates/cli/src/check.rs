@@ -3,13 +3,23 @@
 use crate::Failure;
 use crate::arguments::CheckOptions;
 use crate::exit::Exit;
-use slicewise_study::{Diagnostics, Study};
+use slicewise_study::{Diagnostics, Study, StudyPolicy};
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 
 /// Load a study, or say everything that is wrong with it.
 pub fn load_study(path: &Path) -> Result<Study, Failure> {
     Study::load(path).map_err(|diagnostics| mistakes(&diagnostics, path))
+}
+
+/// A policy of the study, or which there are.
+pub fn policy_named<'a>(study: &'a Study, name: &str) -> Result<&'a StudyPolicy, Failure> {
+    let found = study.policies.iter().find(|policy| policy.name == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = study.policies.iter().map(|p| p.name.as_str()).collect();
+        let names = names.join(", ");
+        Failure::mistake(format!("the study has no policy `{name}`: it has {names}"))
+    })
 }
 
 /// Everything that is wrong with a file.

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::{ExportOptions, Language};
-use crate::check::load_study;
+use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
 use slicewise_formats::{ios, tc};
 
@@ -11,18 +11,7 @@ const INTERFACE: &str = "eth0";
 
 pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let study = load_study(&options.study)?;
-    let Some(policy) = study
-        .policies
-        .iter()
-        .find(|policy| policy.name == options.policy)
-    else {
-        let names: Vec<&str> = study.policies.iter().map(|p| p.name.as_str()).collect();
-        return Err(Failure::mistake(format!(
-            "the study has no policy `{}`: it has {}",
-            options.policy,
-            names.join(", ")
-        )));
-    };
+    let policy = policy_named(&study, &options.policy)?;
     let text = match options.to {
         Language::Ios if options.interface.is_some() => {
             return Err(Failure::mistake(

@@ -2,28 +2,32 @@
 
 use crate::Failure;
 use crate::arguments::GatewayOptions;
-use crate::check::mistakes;
+use crate::check::{load_study, mistakes, policy_named};
 use crate::exit::Exit;
 use slicewise_live::DirectionParams;
 use slicewise_live::gateway::{self, Conduct, GatewayError, GatewayParams, OpenError, PacketIo};
-use slicewise_study::{GatewayConfig, GatewayPacketIo};
+use slicewise_study::{DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo};
+use std::path::Path;
 
 /// Seed of random early detection: which packets it picks need not be unforeseeable.
 const SEED: u64 = 1;
 
 pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
-    let load = || {
-        GatewayConfig::load(&options.config)
+    let load = || match (&options.config, &options.study) {
+        (Some(config), _) => GatewayConfig::load(config)
             .map(params)
-            .map_err(|wrong| mistakes(&wrong, &options.config))
+            .map_err(|wrong| mistakes(&wrong, config)),
+        (None, Some(study)) => of_study(study, options),
+        (None, None) => Err(Failure::mistake(
+            "neither a configuration nor a study is named",
+        )),
     };
     let params = load()?;
     if options.check {
         let [first, second] = &params.interfaces;
-        println!(
-            "{}: {first} and {second}: nothing is wrong",
-            options.config.display()
-        );
+        let file = options.config.as_ref().or(options.study.as_ref());
+        let file = file.map_or_else(String::new, |file| file.display().to_string());
+        println!("{file}: {first} and {second}: nothing is wrong");
         return Ok(Exit::Success);
     }
     let conduct = Conduct {
@@ -35,6 +39,28 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         Err(error) if is_mistake(&error) => Err(Failure::mistake(error)),
         Err(error) => Err(Failure::system(error)),
     }
+}
+
+/// The link and a policy of a study, in both directions.
+fn of_study(file: &Path, options: &GatewayOptions) -> Result<GatewayParams, Failure> {
+    let study = load_study(file)?.into_live().map_err(Failure::mistake)?;
+    let wanted = options.policy.as_deref().unwrap_or_default();
+    let policy = policy_named(&study, wanted)?;
+    let direction = DirectionParams {
+        link: study.dut.capacity(),
+        policy: policy.params.clone(),
+        seed: SEED,
+    };
+    let interfaces = <[String; 2]>::try_from(options.interfaces.clone())
+        .map_err(|_| Failure::mistake("a gateway forwards between two interfaces"))?;
+    let metrics_port = options.metrics_port.unwrap_or(DEFAULT_METRICS_PORT);
+    Ok(GatewayParams {
+        interfaces,
+        directions: [direction.clone(), direction],
+        packet_io: PacketIo::Auto,
+        memory_bytes: DEFAULT_MEMORY.bytes(),
+        metrics_port: (metrics_port > 0).then_some(metrics_port),
+    })
 }
 
 fn params(config: GatewayConfig) -> GatewayParams {

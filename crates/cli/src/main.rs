@@ -9,6 +9,7 @@ mod executor;
 mod exit;
 mod export;
 mod gateway;
+mod live_run;
 mod plan;
 mod progress;
 mod report;

@@ -52,6 +52,12 @@ impl Progress {
         self.bar.suspend(|| eprintln!("{line}"));
     }
 
+    /// Prints lines without tearing the bar, from any thread.
+    pub fn printer(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        let bar = self.bar.clone();
+        move |line| bar.suspend(|| eprintln!("{line}"))
+    }
+
     /// Take the bar away.
     pub fn finish(self) {
         self.bar.finish_and_clear();

@@ -5,9 +5,13 @@ use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use std::path::{Path, PathBuf};
 
-/// Where results go: where the user says, else `results/<name of the study>`.
-pub fn results_path(out: Option<&Path>, study: &str) -> PathBuf {
-    out.map_or_else(|| Path::new("results").join(study), Path::to_owned)
+/// Where results go: where the user says, else `results/<name of the study>`, or that with something behind
+/// it for what is not the whole study in the simulator.
+pub fn results_path(out: Option<&Path>, study: &str, suffix: &str) -> PathBuf {
+    out.map_or_else(
+        || Path::new("results").join(format!("{study}{suffix}")),
+        Path::to_owned,
+    )
 }
 
 /// Opens the folder for results of the study described, or goes on with it; `replace` throws away what

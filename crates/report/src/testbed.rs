@@ -137,7 +137,7 @@ impl Testbed {
     /// The runs in the order in which they were carried out.
     pub(crate) fn in_order(&self) -> Vec<&LiveRun> {
         let mut runs: Vec<&LiveRun> = self.runs.iter().collect();
-        runs.sort_by_key(|run| (run.live.order, run.live.began_ns));
+        runs.sort_by_key(|run| run.live.began_ns);
         runs
     }
 }

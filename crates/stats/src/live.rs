@@ -11,8 +11,6 @@ pub struct LiveRecord {
     pub device: String,
     /// When it began, ns since 1970.
     pub began_ns: u64,
-    /// Its place in the order in which runs were carried out, from 0: the order is random.
-    pub order: u64,
     /// Why earlier attempts at this run were thrown away, in words, in their order.
     pub rejected: Vec<String>,
     /// One-way delay through the idle device, just before the load: the noise of this machine.

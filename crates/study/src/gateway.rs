@@ -9,6 +9,11 @@ use slicewise_model::{PolicyParams, Rate};
 use slicewise_units::ByteCount;
 use std::path::Path;
 
+/// Memory for frames unless it is said.
+pub const DEFAULT_MEMORY: ByteCount = ByteCount::new(256 << 20);
+/// The port of metrics unless it is said.
+pub const DEFAULT_METRICS_PORT: u16 = 9640;
+
 /// What a gateway is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayConfig {

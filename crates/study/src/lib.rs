@@ -29,7 +29,9 @@ mod study;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
-pub use gateway::{GatewayConfig, GatewayDirection, GatewayPacketIo};
+pub use gateway::{
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
+};
 pub use live::{LiveError, QuickParams};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{

@@ -1,8 +1,30 @@
 //! Studies on real packets: hosts in network namespaces, real applications and senders of our own, a
 //! device under test between them, and captures at both ends.
+//!
+//! [`Testbed`] is the back end; `docs/testbed.md` says what happens in a run and what must be true for it
+//! to count.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod acceptance;
+mod attempt;
+mod backend;
+mod baseline;
+mod command;
+mod device;
+mod error;
+mod hosts;
+mod iperf3;
+mod lease;
+mod machine;
+mod process;
 pub mod sender;
 pub mod swallow;
+mod tcpdump;
+
+pub use acceptance::Thresholds;
+pub use backend::{Notice, Testbed};
+pub use command::Tool;
+pub use device::{DeviceKind, missing_features};
+pub use lease::{Lease, LeaseError, left_over};

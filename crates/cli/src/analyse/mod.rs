@@ -29,7 +29,7 @@ use std::time::Instant;
 
 pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
     let mut plan = plan::plan(options)?;
-    let path = results_path(options.out.as_deref(), &plan.description.name);
+    let path = results_path(options.out.as_deref(), &plan.description.name, "");
     let interrupt = on_interrupt("stopping")?;
     let mut work = Work {
         options,

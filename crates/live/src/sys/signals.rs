@@ -14,6 +14,30 @@ pub enum Signal {
     Reload,
 }
 
+/// Ask a process to end (SIGINT).
+///
+/// # Errors
+/// Where there is none of this number, or it is somebody else's.
+pub fn interrupt(pid: u32) -> io::Result<()> {
+    send(pid, libc::SIGINT)
+}
+
+/// End a process at once (SIGKILL).
+///
+/// # Errors
+/// As [`interrupt`].
+pub fn kill(pid: u32) -> io::Result<()> {
+    send(pid, libc::SIGKILL)
+}
+
+fn send(pid: u32, signal: libc::c_int) -> io::Result<()> {
+    // 0 and negative numbers mean groups of processes.
+    let pid = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 0);
+    let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
+    // SAFETY: takes no pointers.
+    checked(unsafe { libc::kill(pid, signal) }).map(|_| ())
+}
+
 /// SIGINT, SIGTERM and SIGHUP, as messages instead of interruptions.
 #[derive(Debug)]
 pub struct Signals(OwnedFd);

@@ -13,7 +13,6 @@ pub(crate) const TESTBED_RUNS: Schema = Schema {
         Column::new("policy", Kind::Text),
         Column::new("scenario", Kind::Text),
         Column::new("repetition", Kind::Integer),
-        Column::new("order", Kind::Integer),
         Column::new("began_ns", Kind::Integer),
         Column::new("device", Kind::Text),
         Column::new("rejected_attempts", Kind::Integer),
@@ -88,8 +87,7 @@ fn run_row(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), Re
         .collect();
     let versions = versions.join("; ");
     let mut row = key(side, run).to_vec();
-    row.extend::<[Value<'_>; 17]>([
-        live.order.into(),
+    row.extend::<[Value<'_>; 16]>([
         live.began_ns.into(),
         live.device.as_str().into(),
         (live.rejected.len() as u64).into(),

@@ -59,7 +59,7 @@ fn live_record(
     record.live = Some(LiveRecord {
         device: study.dut.clone(),
         began_ns: 1_795_325_910_000_000_000 + order * 60_000_000_000,
-        order,
+
         rejected: match order {
             1 => vec!["steal of 4.2 % is more than 1 %".to_owned()],
             _ => Vec::new(),

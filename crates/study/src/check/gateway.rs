@@ -3,7 +3,9 @@
 use super::policies::told;
 use super::{Checker, MAX_ENTRIES, UNKNOWN_LINK, excess};
 use crate::file::{At, Span};
-use crate::gateway::{GatewayConfig, GatewayDirection, GatewayPacketIo};
+use crate::gateway::{
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
+};
 use crate::spec::{
     Counted, GatewayFileSpec, List, Name, Named, PacketIoName, PlanLinkSpec, PolicyFileSpec, Short,
     SliceSpec, Text,
@@ -13,12 +15,8 @@ use slicewise_units::{BitRate, ByteCount, Layer};
 
 /// Longest name of an interface in Linux, bytes.
 const MAX_INTERFACE_BYTES: usize = 15;
-/// Memory for frames unless it is said.
-const DEFAULT_MEMORY: ByteCount = ByteCount::new(256 << 20);
 /// Most memory for frames.
 const MAX_MEMORY: ByteCount = ByteCount::new(64 << 30);
-/// The port of metrics unless it is said.
-const DEFAULT_METRICS_PORT: u16 = 9640;
 
 impl Checker<'_> {
     /// The configuration, unless something was found wrong.

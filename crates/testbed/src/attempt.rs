@@ -1,0 +1,341 @@
+//! One attempt at a run, from empty namespaces to a record.
+//!
+//! ```text
+//! hosts, device, captures, iperf3 servers          ready
+//! idle baseline, 1 s                               a few packets of each slice, far apart
+//! iperf3 clients connect and send; 0.3 s           until their start is over
+//! time zero … the study's duration                 measured; on/off and random senders start here
+//! senders stop, the device empties, captures end   analysed: what was sent in the measured time
+//! ```
+
+use crate::baseline::Baseline;
+use crate::device::{Device, DeviceFacts, DeviceKind};
+use crate::error::AttemptError;
+use crate::hosts::Hosts;
+use crate::iperf3::{self, Iperf3};
+use crate::lease::Lease;
+use crate::machine::ProcessorTime;
+use crate::sender::{Sender, SendingFlow, TimeZero};
+use crate::swallow::Swallow;
+use crate::tcpdump::{Capturing, Way};
+use slicewise_analysis::{
+    AnalysisError, AnalysisParams, MatchedSlice, RunLength, SliceRule, Watch, analyse,
+};
+use slicewise_stats::live::{LiveRecord, SenderRecord};
+use slicewise_stats::record::{RunKey, RunRecord};
+use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
+use slicewise_traffic::Sources;
+use slicewise_units::Duration as Span;
+use slicewise_wire::Headers;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// From the last client's connection to time zero: start-up is over then.
+const SETTLING: Span = Span::from_millis(300);
+/// Clients go on for so long after the measured time, so that none ends within it.
+const MARGIN: Span = Span::from_secs(2);
+/// How often everything is looked at meanwhile.
+const WATCH: Duration = Duration::from_millis(50);
+/// A device that has sent nothing for so long is empty.
+const QUIET: Duration = Duration::from_millis(300);
+/// Queues longer than this are given up: their packets count as lost.
+const DRAIN: Duration = Duration::from_secs(10);
+/// A packet that has not arrived after so long is lost (RFC 7680).
+const LOSS_TIMEOUT: Span = Span::from_secs(12);
+
+/// What is to be attempted, and with what.
+pub(crate) struct Attempt<'a> {
+    pub(crate) study: &'a Study,
+    pub(crate) run: &'a RunSpec,
+    pub(crate) policy: &'a StudyPolicy,
+    pub(crate) scenario: &'a ScenarioParams,
+    pub(crate) key: RunKey,
+    pub(crate) device: &'a DeviceKind,
+    pub(crate) lease: &'a Lease,
+    pub(crate) sources: &'a Sources,
+    /// Where the captures go.
+    pub(crate) folder: &'a Path,
+    pub(crate) is_interrupted: &'a dyn Fn() -> bool,
+}
+
+/// A record, and what may be said against it.
+pub(crate) struct Attempted {
+    pub(crate) record: RunRecord,
+    pub(crate) live: LiveRecord,
+    /// Frames that a capture or the device never saw.
+    pub(crate) missed_frames: u64,
+}
+
+/// What is known once the packets have flowed.
+struct Flown {
+    zero: TimeZero,
+    baseline: Baseline,
+    captures: [PathBuf; 2],
+    missed_frames: u64,
+    facts: DeviceFacts,
+    senders: Vec<SenderRecord>,
+    steal_ratio: f64,
+    idle_ratio: f64,
+}
+
+impl Attempt<'_> {
+    pub(crate) fn carry_out(&self) -> Result<Attempted, AttemptError> {
+        let flown = self.let_flow()?;
+        let [sent, received] = flown.captures;
+        let baseline_params = |start_ns, duration| AnalysisParams {
+            sent: vec![sent.clone()],
+            via: Vec::new(),
+            received: vec![received.clone()],
+            slices: self.slices(),
+            bin: self.study.measure.bin,
+            run: Some(RunLength {
+                start_ns: Some(start_ns),
+                duration,
+                cycle: self.scenario.cycle(),
+            }),
+            loss_timeout: LOSS_TIMEOUT,
+            accept_clock_estimate: false,
+        };
+        let analysed = |params: &AnalysisParams| {
+            let (study, digest) = (self.study.name.as_str(), self.study.digest());
+            analyse(params, self.key.clone(), study, digest, self, None).map_err(failed)
+        };
+        let mut record = analysed(&baseline_params(flown.zero.unix_ns, self.study.duration))?;
+        let before_load = baseline_params(
+            flown.baseline.zero.unix_ns,
+            flown.baseline.duration(self.study.measure.bin),
+        );
+        let baseline = flown.baseline.figures(&analysed(&before_load)?);
+        record.drops = flown.facts.drops;
+        Ok(Attempted {
+            record,
+            missed_frames: flown.missed_frames + flown.facts.missed_frames,
+            live: LiveRecord {
+                device: flown.facts.description,
+                began_ns: flown.zero.unix_ns,
+                rejected: Vec::new(),
+                baseline,
+                steal_ratio: flown.steal_ratio,
+                idle_ratio: flown.idle_ratio,
+                senders: flown.senders,
+                departures: flown.facts.departures,
+                versions: Vec::new(),
+            },
+        })
+    }
+
+    /// Build everything, send, and take it down.
+    fn let_flow(&self) -> Result<Flown, AttemptError> {
+        let mtu = self.study.link.mtu_bytes;
+        let hosts = Hosts::new(self.lease, &self.scenario.sources, mtu)?;
+        let link = self.study.dut.capacity();
+        let interrupted = self.is_interrupted;
+        let mut device = self.device.start(&hosts, self.policy, link, interrupted)?;
+        let file = |name: &str| self.folder.join(name);
+        let (sent, received) = (file("sent.pcap"), file("received.pcap"));
+        let mut captures = [
+            Capturing::start(hosts.generator(), Way::Out, &sent, interrupted)?,
+            Capturing::start(hosts.sink(), Way::In, &received, interrupted)?,
+        ];
+        let baseline =
+            Baseline::measure(&hosts, self.study, self.scenario, self.sources, interrupted)?;
+        let (constant, own): (Vec<&SourceParams>, Vec<&SourceParams>) = self
+            .scenario
+            .sources
+            .iter()
+            .partition(|source| iperf3::can_be(source, self.study.duration));
+        let (swallow, sender) = self.own_sender(&hosts, &own)?;
+        let mut clients = self.clients(&hosts, &constant)?;
+        let zero = TimeZero::after(SETTLING);
+        sender.start_at(zero);
+        let before = ProcessorTime::now();
+        self.watch(zero, &mut device, &mut captures, &mut clients)?;
+        let (steal_ratio, idle_ratio) = ProcessorTime::now().since(before);
+        sender.stop();
+        let senders = sender
+            .join()
+            .map_err(|error| AttemptError::Spoilt(error.to_string()))?;
+        drop(clients);
+        self.drain(&hosts)?;
+        drop(swallow);
+        device.check()?;
+        let facts = device.facts(&hosts)?;
+        let [sent, received] = captures;
+        let (sent, received) = (sent.stop()?, received.stop()?);
+        Ok(Flown {
+            zero,
+            baseline,
+            captures: [sent.0, received.0],
+            missed_frames: sent.1 + received.1,
+            facts,
+            senders,
+            steal_ratio,
+            idle_ratio,
+        })
+    }
+
+    /// The sender of what iperf3 cannot send, ready, and the ports that it sends to.
+    fn own_sender(
+        &self,
+        hosts: &Hosts,
+        own: &[&SourceParams],
+    ) -> Result<(Swallow, Sender), AttemptError> {
+        let flows = own.iter().map(|source| {
+            let stream = self.scenario.sources.iter().position(|s| s == *source);
+            let stream = stream
+                .and_then(|index| u64::try_from(index).ok())
+                .unwrap_or(0);
+            sending_flow(
+                self.study,
+                self.sources,
+                source,
+                self.run.traffic_seed,
+                stream,
+            )
+        });
+        let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
+        let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
+        let swallow = Swallow::bind(Some(hosts.sink()), &remotes)
+            .map_err(AttemptError::failed("the sink"))?;
+        let sender = Sender::start(Some(hosts.generator()), flows)
+            .map_err(AttemptError::failed("the sender"))?;
+        Ok((swallow, sender))
+    }
+
+    /// iperf3 for each constant source, sending.
+    fn clients(
+        &self,
+        hosts: &Hosts,
+        constant: &[&SourceParams],
+    ) -> Result<Vec<Iperf3>, AttemptError> {
+        let lasts = Span::from_nanos(
+            self.study
+                .duration
+                .nanos()
+                .saturating_add(SETTLING.nanos())
+                .saturating_add(MARGIN.nanos()),
+        );
+        let mut clients = Vec::with_capacity(constant.len());
+        for source in constant {
+            let timing = &self.study.hosts;
+            clients.push(Iperf3::listen(
+                hosts,
+                source,
+                timing,
+                lasts,
+                self.is_interrupted,
+            )?);
+        }
+        for client in &mut clients {
+            client.connect(hosts)?;
+        }
+        for client in &mut clients {
+            client.wait_until_connected(self.is_interrupted)?;
+        }
+        Ok(clients)
+    }
+
+    /// Until the measured time is over.
+    fn watch(
+        &self,
+        zero: TimeZero,
+        device: &mut Device,
+        captures: &mut [Capturing; 2],
+        clients: &mut [Iperf3],
+    ) -> Result<(), AttemptError> {
+        let end = zero.monotonic.saturating_add(self.study.duration);
+        loop {
+            let left = end.saturating_since(slicewise_live::sys::time::now());
+            if left == Span::ZERO {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_nanos(left.nanos()).min(WATCH));
+            if (self.is_interrupted)() {
+                return Err(AttemptError::Interrupted);
+            }
+            device.check()?;
+            captures.iter_mut().try_for_each(Capturing::check)?;
+            clients.iter_mut().try_for_each(Iperf3::check)?;
+        }
+    }
+
+    /// Until nothing arrives any more.
+    fn drain(&self, hosts: &Hosts) -> Result<(), AttemptError> {
+        let mut arrived = hosts.arrived()?;
+        let mut waited = Duration::ZERO;
+        while waited < DRAIN {
+            thread::sleep(QUIET);
+            waited += QUIET;
+            if (self.is_interrupted)() {
+                return Err(AttemptError::Interrupted);
+            }
+            let now = hosts.arrived()?;
+            if now == arrived {
+                break;
+            }
+            arrived = now;
+        }
+        Ok(())
+    }
+
+    /// Whose packets are whose.
+    fn slices(&self) -> SliceRule {
+        let slices = self.study.slices.iter().enumerate();
+        let matched = slices.map(|(index, slice)| {
+            let first = self.scenario.sources.iter().find(|s| s.slice == index);
+            MatchedSlice {
+                name: slice.name.clone(),
+                matches: slice.matches.clone(),
+                first_source: first.map(|source| Headers::from(&source.headers)),
+            }
+        });
+        SliceRule::Matched(matched.collect())
+    }
+}
+
+impl Watch for Attempt<'_> {
+    fn on_progress(&self, _read_bytes: u64, _total_bytes: u64) {}
+
+    fn is_interrupted(&self) -> bool {
+        (self.is_interrupted)()
+    }
+}
+
+fn failed(error: AnalysisError) -> AttemptError {
+    match error {
+        AnalysisError::Interrupted => AttemptError::Interrupted,
+        // Of the same captures the same would come; another attempt makes others.
+        other => AttemptError::Spoilt(format!("the captures cannot be analysed: {other}")),
+    }
+}
+
+/// A source for a sender of ours.
+pub(crate) fn sending_flow(
+    study: &Study,
+    sources: &Sources,
+    source: &SourceParams,
+    seed: u64,
+    stream: u64,
+) -> Result<SendingFlow, AttemptError> {
+    let headers = &source.headers;
+    if headers.protocol != 17 {
+        return Err(AttemptError::Unsupported(format!(
+            "source {} is of IP protocol {}: a testbed sends UDP in all patterns, and TCP as iperf3 without \
+             pauses",
+            source.name, headers.protocol
+        )));
+    }
+    let departures = sources
+        .source(source, &study.hosts, seed, stream)
+        .map_err(|error| AttemptError::Failed(error.to_string()))?;
+    Ok(SendingFlow {
+        name: source.name.clone(),
+        source: departures,
+        local: SocketAddr::new(headers.source, headers.source_port),
+        remote: SocketAddr::new(headers.destination, headers.destination_port),
+        dscp: headers.dscp,
+        payload_bytes: source.payload_bytes,
+    })
+}

@@ -1,0 +1,175 @@
+//! The testbed as a back end of studies.
+
+use crate::acceptance::{self, Thresholds};
+use crate::attempt::{Attempt, Attempted};
+use crate::device::DeviceKind;
+use crate::error::AttemptError;
+use crate::lease::Lease;
+use crate::machine;
+use slicewise_stats::path::path_component;
+use slicewise_stats::record::{RunKey, RunRecord};
+use slicewise_study::{Backend, RunError, RunSpec, Study};
+use slicewise_traffic::Sources;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Is told, in words, of what a person who waits wants to know.
+pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Carries out runs one after the other on this machine.
+pub struct Testbed {
+    device: DeviceKind,
+    lease: Lease,
+    thresholds: Thresholds,
+    /// Where captures are kept; otherwise they are deleted once they have been analysed.
+    captures: Option<PathBuf>,
+    interrupt: Arc<AtomicBool>,
+    sources: Sources,
+    versions: Vec<(String, String)>,
+    notice: Notice,
+}
+
+impl Testbed {
+    /// A testbed on this machine; runs end soon once `interrupt` is set. `notice` is told of attempts that are
+    /// thrown away.
+    #[must_use]
+    pub fn new(
+        device: DeviceKind,
+        lease: Lease,
+        interrupt: Arc<AtomicBool>,
+        notice: Notice,
+    ) -> Self {
+        Self {
+            device,
+            lease,
+            thresholds: Thresholds::default(),
+            captures: None,
+            interrupt,
+            sources: Sources::new(),
+            versions: machine::versions(),
+            notice,
+        }
+    }
+
+    /// Keep the captures of every run: of run 7 of policy `p` under scenario `s` in `<root>/p/s/rep-007`.
+    #[must_use]
+    pub fn with_captures(self, root: PathBuf) -> Self {
+        Self {
+            captures: Some(root),
+            ..self
+        }
+    }
+
+    /// Where the captures of one attempt go, and whether to delete them afterwards.
+    fn folder(&self, key: &RunKey) -> (PathBuf, bool) {
+        match &self.captures {
+            Some(root) => {
+                let folder = root
+                    .join(path_component(&key.policy))
+                    .join(path_component(&key.scenario))
+                    .join(format!("rep-{:03}", key.repetition));
+                (folder, false)
+            }
+            None => {
+                let name = format!("slicewise-{}-captures", std::process::id());
+                (std::env::temp_dir().join(name), true)
+            }
+        }
+    }
+
+    fn attempt(&self, study: &Study, run: &RunSpec, folder: &Path) -> Result<Attempted, Trouble> {
+        let unknown = || Trouble::Run(RunError::UnknownRun(*run));
+        let policy = study.policies.get(run.policy).ok_or_else(unknown)?;
+        let scenario = study.scenarios.get(run.scenario).ok_or_else(unknown)?;
+        let interrupt = &self.interrupt;
+        let is_interrupted = || interrupt.load(Ordering::Relaxed);
+        let attempt = Attempt {
+            study,
+            run,
+            policy,
+            scenario,
+            key: run.key(study).ok_or_else(unknown)?,
+            device: &self.device,
+            lease: &self.lease,
+            sources: &self.sources,
+            folder,
+            is_interrupted: &is_interrupted,
+        };
+        attempt.carry_out().map_err(|error| match error {
+            AttemptError::Spoilt(why) => Trouble::Spoilt(why),
+            AttemptError::Interrupted => Trouble::Run(RunError::Interrupted),
+            AttemptError::Failed(why) => Trouble::Run(RunError::Failed(why)),
+            AttemptError::Unsupported(what) => Trouble::Run(RunError::Unsupported {
+                backend: self.device.name().to_owned(),
+                what,
+            }),
+        })
+    }
+}
+
+enum Trouble {
+    /// Another attempt may go better.
+    Spoilt(String),
+    Run(RunError),
+}
+
+impl Backend for Testbed {
+    fn name(&self) -> &str {
+        self.device.name()
+    }
+
+    fn is_concurrent(&self) -> bool {
+        false
+    }
+
+    fn run(&self, study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
+        let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
+        let (folder, is_temporary) = self.folder(&key);
+        let failed = |error| RunError::Failed(format!("{}: {error}", folder.display()));
+        let mut rejected = Vec::new();
+        loop {
+            fs::create_dir_all(&folder).map_err(failed)?;
+            let attempted = self.attempt(study, run, &folder);
+            if is_temporary {
+                // Nothing of it is of use, whatever became of the attempt.
+                let _ = fs::remove_dir_all(&folder);
+            }
+            let why = match attempted {
+                Ok(attempted) => {
+                    let missed = attempted.missed_frames;
+                    match acceptance::objection(&attempted.live, missed, &self.thresholds) {
+                        None => return Ok(self.accepted(attempted, rejected)),
+                        Some(why) => why,
+                    }
+                }
+                Err(Trouble::Spoilt(why)) => why,
+                Err(Trouble::Run(error)) => return Err(error),
+            };
+            let (policy, scenario, repetition) = (&key.policy, &key.scenario, key.repetition);
+            (self.notice)(&format!(
+                "not taken: {policy} / {scenario}, repetition {repetition}: {why}"
+            ));
+            rejected.push(why);
+            if rejected.len() >= self.thresholds.attempts as usize {
+                return Err(RunError::Failed(format!(
+                    "none of {} attempts was fit to be measured: {}",
+                    rejected.len(),
+                    rejected.join("; ")
+                )));
+            }
+        }
+    }
+}
+
+impl Testbed {
+    fn accepted(&self, attempted: Attempted, rejected: Vec<String>) -> RunRecord {
+        let mut record = attempted.record;
+        let mut live = attempted.live;
+        live.rejected = rejected;
+        live.versions.clone_from(&self.versions);
+        record.live = Some(live);
+        record
+    }
+}

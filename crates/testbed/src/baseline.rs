@@ -1,0 +1,127 @@
+//! The idle baseline: what a run's delays are made of when nothing competes.
+//!
+//! Before the load, a few packets of each slice go through the device, far enough apart never to meet. What
+//! they take is the machine: its scheduling, its timers, its captures.
+
+use crate::attempt::sending_flow;
+use crate::error::AttemptError;
+use crate::hosts::Hosts;
+use crate::sender::{Sender, SendingFlow, TimeZero};
+use crate::swallow::Swallow;
+use slicewise_stats::live::IdleBaseline;
+use slicewise_stats::record::RunRecord;
+use slicewise_study::{PatternParams, ScenarioParams, SourceParams, Study};
+use slicewise_traffic::Sources;
+use slicewise_units::{BitRate, Duration as Span, FrameLengths};
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+/// How long packets are sent.
+const LASTS: Span = Span::from_secs(1);
+/// The last ones arrive, and the machine comes to rest.
+const REST: Duration = Duration::from_millis(100);
+/// The most packets of all slices together, and the most of the link that they take.
+const PACKETS_MAX: u64 = 500;
+const LINK_SHARE: u64 = 10;
+/// Sent to the same port as the source of the slice, so that classes take them alike.
+const UDP: u8 = 17;
+
+/// When a baseline was measured, and what was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Baseline {
+    pub(crate) zero: TimeZero,
+}
+
+impl Baseline {
+    pub(crate) fn measure(
+        hosts: &Hosts,
+        study: &Study,
+        scenario: &ScenarioParams,
+        sources: &Sources,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Self, AttemptError> {
+        let probes = probes(study, scenario);
+        let flows = probes
+            .iter()
+            .zip(0u64..)
+            .map(|(probe, stream)| sending_flow(study, sources, probe, 0, stream));
+        let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
+        let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
+        let _swallow = Swallow::bind(Some(hosts.sink()), &remotes)
+            .map_err(AttemptError::failed("the sink"))?;
+        let sender = Sender::start(Some(hosts.generator()), flows)
+            .map_err(AttemptError::failed("the sender"))?;
+        let zero = TimeZero::after(Span::from_millis(100));
+        sender.start_at(zero);
+        while !sender.is_finished() {
+            if is_interrupted() {
+                return Err(AttemptError::Interrupted);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        sender
+            .join()
+            .map_err(|error| AttemptError::Spoilt(error.to_string()))?;
+        thread::sleep(REST);
+        Ok(Self { zero })
+    }
+
+    /// How long it lasted, in whole bins.
+    pub(crate) fn duration(self, bin: Span) -> Span {
+        Span::from_nanos(LASTS.nanos().next_multiple_of(bin.nanos().max(1)))
+    }
+
+    /// Its figures, from what the captures say of that time: those of the slice with the longest median.
+    pub(crate) fn figures(self, record: &RunRecord) -> IdleBaseline {
+        let figures = record.slices.iter().map(|slice| &slice.whole);
+        let sent_frames = figures.clone().map(|one| one.sent_frames).sum();
+        let longest = figures
+            .map(|one| one.delay)
+            .filter(|delay| delay.samples > 0)
+            .max_by_key(|delay| delay.p50_ns);
+        longest.map_or_else(IdleBaseline::default, |delay| IdleBaseline {
+            sent_frames,
+            samples: delay.samples,
+            p50_ns: delay.p50_ns,
+            p99_ns: delay.p99_ns,
+            max_ns: delay.max_ns,
+        })
+    }
+}
+
+/// For each slice a source like its first of UDP, slow and evenly spaced, the slices in turn.
+fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
+    let of_slice = |index: usize| {
+        let mut sources = scenario.sources.iter();
+        sources.find(|source| source.slice == index && source.headers.protocol == UDP)
+    };
+    let firsts: Vec<&SourceParams> = (0..study.slices.len()).filter_map(of_slice).collect();
+    let capacity = study.dut.capacity();
+    let longest = firsts
+        .iter()
+        .map(|source| {
+            capacity.accounting.count(FrameLengths {
+                l2_bytes: source.l2_bytes,
+                l3_offset: source.headers.l3_offset(),
+            })
+        })
+        .map(|bytes| bytes.bytes() * 8)
+        .max()
+        .unwrap_or(1);
+    let each = u64::try_from(firsts.len()).unwrap_or(u64::MAX).max(1);
+    let packets = (capacity.rate.bits_per_second() / LINK_SHARE / longest.max(1))
+        .clamp(each, PACKETS_MAX)
+        / each;
+    let period = LASTS.nanos() / packets.max(1);
+    let probe = |(source, turn): (&&SourceParams, u64)| SourceParams {
+        pattern: PatternParams::Cbr,
+        on_off: None,
+        rate: BitRate::new(packets * 8 * u64::from(source.counted_bytes)),
+        start: Span::from_nanos(turn * (period / each)),
+        stop: LASTS,
+        start_spread: Span::ZERO,
+        ..(*source).clone()
+    };
+    firsts.iter().zip(0u64..).map(probe).collect()
+}

@@ -1,0 +1,88 @@
+//! Commands of the system that end by themselves.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// A program that a testbed calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// Interfaces, addresses, routes, namespaces.
+    Ip,
+    /// Queueing disciplines.
+    Tc,
+    /// Constant-rate traffic.
+    Iperf3,
+    /// Captures.
+    Tcpdump,
+}
+
+impl Tool {
+    /// Name of the program.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ip => "ip",
+            Self::Tc => "tc",
+            Self::Iperf3 => "iperf3",
+            Self::Tcpdump => "tcpdump",
+        }
+    }
+
+    /// Those that are not installed.
+    #[must_use]
+    pub fn missing() -> Vec<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = |tool: &Self| {
+            std::env::split_paths(&path).any(|folder| folder.join(tool.name()).is_file())
+        };
+        let all = [Self::Ip, Self::Tc, Self::Iperf3, Self::Tcpdump];
+        all.into_iter().filter(|tool| !is_there(tool)).collect()
+    }
+
+    /// The package of Debian that has it.
+    #[must_use]
+    pub const fn package(self) -> &'static str {
+        match self {
+            Self::Ip | Self::Tc => "iproute2",
+            Self::Iperf3 => "iperf3",
+            Self::Tcpdump => "tcpdump",
+        }
+    }
+}
+
+/// Run it; what it wrote, or in words what went wrong.
+pub(crate) fn output(tool: Tool, arguments: &[&str]) -> Result<String, String> {
+    run(tool, arguments, "")
+}
+
+/// The same, with something to read.
+pub(crate) fn run(tool: Tool, arguments: &[&str], input: &str) -> Result<String, String> {
+    let name = tool.name();
+    let line = || format!("{name} {}", arguments.join(" "));
+    let missing = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!(
+            "{name} is not installed: apt-get install {}",
+            tool.package()
+        ),
+        _ => format!("{}: {error}", line()),
+    };
+    let mut child = Command::new(name)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(missing)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // Whoever reads nothing may close it.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(missing)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        let told = text(&output.stderr);
+        Err(format!("{}: {}", line(), told.trim()))
+    }
+}

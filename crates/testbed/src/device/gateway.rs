@@ -1,0 +1,101 @@
+//! The gateway as the device: `slicewise gateway`, as an operator would run it.
+
+use super::DeviceFacts;
+use crate::error::AttemptError;
+use crate::hosts::{Hosts, LEFT, RIGHT};
+use crate::process::Process;
+use slicewise_live::metrics::{self, Samples};
+use slicewise_live::sys::namespace;
+use slicewise_stats::live::DepartureRecord;
+use slicewise_stats::record::DropCount;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// In the device's own namespace no other program listens.
+const METRICS_PORT: u16 = 9640;
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What counts as late: the upper end of one of the buckets that the gateway counts in.
+const LATE: (&str, u64) = ("0.0001", 100_000);
+
+#[derive(Debug)]
+pub(crate) struct GatewayDevice {
+    process: Process,
+}
+
+impl GatewayDevice {
+    pub(super) fn start(
+        hosts: &Hosts,
+        program: &Path,
+        study: &Path,
+        policy: &str,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Self, AttemptError> {
+        let mut command = Command::new(program);
+        command
+            .arg("gateway")
+            .args(["--policy", policy, "--interfaces", LEFT, RIGHT])
+            .args(["--metrics-port", &METRICS_PORT.to_string(), "--study"])
+            .arg(study);
+        let mut process = Process::start("the gateway", command, hosts.device())?;
+        process.wait_for("event=started", PATIENCE, is_interrupted)?;
+        Ok(Self { process })
+    }
+
+    pub(super) fn check(&mut self) -> Result<(), AttemptError> {
+        self.process.check()
+    }
+
+    pub(super) fn facts(&mut self, hosts: &Hosts) -> Result<DeviceFacts, AttemptError> {
+        let read = namespace::open_in(Some(hosts.device()), || {
+            metrics::read(METRICS_PORT).map_err(std::io::Error::other)
+        });
+        let samples =
+            read.map_err(|error| AttemptError::Spoilt(format!("the gateway: {error}")))?;
+        Ok(facts(&samples))
+    }
+}
+
+fn facts(samples: &Samples) -> DeviceFacts {
+    let way = format!("{LEFT}>{RIGHT}");
+    let direction = ("direction", way.as_str());
+    let lateness = "slicewise_departure_lateness_seconds";
+    let frames = samples.sum(&format!("{lateness}_count"), &[direction]);
+    let (bound, late_ns) = LATE;
+    let punctual = samples.sum(&format!("{lateness}_bucket"), &[direction, ("le", bound)]);
+    let dropped = samples.of("slicewise_class_dropped_frames_total");
+    let drops = dropped
+        .filter(|sample| sample.label("direction") == way)
+        .map(|sample| DropCount {
+            class: sample.label("class").to_owned(),
+            reason: sample.label("reason").to_owned(),
+            frames: count(sample.value),
+        });
+    let packet_io = samples
+        .of("slicewise_interface_up")
+        .find(|sample| sample.label("interface") == LEFT)
+        .map_or("", |sample| sample.label("packet_io"));
+    DeviceFacts {
+        description: format!("Slicewise gateway, {packet_io}"),
+        departures: Some(DepartureRecord {
+            frames: count(frames),
+            late_frames: count(frames - punctual),
+            late_ns,
+        }),
+        drops: drops.collect(),
+        missed_frames: count(samples.sum(
+            "slicewise_interface_lost_frames_total",
+            &[("interface", LEFT), ("reason", "ring_full")],
+        )),
+    }
+}
+
+/// A counter, which OpenMetrics writes as a float.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counters are whole and far below 2^53"
+)]
+fn count(value: f64) -> u64 {
+    value.max(0.0).round() as u64
+}

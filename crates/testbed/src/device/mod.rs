@@ -1,0 +1,123 @@
+//! Devices under test: what stands between generator and sink.
+
+mod features;
+mod gateway;
+mod tc;
+
+pub use features::missing_features;
+
+use crate::error::AttemptError;
+use crate::hosts::Hosts;
+use gateway::GatewayDevice;
+use slicewise_model::Rate;
+use slicewise_stats::live::DepartureRecord;
+use slicewise_stats::record::DropCount;
+use slicewise_study::StudyPolicy;
+use std::path::PathBuf;
+use tc::TcDevice;
+
+/// Which device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// The gateway of this program, a process of its own.
+    Gateway {
+        /// This program.
+        program: PathBuf,
+        /// The study file, which the gateway takes its policy from.
+        study: PathBuf,
+    },
+    /// The kernel: a bridge, with queueing disciplines at its egress.
+    Tc,
+}
+
+impl DeviceKind {
+    /// Name of the back end, as written in results.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Gateway { .. } => "gateway",
+            Self::Tc => "tc",
+        }
+    }
+
+    /// The device in one line, on a link of this rate.
+    #[must_use]
+    pub fn describe(&self, link: Rate) -> String {
+        let what = match self {
+            Self::Gateway { .. } => "Slicewise gateway",
+            Self::Tc => "Linux bridge and tc",
+        };
+        format!("{what}, link of {} {}", link.rate, link.accounting.layer)
+    }
+
+    /// Why this device cannot run a policy, if it cannot. `missing` says of a feature of the kernel
+    /// whether it is not there.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn supports(
+        &self,
+        policy: &StudyPolicy,
+        link: Rate,
+        missing: &[slicewise_formats::tc::Feature],
+    ) -> Result<(), String> {
+        match self {
+            Self::Gateway { .. } => Ok(()),
+            Self::Tc => tc::supports(&policy.params, link, missing),
+        }
+    }
+
+    pub(crate) fn start(
+        &self,
+        hosts: &Hosts,
+        policy: &StudyPolicy,
+        link: Rate,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Device, AttemptError> {
+        match self {
+            Self::Gateway { program, study } => {
+                GatewayDevice::start(hosts, program, study, &policy.name, is_interrupted)
+                    .map(Device::Gateway)
+            }
+            Self::Tc => TcDevice::start(hosts, &policy.params, link).map(Device::Tc),
+        }
+    }
+}
+
+/// A device at work.
+#[derive(Debug)]
+pub(crate) enum Device {
+    Gateway(GatewayDevice),
+    Tc(TcDevice),
+}
+
+/// What a device tells of a run.
+#[derive(Debug, Default)]
+pub(crate) struct DeviceFacts {
+    /// One line.
+    pub(crate) description: String,
+    /// How punctual departures were, where it knows.
+    pub(crate) departures: Option<DepartureRecord>,
+    /// Frames dropped, by class and reason.
+    pub(crate) drops: Vec<DropCount>,
+    /// Frames that it never saw, because it came too late for them.
+    pub(crate) missed_frames: u64,
+}
+
+impl Device {
+    /// An error where it does not work any more.
+    pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
+        match self {
+            Self::Gateway(gateway) => gateway.check(),
+            Self::Tc(_) => Ok(()),
+        }
+    }
+
+    /// What it has to tell.
+    pub(crate) fn facts(&mut self, hosts: &Hosts) -> Result<DeviceFacts, AttemptError> {
+        match self {
+            Self::Gateway(gateway) => gateway.facts(hosts),
+            Self::Tc(tc) => tc.facts(hosts),
+        }
+    }
+}

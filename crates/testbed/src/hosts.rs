@@ -1,0 +1,300 @@
+//! The hosts of a run: `generator` — `device` — `sink`, each a network namespace.
+//!
+//! Addresses are those of the study, each alone in its network (/32, /128) with a route and a permanent
+//! neighbour entry, so that nothing but what is offered goes through the device: no ARP, no neighbour
+//! discovery. VLAN tags are put on and taken off at the ends. A second link joins generator and sink past the
+//! device: it carries the connection over which iperf3's two ends talk about a UDP test.
+
+use crate::command::{self, Tool};
+use crate::error::AttemptError;
+use crate::lease::{Lease, delete_namespace};
+use slicewise_live::sys::interface::Interfaces;
+use slicewise_live::sys::namespace;
+use slicewise_live::tagging::{self, TagRule};
+use slicewise_study::SourceParams;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+
+/// What generator and sink call their end of the link to the device.
+pub(crate) const INTERFACE: &str = "eth0";
+/// What the device calls the two ends.
+pub(crate) const LEFT: &str = "left";
+pub(crate) const RIGHT: &str = "right";
+/// The link past the device.
+const ASIDE: &str = "aside";
+/// The routing table of what goes past the device.
+const ASIDE_TABLE: &str = "100";
+/// Bytes of two VLAN tags: frames of the longest IP packet must fit with them.
+const TAGS_BYTES: u32 = 8;
+/// Locally administered addresses of the interfaces: generator, sink; and of the link past the device.
+const ADDRESSES: [&str; 4] = [
+    "02:53:57:00:00:01",
+    "02:53:57:00:00:02",
+    "02:53:57:00:00:11",
+    "02:53:57:00:00:12",
+];
+
+/// Three namespaces, deleted when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    names: [String; 3],
+}
+
+impl Hosts {
+    /// Make them, for these sources, on links of this MTU.
+    pub(crate) fn new(
+        lease: &Lease,
+        sources: &[SourceParams],
+        mtu_bytes: u32,
+    ) -> Result<Self, AttemptError> {
+        let plan = Plan::of(sources)?;
+        let prefix = format!("slicewise-{}", std::process::id());
+        let hosts = Self {
+            names: ["generator", "device", "sink"].map(|host| format!("{prefix}-{host}")),
+        };
+        lease
+            .owns(&hosts.names)
+            .map_err(AttemptError::failed("the list of namespaces"))?;
+        hosts
+            .build(&plan, mtu_bytes)
+            .map_err(AttemptError::Failed)?;
+        Ok(hosts)
+    }
+
+    /// Where packets are sent.
+    pub(crate) fn generator(&self) -> &str {
+        &self.names[0]
+    }
+
+    /// Where the device under test is.
+    pub(crate) fn device(&self) -> &str {
+        &self.names[1]
+    }
+
+    /// Where packets arrive.
+    pub(crate) fn sink(&self) -> &str {
+        &self.names[2]
+    }
+
+    fn build(&self, plan: &Plan, mtu_bytes: u32) -> Result<(), String> {
+        for name in &self.names {
+            command::output(Tool::Ip, &["netns", "add", name])?;
+        }
+        let (generator, device, sink) = (self.generator(), self.device(), self.sink());
+        let mtu = mtu_bytes.saturating_add(TAGS_BYTES);
+        let [a, b, c, d] = ADDRESSES;
+        let links = format!(
+            "link add {INTERFACE} address {a} mtu {mtu} netns {generator} type veth peer name {LEFT} mtu {mtu} netns {device}\n\
+             link add {INTERFACE} address {b} mtu {mtu} netns {sink} type veth peer name {RIGHT} mtu {mtu} netns {device}\n\
+             link add {ASIDE} address {c} netns {generator} type veth peer name {ASIDE} address {d} netns {sink}\n"
+        );
+        command::run(Tool::Ip, &["-batch", "-"], &links)?;
+        for (host, ends) in [
+            (generator, [INTERFACE, ASIDE].as_slice()),
+            (device, &[LEFT, RIGHT]),
+            (sink, &[INTERFACE, ASIDE]),
+        ] {
+            self.prepare(host, ends)?;
+        }
+        configure(generator, &plan.sending_end(b, d, mtu_bytes))?;
+        configure(sink, &plan.receiving_end(a, c, mtu_bytes))?;
+        tag(generator, &plan.tags, |rule| *rule)?;
+        tag(sink, &plan.tags, |rule| TagRule {
+            source: rule.destination,
+            destination: rule.source,
+            ..*rule
+        })
+    }
+
+    /// Interfaces that send only what is asked for, and only frames that a wire could carry.
+    fn prepare(&self, host: &str, ends: &[&str]) -> Result<(), String> {
+        let on_a_wire =
+            |name: &str| -> io::Result<()> { Interfaces::new()?.send_as_on_a_wire(name) };
+        within(host, || {
+            // Replies come by the other way.
+            for scope in ["all", "default"] {
+                fs::write(format!("/proc/sys/net/ipv4/conf/{scope}/rp_filter"), "0")?;
+            }
+            ends.iter().try_for_each(|name| on_a_wire(name))
+        })?;
+        let mut batch = String::from("link set lo up\n");
+        for name in ends {
+            // Writing to a string cannot fail.
+            let _ = writeln!(batch, "link set {name} addrgenmode none up");
+        }
+        configure(host, &batch)
+    }
+
+    /// Frames that the sink's interface has received.
+    pub(crate) fn arrived(&self) -> Result<u64, AttemptError> {
+        let text = within(self.sink(), || {
+            fs::read_to_string("/proc/thread-self/net/dev")
+        })
+        .map_err(AttemptError::Failed)?;
+        let line = text.lines().find_map(|line| {
+            let (name, counters) = line.split_once(':')?;
+            (name.trim() == INTERFACE).then_some(counters)
+        });
+        line.and_then(|counters| counters.split_whitespace().nth(1)?.parse().ok())
+            .ok_or_else(|| AttemptError::Failed(format!("no counters of {INTERFACE} in the sink")))
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // What cannot be deleted now is on the list, for the next testbed.
+            let _ = delete_namespace(name);
+        }
+    }
+}
+
+/// Do something in a namespace, on a thread of its own.
+pub(crate) fn within<T: Send>(
+    name: &str,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> Result<T, String> {
+    namespace::open_in(Some(name), work).map_err(|error| error.to_string())
+}
+
+fn configure(host: &str, batch: &str) -> Result<(), String> {
+    command::run(Tool::Ip, &["-n", host, "-batch", "-"], batch).map(drop)
+}
+
+fn tag(host: &str, rules: &[TagRule], as_seen: impl Fn(&TagRule) -> TagRule) -> Result<(), String> {
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let rules: Vec<TagRule> = rules.iter().map(as_seen).collect();
+    within(host, || tagging::attach(INTERFACE, &rules))
+        .map_err(|error| format!("VLAN tags cannot be put on: {error}"))
+}
+
+/// What the sources ask of the two ends.
+#[derive(Debug, Default)]
+struct Plan {
+    sources: BTreeSet<IpAddr>,
+    destinations: BTreeSet<IpAddr>,
+    tags: Vec<TagRule>,
+    /// UDP ports of which the TCP port of the same number is iperf3's.
+    aside: BTreeSet<(IpAddr, IpAddr, u16)>,
+}
+
+impl Plan {
+    fn of(sources: &[SourceParams]) -> Result<Self, AttemptError> {
+        let mut plan = Self::default();
+        let mut tags = BTreeMap::new();
+        let mut tcp = BTreeSet::new();
+        for source in sources {
+            let headers = &source.headers;
+            let pair = (headers.source, headers.destination);
+            let vlans = (headers.vlan, headers.inner_vlan);
+            if let Some(other) = tags.insert(pair, vlans)
+                && other != vlans
+            {
+                return Err(AttemptError::Unsupported(format!(
+                    "sources from {} to {} have different VLAN tags: a testbed tells tags by addresses, so \
+                     give each its own",
+                    pair.0, pair.1
+                )));
+            }
+            plan.sources.insert(pair.0);
+            plan.destinations.insert(pair.1);
+            let ends = (pair.0, pair.1, headers.destination_port);
+            match headers.protocol {
+                6 => tcp.insert(ends),
+                _ => plan.aside.insert(ends),
+            };
+        }
+        if let Some(both) = plan.sources.intersection(&plan.destinations).next() {
+            return Err(AttemptError::Unsupported(format!(
+                "{both} is the source of some packets and the destination of others: a testbed sends one way"
+            )));
+        }
+        if let Some((from, to, port)) = plan.aside.intersection(&tcp).next() {
+            return Err(AttemptError::Unsupported(format!(
+                "a TCP and a UDP source go from {from} to port {port} of {to}: give one another port"
+            )));
+        }
+        plan.tags = tags
+            .into_iter()
+            .filter_map(|((source, destination), (vlan, inner_vlan))| {
+                Some(TagRule {
+                    source,
+                    destination,
+                    vlan: vlan?,
+                    inner_vlan,
+                })
+            })
+            .collect();
+        Ok(plan)
+    }
+
+    fn sending_end(&self, peer: &str, aside_peer: &str, mtu_bytes: u32) -> String {
+        let mut batch = end(
+            &self.sources,
+            &self.destinations,
+            peer,
+            aside_peer,
+            mtu_bytes,
+        );
+        for (from, to, port) in &self.aside {
+            let _ = writeln!(
+                batch,
+                "rule add from {from} to {to} ipproto tcp dport {port} lookup {ASIDE_TABLE}"
+            );
+        }
+        batch
+    }
+
+    fn receiving_end(&self, peer: &str, aside_peer: &str, mtu_bytes: u32) -> String {
+        let mut batch = end(
+            &self.destinations,
+            &self.sources,
+            peer,
+            aside_peer,
+            mtu_bytes,
+        );
+        for (from, to, port) in &self.aside {
+            let _ = writeln!(
+                batch,
+                "rule add from {to} to {from} ipproto tcp sport {port} lookup {ASIDE_TABLE}"
+            );
+        }
+        batch
+    }
+}
+
+/// One end: its own addresses, and the way to those of the other.
+fn end(
+    own: &BTreeSet<IpAddr>,
+    others: &BTreeSet<IpAddr>,
+    peer: &str,
+    aside_peer: &str,
+    mtu_bytes: u32,
+) -> String {
+    let mut batch = String::new();
+    for address in own {
+        let (bits, detection) = match address {
+            IpAddr::V4(_) => (32, ""),
+            IpAddr::V6(_) => (128, " nodad"),
+        };
+        let _ = writeln!(
+            batch,
+            "address add {address}/{bits} dev {INTERFACE}{detection}"
+        );
+    }
+    for address in others {
+        let _ = writeln!(
+            batch,
+            "route add {address} dev {INTERFACE} mtu {mtu_bytes}\n\
+             route add {address} dev {ASIDE} table {ASIDE_TABLE}\n\
+             neighbour add {address} lladdr {peer} dev {INTERFACE} nud permanent\n\
+             neighbour add {address} lladdr {aside_peer} dev {ASIDE} nud permanent"
+        );
+    }
+    batch
+}

@@ -1,0 +1,119 @@
+//! Sources that iperf3 can be: one rate from the first moment to the last, over UDP or TCP.
+
+use crate::command::Tool;
+use crate::error::AttemptError;
+use crate::hosts::Hosts;
+use crate::process::Process;
+use slicewise_study::{HostParams, PatternParams, SourceParams};
+use slicewise_units::Duration as Span;
+use std::process::Command;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+/// TCP and UDP (IANA protocol numbers).
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// Whether iperf3 sends this source in a run of that length.
+pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
+    source.pattern == PatternParams::Iperf3
+        && matches!(source.headers.protocol, TCP | UDP)
+        && source.on_off.is_none()
+        && source.start == Span::ZERO
+        && source.stop >= run
+}
+
+/// A client and its server.
+#[derive(Debug)]
+pub(crate) struct Iperf3 {
+    server: Process,
+    client: Option<Process>,
+    arguments: Vec<String>,
+    name: String,
+}
+
+impl Iperf3 {
+    /// Start the server; it listens when this returns. The client is to send for `lasts` once it is started.
+    pub(crate) fn listen(
+        hosts: &Hosts,
+        source: &SourceParams,
+        timing: &HostParams,
+        lasts: Span,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Self, AttemptError> {
+        let headers = &source.headers;
+        let (address, port) = (
+            headers.destination.to_string(),
+            headers.destination_port.to_string(),
+        );
+        let mut command = Command::new(Tool::Iperf3.name());
+        command.args(["-s", "-1", "--forceflush", "-B", &address, "-p", &port]);
+        let name = format!("iperf3 server of {}", source.name);
+        let mut server = Process::start(name, command, hosts.sink())?;
+        server.wait_for("listening", PATIENCE, is_interrupted)?;
+        Ok(Self {
+            server,
+            client: None,
+            arguments: arguments(source, timing, lasts),
+            name: format!("iperf3 client of {}", source.name),
+        })
+    }
+
+    /// Start the client; it is about to send when [`wait_until_connected`](Self::wait_until_connected)
+    /// returns.
+    pub(crate) fn connect(&mut self, hosts: &Hosts) -> Result<(), AttemptError> {
+        let mut command = Command::new(Tool::Iperf3.name());
+        command.args(&self.arguments);
+        self.client = Some(Process::start(
+            self.name.as_str(),
+            command,
+            hosts.generator(),
+        )?);
+        Ok(())
+    }
+
+    pub(crate) fn wait_until_connected(
+        &mut self,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), AttemptError> {
+        match &mut self.client {
+            Some(client) => client.wait_for("connected to", PATIENCE, is_interrupted),
+            None => Ok(()),
+        }
+    }
+
+    /// An error where either end is gone.
+    pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
+        if let Some(client) = &mut self.client {
+            client.check()?;
+        }
+        self.server.check()
+    }
+}
+
+fn arguments(source: &SourceParams, timing: &HostParams, lasts: Span) -> Vec<String> {
+    let headers = &source.headers;
+    // iperf3 counts payload.
+    let rate = u128::from(source.rate.bits_per_second()) * u128::from(source.payload_bytes)
+        / u128::from(source.counted_bytes.max(1));
+    let mut arguments: Vec<String> = Vec::new();
+    let mut set = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+    set("-c", headers.destination.to_string());
+    set("-B", headers.source.to_string());
+    set("-p", headers.destination_port.to_string());
+    if headers.source_port != 0 {
+        set("--cport", headers.source_port.to_string());
+    }
+    set("-b", rate.to_string());
+    set("-l", source.payload_bytes.to_string());
+    set("-t", lasts.nanos().div_ceil(1_000_000_000).to_string());
+    set("--pacing-timer", (timing.timer.nanos() / 1_000).to_string());
+    if headers.dscp > 0 {
+        set("--dscp", headers.dscp.to_string());
+    }
+    arguments.push("--forceflush".to_owned());
+    if headers.protocol == UDP {
+        arguments.push("-u".to_owned());
+    }
+    arguments
+}

@@ -1,0 +1,81 @@
+//! What the machine is, and what it did meanwhile.
+
+use crate::command::{self, Tool};
+use std::fs;
+
+/// Processor time so far, in the kernel's ticks, of all processors together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ProcessorTime {
+    idle: u64,
+    stolen: u64,
+    all: u64,
+}
+
+impl ProcessorTime {
+    /// Until now; zeros where the kernel does not tell.
+    pub(crate) fn now() -> Self {
+        fs::read_to_string("/proc/stat")
+            .map(|text| Self::parse(&text))
+            .unwrap_or_default()
+    }
+
+    fn parse(stat: &str) -> Self {
+        let Some(line) = stat.lines().find(|line| line.starts_with("cpu ")) else {
+            return Self::default();
+        };
+        // User, nice, system, idle, waiting for input, two kinds of interrupts, stolen; what guests
+        // got is in the first two already.
+        let ticks: Vec<u64> = line
+            .split_whitespace()
+            .skip(1)
+            .take(8)
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+        Self {
+            idle: at(3) + at(4),
+            stolen: at(7),
+            all: ticks.iter().sum(),
+        }
+    }
+
+    /// Shares of the time from `before` to this: stolen by the host, and idle.
+    pub(crate) fn since(self, before: Self) -> (f64, f64) {
+        let all = self.all.saturating_sub(before.all).max(1) as f64;
+        let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / all;
+        (
+            share(self.stolen, before.stolen),
+            share(self.idle, before.idle),
+        )
+    }
+}
+
+/// Versions of the kernel and of the tools that a run uses.
+pub(crate) fn versions() -> Vec<(String, String)> {
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut versions = vec![("Linux".to_owned(), kernel.trim().to_owned())];
+    for (tool, argument) in [
+        (Tool::Iperf3, "--version"),
+        (Tool::Tcpdump, "--version"),
+        (Tool::Tc, "-V"),
+    ] {
+        let told = command::output(tool, &[argument]).unwrap_or_default();
+        let first = told.lines().next().unwrap_or_default();
+        versions.push((tool.name().to_owned(), first.trim().to_owned()));
+    }
+    versions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_the_time_between_two_readings() {
+        let before = ProcessorTime::parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3\n");
+        let after = ProcessorTime::parse("cpu  150 0 70 810 60 0 0 10 20 0\n");
+        let (stolen, idle) = after.since(before);
+        assert!((stolen - 0.1).abs() < 1e-9 && (idle - 0.2).abs() < 1e-9);
+        assert_eq!(ProcessorTime::parse("").since(before), (0.0, 0.0));
+    }
+}

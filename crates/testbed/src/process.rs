@@ -1,0 +1,156 @@
+//! A program that runs as long as it is needed, in a network namespace.
+
+use crate::error::AttemptError;
+use slicewise_live::sys::namespace;
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Lines of output that are kept.
+const LINES_KEPT: usize = 200;
+const POLL: Duration = Duration::from_millis(5);
+
+/// Killed when it is dropped, or when the thread that started it ends.
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: String,
+    child: Child,
+    told: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl Process {
+    /// Start `command` in `namespace`; messages call it `name`.
+    pub(crate) fn start(
+        name: impl Into<String>,
+        mut command: Command,
+        namespace: &str,
+    ) -> Result<Self, AttemptError> {
+        let name = name.into();
+        let program = command.get_program().to_string_lossy().into_owned();
+        let failed =
+            |error| AttemptError::Failed(format!("{name}: {program} cannot be started: {error}"));
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        namespace::enter_before_exec(&mut command, namespace).map_err(failed)?;
+        let mut child = command.spawn().map_err(failed)?;
+        let told = Arc::new(Mutex::new(VecDeque::new()));
+        if let Some(stdout) = child.stdout.take() {
+            keep_lines(stdout, &told);
+        }
+        if let Some(stderr) = child.stderr.take() {
+            keep_lines(stderr, &told);
+        }
+        Ok(Self { name, child, told })
+    }
+
+    /// Wait for a line of output that has `words` in it.
+    pub(crate) fn wait_for(
+        &mut self,
+        words: &str,
+        patience: Duration,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), AttemptError> {
+        let start = Instant::now();
+        loop {
+            if self.lines().iter().any(|line| line.contains(words)) {
+                return Ok(());
+            }
+            self.check()?;
+            if is_interrupted() {
+                return Err(AttemptError::Interrupted);
+            }
+            if start.elapsed() > patience {
+                let told = self.last_words();
+                return Err(AttemptError::Spoilt(format!(
+                    "{} was not ready within {} s{told}",
+                    self.name,
+                    patience.as_secs()
+                )));
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// An error where it has ended although it should not.
+    pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(self.ended(status)),
+            Err(error) => Err(AttemptError::Failed(format!("{}: {error}", self.name))),
+        }
+    }
+
+    fn ended(&self, status: ExitStatus) -> AttemptError {
+        // Its last words may still be on their way.
+        thread::sleep(POLL);
+        AttemptError::Spoilt(format!(
+            "{} ended ({status}){}",
+            self.name,
+            self.last_words()
+        ))
+    }
+
+    fn last_words(&self) -> String {
+        let lines = self.lines();
+        let last: Vec<&str> = lines.iter().rev().take(3).map(String::as_str).collect();
+        if last.is_empty() {
+            return String::new();
+        }
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        format!(": {}", last.join(" / "))
+    }
+
+    /// What it has written so far.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.iter().cloned().collect()
+    }
+
+    /// Ask it to end (SIGINT), and wait until it has.
+    pub(crate) fn interrupt(&mut self, patience: Duration) -> Result<(), AttemptError> {
+        self.check()?;
+        slicewise_live::sys::signals::interrupt(self.child.id())
+            .map_err(AttemptError::failed(&self.name))?;
+        let start = Instant::now();
+        while start.elapsed() < patience {
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(POLL),
+                Ok(Some(_)) => {
+                    thread::sleep(POLL);
+                    return Ok(());
+                }
+                Err(error) => return Err(AttemptError::Failed(format!("{}: {error}", self.name))),
+            }
+        }
+        Err(AttemptError::Spoilt(format!(
+            "{} did not end within {} s",
+            self.name,
+            patience.as_secs()
+        )))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn keep_lines(from: impl Read + Send + 'static, told: &Arc<Mutex<VecDeque<String>>>) {
+    let told = Arc::clone(told);
+    thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.len() == LINES_KEPT {
+                told.pop_front();
+            }
+            told.push_back(line);
+        }
+    });
+}
