@@ -34,7 +34,7 @@ pub enum Command {
     /// input. docs/captures.md says what is measured.
     Analyse(AnalyseOptions),
     /// Print the JSON Schema of study files, for editors.
-    Schema,
+    Schema(SchemaOptions),
     /// Make the report again from a results folder.
     Report(ReportOptions),
     /// Print a policy of a study as a device's configuration.
@@ -157,6 +157,23 @@ pub struct CheckOptions {
 }
 
 #[derive(Debug, Args)]
+pub struct SchemaOptions {
+    /// Of which files.
+    #[arg(long, value_enum, default_value_t, value_name = "FILES")]
+    pub of: SchemaOf,
+}
+
+/// Files that have a schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// Studies.
+    #[default]
+    Study,
+    /// Configurations of the gateway.
+    Gateway,
+}
+
+#[derive(Debug, Args)]
 pub struct PlanOptions {
     /// A plan file; or a study, of which each guaranteed policy is planned on its device.
     pub file: PathBuf,
@@ -209,6 +226,10 @@ pub struct GatewayOptions {
     /// The policy of the study.
     #[arg(long, value_name = "NAME", requires = "study")]
     pub policy: Option<String>,
+    /// Refuse the study where it is another than that of this digest: a testbed's runs must not
+    /// change with the file.
+    #[arg(long, value_name = "SHA256", requires = "study", hide = true)]
+    pub study_digest: Option<String>,
     /// The two interfaces that it forwards between, where packets are sent first.
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2, requires = "study")]
     pub interfaces: Vec<String>,

@@ -1,7 +1,7 @@
 //! `slicewise check` and `slicewise schema`.
 
 use crate::Failure;
-use crate::arguments::CheckOptions;
+use crate::arguments::{CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
 use slicewise_study::{Diagnostics, Study, StudyPolicy};
 use std::io::{IsTerminal, Write, stderr, stdout};
@@ -51,8 +51,12 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-pub fn schema() -> Result<Exit, Failure> {
-    let text = serde_json::to_string_pretty(&slicewise_study::json_schema())
+pub fn schema(options: &SchemaOptions) -> Result<Exit, Failure> {
+    let schema = match options.of {
+        SchemaOf::Study => slicewise_study::json_schema(),
+        SchemaOf::Gateway => slicewise_study::gateway_json_schema(),
+    };
+    let text = serde_json::to_string_pretty(&schema)
         .map_err(|error| Failure::system(format!("cannot write the schema: {error}")))?;
     // A closed pipe is not an error of ours: `slicewise schema | head` is fine.
     match writeln!(stdout(), "{text}") {

@@ -43,7 +43,16 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
 
 /// The link and a policy of a study, in both directions.
 fn of_study(file: &Path, options: &GatewayOptions) -> Result<GatewayParams, Failure> {
-    let study = load_study(file)?.into_live().map_err(Failure::mistake)?;
+    let study = load_study(file)?;
+    if let Some(digest) = &options.study_digest
+        && digest != study.digest()
+    {
+        return Err(Failure::mistake(format!(
+            "{}, or a file it names, has changed since the run began",
+            file.display()
+        )));
+    }
+    let study = study.into_live().map_err(Failure::mistake)?;
     let wanted = options.policy.as_deref().unwrap_or_default();
     let policy = policy_named(&study, wanted)?;
     let direction = DirectionParams {

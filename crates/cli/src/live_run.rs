@@ -22,7 +22,8 @@ const OVERHEAD_SECONDS: u64 = 3;
 /// The simulator's prediction, in the folder of the results that it is of.
 const PREDICTION: &str = "prediction";
 
-pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
+/// `digest` is that of the study's file, whatever of it is run.
+pub fn run(options: &RunOptions, study: Study, digest: String) -> Result<Exit, Failure> {
     if options.snap_length.is_some() {
         return Err(Failure::mistake(
             "`--snap-length` is for the simulator: captures of real packets keep 128 bytes of each",
@@ -30,7 +31,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     }
     tools_are_there()?;
     let study = study.into_live().map_err(Failure::mistake)?;
-    let device = device(options)?;
+    let device = device(options, digest)?;
     let interrupt = on_interrupt("ending this run and clearing up")?;
     let lease = lease(&interrupt)?;
     let unsupported = unsupported(&study, &device, &lease)?;
@@ -71,7 +72,7 @@ fn tools_are_there() -> Result<(), Failure> {
     )))
 }
 
-fn device(options: &RunOptions) -> Result<DeviceKind, Failure> {
+fn device(options: &RunOptions, digest: String) -> Result<DeviceKind, Failure> {
     if options.on == BackendName::Tc {
         return Ok(DeviceKind::Tc);
     }
@@ -79,7 +80,11 @@ fn device(options: &RunOptions) -> Result<DeviceKind, Failure> {
         .map_err(|error| Failure::system(format!("this program is not found: {error}")))?;
     let study = std::path::absolute(&options.study)
         .map_err(|error| Failure::system(format!("{}: {error}", options.study.display())))?;
-    Ok(DeviceKind::Gateway { program, study })
+    Ok(DeviceKind::Gateway {
+        program,
+        study,
+        digest,
+    })
 }
 
 fn lease(interrupt: &AtomicBool) -> Result<Lease, Failure> {

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Command::Check(options) => check::check(options),
         Command::Plan(options) => plan::plan(options),
         Command::Analyse(options) => analyse::analyse(options),
-        Command::Schema => check::schema(),
+        Command::Schema(options) => check::schema(options),
         Command::Report(options) => report::report(options),
         Command::Export(options) => export::export(options),
         Command::Gateway(options) => gateway::gateway(options),

@@ -52,7 +52,10 @@ pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Fa
     if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
         println!("{table}");
     }
-    if let Some(table) = terminal::flow_table_text(&report.captured, columns()) {
+    // Flows are what one has captured; what a testbed of ours sent is known, and is there many times.
+    if folder.study().backend == "captures"
+        && let Some(table) = terminal::flow_table_text(&report.captured, columns())
+    {
         println!("{table}");
     }
     for (run, warning) in captured_warnings(&report.captured) {

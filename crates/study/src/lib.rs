@@ -41,5 +41,5 @@ pub use params::{
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
-pub use schema::json_schema;
+pub use schema::{gateway_json_schema, json_schema};
 pub use study::{Study, StudyPolicy};

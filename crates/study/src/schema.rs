@@ -1,6 +1,6 @@
-//! The JSON Schema of study files, for editors.
+//! The JSON Schemas of study files and of gateways' configurations, for editors.
 
-use crate::spec::StudySpec;
+use crate::spec::{GatewayFileSpec, StudySpec};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
@@ -11,6 +11,20 @@ pub fn json_schema() -> Value {
     let mut schema = schemars::schema_for!(StudySpec).to_value();
     tidy(&mut schema);
     schema
+}
+
+/// The same of configurations of the gateway.
+#[must_use]
+pub fn gateway_json_schema() -> Value {
+    let mut schema = schemars::schema_for!(GatewayFileSpec).to_value();
+    tidy(&mut schema);
+    schema
+}
+
+/// What a configuration must have.
+pub(crate) fn require_of_gateway(schema: &mut Schema) {
+    let needed = json!(["interfaces", "link", "policy"]);
+    schema.insert("required".to_owned(), needed);
 }
 
 /// A study is complete, unless it extends another.

@@ -1,6 +1,7 @@
 //! Configurations of gateways: what is understood, and what is told of mistakes.
 #![allow(clippy::unwrap_used)]
 
+use proptest::prelude::*;
 use slicewise_model::Discipline;
 use slicewise_study::{GatewayConfig, GatewayPacketIo, MemoryFiles};
 use slicewise_units::{BitRate, Layer};
@@ -146,4 +147,27 @@ fn a_guarantee_that_cannot_be_kept_is_told() {
     11 |       guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}
        |       ^^^^^^^^^
     "#);
+}
+
+#[test]
+fn the_schema_has_every_key_and_names_those_that_are_needed() {
+    let schema = slicewise_study::gateway_json_schema();
+    assert_eq!(schema["required"], serde_json::json!(["interfaces", "link", "policy"]));
+    let keys: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    insta::assert_snapshot!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(" "), @"");
+}
+
+proptest! {
+    #[test]
+    fn a_configuration_cut_or_changed_anywhere_is_read_or_refused(
+        at in 0..GOOD.len(),
+        length in 0usize..12,
+        instead in "\\PC{0,6}",
+    ) {
+        let end = (at + length).min(GOOD.len());
+        let text = format!("{}{instead}{}", &GOOD[..at], &GOOD[end..]);
+        if let Ok(config) = parse(&text) {
+            prop_assert!(config.directions.iter().all(|one| one.link.rate > BitRate::ZERO));
+        }
+    }
 }

@@ -84,7 +84,7 @@ impl Attempt<'_> {
     pub(crate) fn carry_out(&self) -> Result<Attempted, AttemptError> {
         let flown = self.let_flow()?;
         let [sent, received] = flown.captures;
-        let baseline_params = |start_ns, duration| AnalysisParams {
+        let sent_since = |start_ns, duration| AnalysisParams {
             sent: vec![sent.clone()],
             via: Vec::new(),
             received: vec![received.clone()],
@@ -102,8 +102,8 @@ impl Attempt<'_> {
             let (study, digest) = (self.study.name.as_str(), self.study.digest());
             analyse(params, self.key.clone(), study, digest, self, None).map_err(failed)
         };
-        let mut record = analysed(&baseline_params(flown.zero.unix_ns, self.study.duration))?;
-        let before_load = baseline_params(
+        let mut record = analysed(&sent_since(flown.zero.unix_ns, self.study.duration))?;
+        let before_load = sent_since(
             flown.baseline.zero.unix_ns,
             flown.baseline.duration(self.study.measure.bin),
         );

@@ -101,6 +101,8 @@ impl Hosts {
         }
         configure(generator, &plan.sending_end(b, d, mtu_bytes))?;
         configure(sink, &plan.receiving_end(a, c, mtu_bytes))?;
+        send_aside(generator, &plan.sending_rules())?;
+        send_aside(sink, &plan.receiving_rules())?;
         tag(generator, &plan.tags, |rule| *rule)?;
         tag(sink, &plan.tags, |rule| TagRule {
             source: rule.destination,
@@ -162,6 +164,17 @@ pub(crate) fn within<T: Send>(
 
 fn configure(host: &str, batch: &str) -> Result<(), String> {
     command::run(Tool::Ip, &["-n", host, "-batch", "-"], batch).map(drop)
+}
+
+/// Enter rules, of either family: `ip` takes those of IPv6 only where it is told so.
+fn send_aside(host: &str, rules: &[String]) -> Result<(), String> {
+    let (six, four): (Vec<&String>, Vec<&String>) =
+        rules.iter().partition(|rule| rule.contains(':'));
+    for (family, rules) in [("-4", four), ("-6", six)] {
+        let batch: String = rules.iter().map(|rule| format!("{rule}\n")).collect();
+        command::run(Tool::Ip, &["-n", host, family, "-batch", "-"], &batch)?;
+    }
+    Ok(())
 }
 
 fn tag(host: &str, rules: &[TagRule], as_seen: impl Fn(&TagRule) -> TagRule) -> Result<(), String> {
@@ -234,37 +247,39 @@ impl Plan {
     }
 
     fn sending_end(&self, peer: &str, aside_peer: &str, mtu_bytes: u32) -> String {
-        let mut batch = end(
+        end(
             &self.sources,
             &self.destinations,
             peer,
             aside_peer,
             mtu_bytes,
-        );
-        for (from, to, port) in &self.aside {
-            let _ = writeln!(
-                batch,
-                "rule add from {from} to {to} ipproto tcp dport {port} lookup {ASIDE_TABLE}"
-            );
-        }
-        batch
+        )
+    }
+
+    /// What leaves the generator past the device.
+    fn sending_rules(&self) -> Vec<String> {
+        let rule = |(from, to, port): &(IpAddr, IpAddr, u16)| {
+            format!("rule add from {from} to {to} ipproto tcp dport {port} lookup {ASIDE_TABLE}")
+        };
+        self.aside.iter().map(rule).collect()
     }
 
     fn receiving_end(&self, peer: &str, aside_peer: &str, mtu_bytes: u32) -> String {
-        let mut batch = end(
+        end(
             &self.destinations,
             &self.sources,
             peer,
             aside_peer,
             mtu_bytes,
-        );
-        for (from, to, port) in &self.aside {
-            let _ = writeln!(
-                batch,
-                "rule add from {to} to {from} ipproto tcp sport {port} lookup {ASIDE_TABLE}"
-            );
-        }
-        batch
+        )
+    }
+
+    /// What leaves the sink past the device.
+    fn receiving_rules(&self) -> Vec<String> {
+        let rule = |(from, to, port): &(IpAddr, IpAddr, u16)| {
+            format!("rule add from {to} to {from} ipproto tcp sport {port} lookup {ASIDE_TABLE}")
+        };
+        self.aside.iter().map(rule).collect()
     }
 }
 

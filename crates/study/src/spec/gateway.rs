@@ -7,12 +7,14 @@ use super::scalar::Text;
 use super::traffic::SliceSpec;
 use super::words::PacketIoName;
 use crate::file::At;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use slicewise_units::{BitRate, ByteCount};
 
 /// What a gateway forwards, and how.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "Slicewise gateway", transform = crate::schema::require_of_gateway)]
 pub(crate) struct GatewayFileSpec {
     /// The two interfaces.
     pub(crate) interfaces: Option<At<List<Text<String>>>>,
@@ -25,16 +27,20 @@ pub(crate) struct GatewayFileSpec {
     /// Slices by name, for classes to say `slice:`.
     #[serde(default)]
     pub(crate) slices: Named<SliceSpec>,
+    /// How frames are received and sent. Default `auto`.
     pub(crate) packet_io: Option<Text<PacketIoName>>,
+    /// Most memory for frames. Default 256 MiB.
     pub(crate) memory: Option<Text<ByteCount>>,
-    /// The port of the loopback interface that metrics are told on.
+    /// The port of the loopback interface that metrics are told on; 0 for none. Default 9640.
     pub(crate) metrics_port: Option<Text<u16>>,
 }
 
 /// What is different from the second interface to the first.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BackwardSpec {
+    /// The link. Default: as forward.
     pub(crate) link: Option<At<Short<BitRate, PlanLinkSpec>>>,
+    /// How slices share it. Default: as forward.
     pub(crate) policy: Option<At<PolicyFileSpec>>,
 }

@@ -4,6 +4,7 @@ use super::containers::{Named, Short};
 use super::policy::{DelaysSpec, GuaranteeFileSpec, MaximumFileSpec};
 use super::scalar::{Name, Share, Text};
 use crate::file::At;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use slicewise_units::{BitRate, ByteCount, Layer};
 
@@ -23,12 +24,13 @@ pub(crate) struct PlanFileSpec {
     pub(crate) slices: Named<At<PlanSliceSpec>>,
 }
 
-/// The link of a plan.
-#[derive(Debug, Clone, Deserialize)]
+/// A link, and which bytes of a frame occupy it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlanLinkSpec {
+    /// Its rate.
     pub(crate) rate: Text<BitRate>,
-    /// Default L1.
+    /// Which bytes of a frame occupy it. Default L1.
     pub(crate) counts: Option<Text<Layer>>,
 }
 

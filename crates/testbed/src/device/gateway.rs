@@ -8,7 +8,6 @@ use slicewise_live::metrics::{self, Samples};
 use slicewise_live::sys::namespace;
 use slicewise_stats::live::DepartureRecord;
 use slicewise_stats::record::DropCount;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,19 +23,15 @@ pub(crate) struct GatewayDevice {
 }
 
 impl GatewayDevice {
+    /// Start it with a command that says everything but between which interfaces.
     pub(super) fn start(
         hosts: &Hosts,
-        program: &Path,
-        study: &Path,
-        policy: &str,
+        mut command: Command,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, AttemptError> {
-        let mut command = Command::new(program);
         command
-            .arg("gateway")
-            .args(["--policy", policy, "--interfaces", LEFT, RIGHT])
-            .args(["--metrics-port", &METRICS_PORT.to_string(), "--study"])
-            .arg(study);
+            .args(["--interfaces", LEFT, RIGHT])
+            .args(["--metrics-port", &METRICS_PORT.to_string()]);
         let mut process = Process::start("the gateway", command, hosts.device())?;
         process.wait_for("event=started", PATIENCE, is_interrupted)?;
         Ok(Self { process })

@@ -14,6 +14,7 @@ use slicewise_stats::live::DepartureRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_study::StudyPolicy;
 use std::path::PathBuf;
+use std::process::Command;
 use tc::TcDevice;
 
 /// Which device.
@@ -25,6 +26,8 @@ pub enum DeviceKind {
         program: PathBuf,
         /// The study file, which the gateway takes its policy from.
         study: PathBuf,
+        /// Its digest: should it change meanwhile, the gateway refuses it.
+        digest: String,
     },
     /// The kernel: a bridge, with queueing disciplines at its egress.
     Tc,
@@ -75,9 +78,17 @@ impl DeviceKind {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Device, AttemptError> {
         match self {
-            Self::Gateway { program, study } => {
-                GatewayDevice::start(hosts, program, study, &policy.name, is_interrupted)
-                    .map(Device::Gateway)
+            Self::Gateway {
+                program,
+                study,
+                digest,
+            } => {
+                let mut command = Command::new(program);
+                command
+                    .args(["gateway", "--policy", &policy.name])
+                    .args(["--study-digest", digest, "--study"])
+                    .arg(study);
+                GatewayDevice::start(hosts, command, is_interrupted).map(Device::Gateway)
             }
             Self::Tc => TcDevice::start(hosts, &policy.params, link).map(Device::Tc),
         }
