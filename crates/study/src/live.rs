@@ -43,7 +43,7 @@ pub enum LiveError {
 
 impl Study {
     /// The study's profile for a first look: its own (`quick:`), or else the reference and the last scenario,
-    /// 4 repetitions of 8 s at most.
+    /// 3 repetitions of 8 s at most.
     #[must_use]
     pub fn into_quick(mut self) -> Self {
         let quick = self.quick.take().unwrap_or_else(|| self.default_quick());
@@ -74,7 +74,7 @@ impl Study {
             .next_multiple_of(bin);
         QuickParams {
             scenarios,
-            repetitions: self.repetitions.min(4),
+            repetitions: self.repetitions.min(3),
             duration: self.duration.min(Duration::from_nanos(whole)),
         }
     }

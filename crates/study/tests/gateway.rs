@@ -152,9 +152,12 @@ fn a_guarantee_that_cannot_be_kept_is_told() {
 #[test]
 fn the_schema_has_every_key_and_names_those_that_are_needed() {
     let schema = slicewise_study::gateway_json_schema();
-    assert_eq!(schema["required"], serde_json::json!(["interfaces", "link", "policy"]));
+    assert_eq!(
+        schema["required"],
+        serde_json::json!(["interfaces", "link", "policy"])
+    );
     let keys: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
-    insta::assert_snapshot!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(" "), @"");
+    insta::assert_snapshot!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(" "), @"backward interfaces link memory metrics_port packet_io policy slices");
 }
 
 proptest! {
