@@ -14,6 +14,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Pauses between attempts at a run.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 
 /// Is told, in words, of what a person who waits wants to know.
 pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
@@ -159,11 +165,21 @@ impl Backend for Testbed {
                     rejected.join("; ")
                 )));
             }
+            self.pause(rejected.len());
         }
     }
 }
 
 impl Testbed {
+    /// Wait before another attempt, longer each time: what disturbs a machine comes in spells.
+    fn pause(&self, attempts: usize) {
+        let doubled = 1 << attempts.min(6);
+        let until = Instant::now() + LONGEST_PAUSE.min(FIRST_PAUSE * doubled);
+        while Instant::now() < until && !self.interrupt.load(Ordering::Relaxed) {
+            thread::sleep(FIRST_PAUSE);
+        }
+    }
+
     fn accepted(&self, attempted: Attempted, rejected: Vec<String>) -> RunRecord {
         let mut record = attempted.record;
         let mut live = attempted.live;
