@@ -100,7 +100,7 @@ pub enum BackendName {
     Sim,
     /// The gateway of this program, between two namespaces.
     Gateway,
-    /// The kernel: a bridge with queueing disciplines.
+    /// The kernel: queueing disciplines of Linux traffic control.
     Tc,
 }
 

@@ -19,6 +19,7 @@ pub mod histogram;
 pub mod log;
 pub mod memory;
 pub mod metrics;
+pub mod patch;
 pub mod port;
 pub mod sys;
 pub mod tagging;

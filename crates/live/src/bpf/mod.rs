@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod filter;
 mod instruction;
 mod program;
 

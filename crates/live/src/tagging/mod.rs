@@ -4,13 +4,12 @@
 //! leave, the other takes all tags off when frames arrive, so that the host's own IP never sees any.
 //! They go when the interface or its namespace goes.
 
-mod filter;
 mod program;
 
+use crate::bpf::filter::{self, Hook};
 use crate::bpf::{Program, ProgramType};
 use crate::sys::interface::Interfaces;
 use crate::sys::netlink::Netlink;
-use filter::Hook;
 use std::io;
 use std::net::IpAddr;
 

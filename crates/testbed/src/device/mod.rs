@@ -29,7 +29,7 @@ pub enum DeviceKind {
         /// Its digest: should it change meanwhile, the gateway refuses it.
         digest: String,
     },
-    /// The kernel: a bridge, with queueing disciplines at its egress.
+    /// The kernel, with queueing disciplines where frames leave.
     Tc,
 }
 
@@ -48,7 +48,7 @@ impl DeviceKind {
     pub fn describe(&self, link: Rate) -> String {
         let what = match self {
             Self::Gateway { .. } => "Slicewise gateway",
-            Self::Tc => "Linux bridge and tc",
+            Self::Tc => "Linux tc",
         };
         format!("{what}, link of {} {}", link.rate, link.accounting.layer)
     }

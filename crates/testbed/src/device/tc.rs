@@ -1,16 +1,15 @@
-//! The kernel as the device: a bridge, which sees all frames with their tags, and the policy as queueing
-//! disciplines where frames leave.
+//! The kernel as the device: what arrives at one interface leaves by the other, and the policy is the queueing
+//! disciplines there.
 
 use super::DeviceFacts;
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
-use crate::hosts::{Hosts, LEFT, RIGHT};
+use crate::hosts::{Hosts, LEFT, RIGHT, within};
 use serde::Deserialize;
 use slicewise_formats::tc::{self, Feature};
+use slicewise_live::patch;
 use slicewise_model::{PolicyParams, Rate};
 use slicewise_stats::record::DropCount;
-
-const BRIDGE: &str = "bridge";
 
 #[derive(Debug)]
 pub(crate) struct TcDevice {}
@@ -46,14 +45,7 @@ impl TcDevice {
     ) -> Result<Self, AttemptError> {
         let config = tc::write(policy, link, RIGHT)
             .map_err(|error| AttemptError::Unsupported(error.to_string()))?;
-        let batch = format!(
-            "link add {BRIDGE} type bridge mcast_snooping 0\n\
-             link set {LEFT} master {BRIDGE}\n\
-             link set {RIGHT} master {BRIDGE}\n\
-             link set {BRIDGE} addrgenmode none up\n"
-        );
-        command::run(Tool::Ip, &["-n", hosts.device(), "-batch", "-"], &batch)
-            .map_err(AttemptError::Failed)?;
+        within(hosts.device(), || patch::join(LEFT, RIGHT)).map_err(AttemptError::Failed)?;
         for command in &config.commands {
             let mut arguments = vec!["-n", hosts.device()];
             arguments.extend(command.arguments.iter().map(String::as_str));
@@ -87,7 +79,7 @@ impl TcDevice {
             frames: one.drops,
         });
         Ok(DeviceFacts {
-            description: "Linux bridge and tc".to_owned(),
+            description: "Linux tc".to_owned(),
             departures: None,
             drops: drops.filter(|drop| drop.frames > 0).collect(),
             missed_frames: 0,

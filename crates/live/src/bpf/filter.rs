@@ -1,7 +1,7 @@
 //! Programs as filters of the qdisc `clsact`, which holds filters and queues nothing; it is beside the
 //! qdisc that sends.
 
-use crate::bpf::{Program, number_of};
+use super::{Program, number_of};
 use crate::sys::netlink::{Body, Netlink};
 use std::io;
 
@@ -23,7 +23,7 @@ const HANDLE: u32 = 1;
 
 /// Where frames meet a program.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Hook {
+pub(crate) enum Hook {
     /// On arriving, before the host's IP.
     Ingress,
     /// On leaving, before the qdisc that sends.
@@ -36,7 +36,7 @@ fn message(interface: u32, handle: u32, parent: u32, info: u32) -> Body {
 }
 
 /// Have a `clsact` at the interface, where there is none yet.
-pub(super) fn prepare(netlink: &Netlink, interface: u32) -> io::Result<()> {
+pub(crate) fn prepare(netlink: &Netlink, interface: u32) -> io::Result<()> {
     let body = message(interface, CLSACT_HANDLE, CLSACT_PARENT, 0).with(TCA_KIND, b"clsact\0");
     let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
     match netlink.make(libc::RTM_NEWQDISC, flags, &body) {
@@ -46,7 +46,7 @@ pub(super) fn prepare(netlink: &Netlink, interface: u32) -> io::Result<()> {
 }
 
 /// Have a program see every frame there. The kernel keeps it when its descriptor is closed.
-pub(super) fn attach(
+pub(crate) fn attach(
     netlink: &Netlink,
     interface: u32,
     hook: Hook,
