@@ -4,11 +4,10 @@
 
 mod support;
 
+use slicewise_live::patch;
 use slicewise_live::sys::namespace::within;
-use slicewise_live::{patch, sys::interface::Interfaces};
-use std::net::UdpSocket;
 use std::time::Duration;
-use support::{Testbed, run, udp};
+use support::{Testbed, udp};
 
 #[test]
 fn frames_go_on_with_their_tags_both_ways() {
@@ -31,40 +30,4 @@ fn frames_go_on_with_their_tags_both_ways() {
     assert_eq!(sink.receive(3, Duration::from_secs(5)), frames);
     sink.send(&frames);
     assert_eq!(source.receive(3, Duration::from_secs(5)), frames);
-}
-
-/// Behind a bridge it would: the frames that wait would stay charged to its buffer.
-#[test]
-fn a_queue_behind_it_does_not_hold_back_the_sender() {
-    let Some(testbed) = Testbed::new("charge", 1_500) else {
-        return;
-    };
-    let (source, middle) = (testbed.namespace("source"), testbed.namespace("gateway"));
-    let slow = "qdisc add dev right root tbf rate 8kbit burst 2000 limit 10000000";
-    if let Err(why) = run(&format!("tc -n {middle} {slow}")) {
-        eprintln!("skipped: {why}");
-        return;
-    }
-    within(&middle, || patch::join("left", "right"))
-        .unwrap()
-        .unwrap();
-    for command in [
-        "addr add 192.0.2.1/24 dev eth0",
-        "neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev eth0 nud permanent",
-    ] {
-        run(&format!("ip -n {source} {command}")).unwrap();
-    }
-    let socket = within(&source, || {
-        Interfaces::new()
-            .unwrap()
-            .send_as_on_a_wire("eth0")
-            .unwrap();
-        UdpSocket::bind("192.0.2.1:0")
-    });
-    let socket = socket.unwrap().unwrap();
-    socket.set_nonblocking(true).unwrap();
-    // Several times what the buffer of a socket holds.
-    for _ in 0..1_000 {
-        socket.send_to(&[0; 1_400], "192.0.2.2:9").unwrap();
-    }
 }
