@@ -1,6 +1,8 @@
 //! Commands of the system that end by themselves.
 
+use std::ffi::OsStr;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A program that a testbed calls.
@@ -28,15 +30,22 @@ impl Tool {
         }
     }
 
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ip, Self::Tc, Self::Iperf3, Self::Tcpdump];
+
     /// Those that are not installed.
     #[must_use]
     pub fn missing() -> Vec<Self> {
+        let is_missing = |tool: &Self| tool.find().is_none();
+        Self::ALL.into_iter().filter(is_missing).collect()
+    }
+
+    /// Where it is, among the folders where programs are looked for.
+    #[must_use]
+    pub fn find(self) -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_there = |tool: &Self| {
-            std::env::split_paths(&path).any(|folder| folder.join(tool.name()).is_file())
-        };
-        let all = [Self::Ip, Self::Tc, Self::Iperf3, Self::Tcpdump];
-        all.into_iter().filter(|tool| !is_there(tool)).collect()
+        let places = std::env::split_paths(&path).map(|folder| folder.join(self.name()));
+        places.into_iter().find(|place| place.is_file())
     }
 
     /// The package of Debian that has it.
@@ -48,6 +57,19 @@ impl Tool {
             Self::Tcpdump => "tcpdump",
         }
     }
+}
+
+/// What the program at `path` says of its version, in a line.
+pub(crate) fn version(path: impl AsRef<OsStr>, tool: Tool) -> Option<String> {
+    let argument = match tool {
+        Tool::Ip | Tool::Tc => "-V",
+        Tool::Iperf3 | Tool::Tcpdump => "--version",
+    };
+    let mut command = Command::new(path);
+    let output = command.arg(argument).stdin(Stdio::null()).output().ok()?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    let first = told.lines().next()?.trim();
+    output.status.success().then(|| first.to_owned())
 }
 
 /// Run it; what it wrote, or in words what went wrong.

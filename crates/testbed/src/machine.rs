@@ -52,18 +52,18 @@ impl ProcessorTime {
 
 /// Versions of the kernel and of the tools that a run uses.
 pub(crate) fn versions() -> Vec<(String, String)> {
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut versions = vec![("Linux".to_owned(), kernel.trim().to_owned())];
-    for (tool, argument) in [
-        (Tool::Iperf3, "--version"),
-        (Tool::Tcpdump, "--version"),
-        (Tool::Tc, "-V"),
-    ] {
-        let told = command::output(tool, &[argument]).unwrap_or_default();
-        let first = told.lines().next().unwrap_or_default();
-        versions.push((tool.name().to_owned(), first.trim().to_owned()));
+    let mut versions = vec![("Linux".to_owned(), kernel_version())];
+    for tool in [Tool::Iperf3, Tool::Tcpdump, Tool::Tc] {
+        let version = command::version(tool.name(), tool).unwrap_or_default();
+        versions.push((tool.name().to_owned(), version));
     }
     versions
+}
+
+/// The kernel's; empty where it does not tell.
+pub(crate) fn kernel_version() -> String {
+    let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    version.trim().to_owned()
 }
 
 #[cfg(test)]

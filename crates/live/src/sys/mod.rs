@@ -11,6 +11,7 @@ pub mod poll;
 pub mod scheduling;
 pub mod signals;
 pub mod socket;
+pub mod storage;
 pub mod time;
 
 use std::io;

@@ -5,6 +5,7 @@ mod gateway;
 mod tc;
 
 pub use features::missing_features;
+pub(crate) use features::try_feature;
 
 use crate::error::AttemptError;
 use crate::hosts::Hosts;

@@ -1,0 +1,78 @@
+//! What the kernel's traffic control can do, and what cannot be run on it where something is missing.
+
+use super::Untold;
+use super::finding::{Check, Finding, Group, Mend, Purpose};
+use crate::command::Tool;
+use crate::device::try_feature;
+use crate::scratch::Scratch;
+use slicewise_formats::tc::Feature;
+
+/// What is written with a feature; `None` where nothing is.
+const fn needed_for(feature: Feature) -> Option<&'static str> {
+    match feature {
+        Feature::Tbf => Some("the link, under every policy on tc"),
+        Feature::Htb => Some("policies of several classes on tc"),
+        Feature::Fifo => Some("queues on tc that are neither `wred` nor `flow_queue`"),
+        Feature::ClsBpf => Some("class maps on tc, and VLAN tags"),
+        Feature::Clsact => Some("VLAN tags"),
+        Feature::ActPolice => Some("policies with `police` on tc"),
+        Feature::Red => Some("policies with `wred` on tc"),
+        Feature::Codel => Some("policies with `flow_queue` of a single queue on tc"),
+        Feature::FqCodel => Some("policies with `flow_queue` on tc"),
+        Feature::Prio => None,
+    }
+}
+
+fn check(feature: Feature) -> Option<Check> {
+    let stops: &[Purpose] = match feature {
+        Feature::Tbf => &[Purpose::RunOnTc],
+        _ => &[],
+    };
+    Some(Check {
+        group: Group::TrafficControl,
+        name: feature.name(),
+        needed_for: needed_for(feature)?,
+        stops,
+    })
+}
+
+pub(super) fn checks() -> impl Iterator<Item = Check> {
+    Feature::ALL.into_iter().filter_map(check)
+}
+
+pub(super) fn examine(scratch: &Scratch, has_interfaces: bool) -> Vec<Finding> {
+    if Tool::Tc.find().is_none() {
+        let install = Mend::Install(Tool::Tc.package());
+        return Untold::new("`tc` is not installed", Some(install)).findings(checks());
+    }
+    if !has_interfaces {
+        return Untold::new("there is no interface to try it on", None).findings(checks());
+    }
+    let found = Feature::ALL.into_iter().filter_map(|feature| {
+        let check = check(feature)?;
+        Some(match try_feature(scratch, feature) {
+            Ok(()) => check.ready("works"),
+            Err(_) => {
+                let symbol = feature.kernel_symbol();
+                let mend = Mend::advice(format!("a kernel with {symbol}"));
+                check.missing("not in this kernel").mended_by(mend)
+            }
+        })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_link_nothing_runs_on_tc_and_without_the_rest_some_policies() {
+        let stops: Vec<&str> = checks()
+            .filter(|check| !check.stops.is_empty())
+            .map(|check| check.name)
+            .collect();
+        assert_eq!(stops, ["sch_tbf"]);
+        assert!(checks().all(|check| check.group == Group::TrafficControl));
+    }
+}

@@ -1,0 +1,195 @@
+//! What the kernel's network can do, tried in a namespace made for that.
+
+use super::finding::{BOTH_RUNS, Check, EVERYTHING, Finding, Group, Mend, Purpose};
+use crate::hosts::within;
+use crate::scratch::{PEER, SCRATCH, Scratch};
+use slicewise_live::af_packet::AfPacketPort;
+use slicewise_live::af_xdp::{AfXdpPort, Mode};
+use slicewise_live::frame_memory::FrameMemory;
+use slicewise_live::port::Port;
+use slicewise_live::sys::interface::Interfaces;
+use slicewise_live::tagging::{self, TagRule};
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+
+const fn check(
+    name: &'static str,
+    needed_for: &'static str,
+    stops: &'static [Purpose],
+) -> Check {
+    Check {
+        group: Group::Network,
+        name,
+        needed_for,
+        stops,
+    }
+}
+
+const NAMESPACES: Check = check("network namespaces", "the hosts of a testbed", BOTH_RUNS);
+const VETH: Check = check(
+    "virtual interfaces",
+    "the links of a testbed (veth)",
+    BOTH_RUNS,
+);
+const SETTINGS: Check = check(
+    "interface settings",
+    "frames that a wire could carry, and replies past the device",
+    BOTH_RUNS,
+);
+const ROUTING: Check = check(
+    "routing by port",
+    "iperf3's own connection beside a UDP test, past the device",
+    BOTH_RUNS,
+);
+const ROUTING_V6: Check = check(
+    "routing by port, IPv6",
+    "sources of UDP over IPv6 on a testbed",
+    &[],
+);
+const PACKET_SOCKETS: Check = check(
+    "packet sockets",
+    "captures, and the gateway where there is no AF_XDP",
+    EVERYTHING,
+);
+const AF_XDP: Check = check("AF_XDP", "the gateway: frames without copies", &[]);
+const TAGGING: Check = check(
+    "VLAN tags by eBPF",
+    "sources with VLAN tags on a testbed",
+    &[],
+);
+const BRIDGE: Check = check("bridge", "the device of `run --on tc`", &[Purpose::RunOnTc]);
+
+pub(super) const CHECKS: [Check; 9] = [
+    NAMESPACES,
+    VETH,
+    SETTINGS,
+    ROUTING,
+    ROUTING_V6,
+    PACKET_SOCKETS,
+    AF_XDP,
+    TAGGING,
+    BRIDGE,
+];
+
+/// Chunks for the rings of one AF_XDP socket.
+const MEMORY_CHUNKS: u32 = 4096;
+
+/// Whether this is what all others are tried in.
+pub(super) fn is_first(check: &Check) -> bool {
+    *check == NAMESPACES
+}
+
+pub(super) fn no_namespace(problem: &str) -> Finding {
+    NAMESPACES.missing(problem).mended_by(Mend::advice(
+        "a kernel with CONFIG_NET_NS; in a container, run it with CAP_SYS_ADMIN and a /run of its own",
+    ))
+}
+
+/// What was found, and whether there are interfaces to try other things on.
+pub(super) fn examine(scratch: &Scratch) -> (Vec<Finding>, bool) {
+    let mut findings = vec![NAMESPACES.ready("made and deleted")];
+    if let Err(problem) = scratch.join() {
+        findings.push(
+            VETH.missing(problem)
+                .mended_by(kernel("CONFIG_VETH and CONFIG_IPV6")),
+        );
+        let others = CHECKS.into_iter().skip(2);
+        let unknown = others.map(|check| check.unknown("there is no interface to try it on"));
+        findings.extend(unknown);
+        return (findings, false);
+    }
+    findings.push(VETH.ready("made and deleted"));
+    findings.push(outcome(&SETTINGS, settings(scratch), || {
+        Mend::advice("a /proc/sys that can be written: in a container, run it privileged")
+    }));
+    findings.extend(routing(scratch));
+    findings.push(outcome(&PACKET_SOCKETS, packet_sockets(scratch), || {
+        kernel("CONFIG_PACKET")
+    }));
+    findings.push(af_xdp(scratch));
+    findings.push(outcome(&TAGGING, tag(scratch), || {
+        kernel("CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS")
+    }));
+    let bridge = scratch.configure("link add scratch-bridge type bridge mcast_snooping 0\n");
+    findings.push(outcome(&BRIDGE, bridge, || kernel("CONFIG_BRIDGE")));
+    (findings, true)
+}
+
+fn kernel(symbols: &str) -> Mend {
+    Mend::advice(format!("a kernel with {symbols}"))
+}
+
+fn outcome(check: &Check, tried: Result<(), String>, mend: impl FnOnce() -> Mend) -> Finding {
+    match tried {
+        Ok(()) => check.ready("works"),
+        Err(problem) => check.missing(problem).mended_by(mend()),
+    }
+}
+
+fn settings(scratch: &Scratch) -> Result<(), String> {
+    within(scratch.name(), || {
+        let path = "/proc/sys/net/ipv4/conf/all/rp_filter";
+        let named = |error| io::Error::other(format!("{path}: {error}"));
+        fs::write(path, "0").map_err(named)?;
+        Interfaces::new()?.send_as_on_a_wire(SCRATCH)
+    })
+}
+
+fn routing(scratch: &Scratch) -> [Finding; 2] {
+    let families = [
+        (ROUTING, "192.0.2.1", "CONFIG_IP_MULTIPLE_TABLES"),
+        (ROUTING_V6, "2001:db8::1", "CONFIG_IPV6_MULTIPLE_TABLES"),
+    ];
+    families.map(|(check, from, symbol)| {
+        let rule = format!("rule add from {from} ipproto tcp dport 5201 lookup 100\n");
+        outcome(&check, scratch.configure(&rule), || kernel(symbol))
+    })
+}
+
+fn packet_sockets(scratch: &Scratch) -> Result<(), String> {
+    within(scratch.name(), || {
+        let state = Interfaces::new()?.state(SCRATCH)?;
+        AfPacketPort::open(&state).map(drop)
+    })
+}
+
+fn af_xdp(scratch: &Scratch) -> Finding {
+    match open_af_xdp(scratch) {
+        Ok(Mode::Native) => AF_XDP.ready("native, between virtual interfaces"),
+        Ok(Mode::Generic) => AF_XDP
+            .limited("generic, between virtual interfaces: it costs more")
+            .mended_by(Mend::advice(
+                "a kernel with native XDP for virtual interfaces, Linux 4.19 or later",
+            )),
+        Err(problem) => AF_XDP
+            .limited(format!("{problem}; packet sockets are used instead"))
+            .mended_by(kernel(
+                "CONFIG_XDP_SOCKETS and CONFIG_BPF_SYSCALL, Linux 5.9 or later",
+            )),
+    }
+}
+
+fn open_af_xdp(scratch: &Scratch) -> Result<Mode, String> {
+    within(scratch.name(), || {
+        let state = Interfaces::new()?.state(SCRATCH)?;
+        let mut memory = FrameMemory::new(MEMORY_CHUNKS)?;
+        let mut port = AfXdpPort::open(&state, 1, &mut memory).map_err(|failed| {
+            io::Error::other(format!("{}: {}", failed.doing, failed.error))
+        })?;
+        let mode = port.mode();
+        port.close(&mut memory);
+        Ok(mode)
+    })
+}
+
+/// At the other end, so that traffic control finds its own end untouched.
+fn tag(scratch: &Scratch) -> Result<(), String> {
+    let rule = TagRule {
+        source: Ipv4Addr::new(192, 0, 2, 1).into(),
+        destination: Ipv4Addr::new(192, 0, 2, 2).into(),
+        vlan: 10,
+        inner_vlan: Some(20),
+    };
+    within(scratch.name(), || tagging::attach(PEER, &[rule]))
+}

@@ -1,0 +1,96 @@
+//! The machine itself: kernel, processors, punctuality.
+
+use super::finding::{Check, EVERYTHING, Finding, Group, Mend};
+use crate::acceptance::Thresholds;
+use crate::machine;
+use slicewise_live::sys::scheduling;
+use std::thread;
+
+const LINUX: Check = Check {
+    group: Group::Machine,
+    name: "Linux",
+    needed_for: "everything on real packets",
+    stops: EVERYTHING,
+};
+const PROCESSORS: Check = Check {
+    group: Group::Machine,
+    name: "processors",
+    needed_for: "senders and a device that do not wait for each other",
+    stops: &[],
+};
+const REAL_TIME: Check = Check {
+    group: Group::Machine,
+    name: "real-time threads",
+    needed_for: "punctual departures and senders (SCHED_FIFO)",
+    stops: &[],
+};
+const STEAL: Check = Check {
+    group: Group::Machine,
+    name: "steal",
+    needed_for: "runs that count: one with more than 5 % is made again",
+    stops: &[],
+};
+
+pub(super) fn examine() -> Vec<Finding> {
+    vec![linux(), processors(), real_time()]
+}
+
+fn linux() -> Finding {
+    let version = machine::kernel_version();
+    if version.is_empty() {
+        LINUX
+            .missing("this is not Linux, or /proc is not mounted")
+            .mended_by(Mend::advice("run it on Linux"))
+    } else {
+        LINUX.ready(version)
+    }
+}
+
+fn processors() -> Finding {
+    match thread::available_parallelism().map(usize::from) {
+        Ok(1) => PROCESSORS
+            .limited("1: sources, device and captures take turns")
+            .mended_by(Mend::advice("2 or more")),
+        Ok(count) => PROCESSORS.ready(count.to_string()),
+        Err(error) => PROCESSORS.unknown(error.to_string()),
+    }
+}
+
+/// On a thread of its own, which then ends: this one stays as it is.
+fn real_time() -> Finding {
+    match thread::spawn(scheduling::become_real_time).join() {
+        Ok(Ok(())) => REAL_TIME.ready("allowed"),
+        Ok(Err(error)) => REAL_TIME
+            .limited(format!("not allowed: {error}"))
+            .mended_by(Mend::advice(
+                "root, or CAP_SYS_NICE; and in a control group with real-time scheduling, its share of that",
+            )),
+        Err(_) => REAL_TIME.unknown("the thread that tried did not end well"),
+    }
+}
+
+/// Of the time since the examination began, the share that the host withheld.
+pub(super) fn steal(ratio: f64) -> Finding {
+    let detail = format!("{:.1} % over the last second", 100.0 * ratio);
+    if ratio > Thresholds::default().steal_ratio {
+        STEAL.limited(detail).mended_by(Mend::advice(
+            "a quieter host, or another time: other virtual machines take this one's processors",
+        ))
+    } else {
+        STEAL.ready(detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::State;
+    use super::*;
+
+    #[test]
+    fn steal_is_measured_against_what_a_run_must_keep() {
+        assert_eq!(steal(0.05).state, State::Ready);
+        let found = steal(0.051);
+        assert_eq!(found.state, State::Limited);
+        assert_eq!(found.detail, "5.1 % over the last second");
+    }
+}
