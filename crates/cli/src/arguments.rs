@@ -47,6 +47,14 @@ pub enum Command {
     Gateway(GatewayOptions),
     /// Show what a running gateway does: classes, drops, queues and delays.
     Top(TopOptions),
+    /// Say what this machine can do for `gateway` and `run --on gateway|tc`, and what mends the rest.
+    ///
+    /// It takes a second, and changes nothing: what must be tried is tried in a network namespace made
+    /// for that. Most of it needs root; without, the rest is told.
+    ///
+    /// Exit codes: 0 `run --on gateway` can be run; 1 it cannot, or that could not be told. Missing
+    /// features of traffic control alone do not make it 1.
+    Doctor(DoctorOptions),
 }
 
 #[derive(Debug, Args)]
@@ -255,4 +263,11 @@ pub struct TopOptions {
     /// Seconds from one table to the next; rates are measured over them.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub interval: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorOptions {
+    /// Print JSON instead of a list.
+    #[arg(long)]
+    pub json: bool,
 }

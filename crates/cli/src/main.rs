@@ -5,6 +5,7 @@
 mod analyse;
 mod arguments;
 mod check;
+mod doctor;
 mod executor;
 mod exit;
 mod export;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Export(options) => export::export(options),
         Command::Gateway(options) => gateway::gateway(options),
         Command::Top(options) => top::top(options),
+        Command::Doctor(options) => doctor::doctor(options),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -38,56 +38,54 @@ const ENOUGH_BYTES: u64 = 1 << 30;
 
 /// What was found, and the right to try things, if there is one.
 pub(super) fn examine(is_root: bool) -> (Vec<Finding>, Ground) {
-    let ground = if is_root {
-        Lease::take_at_once()
+    let (mut findings, ground) = if is_root {
+        with_lease()
     } else {
-        let holder = lease::holder();
-        let names = lease::left_over();
-        let left_over = names_left_over(&names, holder.is_some());
-        let findings = vec![
-            lock(holder.is_some(), holder),
-            left_over,
-            FOLDER.unknown("needs root").mended_by(Mend::as_root()),
-            temporary(),
-        ];
         let untold = Untold::new("needs root", Some(Mend::as_root()));
-        return (findings, Err(untold));
+        (looked_at(), Err(untold))
     };
+    findings.push(temporary());
+    (findings, ground)
+}
+
+/// What can be told without taking the lock.
+fn looked_at() -> Vec<Finding> {
+    let holder = lease::holder();
+    vec![
+        lock(holder.is_some(), holder),
+        left_over(&lease::left_over(), holder.is_some()),
+        FOLDER.unknown("needs root").mended_by(Mend::as_root()),
+    ]
+}
+
+fn with_lease() -> (Vec<Finding>, Ground) {
     let folder = FOLDER.ready("can be written");
-    let (findings, ground) = match ground {
+    match Lease::take_at_once() {
         Ok(Ok(lease)) => (
-            vec![lock(false, None), names_left_over(&[], false), folder],
+            vec![lock(false, None), left_over(&[], false), folder],
             Ok(lease),
         ),
         Ok(Err(InTheWay::AnotherTestbed)) => {
-            let names = lease::left_over();
-            let findings = vec![
-                lock(true, lease::holder()),
-                names_left_over(&names, true),
-                folder,
-            ];
+            let left = left_over(&lease::left_over(), true);
             let wait = Mend::advice("ask again when it is done");
-            let why = "not tried: another testbed runs";
-            (findings, Err(Untold::new(why, Some(wait))))
+            let untold = Untold::new("not tried: another testbed runs", Some(wait));
+            (vec![lock(true, lease::holder()), left, folder], Err(untold))
         }
         Ok(Err(InTheWay::LeftOver(names))) => {
-            let finding = names_left_over(&names, false);
-            let why = "not tried: a testbed left namespaces";
-            let untold = Untold::new(why, finding.mend.clone());
-            (vec![lock(false, None), finding, folder], Err(untold))
+            let left = left_over(&names, false);
+            let untold = Untold::new("not tried: a testbed left namespaces", left.mend.clone());
+            (vec![lock(false, None), left, folder], Err(untold))
         }
         Err(error) => {
-            let finding = FOLDER
+            let folder = FOLDER
                 .missing(error.to_string())
                 .mended_by(Mend::advice("mount /run so that it can be written"));
             let untold = Untold::new("not tried: there is no testbed lock", None);
-            let unknown = [LOCK, LEFT_OVER].map(|check| check.unknown("not told"));
-            let mut findings = unknown.to_vec();
-            findings.push(finding);
+            let mut findings = untold.findings([LOCK, LEFT_OVER]);
+            findings.push(folder);
             (findings, Err(untold))
         }
-    };
-    ([findings, vec![temporary()]].concat(), ground)
+    }
 }
 
 fn lock(is_held: bool, holder: Option<u32>) -> Finding {
@@ -102,7 +100,7 @@ fn lock(is_held: bool, holder: Option<u32>) -> Finding {
     }
 }
 
-fn names_left_over(names: &[String], another_runs: bool) -> Finding {
+fn left_over(names: &[String], another_runs: bool) -> Finding {
     if names.is_empty() {
         LEFT_OVER.ready("none")
     } else if another_runs {
@@ -149,10 +147,10 @@ mod tests {
     #[test]
     fn what_a_killed_testbed_left_comes_with_the_command_that_deletes_it() {
         let names = ["a", "b"].map(str::to_owned);
-        let found = names_left_over(&names, false);
+        let found = left_over(&names, false);
         let command = "ip netns delete a; ip netns delete b".to_owned();
         assert_eq!(found.state, State::Limited);
         assert_eq!(found.mend, Some(Mend::Run(command)));
-        assert_eq!(names_left_over(&names, true).mend, None);
+        assert_eq!(left_over(&names, true).mend, None);
     }
 }

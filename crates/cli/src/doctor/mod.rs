@@ -1,0 +1,51 @@
+//! `slicewise doctor`: what this machine can do, and what mends what is missing.
+
+mod text;
+
+use crate::Failure;
+use crate::arguments::DoctorOptions;
+use crate::exit::Exit;
+use crate::run::on_interrupt;
+use console::Term;
+use serde_json::{Map, Value, json};
+use slicewise_testbed::doctor::{Examination, Purpose, Verdict, examine};
+use std::sync::atomic::Ordering;
+use text::Page;
+
+pub fn doctor(options: &DoctorOptions) -> Result<Exit, Failure> {
+    let interrupt = on_interrupt("clearing up")?;
+    let Some(examination) = examine(&|| interrupt.load(Ordering::Relaxed)) else {
+        return Ok(Exit::Interrupted);
+    };
+    if options.json {
+        let text = serde_json::to_string_pretty(&as_json(&examination));
+        println!("{}", text.map_err(Failure::system)?);
+    } else {
+        // Where the output goes to a file, lines are as long as they are.
+        let size = Term::stdout().size_checked();
+        let page = Page {
+            columns: size.map_or(usize::MAX, |(_, columns)| usize::from(columns)),
+            colours: console::colors_enabled(),
+        };
+        print!("{}", page.write(&examination));
+    }
+    Ok(match examination.verdict(Purpose::RunOnGateway) {
+        Verdict::Can => Exit::Success,
+        Verdict::Cannot | Verdict::Unknown => Exit::Failure,
+    })
+}
+
+fn as_json(examination: &Examination) -> Value {
+    let verdicts: Map<String, Value> = Purpose::ALL
+        .into_iter()
+        .map(|purpose| {
+            let verdict = json!(examination.verdict(purpose));
+            (purpose.command().to_owned(), verdict)
+        })
+        .collect();
+    json!({
+        "verdicts": verdicts,
+        "install": examination.install_command(),
+        "findings": examination.findings,
+    })
+}

@@ -1,0 +1,215 @@
+//! What was found, to be read by people.
+
+use console::Style;
+use slicewise_testbed::doctor::{
+    Examination, Finding, Group, Mend, Purpose, State, Verdict,
+};
+use std::fmt::Write;
+
+/// Where details begin when names are not beside them.
+const INDENT: usize = 4;
+/// With less room than this for details, they go below names.
+const LEAST_DETAIL: usize = 36;
+
+/// How to write.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// Width of a line.
+    pub columns: usize,
+    /// Whether the terminal shows colours.
+    pub colours: bool,
+}
+
+/// Words of one look.
+type Run<'a> = (&'a str, Style);
+
+impl Page {
+    /// A list by group, what can be run, and what installs what is missing.
+    pub fn write(self, examination: &Examination) -> String {
+        let mut text = String::new();
+        let names = examination.findings.iter().map(|one| one.name.len());
+        let name_width = names.max().unwrap_or(0);
+        for group in Group::ALL {
+            let of_group: Vec<&Finding> = (examination.findings.iter())
+                .filter(|finding| finding.group == group)
+                .collect();
+            if of_group.is_empty() {
+                continue;
+            }
+            let title = self.style().bold().apply_to(group.title());
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{title}");
+            for alike in of_group.chunk_by(|a, b| is_as_unknown(a, b)) {
+                self.entry(&mut text, alike, name_width);
+            }
+            text.push('\n');
+        }
+        self.paragraph(&mut text, 0, &[(&summary(examination), self.style().bold())]);
+        if let Some(command) = examination.install_command() {
+            let runs = [
+                ("What is missing is installed by:", self.style()),
+                (command.as_str(), self.style().bold()),
+            ];
+            self.paragraph(&mut text, 0, &runs);
+        }
+        text
+    }
+
+    fn style(self) -> Style {
+        Style::new().force_styling(self.colours)
+    }
+
+    fn mark(self, state: State) -> String {
+        let (mark, style) = match state {
+            State::Ready => ("✓", self.style().green()),
+            State::Limited => ("!", self.style().yellow()),
+            State::Missing => ("✗", self.style().red()),
+            State::Unknown => ("?", self.style().cyan()),
+        };
+        style.apply_to(mark).to_string()
+    }
+
+    /// One finding, or several of which nothing is known for the same reason.
+    fn entry(self, text: &mut String, alike: &[&Finding], name_width: usize) {
+        let Some(finding) = alike.first() else {
+            return;
+        };
+        let _ = write!(text, "  {} ", self.mark(finding.state));
+        if alike.len() > 1 {
+            let names: Vec<&str> = alike.iter().map(|one| one.name).collect();
+            let mend = finding.mend.as_ref();
+            let mend = mend.map_or_else(String::new, |mend| format!(": {mend}"));
+            let names = format!("{}:", names.join(", "));
+            let why = format!("{}{mend}", finding.detail);
+            let runs = [(names.as_str(), self.style()), (&why, self.style().cyan())];
+            self.lines(text, INDENT, INDENT, &runs);
+            return;
+        }
+        let indent = INDENT + name_width + 2;
+        if self.columns < indent.saturating_add(LEAST_DETAIL) {
+            let _ = writeln!(text, "{}", finding.name);
+            let _ = write!(text, "{:1$}", "", INDENT + 2);
+            self.details(text, finding, INDENT + 2);
+        } else {
+            let _ = write!(text, "{:name_width$}  ", finding.name);
+            self.details(text, finding, indent);
+        }
+    }
+
+    fn details(self, text: &mut String, finding: &Finding, indent: usize) {
+        let (plain, dim) = (self.style(), self.style().dim());
+        if finding.state == State::Ready {
+            let purpose = format!("(for {})", finding.needed_for);
+            self.lines(
+                text,
+                indent,
+                indent,
+                &[(&finding.detail, plain), (&purpose, dim)],
+            );
+            return;
+        }
+        self.lines(text, indent, indent, &[(&finding.detail, plain.clone())]);
+        self.paragraph(
+            text,
+            indent,
+            &[("needed for", dim.clone()), (finding.needed_for, dim)],
+        );
+        if let Some(mend) = &finding.mend {
+            let words = mend.to_string();
+            let (what, look) = match mend {
+                Mend::Install(_) | Mend::Run(_) => ("run:", self.style().bold()),
+                Mend::Advice(_) => ("mend:", plain.clone()),
+            };
+            self.paragraph(text, indent, &[(what, plain), (&words, look)]);
+        }
+    }
+
+    fn paragraph(self, text: &mut String, indent: usize, runs: &[Run]) {
+        text.extend(std::iter::repeat_n(' ', indent));
+        self.lines(text, indent, indent, runs);
+    }
+
+    /// Words, in lines no longer than the page is wide, as long as each word fits: from column `at` on, and
+    /// on further lines from `indent` on.
+    fn lines(self, text: &mut String, mut at: usize, indent: usize, runs: &[Run]) {
+        let mut is_first = true;
+        let words = runs
+            .iter()
+            .flat_map(|(run, style)| run.split_whitespace().map(move |word| (word, style)));
+        for (word, style) in words {
+            let width = word.chars().count();
+            if is_first {
+                is_first = false;
+            } else if at + 1 + width > self.columns {
+                text.push('\n');
+                text.extend(std::iter::repeat_n(' ', indent));
+                at = indent;
+            } else {
+                text.push(' ');
+                at += 1;
+            }
+            let _ = write!(text, "{}", style.apply_to(word));
+            at += width;
+        }
+        text.push('\n');
+    }
+}
+
+/// Whether one line does for both.
+fn is_as_unknown(a: &Finding, b: &Finding) -> bool {
+    a.state == State::Unknown && (b.state, &b.detail, &b.mend) == (a.state, &a.detail, &a.mend)
+}
+
+/// What can be run, what cannot, and what is not known.
+fn summary(examination: &Examination) -> String {
+    let with = |verdict| -> Vec<&str> {
+        let all = Purpose::ALL.into_iter();
+        let those = all.filter(|&purpose| examination.verdict(purpose) == verdict);
+        those.map(Purpose::command).collect()
+    };
+    let is_root = !examination.findings.iter().any(|finding| {
+        finding.name == "root" && finding.state != State::Ready
+    });
+    let subject = if is_root { "This machine" } else { "This user" };
+    let (can, cannot, unknown) = (
+        with(Verdict::Can),
+        with(Verdict::Cannot),
+        with(Verdict::Unknown),
+    );
+    let mut clauses = Vec::new();
+    if !can.is_empty() {
+        clauses.push(format!("{subject} can run {}", listed(&can)));
+    }
+    if !cannot.is_empty() {
+        let subject = if clauses.is_empty() { subject } else { "it" };
+        clauses.push(format!("{subject} cannot run {}", listed(&cannot)));
+    }
+    if !unknown.is_empty() {
+        clauses.push(format!("not known: {}", listed(&unknown)));
+    }
+    let mut text = format!("{}.", clauses.join("; "));
+    let without: Vec<&str> = (examination.findings.iter())
+        .filter(|finding| finding.state == State::Missing && finding.stops.is_empty())
+        .map(|finding| finding.needed_for)
+        .collect();
+    if is_root && !can.is_empty() && !without.is_empty() {
+        let _ = write!(text, " Not possible: {}.", without.join("; "));
+    }
+    if !is_root {
+        text.push_str(" What root can run: sudo slicewise doctor");
+    }
+    text
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(commands: &[&str]) -> String {
+    let quoted: Vec<String> = commands.iter().map(|one| format!("`{one}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
