@@ -1,8 +1,6 @@
 //! Commands of the system that end by themselves.
 
-use std::ffi::OsStr;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A program that a testbed calls.
@@ -42,7 +40,7 @@ impl Tool {
 
     /// Where it is, among the folders where programs are looked for.
     #[must_use]
-    pub fn find(self) -> Option<PathBuf> {
+    pub fn find(self) -> Option<std::path::PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let places = std::env::split_paths(&path).map(|folder| folder.join(self.name()));
         places.into_iter().find(|place| place.is_file())
@@ -57,19 +55,6 @@ impl Tool {
             Self::Tcpdump => "tcpdump",
         }
     }
-}
-
-/// What the program at `path` says of its version, in a line.
-pub(crate) fn version(path: impl AsRef<OsStr>, tool: Tool) -> Option<String> {
-    let argument = match tool {
-        Tool::Ip | Tool::Tc => "-V",
-        Tool::Iperf3 | Tool::Tcpdump => "--version",
-    };
-    let mut command = Command::new(path);
-    let output = command.arg(argument).stdin(Stdio::null()).output().ok()?;
-    let told = String::from_utf8_lossy(&output.stdout);
-    let first = told.lines().next()?.trim();
-    output.status.success().then(|| first.to_owned())
 }
 
 /// Run it; what it wrote, or in words what went wrong.

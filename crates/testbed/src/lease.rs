@@ -8,13 +8,13 @@ use crate::command::{self, Tool};
 use slicewise_live::sys::signals;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 /// Where the lock and the list lie: gone after a reboot, as namespaces are.
 const FOLDER: &str = "/run/slicewise";
-const LOCK: &str = "testbed.lock";
 const RETRY: Duration = Duration::from_millis(250);
 
 /// The right to use this machine as a testbed.
@@ -54,7 +54,14 @@ impl Lease {
         mut on_left_over: impl FnMut(&str),
         is_interrupted: impl Fn() -> bool,
     ) -> Result<Self, LeaseError> {
-        let (lock, path) = open_lock()?;
+        let folder = Path::new(FOLDER);
+        let at = |path: &Path| {
+            let path = path.display().to_string();
+            move |error| LeaseError::Folder { path, error }
+        };
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let path = folder.join("testbed.lock");
+        let lock = File::create(&path).map_err(at(&path))?;
         let mut on_wait = Some(on_wait);
         loop {
             match lock.try_lock() {
@@ -71,40 +78,16 @@ impl Lease {
                 }
             }
         }
-        let lease = Self::new(lock);
+        let lease = Self {
+            _lock: lock,
+            list: folder.join("namespaces"),
+        };
         for name in left_over() {
             delete_namespace(&name).map_err(LeaseError::LeftOver)?;
             on_left_over(&name);
         }
         lease.write(&[]).map_err(at(&lease.list))?;
         Ok(lease)
-    }
-
-    /// Take it if no other testbed runs and none has left anything behind; neither wait nor delete.
-    ///
-    /// # Errors
-    /// As [`take`](Self::take): without root.
-    pub(crate) fn take_at_once() -> Result<Result<Self, InTheWay>, LeaseError> {
-        let (lock, path) = open_lock()?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(Err(InTheWay::AnotherTestbed)),
-            Err(TryLockError::Error(error)) => return Err(at(&path)(error)),
-        }
-        let names = left_over();
-        if !names.is_empty() {
-            return Ok(Err(InTheWay::LeftOver(names)));
-        }
-        let lease = Self::new(lock);
-        lease.write(&[]).map_err(at(&lease.list))?;
-        Ok(Ok(lease))
-    }
-
-    fn new(lock: File) -> Self {
-        Self {
-            _lock: lock,
-            list: Path::new(FOLDER).join("namespaces"),
-        }
     }
 
     /// Write down that these namespaces are ours, before they are made.
@@ -119,51 +102,6 @@ impl Lease {
         }
         file.sync_all()
     }
-}
-
-/// Why the machine is not free.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum InTheWay {
-    /// One runs.
-    AnotherTestbed,
-    /// One was killed, and left these namespaces.
-    LeftOver(Vec<String>),
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> LeaseError {
-    let path = path.display().to_string();
-    move |error| LeaseError::Folder {
-        path: path.clone(),
-        error,
-    }
-}
-
-fn open_lock() -> Result<(File, PathBuf), LeaseError> {
-    let folder = Path::new(FOLDER);
-    fs::create_dir_all(folder).map_err(at(folder))?;
-    let path = folder.join(LOCK);
-    let lock = File::create(&path).map_err(at(&path))?;
-    Ok((lock, path))
-}
-
-/// The process that holds the lock, as far as the kernel tells; anybody may ask.
-pub(crate) fn holder() -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    let inode = fs::metadata(Path::new(FOLDER).join(LOCK)).ok()?.ino();
-    holder_of(inode, &fs::read_to_string("/proc/locks").ok()?)
-}
-
-/// Of a line like `1: FLOCK  ADVISORY  WRITE 1234 00:1a:5678 0 EOF`, where the last of the three numbers is
-/// that of the file. Those who wait have an arrow behind the first number.
-fn holder_of(inode: u64, locks: &str) -> Option<u32> {
-    let ends = format!(":{inode}");
-    locks.lines().find_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words.as_slice() {
-            [_, "FLOCK", _, _, pid, file, ..] if file.ends_with(&ends) => pid.parse().ok(),
-            _ => None,
-        }
-    })
 }
 
 /// Network namespaces that a testbed made and did not delete: of one that runs, or was killed.
@@ -188,6 +126,30 @@ pub(crate) fn delete_namespace(name: &str) -> Result<(), String> {
         }
     }
     command::output(Tool::Ip, &["netns", "delete", name]).map(drop)
+}
+
+/// Where the lock and the list lie.
+pub(crate) fn folder() -> PathBuf {
+    PathBuf::from(FOLDER)
+}
+
+/// The process that holds the lock, as far as the kernel tells; anybody may ask.
+pub(crate) fn holder() -> Option<u32> {
+    let inode = fs::metadata(folder().join("testbed.lock")).ok()?.ino();
+    holder_of(inode, &fs::read_to_string("/proc/locks").ok()?)
+}
+
+/// Of a line like `1: FLOCK  ADVISORY  WRITE 1234 00:1a:5678 0 EOF`, where the last of the three numbers is
+/// that of the file. Those who wait have an arrow behind the first number.
+fn holder_of(inode: u64, locks: &str) -> Option<u32> {
+    let ends = format!(":{inode}");
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [_, "FLOCK", _, _, pid, file, ..] if file.ends_with(&ends) => pid.parse().ok(),
+            _ => None,
+        }
+    })
 }
 
 #[cfg(test)]

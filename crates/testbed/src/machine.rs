@@ -1,7 +1,9 @@
 //! What the machine is, and what it did meanwhile.
 
-use crate::command::{self, Tool};
+use crate::command::Tool;
+use std::ffi::OsStr;
 use std::fs;
+use std::process::{Command, Stdio};
 
 /// Processor time so far, in the kernel's ticks, of all processors together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,10 +56,23 @@ impl ProcessorTime {
 pub(crate) fn versions() -> Vec<(String, String)> {
     let mut versions = vec![("Linux".to_owned(), kernel_version())];
     for tool in [Tool::Iperf3, Tool::Tcpdump, Tool::Tc] {
-        let version = command::version(tool.name(), tool).unwrap_or_default();
+        let version = version(tool.name(), tool).unwrap_or_default();
         versions.push((tool.name().to_owned(), version));
     }
     versions
+}
+
+/// What the program at `path` says of its version, in a line.
+pub(crate) fn version(path: impl AsRef<OsStr>, tool: Tool) -> Option<String> {
+    let argument = match tool {
+        Tool::Ip | Tool::Tc => "-V",
+        Tool::Iperf3 | Tool::Tcpdump => "--version",
+    };
+    let mut command = Command::new(path);
+    let output = command.arg(argument).stdin(Stdio::null()).output().ok()?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    let first = told.lines().next()?.trim();
+    output.status.success().then(|| first.to_owned())
 }
 
 /// The kernel's; empty where it does not tell.

@@ -1,9 +1,7 @@
 //! What was found, to be read by people.
 
 use console::Style;
-use slicewise_testbed::doctor::{
-    Examination, Finding, Group, Mend, Purpose, State, Verdict,
-};
+use slicewise_testbed::doctor::{Examination, Finding, Group, Mend, Purpose, State, Verdict};
 use std::fmt::Write;
 
 /// Where details begin when names are not beside them.
@@ -44,7 +42,12 @@ impl Page {
             }
             text.push('\n');
         }
-        self.paragraph(&mut text, 0, &[(&summary(examination), self.style().bold())]);
+        let (sentence, rest) = summary(examination);
+        let runs = [
+            (sentence.as_str(), self.style().bold()),
+            (&rest, self.style()),
+        ];
+        self.paragraph(&mut text, 0, &runs);
         if let Some(command) = examination.install_command() {
             let runs = [
                 ("What is missing is installed by:", self.style()),
@@ -133,23 +136,33 @@ impl Page {
     /// on further lines from `indent` on.
     fn lines(self, text: &mut String, mut at: usize, indent: usize, runs: &[Run]) {
         let mut is_first = true;
-        let words = runs
-            .iter()
-            .flat_map(|(run, style)| run.split_whitespace().map(move |word| (word, style)));
-        for (word, style) in words {
-            let width = word.chars().count();
-            if is_first {
-                is_first = false;
-            } else if at + 1 + width > self.columns {
-                text.push('\n');
-                text.extend(std::iter::repeat_n(' ', indent));
-                at = indent;
-            } else {
-                text.push(' ');
-                at += 1;
+        for (run, style) in runs {
+            // What of this run is on one line.
+            let mut piece = String::new();
+            for word in run.split_whitespace() {
+                let width = word.chars().count();
+                if is_first {
+                    is_first = false;
+                } else if at + 1 + width > self.columns {
+                    let _ = write!(text, "{}", style.apply_to(&piece));
+                    piece.clear();
+                    text.push('\n');
+                    text.extend(std::iter::repeat_n(' ', indent));
+                    at = indent;
+                } else {
+                    // Between two runs it has no look.
+                    let end = if piece.is_empty() {
+                        &mut *text
+                    } else {
+                        &mut piece
+                    };
+                    end.push(' ');
+                    at += 1;
+                }
+                piece.push_str(word);
+                at += width;
             }
-            let _ = write!(text, "{}", style.apply_to(word));
-            at += width;
+            let _ = write!(text, "{}", style.apply_to(&piece));
         }
         text.push('\n');
     }
@@ -160,16 +173,17 @@ fn is_as_unknown(a: &Finding, b: &Finding) -> bool {
     a.state == State::Unknown && (b.state, &b.detail, &b.mend) == (a.state, &a.detail, &a.mend)
 }
 
-/// What can be run, what cannot, and what is not known.
-fn summary(examination: &Examination) -> String {
+/// What can be run, what cannot, and what is not known; and what else is to be said.
+fn summary(examination: &Examination) -> (String, String) {
     let with = |verdict| -> Vec<&str> {
         let all = Purpose::ALL.into_iter();
         let those = all.filter(|&purpose| examination.verdict(purpose) == verdict);
         those.map(Purpose::command).collect()
     };
-    let is_root = !examination.findings.iter().any(|finding| {
-        finding.name == "root" && finding.state != State::Ready
-    });
+    let is_root = !examination
+        .findings
+        .iter()
+        .any(|finding| finding.name == "root" && finding.state != State::Ready);
     let subject = if is_root { "This machine" } else { "This user" };
     let (can, cannot, unknown) = (
         with(Verdict::Can),
@@ -178,35 +192,36 @@ fn summary(examination: &Examination) -> String {
     );
     let mut clauses = Vec::new();
     if !can.is_empty() {
-        clauses.push(format!("{subject} can run {}", listed(&can)));
+        clauses.push(format!("{subject} can run {}", listed(&can, "and")));
     }
     if !cannot.is_empty() {
         let subject = if clauses.is_empty() { subject } else { "it" };
-        clauses.push(format!("{subject} cannot run {}", listed(&cannot)));
+        clauses.push(format!("{subject} cannot run {}", listed(&cannot, "or")));
     }
     if !unknown.is_empty() {
-        clauses.push(format!("not known: {}", listed(&unknown)));
+        clauses.push(format!("not known: {}", listed(&unknown, "and")));
     }
-    let mut text = format!("{}.", clauses.join("; "));
+    let sentence = format!("{}.", clauses.join("; "));
+    let mut rest = String::new();
     let without: Vec<&str> = (examination.findings.iter())
         .filter(|finding| finding.state == State::Missing && finding.stops.is_empty())
         .map(|finding| finding.needed_for)
         .collect();
     if is_root && !can.is_empty() && !without.is_empty() {
-        let _ = write!(text, " Not possible: {}.", without.join("; "));
+        let _ = write!(rest, "Not possible: {}.", without.join("; "));
     }
     if !is_root {
-        text.push_str(" What root can run: sudo slicewise doctor");
+        rest.push_str("What root can run: sudo slicewise doctor");
     }
-    text
+    (sentence, rest)
 }
 
 /// `a`, `a and b`, `a, b and c`.
-fn listed(commands: &[&str]) -> String {
+fn listed(commands: &[&str], conjunction: &str) -> String {
     let quoted: Vec<String> = commands.iter().map(|one| format!("`{one}`")).collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        Some((last, others)) => format!("{} {conjunction} {last}", others.join(", ")),
         None => String::new(),
     }
 }

@@ -183,10 +183,7 @@ mod tests {
         let install = |package| CHECK.missing("").mended_by(Mend::Install(package));
         let findings = vec![install("tcpdump"), install("iproute2"), install("iproute2")];
         let command = Examination { findings }.install_command();
-        assert_eq!(
-            command.as_deref(),
-            Some("apt-get install iproute2 tcpdump")
-        );
+        assert_eq!(command.as_deref(), Some("apt-get install iproute2 tcpdump"));
     }
 
     #[test]

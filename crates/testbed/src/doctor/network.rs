@@ -1,6 +1,7 @@
 //! What the kernel's network can do, tried in a namespace made for that.
 
 use super::finding::{BOTH_RUNS, Check, EVERYTHING, Finding, Group, Mend, Purpose};
+use crate::command::{self, Tool};
 use crate::hosts::within;
 use crate::scratch::{PEER, SCRATCH, Scratch};
 use slicewise_live::af_packet::AfPacketPort;
@@ -13,11 +14,7 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 
-const fn check(
-    name: &'static str,
-    needed_for: &'static str,
-    stops: &'static [Purpose],
-) -> Check {
+const fn check(name: &'static str, needed_for: &'static str, stops: &'static [Purpose]) -> Check {
     Check {
         group: Group::Network,
         name,
@@ -27,11 +24,7 @@ const fn check(
 }
 
 const NAMESPACES: Check = check("network namespaces", "the hosts of a testbed", BOTH_RUNS);
-const VETH: Check = check(
-    "virtual interfaces",
-    "the links of a testbed (veth)",
-    BOTH_RUNS,
-);
+const VETH: Check = check("virtual interfaces", "the links of a testbed", BOTH_RUNS);
 const SETTINGS: Check = check(
     "interface settings",
     "frames that a wire could carry, and replies past the device",
@@ -138,12 +131,15 @@ fn settings(scratch: &Scratch) -> Result<(), String> {
 
 fn routing(scratch: &Scratch) -> [Finding; 2] {
     let families = [
-        (ROUTING, "192.0.2.1", "CONFIG_IP_MULTIPLE_TABLES"),
-        (ROUTING_V6, "2001:db8::1", "CONFIG_IPV6_MULTIPLE_TABLES"),
+        (ROUTING, "-4", "CONFIG_IP_MULTIPLE_TABLES"),
+        (ROUTING_V6, "-6", "CONFIG_IPV6_MULTIPLE_TABLES"),
     ];
-    families.map(|(check, from, symbol)| {
-        let rule = format!("rule add from {from} ipproto tcp dport 5201 lookup 100\n");
-        outcome(&check, scratch.configure(&rule), || kernel(symbol))
+    families.map(|(check, family, symbol)| {
+        let rule = "rule add ipproto tcp dport 5201 lookup 100".split(' ');
+        let mut arguments = vec!["-n", scratch.name(), family];
+        arguments.extend(rule);
+        let tried = command::output(Tool::Ip, &arguments).map(drop);
+        outcome(&check, tried, || kernel(symbol))
     })
 }
 
@@ -174,9 +170,8 @@ fn open_af_xdp(scratch: &Scratch) -> Result<Mode, String> {
     within(scratch.name(), || {
         let state = Interfaces::new()?.state(SCRATCH)?;
         let mut memory = FrameMemory::new(MEMORY_CHUNKS)?;
-        let mut port = AfXdpPort::open(&state, 1, &mut memory).map_err(|failed| {
-            io::Error::other(format!("{}: {}", failed.doing, failed.error))
-        })?;
+        let mut port = AfXdpPort::open(&state, 1, &mut memory)
+            .map_err(|failed| io::Error::other(format!("{}: {}", failed.doing, failed.error)))?;
         let mode = port.mode();
         port.close(&mut memory);
         Ok(mode)

@@ -68,7 +68,11 @@ impl User {
     }
 
     fn parse(status: &str) -> Self {
-        let line = |name| status.lines().find_map(|line: &str| line.strip_prefix(name));
+        let line = |name| {
+            status
+                .lines()
+                .find_map(|line: &str| line.strip_prefix(name))
+        };
         // Real, effective, saved, and that of file accesses.
         let id = line("Uid:").and_then(|ids| ids.split_whitespace().nth(1)?.parse().ok());
         let bits = line("CapEff:").and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());

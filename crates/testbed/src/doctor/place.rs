@@ -2,7 +2,7 @@
 
 use super::finding::{BOTH_RUNS, Check, Finding, Group, Mend};
 use super::{Ground, Untold};
-use crate::lease::{self, InTheWay, Lease};
+use crate::lease::{self, Lease, LeaseError};
 use slicewise_live::sys::storage;
 use std::fs::{self, File};
 use std::io;
@@ -22,7 +22,7 @@ const LEFT_OVER: Check = Check {
 };
 const FOLDER: Check = Check {
     group: Group::Testbed,
-    name: "/run/slicewise",
+    name: "testbed folder",
     needed_for: "the lock, and the list of what must be cleared up",
     stops: BOTH_RUNS,
 };
@@ -58,23 +58,26 @@ fn looked_at() -> Vec<Finding> {
     ]
 }
 
+/// The lock, if nobody has it and nothing was left over. Should another testbed be killed in the very moment
+/// between looking and taking, what it left is deleted, as by any testbed that comes next.
 fn with_lease() -> (Vec<Finding>, Ground) {
-    let folder = FOLDER.ready("can be written");
-    match Lease::take_at_once() {
-        Ok(Ok(lease)) => (
-            vec![lock(false, None), left_over(&[], false), folder],
-            Ok(lease),
-        ),
-        Ok(Err(InTheWay::AnotherTestbed)) => {
-            let left = left_over(&lease::left_over(), true);
+    let (names, holder) = (lease::left_over(), lease::holder());
+    if !names.is_empty() && holder.is_none() {
+        let left = left_over(&names, false);
+        let untold = Untold::new("not tried: a testbed left namespaces", left.mend.clone());
+        return (vec![lock(false, None), left, writable()], Err(untold));
+    }
+    let do_not_wait = || true;
+    match Lease::take(|| (), |_| (), do_not_wait) {
+        Ok(lease) => {
+            let findings = vec![lock(false, None), left_over(&[], false), writable()];
+            (findings, Ok(lease))
+        }
+        Err(LeaseError::Interrupted) => {
             let wait = Mend::advice("ask again when it is done");
             let untold = Untold::new("not tried: another testbed runs", Some(wait));
-            (vec![lock(true, lease::holder()), left, folder], Err(untold))
-        }
-        Ok(Err(InTheWay::LeftOver(names))) => {
-            let left = left_over(&names, false);
-            let untold = Untold::new("not tried: a testbed left namespaces", left.mend.clone());
-            (vec![lock(false, None), left, folder], Err(untold))
+            let left = left_over(&names, true);
+            (vec![lock(true, holder), left, writable()], Err(untold))
         }
         Err(error) => {
             let folder = FOLDER
@@ -86,6 +89,10 @@ fn with_lease() -> (Vec<Finding>, Ground) {
             (findings, Err(untold))
         }
     }
+}
+
+fn writable() -> Finding {
+    FOLDER.ready(format!("{}: can be written", lease::folder().display()))
 }
 
 fn lock(is_held: bool, holder: Option<u32>) -> Finding {

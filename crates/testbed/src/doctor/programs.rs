@@ -1,7 +1,8 @@
 //! Programs that a testbed calls.
 
 use super::finding::{BOTH_RUNS, Check, Finding, Group, Mend};
-use crate::command::{self, Tool};
+use crate::command::Tool;
+use crate::machine;
 use std::path::Path;
 
 /// Where programs for root are that the path of others leaves out.
@@ -53,7 +54,7 @@ fn look_for(tool: Tool, is_root: bool) -> Finding {
 
 fn installed(check: &Check, tool: Tool, path: &Path, remark: &str) -> Finding {
     let place = path.display();
-    match command::version(path, tool) {
+    match machine::version(path, tool) {
         Some(version) => check.ready(format!("{version}: {place}{remark}")),
         None => check
             .missing(format!("{place} does not run"))

@@ -21,7 +21,7 @@ const PROCESSORS: Check = Check {
 const REAL_TIME: Check = Check {
     group: Group::Machine,
     name: "real-time threads",
-    needed_for: "punctual departures and senders (SCHED_FIFO)",
+    needed_for: "punctual departures and senders",
     stops: &[],
 };
 const STEAL: Check = Check {
@@ -59,7 +59,7 @@ fn processors() -> Finding {
 /// On a thread of its own, which then ends: this one stays as it is.
 fn real_time() -> Finding {
     match thread::spawn(scheduling::become_real_time).join() {
-        Ok(Ok(())) => REAL_TIME.ready("allowed"),
+        Ok(Ok(())) => REAL_TIME.ready("allowed (SCHED_FIFO)"),
         Ok(Err(error)) => REAL_TIME
             .limited(format!("not allowed: {error}"))
             .mended_by(Mend::advice(

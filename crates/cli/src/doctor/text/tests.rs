@@ -1,0 +1,117 @@
+use super::*;
+use insta::assert_snapshot;
+
+fn finding(group: Group, name: &'static str, state: State, detail: &str) -> Finding {
+    Finding {
+        group,
+        name,
+        state,
+        detail: detail.to_owned(),
+        needed_for: "what it is needed for",
+        stops: Vec::new(),
+        mend: None,
+    }
+}
+
+fn on_every_run(finding: Finding) -> Finding {
+    let stops = vec![Purpose::RunOnGateway, Purpose::RunOnTc];
+    Finding { stops, ..finding }
+}
+
+fn mended(mend: Mend, finding: Finding) -> Finding {
+    let mend = Some(mend);
+    Finding { mend, ..finding }
+}
+
+fn page(columns: usize, findings: Vec<Finding>) -> String {
+    let colours = false;
+    Page { columns, colours }.write(&Examination { findings })
+}
+
+fn some() -> Vec<Finding> {
+    let program = |name, package| {
+        let found = finding(Group::Programs, name, State::Missing, "not installed");
+        mended(Mend::Install(package), on_every_run(found))
+    };
+    vec![
+        finding(Group::Machine, "processors", State::Ready, "2"),
+        mended(
+            Mend::Advice("a quieter host".to_owned()),
+            finding(Group::Machine, "steal", State::Limited, "9.3 %"),
+        ),
+        program("tc", "iproute2"),
+        program("tcpdump", "tcpdump"),
+        mended(
+            Mend::Advice("a kernel with CONFIG_NET_SCH_RED".to_owned()),
+            finding(
+                Group::TrafficControl,
+                "sch_red",
+                State::Missing,
+                "not in this kernel",
+            ),
+        ),
+    ]
+}
+
+#[test]
+fn what_is_missing_comes_with_what_mends_it_and_one_command_for_all() {
+    assert_snapshot!(page(60, some()), @"");
+}
+
+#[test]
+fn narrow_terminals_have_details_below_names() {
+    assert_snapshot!(page(40, some()), @"");
+}
+
+#[test]
+fn what_is_not_known_for_one_reason_is_one_entry() {
+    let untold = |name| {
+        let found = finding(Group::Network, name, State::Unknown, "needs root");
+        mended(Mend::Run("sudo slicewise doctor".to_owned()), found)
+    };
+    let root = finding(Group::Permission, "root", State::Missing, "user 7");
+    let findings = vec![
+        mended(
+            Mend::Run("sudo slicewise doctor".to_owned()),
+            on_every_run(root),
+        ),
+        untold("AF_XDP"),
+        untold("bridge"),
+        finding(Group::Network, "veth", State::Unknown, "another reason"),
+    ];
+    assert_snapshot!(page(80, findings), @"");
+}
+
+#[test]
+fn a_machine_of_which_something_is_not_known_is_promised_nothing() {
+    let lock = finding(Group::Testbed, "lock", State::Unknown, "not tried");
+    let (sentence, rest) = summary(&Examination {
+        findings: vec![on_every_run(lock)],
+    });
+    assert_snapshot!(sentence, @"");
+    assert_eq!(rest, "");
+}
+
+#[test]
+fn colours_change_no_line() {
+    let examination = Examination { findings: some() };
+    let write = |colours| {
+        Page {
+            columns: 60,
+            colours,
+        }
+        .write(&examination)
+    };
+    let mut plain = String::new();
+    let mut in_escape = false;
+    for letter in write(true).chars() {
+        match letter {
+            '\u{1b}' => in_escape = true,
+            'm' if in_escape => in_escape = false,
+            _ if in_escape => {}
+            _ => plain.push(letter),
+        }
+    }
+    assert_eq!(plain, write(false));
+    assert!(write(true).contains("\u{1b}[31m✗"));
+}
