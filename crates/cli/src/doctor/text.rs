@@ -49,11 +49,9 @@ impl Page {
         ];
         self.paragraph(&mut text, 0, &runs);
         if let Some(command) = examination.install_command() {
-            let runs = [
-                ("What is missing is installed by:", self.style()),
-                (command.as_str(), self.style().bold()),
-            ];
-            self.paragraph(&mut text, 0, &runs);
+            // In one line, to be copied.
+            let command = self.style().bold().apply_to(command);
+            let _ = writeln!(text, "What is missing is installed by:\n\n    {command}");
         }
         text
     }

@@ -33,6 +33,8 @@ fn some() -> Vec<Finding> {
         let found = finding(Group::Programs, name, State::Missing, "not installed");
         mended(Mend::Install(package), on_every_run(found))
     };
+    let red = "not in this kernel";
+    let red = finding(Group::TrafficControl, "sch_red", State::Missing, red);
     vec![
         finding(Group::Machine, "processors", State::Ready, "2"),
         mended(
@@ -43,24 +45,82 @@ fn some() -> Vec<Finding> {
         program("tcpdump", "tcpdump"),
         mended(
             Mend::Advice("a kernel with CONFIG_NET_SCH_RED".to_owned()),
-            finding(
-                Group::TrafficControl,
-                "sch_red",
-                State::Missing,
-                "not in this kernel",
-            ),
+            Finding {
+                needed_for: "policies with `wred` on tc",
+                ..red
+            },
         ),
     ]
 }
 
 #[test]
 fn what_is_missing_comes_with_what_mends_it_and_one_command_for_all() {
-    assert_snapshot!(page(60, some()), @"");
+    assert_snapshot!(page(60, some()), @r"
+    Machine
+      ✓ processors  2 (for what it is needed for)
+      ! steal       9.3 %
+                    needed for what it is needed for
+                    mend: a quieter host
+
+    Programs
+      ✗ tc          not installed
+                    needed for what it is needed for
+                    run: apt-get install iproute2
+      ✗ tcpdump     not installed
+                    needed for what it is needed for
+                    run: apt-get install tcpdump
+
+    Traffic control
+      ✗ sch_red     not in this kernel
+                    needed for policies with `wred` on tc
+                    mend: a kernel with CONFIG_NET_SCH_RED
+
+    This machine can run `slicewise gateway`; it cannot run
+    `slicewise run --on gateway` or `slicewise run --on tc`. Not
+    possible: policies with `wred` on tc.
+    What is missing is installed by:
+
+        apt-get install iproute2 tcpdump
+    ");
 }
 
 #[test]
 fn narrow_terminals_have_details_below_names() {
-    assert_snapshot!(page(40, some()), @"");
+    assert_snapshot!(page(40, some()), @r"
+    Machine
+      ✓ processors
+          2 (for what it is needed for)
+      ! steal
+          9.3 %
+          needed for what it is needed for
+          mend: a quieter host
+
+    Programs
+      ✗ tc
+          not installed
+          needed for what it is needed for
+          run: apt-get install iproute2
+      ✗ tcpdump
+          not installed
+          needed for what it is needed for
+          run: apt-get install tcpdump
+
+    Traffic control
+      ✗ sch_red
+          not in this kernel
+          needed for policies with `wred` on tc
+          mend: a kernel with
+          CONFIG_NET_SCH_RED
+
+    This machine can run `slicewise
+    gateway`; it cannot run `slicewise run
+    --on gateway` or `slicewise run --on
+    tc`. Not possible: policies with `wred`
+    on tc.
+    What is missing is installed by:
+
+        apt-get install iproute2 tcpdump
+    ");
 }
 
 #[test]
@@ -79,7 +139,20 @@ fn what_is_not_known_for_one_reason_is_one_entry() {
         untold("bridge"),
         finding(Group::Network, "veth", State::Unknown, "another reason"),
     ];
-    assert_snapshot!(page(80, findings), @"");
+    assert_snapshot!(page(80, findings), @r"
+    Permission
+      ✗ root    user 7
+                needed for what it is needed for
+                run: sudo slicewise doctor
+
+    Network
+      ? AF_XDP, bridge: needs root: sudo slicewise doctor
+      ? veth    another reason
+                needed for what it is needed for
+
+    This user can run `slicewise gateway`; it cannot run `slicewise run --on
+    gateway` or `slicewise run --on tc`. What root can run: sudo slicewise doctor
+    ");
 }
 
 #[test]
@@ -88,7 +161,7 @@ fn a_machine_of_which_something_is_not_known_is_promised_nothing() {
     let (sentence, rest) = summary(&Examination {
         findings: vec![on_every_run(lock)],
     });
-    assert_snapshot!(sentence, @"");
+    assert_snapshot!(sentence, @"This machine can run `slicewise gateway`; not known: `slicewise run --on gateway` and `slicewise run --on tc`.");
     assert_eq!(rest, "");
 }
 
