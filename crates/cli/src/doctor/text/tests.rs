@@ -108,7 +108,8 @@ fn narrow_terminals_have_details_below_names() {
     Traffic control
       ✗ sch_red
           not in this kernel
-          needed for policies with `wred` on tc
+          needed for policies with `wred` on
+          tc
           mend: a kernel with
           CONFIG_NET_SCH_RED
 
