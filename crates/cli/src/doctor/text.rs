@@ -182,24 +182,28 @@ fn summary(examination: &Examination) -> (String, String) {
         .findings
         .iter()
         .any(|finding| finding.name == "root" && finding.state != State::Ready);
-    let subject = if is_root { "This machine" } else { "This user" };
+    let mut subject = if is_root { "this machine" } else { "this user" };
     let (can, cannot, unknown) = (
         with(Verdict::Can),
         with(Verdict::Cannot),
         with(Verdict::Unknown),
     );
     let mut clauses = Vec::new();
-    if !can.is_empty() {
-        clauses.push(format!("{subject} can run {}", listed(&can, "and")));
+    for (before, after, commands, conjunction) in [
+        ("", "can run", &can, "and"),
+        ("", "cannot run", &cannot, "or"),
+        ("it is not known whether ", "can run", &unknown, "or"),
+    ] {
+        if !commands.is_empty() {
+            let list = listed(commands, conjunction);
+            clauses.push(format!("{before}{subject} {after} {list}"));
+            subject = "it";
+        }
     }
-    if !cannot.is_empty() {
-        let subject = if clauses.is_empty() { subject } else { "it" };
-        clauses.push(format!("{subject} cannot run {}", listed(&cannot, "or")));
+    let mut sentence = format!("{}.", clauses.join("; "));
+    if let Some(first) = sentence.get_mut(..1) {
+        first.make_ascii_uppercase();
     }
-    if !unknown.is_empty() {
-        clauses.push(format!("not known: {}", listed(&unknown, "and")));
-    }
-    let sentence = format!("{}.", clauses.join("; "));
     let mut rest = String::new();
     let without: Vec<&str> = (examination.findings.iter())
         .filter(|finding| finding.state == State::Missing && finding.stops.is_empty())

@@ -43,7 +43,7 @@ pub(super) fn checks() -> impl Iterator<Item = Check> {
 pub(super) fn examine(scratch: &Scratch, has_interfaces: bool) -> Vec<Finding> {
     if Tool::Tc.find().is_none() {
         let install = Mend::Install(Tool::Tc.package());
-        return Untold::new("`tc` is not installed", Some(install)).findings(checks());
+        return Untold::new("`tc` cannot be called", Some(install)).findings(checks());
     }
     if !has_interfaces {
         return Untold::new("there is no interface to try it on", None).findings(checks());

@@ -75,7 +75,7 @@ pub fn examine(is_interrupted: &dyn Fn() -> bool) -> Option<Examination> {
     let mut findings = system::examine();
     findings.extend(permission::examine(&user));
     findings.extend(programs::examine(user.is_root()));
-    let (found, ground) = place::examine(user.is_root());
+    let (found, ground) = place::examine(user.barred());
     findings.extend(found);
     findings.extend(try_things(ground, is_interrupted)?);
     while start.elapsed() < STEAL_SPAN {
@@ -120,7 +120,7 @@ fn try_things(ground: Ground, is_interrupted: &dyn Fn() -> bool) -> Option<Vec<F
     let all = || network::CHECKS.into_iter().chain(features::checks());
     let untold = match (ground, Tool::Ip.find()) {
         (Err(untold), _) => untold,
-        (Ok(_), None) => Untold::new("`ip` is not installed", None),
+        (Ok(_), None) => Untold::new("`ip` cannot be called", None),
         (Ok(lease), Some(_)) => match Scratch::empty(&lease) {
             Ok(scratch) => return try_in(&scratch, is_interrupted),
             Err(problem) => {

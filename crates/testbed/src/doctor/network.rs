@@ -36,7 +36,7 @@ const ROUTING: Check = check(
     BOTH_RUNS,
 );
 const ROUTING_V6: Check = check(
-    "routing by port, IPv6",
+    "IPv6 routing by port",
     "sources of UDP over IPv6 on a testbed",
     &[],
 );

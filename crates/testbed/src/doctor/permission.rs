@@ -1,5 +1,6 @@
 //! What this user may do.
 
+use super::Untold;
 use super::finding::{BOTH_RUNS, Check, Finding, Group, Mend, Purpose};
 use std::fs;
 
@@ -86,6 +87,18 @@ impl User {
         matches!(self.id, Some(0))
     }
 
+    /// Why nothing can be tried, if that is so.
+    pub(super) fn barred(&self) -> Option<Untold> {
+        let stops = |one: &Capability| !one.stops.is_empty();
+        if !self.is_root() {
+            Some(Untold::new("needs root", Some(Mend::as_root())))
+        } else if self.lacks().iter().any(stops) {
+            Some(Untold::new("needs the capabilities that are missing", None))
+        } else {
+            None
+        }
+    }
+
     fn lacks(&self) -> Vec<Capability> {
         let lacks = |one: &Capability| self.capabilities & (1 << one.number) == 0;
         ALL.into_iter().filter(lacks).collect()
@@ -145,6 +158,13 @@ mod tests {
     fn the_effective_user_counts() {
         assert!(status(0, 0).is_root() && !status(1000, u64::MAX).is_root());
         assert!(!User::parse("").is_root());
+    }
+
+    #[test]
+    fn things_are_tried_with_everything_that_a_run_takes() {
+        let without = |number: u32| status(0, u64::MAX & !(1 << number)).barred();
+        assert_eq!(status(7, u64::MAX).barred().unwrap().why, "needs root");
+        assert!(without(21).is_some() && without(39).is_none());
     }
 
     #[test]

@@ -37,25 +37,24 @@ const TEMPORARY: Check = Check {
 const ENOUGH_BYTES: u64 = 1 << 30;
 
 /// What was found, and the right to try things, if there is one.
-pub(super) fn examine(is_root: bool) -> (Vec<Finding>, Ground) {
-    let (mut findings, ground) = if is_root {
-        with_lease()
-    } else {
-        let untold = Untold::new("needs root", Some(Mend::as_root()));
-        (looked_at(), Err(untold))
+pub(super) fn examine(barred: Option<Untold>) -> (Vec<Finding>, Ground) {
+    let (mut findings, ground) = match barred {
+        None => with_lease(),
+        Some(untold) => (looked_at(&untold), Err(untold)),
     };
     findings.push(temporary());
     (findings, ground)
 }
 
 /// What can be told without taking the lock.
-fn looked_at() -> Vec<Finding> {
+fn looked_at(untold: &Untold) -> Vec<Finding> {
     let holder = lease::holder();
-    vec![
+    let mut findings = vec![
         lock(holder.is_some(), holder),
         left_over(&lease::left_over(), holder.is_some()),
-        FOLDER.unknown("needs root").mended_by(Mend::as_root()),
-    ]
+    ];
+    findings.extend(untold.findings([FOLDER]));
+    findings
 }
 
 /// The lock, if nobody has it and nothing was left over. Should another testbed be killed in the very moment

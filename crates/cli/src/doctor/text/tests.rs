@@ -162,7 +162,7 @@ fn a_machine_of_which_something_is_not_known_is_promised_nothing() {
     let (sentence, rest) = summary(&Examination {
         findings: vec![on_every_run(lock)],
     });
-    assert_snapshot!(sentence, @"This machine can run `slicewise gateway`; not known: `slicewise run --on gateway` and `slicewise run --on tc`.");
+    assert_snapshot!(sentence, @"This machine can run `slicewise gateway`; it is not known whether it can run `slicewise run --on gateway` or `slicewise run --on tc`.");
     assert_eq!(rest, "");
 }
 
