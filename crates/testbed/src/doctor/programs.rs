@@ -31,7 +31,7 @@ fn look_for(tool: Tool, is_root: bool) -> Finding {
     if let Some(path) = tool.find() {
         return installed(&check, tool, &path, "");
     }
-    let mut places = ROOTS_FOLDERS.iter().map(|folder| Path::new(folder));
+    let mut places = ROOTS_FOLDERS.iter().map(Path::new);
     match places.find(|folder| folder.join(tool.name()).is_file()) {
         Some(folder) if is_root => check
             .missing(format!("in {}, which is not in PATH", folder.display()))
