@@ -13,8 +13,8 @@ const fn needed_for(feature: Feature) -> Option<&'static str> {
         Feature::Tbf => Some("the link, under every policy on tc"),
         Feature::Htb => Some("policies of several classes on tc"),
         Feature::Fifo => Some("queues on tc that are neither `wred` nor `flow_queue`"),
-        Feature::ClsBpf => Some("class maps on tc, and VLAN tags"),
-        Feature::Clsact => Some("VLAN tags"),
+        Feature::ClsBpf => Some("class maps and the device on tc, and VLAN tags"),
+        Feature::Clsact => Some("the device on tc, and VLAN tags"),
         Feature::ActPolice => Some("policies with `police` on tc"),
         Feature::Red => Some("policies with `wred` on tc"),
         Feature::Codel => Some("policies with `flow_queue` of a single queue on tc"),
@@ -25,7 +25,7 @@ const fn needed_for(feature: Feature) -> Option<&'static str> {
 
 fn check(feature: Feature) -> Option<Check> {
     let stops: &[Purpose] = match feature {
-        Feature::Tbf => &[Purpose::RunOnTc],
+        Feature::Tbf | Feature::ClsBpf | Feature::Clsact => &[Purpose::RunOnTc],
         _ => &[],
     };
     Some(Check {
@@ -67,12 +67,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_the_link_nothing_runs_on_tc_and_without_the_rest_some_policies() {
+    fn without_link_and_device_nothing_runs_on_tc_and_without_the_rest_some_policies() {
         let stops: Vec<&str> = checks()
             .filter(|check| !check.stops.is_empty())
             .map(|check| check.name)
             .collect();
-        assert_eq!(stops, ["sch_tbf"]);
+        assert_eq!(stops, ["sch_tbf", "cls_bpf", "sch_ingress"]);
         assert!(checks().all(|check| check.group == Group::TrafficControl));
     }
 }

@@ -7,6 +7,7 @@ use crate::scratch::{PEER, SCRATCH, Scratch};
 use slicewise_live::af_packet::AfPacketPort;
 use slicewise_live::af_xdp::{AfXdpPort, Mode};
 use slicewise_live::frame_memory::FrameMemory;
+use slicewise_live::patch;
 use slicewise_live::port::Port;
 use slicewise_live::sys::interface::Interfaces;
 use slicewise_live::tagging::{self, TagRule};
@@ -51,7 +52,11 @@ const TAGGING: Check = check(
     "sources with VLAN tags on a testbed",
     &[],
 );
-const BRIDGE: Check = check("bridge", "the device of `run --on tc`", &[Purpose::RunOnTc]);
+const PATCH: Check = check(
+    "patch by eBPF",
+    "the device of `run --on tc`",
+    &[Purpose::RunOnTc],
+);
 
 pub(super) const CHECKS: [Check; 9] = [
     NAMESPACES,
@@ -62,11 +67,16 @@ pub(super) const CHECKS: [Check; 9] = [
     PACKET_SOCKETS,
     AF_XDP,
     TAGGING,
-    BRIDGE,
+    PATCH,
 ];
 
 /// Chunks for the rings of one AF_XDP socket.
 const MEMORY_CHUNKS: u32 = 4096;
+
+/// What eBPF programs at traffic control take.
+const FILTER_SYMBOLS: &str = "CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS";
+/// The interface that a patch leads to: not the other end of the same link, or frames would go round.
+const THIRD: &str = "scratch-third";
 
 /// Whether this is what all others are tried in.
 pub(super) fn is_first(check: &Check) -> bool {
@@ -101,11 +111,8 @@ pub(super) fn examine(scratch: &Scratch) -> (Vec<Finding>, bool) {
         kernel("CONFIG_PACKET")
     }));
     findings.push(af_xdp(scratch));
-    findings.push(outcome(&TAGGING, tag(scratch), || {
-        kernel("CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS")
-    }));
-    let bridge = scratch.configure("link add scratch-bridge type bridge mcast_snooping 0\n");
-    findings.push(outcome(&BRIDGE, bridge, || kernel("CONFIG_BRIDGE")));
+    findings.push(outcome(&TAGGING, tag(scratch), || kernel(FILTER_SYMBOLS)));
+    findings.push(outcome(&PATCH, join(scratch), || kernel(FILTER_SYMBOLS)));
     (findings, true)
 }
 
@@ -187,4 +194,9 @@ fn tag(scratch: &Scratch) -> Result<(), String> {
         inner_vlan: Some(20),
     };
     within(scratch.name(), || tagging::attach(PEER, &[rule]))
+}
+
+fn join(scratch: &Scratch) -> Result<(), String> {
+    scratch.configure(&format!("link add {THIRD} type veth\n"))?;
+    within(scratch.name(), || patch::join(PEER, THIRD))
 }
