@@ -22,8 +22,7 @@ const OVERHEAD_SECONDS: u64 = 3;
 /// The simulator's prediction, in the folder of the results that it is of.
 const PREDICTION: &str = "prediction";
 
-/// `digest` is that of the study's file, whatever of it is run.
-pub fn run(options: &RunOptions, study: Study, digest: String) -> Result<Exit, Failure> {
+pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     if options.snap_length.is_some() {
         return Err(Failure::mistake(
             "`--snap-length` is for the simulator: captures of real packets keep 128 bytes of each",
@@ -31,7 +30,7 @@ pub fn run(options: &RunOptions, study: Study, digest: String) -> Result<Exit, F
     }
     tools_are_there()?;
     let study = study.into_live().map_err(Failure::mistake)?;
-    let device = device(options, digest)?;
+    let device = device(options, study.text_digest().to_owned())?;
     let interrupt = on_interrupt("ending this run and clearing up")?;
     let lease = lease(&interrupt)?;
     let unsupported = unsupported(&study, &device, &lease)?;

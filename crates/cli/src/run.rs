@@ -25,7 +25,6 @@ const FAILURES_PRINTED: usize = 10;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let mut study = load_study(&options.study)?;
-    let digest = study.digest().to_owned();
     if options.quick {
         study = study.into_quick();
     }
@@ -33,7 +32,7 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     study.seed = options.seed.unwrap_or(study.seed);
     match options.on {
         BackendName::Sim => simulate(options, &study),
-        BackendName::Gateway | BackendName::Tc => live_run::run(options, study, digest),
+        BackendName::Gateway | BackendName::Tc => live_run::run(options, study),
     }
 }
 

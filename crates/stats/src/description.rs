@@ -20,6 +20,10 @@ pub struct StudyDescription {
     pub source: String,
     /// Digest of the study's text and of every file it names.
     pub digest: String,
+    /// The same before anything was left out of it or made ready for a live device; empty where that is not
+    /// known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text_digest: String,
     /// Name of the study's file, without its folder: for the command that runs it again.
     pub file_name: String,
     /// The seed that the seeds of all runs are derived from.
@@ -50,6 +54,14 @@ pub struct StudyDescription {
     pub margins: Margins,
     /// Published figures to print ours beside.
     pub published: Vec<PublishedFigure>,
+}
+
+impl StudyDescription {
+    /// Whether a device on this machine was tested, not that of the study.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        matches!(self.backend.as_str(), "gateway" | "tc")
+    }
 }
 
 fn simulator() -> String {

@@ -249,6 +249,7 @@ mod tests {
             seed: 1,
             program_version: String::new(),
             backend: "gateway".to_owned(),
+            text_digest: String::new(),
             dut: String::new(),
             assumptions: Vec::new(),
             repetitions: 3,

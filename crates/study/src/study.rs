@@ -57,6 +57,8 @@ pub struct Study {
     /// A profile of minutes instead of hours, where the study gives one.
     pub quick: Option<QuickParams>,
     pub(crate) digest: String,
+    /// The digest of the study as it was written.
+    pub(crate) text_digest: String,
 }
 
 /// A policy of a study.
@@ -81,10 +83,17 @@ pub struct StudyPolicy {
 }
 
 impl Study {
-    /// SHA-256, in hexadecimal, over the study's text and every file it names.
+    /// SHA-256, in hexadecimal, over the study's text and every file it names; of a study derived from
+    /// that, also over how.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// The digest of the text and the files, whatever was derived from them.
+    #[must_use]
+    pub fn text_digest(&self) -> &str {
+        &self.text_digest
     }
 
     /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
@@ -132,6 +141,7 @@ impl Study {
             description: self.description.clone(),
             source: self.source.clone(),
             digest: self.digest.clone(),
+            text_digest: self.text_digest.clone(),
             file_name: self.file_name.clone(),
             seed: self.seed,
             program_version: program_version.to_owned(),

@@ -293,6 +293,7 @@ fn unnamed() -> StudyDescription {
         seed: 0,
         program_version: VERSION.to_owned(),
         backend: "captures".to_owned(),
+        text_digest: String::new(),
         dut: "not stated (measured from captures)".to_owned(),
         assumptions: Vec::new(),
         repetitions: 1,

@@ -68,7 +68,7 @@ fn names<'a>(sides: &'a [Side], of: impl Fn(&'a Side) -> Vec<&'a str>) -> Vec<&'
 fn told(side: &Side, sides: &[Side]) -> String {
     let mut told = side.told();
     let main = sides.iter().find(|side| side.is_main);
-    if main.is_some_and(|main| main.study.digest != side.study.digest) {
+    if main.is_some_and(|main| main.study.text_digest != side.study.text_digest) {
         told.push_str("; of another version of the study");
     }
     told

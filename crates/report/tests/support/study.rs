@@ -112,6 +112,7 @@ pub fn study(size: Size) -> StudyDescription {
         seed: 1,
         program_version: "0.1.0".to_owned(),
         backend: "simulator".to_owned(),
+        text_digest: String::new(),
         dut: "fluid model, 35 Mbit/s, ports 1 Gbit/s".to_owned(),
         assumptions: vec![
             "The licence is a token bucket of 21 MB.".to_owned(),

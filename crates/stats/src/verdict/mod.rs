@@ -174,7 +174,9 @@ pub fn judge(study: &StudyDescription, observations: &Observations) -> VerdictTa
             .map_or_else(Agreement::default, |published| Agreement {
                 isolation: isolation.outcome.agrees_with(published.isolation),
                 reallocation: reallocation.outcome.agrees_with(published.reallocation),
-                scalability: Some(scalability.agrees_with(&published.scalability)),
+                // A limit is of the device that it was found on.
+                scalability: (!study.is_live())
+                    .then(|| scalability.agrees_with(&published.scalability)),
             });
         PolicyVerdict {
             policy: policy.name.clone(),

@@ -45,6 +45,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
         seed: 1,
         program_version: "0.0.0".into(),
         backend: "simulator".to_owned(),
+        text_digest: String::new(),
         dut: String::new(),
         assumptions: Vec::new(),
         repetitions: 10,

@@ -77,6 +77,7 @@ impl Checker<'_> {
             seed: 0,
             program_version: place.program_version.to_owned(),
             backend: "captures".to_owned(),
+            text_digest: String::new(),
             dut: match trimmed(spec.dut.as_ref()) {
                 dut if dut.is_empty() => "not stated (measured from captures)".to_owned(),
                 dut => format!("{dut} (measured from captures)"),

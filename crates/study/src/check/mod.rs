@@ -263,6 +263,7 @@ impl Checker<'_> {
             published,
             quick,
             digest: self.sources.digest(),
+            text_digest: self.sources.digest(),
         })
     }
 
