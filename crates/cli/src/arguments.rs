@@ -98,6 +98,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "BYTES", requires = "captures",
           value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub snap_length: Option<u32>,
+    /// On real packets: take runs that say more about a noisy machine than about the device, too. Their
+    /// records and the report say what was wrong with them.
+    #[arg(long)]
+    pub tolerate_noise: bool,
 }
 
 /// What can carry out the runs of a study.

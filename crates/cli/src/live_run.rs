@@ -12,7 +12,9 @@ use slicewise_report::layout::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
 use slicewise_study::{RunSpec, Study};
-use slicewise_testbed::{DeviceKind, Lease, LeaseError, Testbed, Tool, missing_features};
+use slicewise_testbed::{
+    DeviceKind, Lease, LeaseError, Testbed, Tool, check_sources, missing_features,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,11 +32,15 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     }
     tools_are_there()?;
     let study = study.into_live().map_err(Failure::mistake)?;
+    let wanted = wanted_runs(options, &study)?;
+    can_be_sent(&study, &wanted)?;
     let device = device(options, study.text_digest().to_owned())?;
     let interrupt = on_interrupt("ending this run and clearing up")?;
-    let lease = lease(&interrupt)?;
+    let Some(lease) = lease(&interrupt)? else {
+        return Ok(Exit::Interrupted);
+    };
     let unsupported = unsupported(&study, &device, &lease)?;
-    let runs = ordered(wanted_runs(options, &study)?, &study, &unsupported);
+    let runs = ordered(wanted, &study, &unsupported);
     let description = describe(&study, &device);
     let suffix = format!("-{}", device.name());
     let path = results_path(options.out.as_deref(), &study.name, &suffix);
@@ -51,8 +57,19 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
             device.name()
         )));
     }
-    predict(options, &study, &folder, &runs, &interrupt)?;
+    if predict(options, &study, &folder, &runs, &interrupt)? == Exit::Interrupted {
+        return Ok(Exit::Interrupted);
+    }
     measure(options, &study, &folder, &runs, (device, lease), &interrupt)
+}
+
+/// "40 s", "12 min", "3 h 5 min": rounded down.
+fn in_words(seconds: u64) -> String {
+    match (seconds / 3_600, seconds / 60 % 60) {
+        (0, 0..=1) => format!("{seconds} s"),
+        (0, minutes) => format!("{minutes} min"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
 }
 
 /// All that are missing are named at once.
@@ -86,15 +103,29 @@ fn device(options: &RunOptions, digest: String) -> Result<DeviceKind, Failure> {
     })
 }
 
-fn lease(interrupt: &AtomicBool) -> Result<Lease, Failure> {
+/// Every scenario that is wanted can be offered by hosts of a testbed.
+fn can_be_sent(study: &Study, wanted: &[RunSpec]) -> Result<(), Failure> {
+    let of_scenario = |index| wanted.iter().any(|run| run.scenario == index);
+    let scenarios = study.scenarios.iter().enumerate();
+    scenarios
+        .filter(|(index, _)| of_scenario(*index))
+        .try_for_each(|(_, scenario)| check_sources(scenario, study.duration))
+        .map_err(Failure::mistake)
+}
+
+/// `None` where the user stopped waiting for it.
+fn lease(interrupt: &AtomicBool) -> Result<Option<Lease>, Failure> {
     let waiting = || eprintln!("another testbed runs on this machine: waiting until it is done");
-    let left_over =
-        |name: &str| eprintln!("deleted namespace {name}, left by a testbed that was killed");
+    let left_over = |what: &str| eprintln!("deleted {what}, left by a testbed that was killed");
     let is_interrupted = || interrupt.load(Ordering::Relaxed);
-    Lease::take(waiting, left_over, is_interrupted).map_err(|error| match error {
-        LeaseError::Folder { .. } => Failure::mistake(error),
-        LeaseError::LeftOver(_) | LeaseError::Interrupted => Failure::system(error),
-    })
+    match Lease::take(waiting, left_over, is_interrupted) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(LeaseError::Interrupted) => Ok(None),
+        Err(error @ LeaseError::Privileges) => Err(Failure::mistake(error)),
+        Err(error @ (LeaseError::Folder { .. } | LeaseError::LeftOver(_))) => {
+            Err(Failure::system(error))
+        }
+    }
 }
 
 /// Policies that the device cannot run, and why.
@@ -159,7 +190,7 @@ fn predict(
     folder: &ResultsFolder,
     runs: &[RunSpec],
     interrupt: &AtomicBool,
-) -> Result<(), Failure> {
+) -> Result<Exit, Failure> {
     let description = study.description(env!("CARGO_PKG_VERSION"));
     let path = folder.path().join(PREDICTION);
     let folder = open_results(&path, &description, options.replace)?;
@@ -172,7 +203,8 @@ fn predict(
         jobs: processors(),
         interrupt,
     };
-    work.carry_out(Progress::new(runs.len() as u64)).map(drop)
+    let (_, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
+    Ok(exit)
 }
 
 fn measure(
@@ -185,10 +217,10 @@ fn measure(
 ) -> Result<Exit, Failure> {
     let seconds = study.duration.nanos() / 1_000_000_000 + OVERHEAD_SECONDS;
     eprintln!(
-        "measuring {} runs on {}, {} min at least",
+        "measuring {} runs on {}, {} at least",
         runs.len(),
         device.name(),
-        (runs.len() as u64 * seconds).div_ceil(60)
+        in_words(runs.len() as u64 * seconds)
     );
     let progress = Progress::new(runs.len() as u64);
     let mut testbed = Testbed::new(
@@ -199,6 +231,9 @@ fn measure(
     );
     if let Some(root) = &options.captures {
         testbed = testbed.with_captures(root.clone());
+    }
+    if options.tolerate_noise {
+        testbed = testbed.tolerating_noise();
     }
     let work = Work {
         study,

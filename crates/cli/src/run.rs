@@ -37,6 +37,11 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
 }
 
 fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
+    if options.tolerate_noise {
+        return Err(Failure::mistake(
+            "`--tolerate-noise` is for real packets: a simulation has none",
+        ));
+    }
     let runs = wanted_runs(options, study)?;
     let simulator = simulator(options, study)?;
     let description = study.description(env!("CARGO_PKG_VERSION"));

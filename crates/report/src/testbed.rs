@@ -101,6 +101,15 @@ impl Testbed {
         }
     }
 
+    /// Runs that were taken although the machine was noisy: which, and what was wrong with them.
+    pub(crate) fn tolerated(&self) -> Vec<String> {
+        let told = |run: &LiveRun| {
+            let what = run.live.tolerated.join("; ");
+            (!what.is_empty()).then(|| format!("{}: {what}", run_name(&run.run)))
+        };
+        self.runs.iter().filter_map(told).collect()
+    }
+
     /// Attempts that were thrown away: which run, and why.
     pub(crate) fn rejected(&self) -> Vec<String> {
         let told = |run: &LiveRun| {

@@ -13,6 +13,9 @@ pub struct LiveRecord {
     pub began_ns: u64,
     /// Why earlier attempts at this run were thrown away, in words, in their order.
     pub rejected: Vec<String>,
+    /// For what this run would have been thrown away, too, had the user not asked to take it, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tolerated: Vec<String>,
     /// One-way delay through the idle device, just before the load: the noise of this machine.
     pub baseline: IdleBaseline,
     /// Share of processor time that the host gave to others while traffic was offered (steal), 0 to 1.

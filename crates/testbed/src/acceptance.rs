@@ -36,59 +36,195 @@ impl Default for Thresholds {
     }
 }
 
-/// Why a run is not to be taken, in words; `None` where it is. `missed_frames` are those that a capture or
-/// the device never saw.
-pub(crate) fn objection(
+/// Something that can be said against a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Objection {
+    /// In words.
+    pub(crate) why: String,
+    /// The machine was noisy: what was measured is true, but not of the device alone. Otherwise something
+    /// was not measured at all.
+    pub(crate) is_noise: bool,
+}
+
+impl Objection {
+    fn noise(why: String) -> Self {
+        Self {
+            why,
+            is_noise: true,
+        }
+    }
+
+    fn gap(why: String) -> Self {
+        Self {
+            why,
+            is_noise: false,
+        }
+    }
+}
+
+/// All that can be said against a run. `missed_frames` are those that a capture or the device never saw.
+pub(crate) fn objections(
     live: &LiveRecord,
     missed_frames: u64,
     most: &Thresholds,
-) -> Option<String> {
+) -> Vec<Objection> {
+    let mut found = Vec::new();
+    if missed_frames > 0 {
+        found.push(Objection::gap(format!(
+            "{missed_frames} frames were not seen in time"
+        )));
+    }
+    // Without a UDP source there is nobody to probe for.
+    if live.baseline.samples == 0 && live.baseline.sent_frames > 0 {
+        found.push(Objection::gap(
+            "nothing came through the idle device".to_owned(),
+        ));
+    }
+    found.extend(noise(live, most).map(Objection::noise));
+    found
+}
+
+fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
     let percent = |ratio: f64| format!("{:.2} %", 100.0 * ratio);
     let micros = |ns: u64| format!("{} us", ns / 1_000);
-    if missed_frames > 0 {
-        return Some(format!("{missed_frames} frames were not seen in time"));
-    }
-    if live.steal_ratio > most.steal_ratio {
-        return Some(format!(
+    let steal = (live.steal_ratio > most.steal_ratio).then(|| {
+        format!(
             "the host took {} of the processors' time, more than {}",
             percent(live.steal_ratio),
             percent(most.steal_ratio)
-        ));
-    }
-    if live.baseline.samples == 0 {
-        return Some("nothing came through the idle device".to_owned());
-    }
+        )
+    });
     let baseline = [
         ("half", live.baseline.p50_ns, most.baseline_p50_ns),
         ("1 %", live.baseline.p99_ns, most.baseline_p99_ns),
     ];
-    for (share, took, allowed) in baseline {
-        if took > allowed {
-            return Some(format!(
+    let baseline = (baseline.into_iter())
+        .filter(|(_, took, allowed)| took > allowed)
+        .map(move |(share, took, allowed)| {
+            format!(
                 "{share} of the packets took {} or more through the idle device, more than {}",
                 micros(took),
                 micros(allowed)
-            ));
-        }
-    }
-    for sender in &live.senders {
-        if sender.lateness_p99_ns > most.sender_lateness_p99_ns {
-            return Some(format!(
+            )
+        });
+    let late = (live.senders.iter())
+        .filter(|sender| sender.lateness_p99_ns > most.sender_lateness_p99_ns)
+        .map(move |sender| {
+            format!(
                 "the sender of {} was late by {} at the 99th percentile, more than {}",
                 sender.source,
                 micros(sender.lateness_p99_ns),
                 micros(most.sender_lateness_p99_ns)
-            ));
+            )
+        });
+    let departures = (live.departures)
+        .filter(|departures| departures.late_ratio() > most.late_departures_ratio)
+        .map(|departures| {
+            format!(
+                "{} of departures were later than {}, more than {}",
+                percent(departures.late_ratio()),
+                micros(departures.late_ns),
+                percent(most.late_departures_ratio)
+            )
+        });
+    steal
+        .into_iter()
+        .chain(baseline)
+        .chain(late)
+        .chain(departures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use insta::assert_snapshot;
+    use slicewise_stats::live::{DepartureRecord, IdleBaseline, SenderRecord};
+
+    /// A run at the very limits.
+    fn at_the_limits() -> LiveRecord {
+        let most = Thresholds::default();
+        let sender = |source: &str| SenderRecord {
+            source: source.to_owned(),
+            sent_frames: 1_000,
+            refused_frames: 0,
+            lateness_p50_ns: 0,
+            lateness_p99_ns: most.sender_lateness_p99_ns,
+            lateness_max_ns: 9_000_000,
+        };
+        LiveRecord {
+            device: "a gateway".to_owned(),
+            began_ns: 0,
+            rejected: Vec::new(),
+            tolerated: Vec::new(),
+            baseline: IdleBaseline {
+                sent_frames: 100,
+                samples: 99,
+                p50_ns: most.baseline_p50_ns,
+                p99_ns: most.baseline_p99_ns,
+                max_ns: 9_000_000,
+            },
+            steal_ratio: most.steal_ratio,
+            idle_ratio: 0.0,
+            senders: vec![sender("critical"), sender("on-off")],
+            departures: Some(DepartureRecord {
+                frames: 1_000,
+                late_frames: 10,
+                late_ns: 100_000,
+            }),
+            versions: Vec::new(),
         }
     }
-    let departures = live.departures?;
-    let ratio = departures.late_ratio();
-    (ratio > most.late_departures_ratio).then(|| {
-        format!(
-            "{} of departures were later than {}, more than {}",
-            percent(ratio),
-            micros(departures.late_ns),
-            percent(most.late_departures_ratio)
-        )
-    })
+
+    /// What is said against it, a line each; what is no noise is marked.
+    fn said(missed_frames: u64, change: impl FnOnce(&mut LiveRecord)) -> String {
+        let mut live = at_the_limits();
+        change(&mut live);
+        let found = objections(&live, missed_frames, &Thresholds::default());
+        let lines: Vec<String> = found
+            .into_iter()
+            .map(|one| match one.is_noise {
+                true => one.why,
+                false => format!("! {}", one.why),
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn nothing_is_said_against_a_run_at_the_limits() {
+        assert_eq!(said(0, |_| ()), "");
+    }
+
+    #[test]
+    fn one_step_beyond_a_limit_is_said_in_words() {
+        assert_snapshot!(said(1, |_| ()), @"! 1 frames were not seen in time");
+        assert_snapshot!(said(0, |live| live.baseline.samples = 0), @"! nothing came through the idle device");
+        assert_snapshot!(said(0, |live| live.steal_ratio = 0.0512), @"the host took 5.12 % of the processors' time, more than 5.00 %");
+        assert_snapshot!(said(0, |live| live.baseline.p50_ns = 501_000), @"half of the packets took 501 us or more through the idle device, more than 500 us");
+        assert_snapshot!(said(0, |live| live.baseline.p99_ns = 1_001_000), @"1 % of the packets took 1001 us or more through the idle device, more than 1000 us");
+        assert_snapshot!(said(0, |live| live.senders[1].lateness_p99_ns += 1_000), @"the sender of on-off was late by 1001 us at the 99th percentile, more than 1000 us");
+        assert_snapshot!(said(0, |live| live.departures.as_mut().unwrap().late_frames += 1), @"1.10 % of departures were later than 100 us, more than 1.00 %");
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said() {
+        let all = said(2, |live| {
+            live.steal_ratio = 1.0;
+            for sender in &mut live.senders {
+                sender.lateness_p99_ns = 2_000_000;
+            }
+        });
+        assert_snapshot!(all, @r"
+        ! 2 frames were not seen in time
+        the host took 100.00 % of the processors' time, more than 5.00 %
+        the sender of critical was late by 2000 us at the 99th percentile, more than 1000 us
+        the sender of on-off was late by 2000 us at the 99th percentile, more than 1000 us
+        ");
+    }
+
+    #[test]
+    fn nobody_is_missed_where_nobody_was_sent() {
+        let without_probes = said(0, |live| live.baseline = IdleBaseline::default());
+        assert_eq!(without_probes, "");
+    }
 }

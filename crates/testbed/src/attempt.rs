@@ -16,8 +16,9 @@ use crate::iperf3::{self, Iperf3};
 use crate::lease::Lease;
 use crate::machine::ProcessorTime;
 use crate::sender::{Sender, SendingFlow, TimeZero};
+use crate::suitability;
 use crate::swallow::Swallow;
-use crate::tcpdump::{Capturing, Way};
+use crate::tcpdump::{self, Captured, Capturing, Way};
 use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, RunLength, SliceRule, Watch, analyse,
 };
@@ -28,7 +29,7 @@ use slicewise_traffic::Sources;
 use slicewise_units::Duration as Span;
 use slicewise_wire::Headers;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -72,8 +73,7 @@ pub(crate) struct Attempted {
 struct Flown {
     zero: TimeZero,
     baseline: Baseline,
-    captures: [PathBuf; 2],
-    missed_frames: u64,
+    captures: [Captured; 2],
     facts: DeviceFacts,
     senders: Vec<SenderRecord>,
     steal_ratio: f64,
@@ -83,7 +83,7 @@ struct Flown {
 impl Attempt<'_> {
     pub(crate) fn carry_out(&self) -> Result<Attempted, AttemptError> {
         let flown = self.let_flow()?;
-        let [sent, received] = flown.captures;
+        let [sent, received] = flown.captures.each_ref().map(|capture| &capture.file);
         let sent_since = |start_ns, duration| AnalysisParams {
             sent: vec![sent.clone()],
             via: Vec::new(),
@@ -103,6 +103,9 @@ impl Attempt<'_> {
             analyse(params, self.key.clone(), study, digest, self, None).map_err(failed)
         };
         let mut record = analysed(&sent_since(flown.zero.unix_ns, self.study.duration))?;
+        are_whole(&record, &flown.captures)?;
+        let missed = |capture: &Captured| capture.missed;
+        let missed_frames = flown.captures.iter().map(missed).sum::<u64>();
         let before_load = sent_since(
             flown.baseline.zero.unix_ns,
             flown.baseline.duration(self.study.measure.bin),
@@ -111,11 +114,12 @@ impl Attempt<'_> {
         record.drops = flown.facts.drops;
         Ok(Attempted {
             record,
-            missed_frames: flown.missed_frames + flown.facts.missed_frames,
+            missed_frames: missed_frames + flown.facts.missed_frames,
             live: LiveRecord {
                 device: flown.facts.description,
                 began_ns: flown.zero.unix_ns,
                 rejected: Vec::new(),
+                tolerated: Vec::new(),
                 baseline,
                 steal_ratio: flown.steal_ratio,
                 idle_ratio: flown.idle_ratio,
@@ -163,12 +167,12 @@ impl Attempt<'_> {
         device.check()?;
         let facts = device.facts(&hosts)?;
         let [sent, received] = captures;
-        let (sent, received) = (sent.stop()?, received.stop()?);
+        let captures = [sent.stop()?, received.stop()?];
+        tcpdump::check_room(self.folder)?;
         Ok(Flown {
             zero,
             baseline,
-            captures: [sent.0, received.0],
-            missed_frames: sent.1 + received.1,
+            captures,
             facts,
             senders,
             steal_ratio,
@@ -303,6 +307,22 @@ impl Watch for Attempt<'_> {
     }
 }
 
+/// What tcpdump captured is in the files, and was read.
+fn are_whole(record: &RunRecord, captures: &[Captured; 2]) -> Result<(), AttemptError> {
+    let points = record.capture.iter().flat_map(|capture| &capture.points);
+    for (point, captured) in points.zip(captures) {
+        if !point.incomplete.is_empty() || point.packets != captured.packets {
+            return Err(AttemptError::Spoilt(format!(
+                "{} has {} packets, of {} that tcpdump captured",
+                captured.file.display(),
+                point.packets,
+                captured.packets
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn failed(error: AnalysisError) -> AttemptError {
     match error {
         AnalysisError::Interrupted => AttemptError::Interrupted,
@@ -320,13 +340,7 @@ pub(crate) fn sending_flow(
     stream: u64,
 ) -> Result<SendingFlow, AttemptError> {
     let headers = &source.headers;
-    if headers.protocol != 17 {
-        return Err(AttemptError::Unsupported(format!(
-            "source {} is of IP protocol {}: a testbed sends UDP in all patterns, and TCP as iperf3 without \
-             pauses",
-            source.name, headers.protocol
-        )));
-    }
+    suitability::sent_by_us(source)?;
     let departures = sources
         .source(source, &study.hosts, seed, stream)
         .map_err(|error| AttemptError::Failed(error.to_string()))?;

@@ -1,16 +1,18 @@
 //! The testbed as a back end of studies.
 
-use crate::acceptance::{self, Thresholds};
+use crate::acceptance::{self, Objection, Thresholds};
 use crate::attempt::{Attempt, Attempted};
 use crate::device::DeviceKind;
 use crate::error::AttemptError;
-use crate::lease::Lease;
+use crate::lease::{Lease, PREFIX};
 use crate::machine;
 use slicewise_stats::path::path_component;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunError, RunSpec, Study};
 use slicewise_traffic::Sources;
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +31,8 @@ pub struct Testbed {
     device: DeviceKind,
     lease: Lease,
     thresholds: Thresholds,
+    /// Runs on a noisy machine are taken.
+    tolerates_noise: bool,
     /// Where captures are kept; otherwise they are deleted once they have been analysed.
     captures: Option<PathBuf>,
     interrupt: Arc<AtomicBool>,
@@ -51,6 +55,7 @@ impl Testbed {
             device,
             lease,
             thresholds: Thresholds::default(),
+            tolerates_noise: false,
             captures: None,
             interrupt,
             sources: Sources::new(),
@@ -68,6 +73,16 @@ impl Testbed {
         }
     }
 
+    /// Take runs that say more about a noisy machine than about the device, and write down what was wrong with
+    /// them. Those in which something was not measured at all are thrown away all the same.
+    #[must_use]
+    pub fn tolerating_noise(self) -> Self {
+        Self {
+            tolerates_noise: true,
+            ..self
+        }
+    }
+
     /// Where the captures of one attempt go, and whether to delete them afterwards.
     fn folder(&self, key: &RunKey) -> (PathBuf, bool) {
         match &self.captures {
@@ -79,10 +94,23 @@ impl Testbed {
                 (folder, false)
             }
             None => {
-                let name = format!("slicewise-{}-captures", std::process::id());
+                let name = format!("{PREFIX}{}-captures", std::process::id());
                 (std::env::temp_dir().join(name), true)
             }
         }
+    }
+
+    /// Make the folder of captures. One that is to be deleted is this user's alone, for others may be allowed to
+    /// write beside it, and on the list, for the next testbed.
+    fn make_folder(&self, folder: &Path, is_temporary: bool) -> io::Result<()> {
+        if !is_temporary {
+            return fs::create_dir_all(folder);
+        }
+        self.lease.owns_captures(folder)?;
+        if folder.symlink_metadata().is_ok() {
+            fs::remove_dir_all(folder)?;
+        }
+        DirBuilder::new().mode(0o700).create(folder)
     }
 
     fn attempt(&self, study: &Study, run: &RunSpec, folder: &Path) -> Result<Attempted, Trouble> {
@@ -104,6 +132,8 @@ impl Testbed {
             is_interrupted: &is_interrupted,
         };
         attempt.carry_out().map_err(|error| match error {
+            // What failed meanwhile failed for that.
+            _ if is_interrupted() => Trouble::Run(RunError::Interrupted),
             AttemptError::Spoilt(why) => Trouble::Spoilt(why),
             AttemptError::Interrupted => Trouble::Run(RunError::Interrupted),
             AttemptError::Failed(why) => Trouble::Run(RunError::Failed(why)),
@@ -136,7 +166,7 @@ impl Backend for Testbed {
         let failed = |error| RunError::Failed(format!("{}: {error}", folder.display()));
         let mut rejected = Vec::new();
         loop {
-            fs::create_dir_all(&folder).map_err(failed)?;
+            self.make_folder(&folder, is_temporary).map_err(failed)?;
             let attempted = self.attempt(study, run, &folder);
             if is_temporary {
                 // Nothing of it is of use, whatever became of the attempt.
@@ -145,10 +175,14 @@ impl Backend for Testbed {
             let why = match attempted {
                 Ok(attempted) => {
                     let missed = attempted.missed_frames;
-                    match acceptance::objection(&attempted.live, missed, &self.thresholds) {
-                        None => return Ok(self.accepted(attempted, rejected)),
-                        Some(why) => why,
+                    let found = acceptance::objections(&attempted.live, missed, &self.thresholds);
+                    let (tolerated, found): (Vec<_>, Vec<_>) = found
+                        .into_iter()
+                        .partition(|one| one.is_noise && self.tolerates_noise);
+                    if found.is_empty() {
+                        return Ok(self.accepted(attempted, rejected, words(tolerated)));
                     }
+                    words(found).join("; ")
                 }
                 Err(Trouble::Spoilt(why)) => why,
                 Err(Trouble::Run(error)) => return Err(error),
@@ -180,12 +214,22 @@ impl Testbed {
         }
     }
 
-    fn accepted(&self, attempted: Attempted, rejected: Vec<String>) -> RunRecord {
+    fn accepted(
+        &self,
+        attempted: Attempted,
+        rejected: Vec<String>,
+        tolerated: Vec<String>,
+    ) -> RunRecord {
         let mut record = attempted.record;
         let mut live = attempted.live;
         live.rejected = rejected;
+        live.tolerated = tolerated;
         live.versions.clone_from(&self.versions);
         record.live = Some(live);
         record
     }
+}
+
+fn words(objections: Vec<Objection>) -> Vec<String> {
+    objections.into_iter().map(|one| one.why).collect()
 }

@@ -111,7 +111,8 @@ fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
         .unwrap_or(1);
     let each = u64::try_from(firsts.len()).unwrap_or(u64::MAX).max(1);
     let packets = (capacity.rate.bits_per_second() / LINK_SHARE / longest.max(1))
-        .clamp(each, PACKETS_MAX)
+        .min(PACKETS_MAX)
+        .max(each)
         / each;
     let period = LASTS.nanos() / packets.max(1);
     let probe = |(source, turn): (&&SourceParams, u64)| SourceParams {
@@ -124,4 +125,78 @@ fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
         ..(*source).clone()
     };
     firsts.iter().zip(0u64..).map(probe).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// A study with that many slices on a link of that rate, in packets of that payload.
+    fn study(slices: u16, kbit: u32, payload: u32) -> Study {
+        let lines = |line: &dyn Fn(u16) -> String| (1..=slices).map(line).collect::<String>();
+        example::parse(&format!(
+            "name: probes\nlink: {{rate: 10 Gbit/s}}\ndut: {{model: port, port_rate: {kbit} kbit/s}}\n\
+             slices:\n{}sources:\n{}scenarios:\n  one: {{}}\npolicies:\n  none: {{none: true}}\n\
+             repetitions: 1\nduration: 1 s\n",
+            lines(&|slice| format!("  s{slice}: {{match: {{vlan: {slice}}}, share: 0.1 %}}\n")),
+            lines(&|slice| format!(
+                "  s{slice}: {{slice: s{slice}, headers: {{vlan: {slice}}}, pattern: cbr, payload: {payload} B, \
+                 rate: 100 kbit/s}}\n"
+            )),
+        ))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn probes_are_few_alone_on_the_link_and_of_every_slice(
+            slices in 1_u16..12,
+            kbit in 64_u32..1_000_000,
+            payload in 18_u32..1_400,
+        ) {
+            let study = study(slices, kbit, payload);
+            let probes = probes(&study, &study.scenarios[0]);
+            prop_assert_eq!(probes.len(), usize::from(slices));
+            let packets = |probe: &SourceParams| {
+                probe.rate.bits_per_second() / (8 * u64::from(probe.counted_bytes))
+            };
+            let of_each: BTreeSet<u64> = probes.iter().map(packets).collect();
+            prop_assert_eq!(of_each.len(), 1, "as many of each slice");
+            let each = *of_each.first().unwrap();
+            prop_assert!(each >= 1);
+            let all = each * u64::from(slices);
+            prop_assert!(all <= PACKETS_MAX);
+            let bits = all * 8 * u64::from(probes[0].l2_bytes);
+            let tenth = u64::from(kbit) * 1_000 / LINK_SHARE;
+            prop_assert!(bits <= tenth || each == 1, "{} of {}", bits, tenth);
+            // Each in its own time: what lies between two of them is what the link takes for one, at least.
+            let mut starts: Vec<u64> = probes.iter().map(|probe| probe.start.nanos()).collect();
+            starts.dedup();
+            prop_assert_eq!(starts.len(), probes.len());
+            let gap = starts.get(1).map_or(LASTS.nanos() / each, |second| second - starts[0]);
+            let serialized = 8_000_000 * u64::from(probes[0].l2_bytes) / u64::from(kbit);
+            prop_assert!(gap > serialized || each == 1, "{} ns, {} ns", gap, serialized);
+        }
+    }
+
+    #[test]
+    fn more_slices_than_packets_are_probed_once_each() {
+        let study = study(600, 1_000_000, 100);
+        let probes = probes(&study, &study.scenarios[0]);
+        assert_eq!(probes.len(), 600);
+        let one_packet = BitRate::new(8 * u64::from(probes[0].counted_bytes));
+        assert!(probes.iter().all(|probe| probe.rate == one_packet));
+    }
+
+    #[test]
+    fn a_slice_without_udp_is_not_probed() {
+        let study = example::study();
+        let probes = probes(&study, &study.scenarios[0]);
+        let names: Vec<&str> = probes.iter().map(|probe| probe.name.as_str()).collect();
+        assert_eq!(names, ["voice", "video"], "files are TCP");
+    }
 }

@@ -1,6 +1,7 @@
 //! Commands of the system that end by themselves.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// A program that a testbed calls.
@@ -78,6 +79,8 @@ pub(crate) fn run(tool: Tool, arguments: &[&str], input: &str) -> Result<String,
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // Ctrl-C in the terminal is for this program, which has namespaces to delete.
+        .process_group(0)
         .spawn()
         .map_err(missing)?;
     if let Some(mut stdin) = child.stdin.take() {

@@ -7,7 +7,7 @@
 
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
-use crate::lease::{Lease, delete_namespace};
+use crate::lease::{Lease, PREFIX, delete_namespace};
 use slicewise_live::sys::interface::Interfaces;
 use slicewise_live::sys::namespace;
 use slicewise_live::tagging::{self, TagRule};
@@ -51,7 +51,7 @@ impl Hosts {
         mtu_bytes: u32,
     ) -> Result<Self, AttemptError> {
         let plan = Plan::of(sources)?;
-        let prefix = format!("slicewise-{}", std::process::id());
+        let prefix = format!("{PREFIX}{}", std::process::id());
         let hosts = Self {
             names: ["generator", "device", "sink"].map(|host| format!("{prefix}-{host}")),
         };
@@ -188,7 +188,7 @@ fn tag(host: &str, rules: &[TagRule], as_seen: impl Fn(&TagRule) -> TagRule) -> 
 
 /// What the sources ask of the two ends.
 #[derive(Debug, Default)]
-struct Plan {
+pub(crate) struct Plan {
     sources: BTreeSet<IpAddr>,
     destinations: BTreeSet<IpAddr>,
     tags: Vec<TagRule>,
@@ -197,7 +197,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(sources: &[SourceParams]) -> Result<Self, AttemptError> {
+    pub(crate) fn of(sources: &[SourceParams]) -> Result<Self, AttemptError> {
         let mut plan = Self::default();
         let mut tags = BTreeMap::new();
         let mut tcp = BTreeSet::new();
@@ -312,4 +312,110 @@ fn end(
         );
     }
     batch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use insta::assert_snapshot;
+
+    fn refusal(change: impl FnOnce(&mut Vec<SourceParams>)) -> String {
+        let mut sources = example::sources();
+        change(&mut sources);
+        Plan::of(&sources).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn addresses_that_do_not_tell_what_a_frame_needs_are_refused() {
+        let one_address = refusal(|sources| {
+            let other = sources[0].headers;
+            sources[2].headers.source = other.source;
+            sources[2].headers.destination = other.destination;
+        });
+        assert_snapshot!(one_address, @"sources from 10.0.10.2 to 10.0.10.3 have different VLAN tags: a testbed tells tags by addresses, so give each its own");
+        let both_ways = refusal(|sources| {
+            sources[2].headers.destination = sources[0].headers.source;
+        });
+        assert_snapshot!(both_ways, @"10.0.10.2 is the source of some packets and the destination of others: a testbed sends one way");
+        let one_port = refusal(|sources| {
+            sources[2].headers = sources[0].headers;
+            sources[2].headers.protocol = 6;
+        });
+        assert_snapshot!(one_port, @"a TCP and a UDP source go from 10.0.10.2 to port 5201 of 10.0.10.3: give one another port");
+    }
+
+    #[test]
+    fn sources_that_share_addresses_and_tags_are_one_host() {
+        let mut sources = example::sources();
+        sources.push(sources[0].clone());
+        sources[3].headers.destination_port += 1;
+        let plan = Plan::of(&sources).unwrap();
+        assert_eq!(
+            (plan.sources.len(), plan.tags.len(), plan.aside.len()),
+            (3, 2, 3)
+        );
+    }
+
+    #[test]
+    fn ends_are_configured_so_that_nothing_else_is_sent() {
+        let plan = Plan::of(&example::sources()).unwrap();
+        let [a, b, c, d] = ADDRESSES;
+        assert_snapshot!(plan.sending_end(b, d, 1_500), @r"
+        address add 10.0.10.2/32 dev eth0
+        address add 10.0.30.2/32 dev eth0
+        address add 2001:db8::2/128 dev eth0 nodad
+        route add 10.0.10.3 dev eth0 mtu 1500
+        route add 10.0.10.3 dev aside table 100
+        neighbour add 10.0.10.3 lladdr 02:53:57:00:00:02 dev eth0 nud permanent
+        neighbour add 10.0.10.3 lladdr 02:53:57:00:00:12 dev aside nud permanent
+        route add 10.0.30.3 dev eth0 mtu 1500
+        route add 10.0.30.3 dev aside table 100
+        neighbour add 10.0.30.3 lladdr 02:53:57:00:00:02 dev eth0 nud permanent
+        neighbour add 10.0.30.3 lladdr 02:53:57:00:00:12 dev aside nud permanent
+        route add 2001:db8::3 dev eth0 mtu 1500
+        route add 2001:db8::3 dev aside table 100
+        neighbour add 2001:db8::3 lladdr 02:53:57:00:00:02 dev eth0 nud permanent
+        neighbour add 2001:db8::3 lladdr 02:53:57:00:00:12 dev aside nud permanent
+        ");
+        assert_snapshot!(plan.receiving_end(a, c, 1_500), @r"
+        address add 10.0.10.3/32 dev eth0
+        address add 10.0.30.3/32 dev eth0
+        address add 2001:db8::3/128 dev eth0 nodad
+        route add 10.0.10.2 dev eth0 mtu 1500
+        route add 10.0.10.2 dev aside table 100
+        neighbour add 10.0.10.2 lladdr 02:53:57:00:00:01 dev eth0 nud permanent
+        neighbour add 10.0.10.2 lladdr 02:53:57:00:00:11 dev aside nud permanent
+        route add 10.0.30.2 dev eth0 mtu 1500
+        route add 10.0.30.2 dev aside table 100
+        neighbour add 10.0.30.2 lladdr 02:53:57:00:00:01 dev eth0 nud permanent
+        neighbour add 10.0.30.2 lladdr 02:53:57:00:00:11 dev aside nud permanent
+        route add 2001:db8::2 dev eth0 mtu 1500
+        route add 2001:db8::2 dev aside table 100
+        neighbour add 2001:db8::2 lladdr 02:53:57:00:00:01 dev eth0 nud permanent
+        neighbour add 2001:db8::2 lladdr 02:53:57:00:00:11 dev aside nud permanent
+        ");
+        assert_snapshot!(plan.sending_rules().join("\n"), @r"
+        rule add from 10.0.10.2 to 10.0.10.3 ipproto tcp dport 5201 lookup 100
+        rule add from 2001:db8::2 to 2001:db8::3 ipproto tcp dport 5201 lookup 100
+        ");
+        assert_snapshot!(plan.receiving_rules().join("\n"), @r"
+        rule add from 10.0.10.3 to 10.0.10.2 ipproto tcp sport 5201 lookup 100
+        rule add from 2001:db8::3 to 2001:db8::2 ipproto tcp sport 5201 lookup 100
+        ");
+        let tags: Vec<String> = plan
+            .tags
+            .iter()
+            .map(|rule| {
+                format!(
+                    "{} to {}: {} {:?}",
+                    rule.source, rule.destination, rule.vlan, rule.inner_vlan
+                )
+            })
+            .collect();
+        assert_snapshot!(tags.join("\n"), @r"
+        10.0.10.2 to 10.0.10.3: 10 Some(7)
+        2001:db8::2 to 2001:db8::3: 20 None
+        ");
+    }
 }

@@ -82,12 +82,13 @@ impl Iperf3 {
         }
     }
 
-    /// An error where either end is gone.
+    /// An error where either end is gone. The other soon goes, too, so both are asked.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
-        if let Some(client) = &mut self.client {
-            client.check()?;
+        let client = self.client.as_mut().map_or(Ok(()), Process::check);
+        match (client, self.server.check()) {
+            (Err(client), Err(server)) => Err(AttemptError::Spoilt(format!("{client}; {server}"))),
+            (client, server) => client.and(server),
         }
-        self.server.check()
     }
 }
 
@@ -116,4 +117,43 @@ fn arguments(source: &SourceParams, timing: &HostParams, lasts: Span) -> Vec<Str
         arguments.push("-u".to_owned());
     }
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use insta::assert_snapshot;
+
+    #[test]
+    fn a_client_sends_what_the_source_says() {
+        let study = example::study();
+        let lasts = Span::from_millis(4_800);
+        let line = |index: usize| {
+            let sources = example::sources();
+            arguments(&sources[index], &study.hosts, lasts).join(" ")
+        };
+        assert_snapshot!(line(0), @"-c 10.0.10.3 -B 10.0.10.2 -p 5201 --cport 49152 -b 774774 -l 172 -t 5 --pacing-timer 1000 --dscp 46 --forceflush -u");
+        assert_snapshot!(line(2), @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 40000 -b 5000000 -l 1448 -t 5 --pacing-timer 1000 --forceflush");
+    }
+
+    #[test]
+    fn only_what_sends_all_the_time_at_one_rate_is_iperf3() {
+        let study = example::study();
+        let able = |change: &dyn Fn(&mut SourceParams)| {
+            let mut source = example::sources().swap_remove(0);
+            change(&mut source);
+            can_be(&source, study.duration)
+        };
+        assert!(able(&|_| ()));
+        assert!(able(&|source| source.headers.protocol = TCP));
+        assert!(!able(&|source| source.headers.protocol = 47));
+        assert!(!able(&|source| source.pattern = PatternParams::Cbr));
+        assert!(!able(&|source| source.start = Span::from_millis(1)));
+        assert!(!able(&|source| source.stop = Span::from_millis(2_499)));
+        assert!(
+            !can_be(&example::sources()[1], study.duration),
+            "on and off"
+        );
+    }
 }

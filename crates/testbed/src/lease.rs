@@ -7,14 +7,21 @@
 use crate::command::{self, Tool};
 use slicewise_live::sys::signals;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Where the lock and the list lie: gone after a reboot, as namespaces are.
+/// Where the lock and the lists lie: gone after a reboot, as namespaces are.
 const FOLDER: &str = "/run/slicewise";
+/// Names another folder: whoever has one of their own waits for nobody else.
+const FOLDER_VARIABLE: &str = "SLICEWISE_RUN_DIR";
+/// What all names begin with that a testbed gives.
+pub(crate) const PREFIX: &str = "slicewise-";
+/// Privileges by their numbers in `capabilities(7)`: network administration, packet sockets, and the mounts
+/// that namespaces with names are.
+const CAPABILITIES: [u32; 3] = [12, 13, 21];
 const RETRY: Duration = Duration::from_millis(250);
 
 /// The right to use this machine as a testbed.
@@ -22,13 +29,17 @@ const RETRY: Duration = Duration::from_millis(250);
 pub struct Lease {
     _lock: File,
     list: PathBuf,
+    captures: PathBuf,
 }
 
 /// Why there is no lease.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
+    /// Without root.
+    #[error("real packets take root, for namespaces and captures: run it with sudo")]
+    Privileges,
     /// The folder cannot be written.
-    #[error("{path}: {error}: a testbed needs root")]
+    #[error("{path}: {error}")]
     Folder {
         /// The folder or file.
         path: String,
@@ -45,7 +56,7 @@ pub enum LeaseError {
 
 impl Lease {
     /// Wait until no other testbed runs on this machine, then take away what a killed one left. `on_wait` is
-    /// told once that there is something to wait for; `on_left_over` of each namespace that was deleted.
+    /// told once that there is something to wait for; `on_left_over` of what was deleted, in words.
     ///
     /// # Errors
     /// Without root, or where what was left cannot be deleted; or once `is_interrupted` says so.
@@ -54,12 +65,15 @@ impl Lease {
         mut on_left_over: impl FnMut(&str),
         is_interrupted: impl Fn() -> bool,
     ) -> Result<Self, LeaseError> {
-        let folder = Path::new(FOLDER);
+        if !may_make_hosts() {
+            return Err(LeaseError::Privileges);
+        }
+        let folder = folder();
         let at = |path: &Path| {
             let path = path.display().to_string();
             move |error| LeaseError::Folder { path, error }
         };
-        fs::create_dir_all(folder).map_err(at(folder))?;
+        fs::create_dir_all(&folder).map_err(at(&folder))?;
         let path = folder.join("testbed.lock");
         let lock = File::create(&path).map_err(at(&path))?;
         let mut on_wait = Some(on_wait);
@@ -81,40 +95,89 @@ impl Lease {
         let lease = Self {
             _lock: lock,
             list: folder.join("namespaces"),
+            captures: folder.join("captures"),
         };
         for name in left_over() {
             delete_namespace(&name).map_err(LeaseError::LeftOver)?;
-            on_left_over(&name);
+            on_left_over(&format!("namespace {name}"));
         }
-        lease.write(&[]).map_err(at(&lease.list))?;
+        write_list(&lease.list, &[]).map_err(at(&lease.list))?;
+        for captures in captures_left_over(&lease.captures) {
+            fs::remove_dir_all(&captures).map_err(at(&captures))?;
+            on_left_over(&format!("captures {}", captures.display()));
+        }
+        write_list(&lease.captures, &[]).map_err(at(&lease.captures))?;
         Ok(lease)
     }
 
     /// Write down that these namespaces are ours, before they are made.
     pub(crate) fn owns(&self, names: &[String]) -> io::Result<()> {
-        self.write(names)
+        write_list(&self.list, names)
     }
 
-    fn write(&self, names: &[String]) -> io::Result<()> {
-        let mut file = File::create(&self.list)?;
-        for name in names {
-            writeln!(file, "{name}")?;
-        }
-        file.sync_all()
+    /// Write down that this folder is to be deleted, before it is made.
+    pub(crate) fn owns_captures(&self, folder: &Path) -> io::Result<()> {
+        write_list(&self.captures, &[folder.display().to_string()])
     }
+}
+
+/// Where the lock and the lists lie.
+pub(crate) fn folder() -> PathBuf {
+    let named = std::env::var_os(FOLDER_VARIABLE).filter(|path| !path.is_empty());
+    named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
+}
+
+/// Whether this process has the privileges that a testbed needs; true where that cannot be known.
+fn may_make_hosts() -> bool {
+    fs::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|status| capabilities(&status))
+        .is_none_or(|mine| CAPABILITIES.iter().all(|one| mine >> one & 1 == 1))
+}
+
+/// The set of privileges in effect.
+fn capabilities(status: &str) -> Option<u64> {
+    let set = (status.lines()).find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(set.trim(), 16).ok()
+}
+
+fn write_list(path: &Path, names: &[String]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    for name in names {
+        writeln!(file, "{name}")?;
+    }
+    file.sync_all()
+}
+
+/// The lines of a list; none where there is no list.
+fn read_list(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Network namespaces that a testbed made and did not delete: of one that runs, or was killed.
 #[must_use]
 pub fn left_over() -> Vec<String> {
-    let mut text = String::new();
-    let read = File::open(Path::new(FOLDER).join("namespaces"))
-        .and_then(|mut file| file.read_to_string(&mut text));
-    if read.is_err() {
-        return Vec::new();
-    }
-    let exists = |name: &&str| !name.is_empty() && Path::new("/run/netns").join(name).exists();
-    text.lines().filter(exists).map(str::to_owned).collect()
+    still_there(&folder().join("namespaces"), Path::new("/run/netns"))
+}
+
+/// Of the namespaces on a list those that exist: files in a folder.
+fn still_there(list: &Path, namespaces: &Path) -> Vec<String> {
+    let mut names = read_list(list);
+    let is_ours = |name: &str| name.starts_with(PREFIX) && !name.contains('/');
+    names.retain(|name| is_ours(name) && namespaces.join(name).exists());
+    names
+}
+
+/// Folders of captures that a testbed did not delete.
+fn captures_left_over(list: &Path) -> Vec<PathBuf> {
+    let is_ours = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(PREFIX)) && path.is_absolute() && path.is_dir()
+    };
+    let mut folders: Vec<PathBuf> = read_list(list).into_iter().map(PathBuf::from).collect();
+    folders.retain(|path| is_ours(path));
+    folders
 }
 
 /// Delete a namespace and end what still runs in it.
@@ -126,11 +189,6 @@ pub(crate) fn delete_namespace(name: &str) -> Result<(), String> {
         }
     }
     command::output(Tool::Ip, &["netns", "delete", name]).map(drop)
-}
-
-/// Where the lock and the list lie.
-pub(crate) fn folder() -> PathBuf {
-    PathBuf::from(FOLDER)
 }
 
 /// The process that holds the lock, as far as the kernel tells; anybody may ask.
@@ -164,5 +222,52 @@ mod tests {
                      3: -> FLOCK  ADVISORY  WRITE 10 00:1a:42 0 EOF\n";
         assert_eq!(holder_of(42, locks), Some(9));
         assert_eq!(holder_of(2, locks), None);
+    }
+
+    #[test]
+    fn left_over_is_what_is_on_the_list_and_exists_and_is_called_as_ours_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let (list, namespaces) = (
+            folder.path().join("namespaces"),
+            folder.path().join("netns"),
+        );
+        assert!(still_there(&list, &namespaces).is_empty());
+        fs::create_dir(&namespaces).unwrap();
+        for name in ["slicewise-1-sink", "slicewise-other", "office"] {
+            File::create(namespaces.join(name)).unwrap();
+        }
+        File::create(folder.path().join("slicewise-x")).unwrap();
+        let listed = [
+            "",
+            "slicewise-1-generator",
+            "slicewise-1-sink",
+            "office",
+            "slicewise-1-sink/../../slicewise-x",
+        ];
+        write_list(&list, &listed.map(str::to_owned)).unwrap();
+        assert_eq!(still_there(&list, &namespaces), ["slicewise-1-sink"]);
+    }
+
+    #[test]
+    fn only_captures_in_a_folder_called_as_ours_are_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["slicewise-1-captures", "thesis"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        let list = at("captures");
+        let listed = ["slicewise-1-captures", "slicewise-3-captures", "thesis"]
+            .map(|name| at(name).display().to_string());
+        write_list(&list, &listed).unwrap();
+        assert_eq!(captures_left_over(&list), [at("slicewise-1-captures")]);
+    }
+
+    #[test]
+    fn privileges_are_those_in_effect() {
+        let status = "Name:\tslicewise\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000203000\n";
+        let mine = capabilities(status).unwrap();
+        assert!(CAPABILITIES.iter().all(|one| mine >> one & 1 == 1));
+        assert_eq!(mine.count_ones(), 3);
+        assert_eq!(capabilities("Name:\tslicewise\n"), None);
     }
 }

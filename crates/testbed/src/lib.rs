@@ -15,6 +15,8 @@ mod command;
 mod device;
 pub mod doctor;
 mod error;
+#[cfg(test)]
+mod example;
 mod hosts;
 mod iperf3;
 mod lease;
@@ -22,6 +24,7 @@ mod machine;
 mod process;
 mod scratch;
 pub mod sender;
+mod suitability;
 pub mod swallow;
 mod tcpdump;
 
@@ -30,3 +33,4 @@ pub use backend::{Notice, Testbed};
 pub use command::Tool;
 pub use device::{DeviceKind, missing_features};
 pub use lease::{Lease, LeaseError, left_over};
+pub use suitability::check_sources;

@@ -1,7 +1,7 @@
 //! A network namespace to try things in, with a pair of virtual interfaces.
 
 use crate::command::{self, Tool};
-use crate::lease::{Lease, delete_namespace};
+use crate::lease::{Lease, PREFIX, delete_namespace};
 
 /// The interface to try things on.
 pub(crate) const SCRATCH: &str = "scratch";
@@ -22,7 +22,7 @@ impl Scratch {
 
     /// The namespace alone.
     pub(crate) fn empty(lease: &Lease) -> Result<Self, String> {
-        let name = format!("slicewise-{}-probe", std::process::id());
+        let name = format!("{PREFIX}{}-probe", std::process::id());
         lease
             .owns(std::slice::from_ref(&name))
             .map_err(|error| error.to_string())?;

@@ -4,6 +4,7 @@ use crate::command::Tool;
 use crate::error::AttemptError;
 use crate::hosts::INTERFACE;
 use crate::process::Process;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -58,25 +59,90 @@ impl Capturing {
         })
     }
 
-    /// An error where it has ended although it should not: a full disk, or somebody killed it.
+    /// An error where it has ended although it should not.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
         self.process.check()
     }
 
-    /// Stop it; the file, and how many frames it missed.
-    pub(crate) fn stop(mut self) -> Result<(PathBuf, u64), AttemptError> {
+    /// Stop it; what it has captured.
+    pub(crate) fn stop(mut self) -> Result<Captured, AttemptError> {
         self.process.interrupt(PATIENCE)?;
         let lines = self.process.lines();
-        let missed = lines
-            .iter()
-            .find(|line| line.contains("dropped by kernel"))
-            .and_then(|line| line.split_whitespace().next()?.parse().ok());
-        match missed {
-            Some(missed) => Ok((self.file, missed)),
-            None => Err(AttemptError::Spoilt(format!(
+        let counts = (
+            counted(&lines, "captured"),
+            counted(&lines, "dropped by kernel"),
+        );
+        match counts {
+            (Some(packets), Some(missed)) => Ok(Captured {
+                file: self.file,
+                packets,
+                missed,
+            }),
+            _ => Err(AttemptError::Spoilt(format!(
                 "tcpdump did not finish: {}",
                 lines.last().map_or("", String::as_str)
             ))),
         }
+    }
+}
+
+/// What tcpdump says that it has captured.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    pub(crate) file: PathBuf,
+    /// Packets it gave to be written, whether they could be or not.
+    pub(crate) packets: u64,
+    /// Frames that it was too late for.
+    pub(crate) missed: u64,
+}
+
+/// "17 packets captured": 17.
+fn counted(lines: &[String], what: &str) -> Option<u64> {
+    let line = lines.iter().find(|line| line.ends_with(what))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Room that must be left beside captures: less is none, for a file system keeps some for itself.
+const ROOM_BYTES: usize = 1 << 16;
+
+/// An error where captures cannot all have been written: tcpdump does not say so.
+pub(crate) fn check_room(folder: &Path) -> Result<(), AttemptError> {
+    let file = folder.join("room");
+    let written = fs::write(&file, [0xa5; ROOM_BYTES])
+        .and_then(|()| File::open(&file).and_then(|file| file.sync_all()));
+    // Whatever became of it.
+    let _ = fs::remove_file(&file);
+    written.map_err(AttemptError::failed(&format!(
+        "captures in {}",
+        folder.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_from_what_tcpdump_says_last() {
+        let lines = [
+            "tcpdump: listening on eth0, link-type EN10MB (Ethernet), snapshot length 128 bytes",
+            "537 packets captured",
+            "540 packets received by filter",
+            "3 packets dropped by kernel",
+        ]
+        .map(str::to_owned);
+        assert_eq!(counted(&lines, "captured"), Some(537));
+        assert_eq!(counted(&lines, "dropped by kernel"), Some(3));
+        assert_eq!(counted(&lines[..1], "captured"), None);
+    }
+
+    #[test]
+    fn a_folder_with_room_is_left_as_it_was_and_one_without_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        check_room(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let missing = folder.path().join("missing");
+        let error = check_room(&missing).unwrap_err().to_string();
+        assert!(error.contains(&missing.display().to_string()), "{error}");
     }
 }

@@ -211,7 +211,7 @@ function folded(summary, list) {
 
 function showTestbeds() {
   if (!results.testbeds.length) return hideSection("testbed");
-  for (const { name, table, rejected, versions, order } of results.testbeds) {
+  for (const { name, table, rejected, tolerated, versions, order } of results.testbeds) {
     const items = (texts) => texts.map((text) => element("li", {}, text));
     byId("testbed-tables").append(
       element("h3", {}, name),
@@ -220,6 +220,9 @@ function showTestbeds() {
       rejected.length
         ? folded(`${rejected.length} ${rejected.length === 1 ? "attempt was" : "attempts were"} rejected and repeated`, element("ul", {}, items(rejected)))
         : element("p", { class: "key" }, "No attempt was rejected."),
+      ...(tolerated.length
+        ? [folded(`${tolerated.length} ${tolerated.length === 1 ? "run was" : "runs were"} taken although the machine was noisy`, element("ul", {}, items(tolerated)))]
+        : []),
       folded("The order of runs", element("ol", {}, items(order))));
   }
 }

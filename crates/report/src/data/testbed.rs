@@ -17,6 +17,7 @@ pub(crate) const TESTBED_RUNS: Schema = Schema {
         Column::new("device", Kind::Text),
         Column::new("rejected_attempts", Kind::Integer),
         Column::optional("rejected", Kind::Text),
+        Column::optional("tolerated", Kind::Text),
         Column::new("baseline_sent_frames", Kind::Integer),
         Column::new("baseline_samples", Kind::Integer),
         Column::optional("baseline_p50_ns", Kind::Integer),
@@ -80,6 +81,7 @@ fn run_row(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), Re
     let baseline = live.baseline;
     let heard = |ns: u64| (baseline.samples > 0).then_some(ns);
     let rejected = live.rejected.join("; ");
+    let tolerated = live.tolerated.join("; ");
     let versions: Vec<String> = live
         .versions
         .iter()
@@ -87,11 +89,12 @@ fn run_row(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), Re
         .collect();
     let versions = versions.join("; ");
     let mut row = key(side, run).to_vec();
-    row.extend::<[Value<'_>; 16]>([
+    row.extend::<[Value<'_>; 17]>([
         live.began_ns.into(),
         live.device.as_str().into(),
         (live.rejected.len() as u64).into(),
         (!rejected.is_empty()).then_some(rejected.as_str()).into(),
+        (!tolerated.is_empty()).then_some(tolerated.as_str()).into(),
         baseline.sent_frames.into(),
         baseline.samples.into(),
         heard(baseline.p50_ns).into(),

@@ -206,6 +206,7 @@ pub(crate) fn testbed_views(findings: &Findings<'_>) -> Vec<TestbedView> {
         name: side.name.clone(),
         table: testbed_table(side),
         rejected: side.testbed.rejected(),
+        tolerated: side.testbed.tolerated(),
         versions: side.testbed.versions(),
         order: order(&side.testbed),
     })

@@ -257,6 +257,8 @@ pub(crate) struct TestbedView {
     pub(crate) table: TableView,
     /// Attempts that were thrown away, and why.
     pub(crate) rejected: Vec<String>,
+    /// Runs that were taken although the machine was noisy, and what was wrong with them.
+    pub(crate) tolerated: Vec<String>,
     /// Device, kernel, tools.
     pub(crate) versions: Vec<String>,
     /// Runs as they were carried out.

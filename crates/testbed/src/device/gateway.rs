@@ -94,3 +94,53 @@ fn facts(samples: &Samples) -> DeviceFacts {
 fn count(value: f64) -> u64 {
     value.max(0.0).round() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: &str = r#"# TYPE slicewise_interface info
+slicewise_interface_up{interface="left",packet_io="af_packet"} 1
+slicewise_interface_up{interface="right",packet_io="af_xdp_native"} 1
+slicewise_interface_lost_frames_total{interface="left",reason="ring_full"} 3
+slicewise_interface_lost_frames_total{interface="left",reason="too_long"} 20
+slicewise_interface_lost_frames_total{interface="right",reason="ring_full"} 100
+slicewise_departure_lateness_seconds_bucket{direction="left>right",le="0.00001"} 10
+slicewise_departure_lateness_seconds_bucket{direction="left>right",le="0.0001"} 990
+slicewise_departure_lateness_seconds_bucket{direction="left>right",le="+Inf"} 1000
+slicewise_departure_lateness_seconds_count{direction="left>right"} 1000
+slicewise_departure_lateness_seconds_bucket{direction="right>left",le="0.0001"} 0
+slicewise_departure_lateness_seconds_count{direction="right>left"} 50
+slicewise_class_dropped_frames_total{direction="left>right",class="gold",reason="policed"} 5
+slicewise_class_dropped_frames_total{direction="left>right",class="rest",reason="queue_full"} 7
+slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason="queue_full"} 9
+# EOF
+"#;
+
+    #[test]
+    fn facts_are_of_the_direction_that_is_measured() {
+        let facts = facts(&Samples::parse(METRICS));
+        assert_eq!(facts.description, "Slicewise gateway, af_packet");
+        assert_eq!(facts.missed_frames, 3);
+        let departures = DepartureRecord {
+            frames: 1_000,
+            late_frames: 10,
+            late_ns: 100_000,
+        };
+        assert_eq!(facts.departures, Some(departures));
+        let drops: Vec<(&str, &str, u64)> = (facts.drops.iter())
+            .map(|drop| (drop.class.as_str(), drop.reason.as_str(), drop.frames))
+            .collect();
+        assert_eq!(drops, [("gold", "policed", 5), ("rest", "queue_full", 7)]);
+    }
+
+    #[test]
+    fn a_gateway_that_tells_nothing_gives_zeros() {
+        let facts = facts(&Samples::parse("garbage {"));
+        assert_eq!((facts.missed_frames, facts.drops.len()), (0, 0));
+        assert_eq!(
+            facts.departures.map(|departures| departures.frames),
+            Some(0)
+        );
+    }
+}

@@ -20,7 +20,11 @@ pub(super) fn supports(
     link: Rate,
     missing: &[Feature],
 ) -> Result<(), String> {
-    let config = tc::write(policy, link, RIGHT).map_err(|error| error.to_string())?;
+    // Which policy it is, and of what device, is said beside it.
+    let config = tc::write(policy, link, RIGHT).map_err(|error| {
+        let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+        problems.join("; ")
+    })?;
     let absent: Vec<String> = config
         .needs
         .iter()
@@ -66,25 +70,29 @@ impl TcDevice {
             RIGHT,
         ];
         let told = command::output(Tool::Tc, &show).map_err(AttemptError::Failed)?;
-        let disciplines: Vec<Discipline> = serde_json::from_str(&told)
-            .map_err(|error| AttemptError::Failed(format!("tc qdisc show: {error}: {told}")))?;
-        // Those above tell what those below them dropped, too.
-        let parents: Vec<&str> = (disciplines.iter())
-            .filter_map(|one| Some(one.parent.as_deref()?.split(':').next()?))
-            .collect();
-        let is_leaf = |one: &&Discipline| !parents.contains(&one.handle.trim_end_matches(':'));
-        let drops = disciplines.iter().filter(is_leaf).map(|one| DropCount {
-            class: one.parent.clone().unwrap_or_else(|| "root".to_owned()),
-            reason: one.kind.clone(),
-            frames: one.drops,
-        });
         Ok(DeviceFacts {
             description: "Linux tc".to_owned(),
             departures: None,
-            drops: drops.filter(|drop| drop.frames > 0).collect(),
+            drops: drops(&told).map_err(AttemptError::Failed)?,
             missed_frames: 0,
         })
     }
+}
+
+/// What leaves dropped; those above them tell it, too.
+fn drops(told: &str) -> Result<Vec<DropCount>, String> {
+    let disciplines: Vec<Discipline> =
+        serde_json::from_str(told).map_err(|error| format!("tc qdisc show: {error}: {told}"))?;
+    let parents: Vec<&str> = (disciplines.iter())
+        .filter_map(|one| one.parent.as_deref()?.split(':').next())
+        .collect();
+    let is_leaf = |one: &&Discipline| !parents.contains(&one.handle.trim_end_matches(':'));
+    let drops = disciplines.iter().filter(is_leaf).map(|one| DropCount {
+        class: one.parent.clone().unwrap_or_else(|| "root".to_owned()),
+        reason: one.kind.clone(),
+        frames: one.drops,
+    });
+    Ok(drops.filter(|drop| drop.frames > 0).collect())
 }
 
 /// What `tc -s -j qdisc show` tells of one.
@@ -96,4 +104,47 @@ struct Discipline {
     parent: Option<String>,
     #[serde(default)]
     drops: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use insta::assert_snapshot;
+
+    fn told(text: &str) -> String {
+        let drops = drops(text).unwrap();
+        let lines: Vec<String> = drops
+            .iter()
+            .map(|drop| format!("{} {}: {}", drop.class, drop.reason, drop.frames))
+            .collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn drops_are_counted_once_where_the_frames_were() {
+        // As iproute2 6.1 writes it, shortened.
+        let tree = r#"[
+            {"kind":"tbf","handle":"1:","root":true,"refcnt":2,"options":{},"packets":9,"drops":35,"overlimits":4},
+            {"kind":"htb","handle":"10:","parent":"1:1","options":{},"packets":9,"drops":35,"qlen":0},
+            {"kind":"pfifo","handle":"100:","parent":"10:11","options":{"limit":64},"drops":30},
+            {"kind":"bfifo","handle":"101:","parent":"10:12","options":{"limit":9000},"drops":5},
+            {"kind":"pfifo","handle":"102:","parent":"10:13","options":{"limit":64},"drops":0}
+        ]"#;
+        assert_snapshot!(told(tree), @r"
+        10:11 pfifo: 30
+        10:12 bfifo: 5
+        ");
+        let alone = r#"[{"kind":"pfifo","handle":"1:","root":true,"drops":7}]"#;
+        assert_snapshot!(told(alone), @"root pfifo: 7");
+        assert_snapshot!(told(r#"[{"kind":"noqueue","handle":"0:","root":true}]"#), @"");
+    }
+
+    #[test]
+    fn what_is_no_list_is_told_as_it_is() {
+        let error = drops("Command line is not complete.").unwrap_err();
+        assert!(
+            error.ends_with(": Command line is not complete."),
+            "{error}"
+        );
+    }
 }
