@@ -165,10 +165,7 @@ fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
         "priority/calm",
         "priority/overload",
     ] {
-        assert_is_live(
-            &record(&bench.record("out", cell, 0)),
-            "Linux bridge and tc",
-        );
+        assert_is_live(&record(&bench.record("out", cell, 0)), "Linux tc");
     }
     assert_isolates(&bench, "out", "priority", 1);
     assert_shares_a_queue(&bench, 1);
