@@ -22,7 +22,11 @@ pub struct LiveRecord {
     pub steal_ratio: f64,
     /// Share of processor time in which nothing ran, 0 to 1.
     pub idle_ratio: f64,
-    /// Our own senders; the lateness of others is not known.
+    /// The longest time in which a source of iperf3 sent nothing, ns; 0 where there was none. It sends at
+    /// least once in a period of its timer, so this is how long the machine stood still for it.
+    #[serde(default)]
+    pub longest_pause_ns: u64,
+    /// Our own senders; of those of others only the longest pause is known.
     pub senders: Vec<SenderRecord>,
     /// What the device tells of its own punctuality, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,7 +23,7 @@ use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, RunLength, SliceRule, Watch, analyse,
 };
 use slicewise_stats::live::{LiveRecord, SenderRecord};
-use slicewise_stats::record::{RunKey, RunRecord};
+use slicewise_stats::record::{RunKey, RunRecord, SliceRecord};
 use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
 use slicewise_traffic::Sources;
 use slicewise_units::Duration as Span;
@@ -112,6 +112,7 @@ impl Attempt<'_> {
         );
         let baseline = flown.baseline.figures(&analysed(&before_load)?);
         record.drops = flown.facts.drops;
+        let longest_pause_ns = self.longest_pause(&record);
         Ok(Attempted {
             record,
             missed_frames: missed_frames + flown.facts.missed_frames,
@@ -123,11 +124,28 @@ impl Attempt<'_> {
                 baseline,
                 steal_ratio: flown.steal_ratio,
                 idle_ratio: flown.idle_ratio,
+                longest_pause_ns,
                 senders: flown.senders,
                 departures: flown.facts.departures,
                 versions: Vec::new(),
             },
         })
+    }
+
+    /// Between two packets of a source that iperf3 sent, where that is the first of its slice: of those,
+    /// inter-arrival times are measured.
+    fn longest_pause(&self, record: &RunRecord) -> u64 {
+        let pause = |(index, slice): (usize, &SliceRecord)| {
+            let first = self.scenario.sources.iter().find(|s| s.slice == index)?;
+            let period = iperf3::longest_period(first, &self.study.hosts);
+            let longest = slice.iat_sent.cdf.last()?.0;
+            // TCP pauses by itself.
+            let is_steady = first.headers.protocol == iperf3::UDP
+                && iperf3::can_be(first, self.study.duration);
+            is_steady.then(|| longest.saturating_sub(period))
+        };
+        let pauses = record.slices.iter().enumerate().filter_map(pause);
+        pauses.max().unwrap_or(0)
     }
 
     /// Build everything, send, and take it down.

@@ -12,7 +12,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// TCP and UDP (IANA protocol numbers).
 const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
 
 /// Whether iperf3 sends this source in a run of that length.
 pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
@@ -21,6 +21,18 @@ pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
         && source.on_off.is_none()
         && source.start == Span::ZERO
         && source.stop >= run
+}
+
+/// The longest time between two packets that is as it should be, ns: a period of the timer, or of the rate
+/// where that is longer.
+pub(crate) fn longest_period(source: &SourceParams, timing: &HostParams) -> u64 {
+    let bits = u64::from(source.counted_bytes) * 8;
+    let rate = source.rate.bits_per_second().max(1);
+    let packet_ns = u128::from(bits) * 1_000_000_000 / u128::from(rate);
+    timing
+        .timer
+        .nanos()
+        .max(u64::try_from(packet_ns).unwrap_or(u64::MAX))
 }
 
 /// A client and its server.

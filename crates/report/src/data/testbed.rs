@@ -25,6 +25,7 @@ pub(crate) const TESTBED_RUNS: Schema = Schema {
         Column::optional("baseline_max_ns", Kind::Integer),
         Column::new("steal_ratio", Kind::Real),
         Column::new("idle_ratio", Kind::Real),
+        Column::new("longest_pause_ns", Kind::Integer),
         Column::optional("departed_frames", Kind::Integer),
         Column::optional("late_departed_frames", Kind::Integer),
         Column::optional("late_ns", Kind::Integer),
@@ -89,7 +90,7 @@ fn run_row(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), Re
         .collect();
     let versions = versions.join("; ");
     let mut row = key(side, run).to_vec();
-    row.extend::<[Value<'_>; 17]>([
+    row.extend::<[Value<'_>; 18]>([
         live.began_ns.into(),
         live.device.as_str().into(),
         (live.rejected.len() as u64).into(),
@@ -102,6 +103,7 @@ fn run_row(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), Re
         heard(baseline.max_ns).into(),
         live.steal_ratio.into(),
         live.idle_ratio.into(),
+        live.longest_pause_ns.into(),
         live.departures.map(|d| d.frames).into(),
         live.departures.map(|d| d.late_frames).into(),
         live.departures.map(|d| d.late_ns).into(),
