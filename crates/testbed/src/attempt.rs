@@ -140,8 +140,8 @@ impl Attempt<'_> {
             let period = iperf3::longest_period(first, &self.study.hosts);
             let longest = slice.iat_sent.cdf.last()?.0;
             // TCP pauses by itself.
-            let is_steady = first.headers.protocol == iperf3::UDP
-                && iperf3::can_be(first, self.study.duration);
+            let is_steady =
+                first.headers.protocol == iperf3::UDP && iperf3::can_be(first, self.study.duration);
             is_steady.then(|| longest.saturating_sub(period))
         };
         let pauses = record.slices.iter().enumerate().filter_map(pause);
