@@ -83,8 +83,8 @@ pub struct RunOptions {
     /// Runs carried out at a time [default: one a processor; on real packets always one].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
-    /// The results folder [default: results/<name of the study>, with `-gateway` or `-tc` behind it for
-    /// those, and with `-quick`].
+    /// The results folder [default: results/<name of the study>, with `-gateway` or `-tc` behind it, and
+    /// `-quick` behind that, as it was run].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Throw away results of another study or version that are in the results folder.

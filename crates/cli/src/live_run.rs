@@ -15,6 +15,7 @@ use slicewise_study::{RunSpec, Study};
 use slicewise_testbed::{
     DeviceKind, Lease, LeaseError, Testbed, Tool, check_sources, missing_features,
 };
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -39,28 +40,34 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     let Some(lease) = lease(&interrupt)? else {
         return Ok(Exit::Interrupted);
     };
-    let unsupported = unsupported(&study, &device, &lease)?;
-    let runs = ordered(wanted, &study, &unsupported);
-    let description = describe(&study, &device);
-    let suffix = format!("-{}", device.name());
-    let path = results_path(options.out.as_deref(), &study.name, &suffix);
-    let folder = open_results(&path, &description, options.replace)?;
-    folder
-        .write_unsupported(&unsupported)
-        .map_err(crate::results::results_failure)?;
+    let unsupported = unsupported(&study, &wanted, &device, &lease)?;
     for one in &unsupported {
         eprintln!("{}: not on {}: {}", one.policy, device.name(), one.reason);
     }
+    let runs = ordered(wanted, &study, &unsupported);
     if runs.is_empty() {
         return Err(Failure::mistake(format!(
             "none of these policies can be run on {}",
             device.name()
         )));
     }
-    if predict(options, &study, &folder, &runs, &interrupt)? == Exit::Interrupted {
+    let description = describe(&study, &device);
+    let quick = if options.quick { "-quick" } else { "" };
+    let suffix = format!("-{}{quick}", device.name());
+    let path = results_path(options.out.as_deref(), &study.name, &suffix);
+    let folder = open_results(&path, &description, options.replace)?;
+    folder
+        .write_unsupported(&unsupported)
+        .map_err(crate::results::results_failure)?;
+    let predicted = predict(options, &study, &folder, &runs, &interrupt)?;
+    if predicted == Exit::Interrupted {
         return Ok(Exit::Interrupted);
     }
-    measure(options, &study, &folder, &runs, (device, lease), &interrupt)
+    let measured = measure(options, &study, &folder, &runs, (device, lease), &interrupt)?;
+    Ok(match measured {
+        Exit::Success => predicted,
+        other => other,
+    })
 }
 
 /// "40 s", "12 min", "3 h 5 min": rounded down.
@@ -131,6 +138,7 @@ fn lease(interrupt: &AtomicBool) -> Result<Option<Lease>, Failure> {
 /// Policies that the device cannot run, and why.
 fn unsupported(
     study: &Study,
+    wanted: &[RunSpec],
     device: &DeviceKind,
     lease: &Lease,
 ) -> Result<Vec<Unsupported>, Failure> {
@@ -139,7 +147,12 @@ fn unsupported(
         DeviceKind::Tc => missing_features(lease, &tc::Feature::ALL).map_err(Failure::system)?,
     };
     let link = study.dut.capacity();
-    let refused = study.policies.iter().filter_map(|policy| {
+    let policies = study.policies.iter().enumerate();
+    let is_wanted = |index| wanted.iter().any(|run| run.policy == index);
+    let refused = policies.filter_map(|(index, policy)| {
+        if !is_wanted(index) {
+            return None;
+        }
         let reason = device.supports(policy, link, &missing).err()?;
         Some(Unsupported {
             policy: policy.name.clone(),
@@ -200,8 +213,9 @@ fn predict(
         folder: &folder,
         backend: &Simulator::default(),
         runs,
-        jobs: processors(),
+        jobs: options.jobs.map_or_else(processors, NonZeroU32::get),
         interrupt,
+        what: "predictions",
     };
     let (_, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
     Ok(exit)
@@ -216,11 +230,12 @@ fn measure(
     interrupt: &Arc<AtomicBool>,
 ) -> Result<Exit, Failure> {
     let seconds = study.duration.nanos() / 1_000_000_000 + OVERHEAD_SECONDS;
+    let kept = usize::try_from(folder.runs_on_disk()).unwrap_or(usize::MAX);
     eprintln!(
         "measuring {} runs on {}, {} at least",
         runs.len(),
         device.name(),
-        in_words(runs.len() as u64 * seconds)
+        in_words(runs.len().saturating_sub(kept) as u64 * seconds)
     );
     let progress = Progress::new(runs.len() as u64);
     let mut testbed = Testbed::new(
@@ -242,6 +257,7 @@ fn measure(
         runs,
         jobs: 1,
         interrupt,
+        what: "runs",
     };
     let (outcome, exit) = work.carry_out(progress)?;
     if let Some(captures) = &options.captures {

@@ -129,7 +129,14 @@ fn can_be_beside(path: &Path, study: &str) -> Result<bool, ResultsError> {
 }
 
 /// What `slicewise run` adds to a study's name to name the results folder of each back end.
-const BACK_END_SUFFIXES: [&str; 3] = ["", "-gateway", "-tc"];
+const BACK_END_SUFFIXES: [&str; 6] = [
+    "",
+    "-quick",
+    "-gateway",
+    "-gateway-quick",
+    "-tc",
+    "-tc-quick",
+];
 
 /// Width of the terminal; where the output goes to a file, as wide as a table gets.
 fn columns() -> u16 {

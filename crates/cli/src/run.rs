@@ -57,6 +57,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
         runs: &runs,
         jobs,
         interrupt: &interrupt,
+        what: "runs",
     };
     let (outcome, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
     if let Some(captures) = &options.captures {
@@ -99,6 +100,8 @@ pub struct Work<'a> {
     pub runs: &'a [RunSpec],
     pub jobs: u32,
     pub interrupt: &'a AtomicBool,
+    /// What they are called.
+    pub what: &'static str,
 }
 
 impl Work<'_> {
@@ -136,7 +139,7 @@ impl Work<'_> {
         };
         let host = host.with_times_of(self.folder.read_host());
         self.folder.write_host(&host).map_err(results_failure)?;
-        let exit = conclude(&outcome, self.runs.len());
+        let exit = conclude(&outcome, self.runs.len(), self.what);
         Ok((outcome, exit))
     }
 }
@@ -156,10 +159,10 @@ pub fn report_of(
 }
 
 /// Say what became of the runs, on standard error.
-fn conclude(outcome: &Outcome, total: usize) -> Exit {
+fn conclude(outcome: &Outcome, total: usize, what: &str) -> Exit {
     if outcome.resumed > 0 {
         eprintln!(
-            "{} of {total} runs were finished before and are kept",
+            "{} of {total} {what} were finished before and are kept",
             outcome.resumed
         );
     }
@@ -167,7 +170,7 @@ fn conclude(outcome: &Outcome, total: usize) -> Exit {
     if outcome.interrupted {
         let done = outcome.finished + outcome.resumed;
         eprintln!(
-            "stopped: {done} of {total} runs are on disk; the same command goes on with the rest"
+            "stopped: {done} of {total} {what} are on disk; the same command goes on with the rest"
         );
         Exit::Interrupted
     } else if outcome.failed.is_empty() {

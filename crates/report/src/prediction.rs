@@ -23,6 +23,13 @@ pub fn finding(side: &Side) -> Option<String> {
         };
         format!("{quantity}{within} {met} of {}", of_it().count())
     });
+    let wide = all()
+        .filter(|f| f.outcome == PredictionOutcome::WithinInterval)
+        .count();
+    let wide = match wide {
+        0 => String::new(),
+        n => format!("; {n} of these only because the interval of the difference holds 0"),
+    };
     let undecided = all()
         .filter(|f| f.outcome == PredictionOutcome::NotDecided)
         .count();
@@ -31,7 +38,7 @@ pub fn finding(side: &Side) -> Option<String> {
         n => format!("; {n} not decided"),
     };
     Some(format!(
-        "{met} of {total} figures of {} were predicted: {}{undecided}",
+        "{met} of {total} figures of {} were predicted: {}{wide}{undecided}",
         side.name,
         parts.join(", ")
     ))

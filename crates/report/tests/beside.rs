@@ -74,8 +74,8 @@ fn a_line_says_how_many_figures_were_predicted() {
     let report = report(temporary.path());
     let lines: Vec<String> = report.sides.iter().filter_map(finding).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    36 of 36 figures of gateway were predicted: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12
-    24 of 24 figures of Linux tc were predicted: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8
+    36 of 36 figures of gateway were predicted: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12; 1 of these only because the interval of the difference holds 0
+    24 of 24 figures of Linux tc were predicted: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8; 1 of these only because the interval of the difference holds 0
     ");
 }
 

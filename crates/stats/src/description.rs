@@ -24,6 +24,9 @@ pub struct StudyDescription {
     /// known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text_digest: String,
+    /// Only the study's profile of minutes was run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_quick: bool,
     /// Name of the study's file, without its folder: for the command that runs it again.
     pub file_name: String,
     /// The seed that the seeds of all runs are derived from.

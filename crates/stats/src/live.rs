@@ -22,10 +22,15 @@ pub struct LiveRecord {
     pub steal_ratio: f64,
     /// Share of processor time in which nothing ran, 0 to 1.
     pub idle_ratio: f64,
-    /// The longest time in which a source of iperf3 sent nothing, ns; 0 where there was none. It sends at
-    /// least once in a period of its timer, so this is how long the machine stood still for it.
+    /// The longest time beyond its period in which a UDP source of iperf3 sent nothing, ns, of the sources
+    /// that are the first of their slices; 0 where there was none. It sends at least once in a period of its
+    /// timer, so this is how long the machine stood still for it.
     #[serde(default)]
     pub longest_pause_ns: u64,
+    /// Of the slices whose load is known beforehand (UDP at a stated rate), the least share of it that was
+    /// sent; 1 where there is none.
+    #[serde(default = "all")]
+    pub least_offered_ratio: f64,
     /// Our own senders; of those of others only the longest pause is known.
     pub senders: Vec<SenderRecord>,
     /// What the device tells of its own punctuality, where it does.
@@ -33,6 +38,10 @@ pub struct LiveRecord {
     pub departures: Option<DepartureRecord>,
     /// Kernel and tools, by name: "Linux": "6.1.0", "iperf3": "3.12".
     pub versions: Vec<(String, String)>,
+}
+
+const fn all() -> f64 {
+    1.0
 }
 
 /// One-way delay through an idle device, of a few packets far apart.

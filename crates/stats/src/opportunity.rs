@@ -174,15 +174,15 @@ impl IdealLink {
             for (slice, series) in slices.clone() {
                 let share = slice.share_bits_per_second as f64 / 8.0 * bin_seconds;
                 let sent = series.sent_bytes.get(bin).map_or(0.0, |&b| b as f64);
-                room += share;
                 if slice.guaranteed {
-                    room -= sent;
+                    room += (share - sent).max(0.0);
                 } else {
+                    room += share;
                     arrived += sent;
                 }
             }
             let there = self.waiting_bytes + arrived;
-            let leaves = there.min(room.max(0.0));
+            let leaves = there.min(room);
             self.waiting_bytes = (there - leaves).min(self.buffer_bytes);
             carried += leaves;
         }

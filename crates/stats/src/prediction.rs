@@ -250,6 +250,7 @@ mod tests {
             program_version: String::new(),
             backend: "gateway".to_owned(),
             text_digest: String::new(),
+            is_quick: false,
             dut: String::new(),
             assumptions: Vec::new(),
             repetitions: 3,

@@ -52,6 +52,7 @@ impl Study {
             index += 1;
             quick.scenarios.contains(&(index - 1))
         });
+        self.is_quick = true;
         self.repetitions = quick.repetitions;
         self.duration = quick.duration;
         for source in self.scenarios.iter_mut().flat_map(|s| &mut s.sources) {

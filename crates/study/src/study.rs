@@ -56,6 +56,8 @@ pub struct Study {
     pub published: Vec<PublishedFigure>,
     /// A profile of minutes instead of hours, where the study gives one.
     pub quick: Option<QuickParams>,
+    /// Only that profile is left of it.
+    pub(crate) is_quick: bool,
     pub(crate) digest: String,
     /// The digest of the study as it was written.
     pub(crate) text_digest: String,
@@ -142,6 +144,7 @@ impl Study {
             source: self.source.clone(),
             digest: self.digest.clone(),
             text_digest: self.text_digest.clone(),
+            is_quick: self.is_quick,
             file_name: self.file_name.clone(),
             seed: self.seed,
             program_version: program_version.to_owned(),

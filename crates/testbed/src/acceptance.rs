@@ -9,6 +9,8 @@ pub struct Thresholds {
     pub steal_ratio: f64,
     /// 99th percentile of the lateness of a sender of ours, ns.
     pub sender_lateness_p99_ns: u64,
+    /// The least share of its load that a slice must send.
+    pub offered_ratio: f64,
     /// The longest time in which a source of iperf3 sends nothing, ns.
     pub pause_ns: u64,
     /// Share of departures from the device later than it counts as late.
@@ -22,7 +24,7 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// Steal 5 %, senders 1 ms, pauses 10 ms, departures 1 %, baseline 0.5 ms and 1 ms; eight attempts.
+    /// Steal 5 %, senders 1 ms, 99 % of the load, pauses 10 ms, departures 1 %, baseline 0.5 ms and 1 ms; eight attempts.
     ///
     /// What a source that stood still for 10 ms owes then comes at once, and is delayed by its own burst.
     /// A sender within 1 ms is as punctual as iperf3, whose timer that is. Late departures shift as large a
@@ -31,6 +33,7 @@ impl Default for Thresholds {
         Self {
             steal_ratio: 0.05,
             sender_lateness_p99_ns: 1_000_000,
+            offered_ratio: 0.99,
             pause_ns: 10_000_000,
             late_departures_ratio: 0.01,
             baseline_p50_ns: 500_000,
@@ -121,9 +124,16 @@ fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
                 micros(most.sender_lateness_p99_ns)
             )
         });
+    let offered = (live.least_offered_ratio < most.offered_ratio).then(|| {
+        format!(
+            "a slice sent {} of its load, less than {}",
+            percent(live.least_offered_ratio),
+            percent(most.offered_ratio)
+        )
+    });
     let pause = (live.longest_pause_ns > most.pause_ns).then(|| {
         format!(
-            "a source of iperf3 sent nothing for {}, more than {}",
+            "a source of iperf3 sent nothing for {} beyond its period, more than {}",
             micros(live.longest_pause_ns),
             micros(most.pause_ns)
         )
@@ -142,6 +152,7 @@ fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
         .into_iter()
         .chain(baseline)
         .chain(late)
+        .chain(offered)
         .chain(pause)
         .chain(departures)
 }
@@ -178,6 +189,7 @@ mod tests {
             steal_ratio: most.steal_ratio,
             idle_ratio: 0.0,
             longest_pause_ns: most.pause_ns,
+            least_offered_ratio: most.offered_ratio,
             senders: vec![sender("critical"), sender("on-off")],
             departures: Some(DepartureRecord {
                 frames: 1_000,
@@ -216,7 +228,8 @@ mod tests {
         assert_snapshot!(said(0, |live| live.baseline.p50_ns = 501_000), @"half of the packets took 501 us or more through the idle device, more than 500 us");
         assert_snapshot!(said(0, |live| live.baseline.p99_ns = 1_001_000), @"1 % of the packets took 1001 us or more through the idle device, more than 1000 us");
         assert_snapshot!(said(0, |live| live.senders[1].lateness_p99_ns += 1_000), @"the sender of on-off was late by 1001 us at the 99th percentile, more than 1000 us");
-        assert_snapshot!(said(0, |live| live.longest_pause_ns += 1_000_000), @"a source of iperf3 sent nothing for 11000 us, more than 10000 us");
+        assert_snapshot!(said(0, |live| live.least_offered_ratio = 0.76), @"a slice sent 76.00 % of its load, less than 99.00 %");
+        assert_snapshot!(said(0, |live| live.longest_pause_ns += 1_000_000), @"a source of iperf3 sent nothing for 11000 us beyond its period, more than 10000 us");
         assert_snapshot!(said(0, |live| live.departures.as_mut().unwrap().late_frames += 1), @"1.10 % of departures were later than 100 us, more than 1.00 %");
     }
 

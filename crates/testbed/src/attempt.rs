@@ -15,6 +15,7 @@ use crate::hosts::Hosts;
 use crate::iperf3::{self, Iperf3};
 use crate::lease::Lease;
 use crate::machine::ProcessorTime;
+use crate::offered;
 use crate::sender::{Sender, SendingFlow, TimeZero};
 use crate::suitability;
 use crate::swallow::Swallow;
@@ -113,6 +114,7 @@ impl Attempt<'_> {
         let baseline = flown.baseline.figures(&analysed(&before_load)?);
         record.drops = flown.facts.drops;
         let longest_pause_ns = self.longest_pause(&record);
+        let least_offered_ratio = self.least_offered(&record);
         Ok(Attempted {
             record,
             missed_frames: missed_frames + flown.facts.missed_frames,
@@ -125,11 +127,27 @@ impl Attempt<'_> {
                 steal_ratio: flown.steal_ratio,
                 idle_ratio: flown.idle_ratio,
                 longest_pause_ns,
+                least_offered_ratio,
                 senders: flown.senders,
                 departures: flown.facts.departures,
                 versions: Vec::new(),
             },
         })
+    }
+
+    /// The least share of its load that a slice sent, of slices whose load is known.
+    fn least_offered(&self, record: &RunRecord) -> f64 {
+        let share = |(index, slice): (usize, &SliceRecord)| {
+            let sources = self.scenario.sources.iter().filter(|s| s.slice == index);
+            let owed: Option<f64> = sources.map(offered::frames).sum();
+            let owed = owed.filter(|&frames| frames >= 1.0)?;
+            // A source may begin late by a period, and end early by one.
+            let sources = self.scenario.sources.iter().filter(|s| s.slice == index);
+            let slack = sources.map(|source| offered::slack(source, &self.study.hosts));
+            Some((slice.whole.sent_frames as f64 + slack.sum::<f64>()) / owed)
+        };
+        let shares = record.slices.iter().enumerate().filter_map(share);
+        shares.fold(1.0, f64::min)
     }
 
     /// Between two packets of a source that iperf3 sent, where that is the first of its slice: of those,
@@ -173,6 +191,7 @@ impl Attempt<'_> {
         let zero = TimeZero::after(SETTLING);
         sender.start_at(zero);
         let before = ProcessorTime::now();
+        let earlier = device.facts(&hosts)?;
         self.watch(zero, &mut device, &mut captures, &mut clients)?;
         let (steal_ratio, idle_ratio) = ProcessorTime::now().since(before);
         sender.stop();
@@ -183,7 +202,7 @@ impl Attempt<'_> {
         self.drain(&hosts)?;
         drop(swallow);
         device.check()?;
-        let facts = device.facts(&hosts)?;
+        let facts = device.facts(&hosts)?.since(&earlier);
         let [sent, received] = captures;
         let captures = [sent.stop()?, received.stop()?];
         tcpdump::check_room(self.folder)?;

@@ -63,8 +63,23 @@ impl Baseline {
         sender
             .join()
             .map_err(|error| AttemptError::Spoilt(error.to_string()))?;
+        let baseline = Self { zero };
+        // The load must not begin within the time that is analysed, which ends with a whole bin.
+        let end = zero
+            .monotonic
+            .saturating_add(baseline.duration(study.measure.bin));
+        loop {
+            let left = end.saturating_since(slicewise_live::sys::time::now());
+            if left == Span::ZERO {
+                break;
+            }
+            if is_interrupted() {
+                return Err(AttemptError::Interrupted);
+            }
+            thread::sleep(Duration::from_nanos(left.nanos()).min(REST));
+        }
         thread::sleep(REST);
-        Ok(Self { zero })
+        Ok(baseline)
     }
 
     /// How long it lasted, in whole bins.

@@ -7,7 +7,7 @@
 
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
-use crate::lease::{Lease, PREFIX, delete_namespace};
+use crate::lease::{self, Lease, PREFIX, delete_namespace};
 use slicewise_live::sys::interface::Interfaces;
 use slicewise_live::sys::namespace;
 use slicewise_live::tagging::{self, TagRule};
@@ -41,6 +41,8 @@ const ADDRESSES: [&str; 4] = [
 #[derive(Debug)]
 pub(crate) struct Hosts {
     names: [String; 3],
+    /// How many of them were made, from the first.
+    made: usize,
 }
 
 impl Hosts {
@@ -52,9 +54,19 @@ impl Hosts {
     ) -> Result<Self, AttemptError> {
         let plan = Plan::of(sources)?;
         let prefix = format!("{PREFIX}{}", std::process::id());
-        let hosts = Self {
+        let mut hosts = Self {
             names: ["generator", "device", "sink"].map(|host| format!("{prefix}-{host}")),
+            made: 0,
         };
+        let stranger = hosts
+            .names
+            .iter()
+            .find(|name| lease::namespace(name).exists());
+        if let Some(stranger) = stranger {
+            return Err(AttemptError::Failed(format!(
+                "there is a network namespace {stranger} that is not ours"
+            )));
+        }
         lease
             .owns(&hosts.names)
             .map_err(AttemptError::failed("the list of namespaces"))?;
@@ -79,9 +91,10 @@ impl Hosts {
         &self.names[2]
     }
 
-    fn build(&self, plan: &Plan, mtu_bytes: u32) -> Result<(), String> {
+    fn build(&mut self, plan: &Plan, mtu_bytes: u32) -> Result<(), String> {
         for name in &self.names {
             command::output(Tool::Ip, &["netns", "add", name])?;
+            self.made += 1;
         }
         let (generator, device, sink) = (self.generator(), self.device(), self.sink());
         let mtu = mtu_bytes.saturating_add(TAGS_BYTES);
@@ -117,7 +130,7 @@ impl Hosts {
             |name: &str| -> io::Result<()> { Interfaces::new()?.send_as_on_a_wire(name) };
         within(host, || {
             // Replies come by the other way.
-            for scope in ["all", "default"] {
+            for scope in ["all", "default"].iter().chain(ends) {
                 fs::write(format!("/proc/sys/net/ipv4/conf/{scope}/rp_filter"), "0")?;
             }
             ends.iter().try_for_each(|name| on_a_wire(name))
@@ -147,7 +160,7 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        for name in &self.names {
+        for name in self.names.iter().take(self.made) {
             // What cannot be deleted now is on the list, for the next testbed.
             let _ = delete_namespace(name);
         }

@@ -8,7 +8,7 @@ use crate::command::{self, Tool};
 use slicewise_live::sys::signals;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -22,6 +22,8 @@ pub(crate) const PREFIX: &str = "slicewise-";
 /// Privileges by their numbers in `capabilities(7)`: network administration, packet sockets, and the mounts
 /// that namespaces with names are.
 const CAPABILITIES: [u32; 3] = [12, 13, 21];
+/// Where `ip netns` keeps namespaces.
+const NAMESPACES: &str = "/run/netns";
 const RETRY: Duration = Duration::from_millis(250);
 
 /// The right to use this machine as a testbed.
@@ -75,7 +77,14 @@ impl Lease {
         };
         fs::create_dir_all(&folder).map_err(at(&folder))?;
         let path = folder.join("testbed.lock");
-        let lock = File::create(&path).map_err(at(&path))?;
+        // Who may open it may hold it.
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(at(&path))?;
         let mut on_wait = Some(on_wait);
         loop {
             match lock.try_lock() {
@@ -112,7 +121,11 @@ impl Lease {
 
     /// Write down that these namespaces are ours, before they are made.
     pub(crate) fn owns(&self, names: &[String]) -> io::Result<()> {
-        write_list(&self.list, names)
+        // What could not be deleted stays on the list.
+        let mut all = still_there(&self.list, Path::new(NAMESPACES));
+        all.retain(|name| !names.contains(name));
+        all.extend_from_slice(names);
+        write_list(&self.list, &all)
     }
 
     /// Write down that this folder is to be deleted, before it is made.
@@ -141,12 +154,20 @@ fn capabilities(status: &str) -> Option<u64> {
     u64::from_str_radix(set.trim(), 16).ok()
 }
 
+/// The whole list, or the one before.
 fn write_list(path: &Path, names: &[String]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
     for name in names {
         writeln!(file, "{name}")?;
     }
-    file.sync_all()
+    file.sync_all()?;
+    fs::rename(new, path)
+}
+
+/// Where `ip netns` keeps a namespace of that name.
+pub(crate) fn namespace(name: &str) -> PathBuf {
+    Path::new(NAMESPACES).join(name)
 }
 
 /// The lines of a list; none where there is no list.
@@ -158,7 +179,7 @@ fn read_list(path: &Path) -> Vec<String> {
 /// Network namespaces that a testbed made and did not delete: of one that runs, or was killed.
 #[must_use]
 pub fn left_over() -> Vec<String> {
-    still_there(&folder().join("namespaces"), Path::new("/run/netns"))
+    still_there(&folder().join("namespaces"), Path::new(NAMESPACES))
 }
 
 /// Of the namespaces on a list those that exist: files in a folder.
@@ -167,6 +188,11 @@ fn still_there(list: &Path, namespaces: &Path) -> Vec<String> {
     let is_ours = |name: &str| name.starts_with(PREFIX) && !name.contains('/');
     names.retain(|name| is_ours(name) && namespaces.join(name).exists());
     names
+}
+
+/// Folders of captures that a testbed made and did not delete.
+pub(crate) fn left_over_captures() -> Vec<PathBuf> {
+    captures_left_over(&folder().join("captures"))
 }
 
 /// Folders of captures that a testbed did not delete.

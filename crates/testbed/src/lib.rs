@@ -21,6 +21,7 @@ mod hosts;
 mod iperf3;
 mod lease;
 mod machine;
+mod offered;
 mod process;
 mod scratch;
 pub mod sender;

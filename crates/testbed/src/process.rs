@@ -6,11 +6,13 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Lines of output that are kept.
 const LINES_KEPT: usize = 200;
+/// How long the last words of a process may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(5);
 
 /// Killed when it is dropped, or when the thread that started it ends.
@@ -19,6 +21,7 @@ pub(crate) struct Process {
     name: String,
     child: Child,
     told: Arc<Mutex<VecDeque<String>>>,
+    readers: Vec<JoinHandle<()>>,
 }
 
 impl Process {
@@ -39,13 +42,15 @@ impl Process {
         namespace::enter_before_exec(&mut command, namespace).map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
         let told = Arc::new(Mutex::new(VecDeque::new()));
-        if let Some(stdout) = child.stdout.take() {
-            keep_lines(stdout, &told);
-        }
-        if let Some(stderr) = child.stderr.take() {
-            keep_lines(stderr, &told);
-        }
-        Ok(Self { name, child, told })
+        let stdout = child.stdout.take().map(|from| keep_lines(from, &told));
+        let stderr = child.stderr.take().map(|from| keep_lines(from, &told));
+        let readers = stdout.into_iter().chain(stderr).collect();
+        Ok(Self {
+            name,
+            child,
+            told,
+            readers,
+        })
     }
 
     /// Wait for a line of output that has `words` in it.
@@ -85,9 +90,17 @@ impl Process {
         }
     }
 
-    fn ended(&self, status: ExitStatus) -> AttemptError {
-        // Its last words may still be on their way.
-        thread::sleep(POLL);
+    /// It has ended: its last words may still be on their way. What it started itself may hold its output
+    /// open, so this does not wait for ever.
+    fn hear_out(&mut self) {
+        let start = Instant::now();
+        while start.elapsed() < LAST_WORDS && !self.readers.iter().all(JoinHandle::is_finished) {
+            thread::sleep(POLL);
+        }
+    }
+
+    fn ended(&mut self, status: ExitStatus) -> AttemptError {
+        self.hear_out();
         AttemptError::Spoilt(format!(
             "{} ended ({status}){}",
             self.name,
@@ -121,7 +134,7 @@ impl Process {
             match self.child.try_wait() {
                 Ok(None) => thread::sleep(POLL),
                 Ok(Some(_)) => {
-                    thread::sleep(POLL);
+                    self.hear_out();
                     return Ok(());
                 }
                 Err(error) => return Err(AttemptError::Failed(format!("{}: {error}", self.name))),
@@ -142,7 +155,10 @@ impl Drop for Process {
     }
 }
 
-fn keep_lines(from: impl Read + Send + 'static, told: &Arc<Mutex<VecDeque<String>>>) {
+fn keep_lines(
+    from: impl Read + Send + 'static,
+    told: &Arc<Mutex<VecDeque<String>>>,
+) -> JoinHandle<()> {
     let told = Arc::clone(told);
     thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
@@ -152,5 +168,5 @@ fn keep_lines(from: impl Read + Send + 'static, told: &Arc<Mutex<VecDeque<String
             }
             told.push_back(line);
         }
-    });
+    })
 }

@@ -294,6 +294,7 @@ fn unnamed() -> StudyDescription {
         program_version: VERSION.to_owned(),
         backend: "captures".to_owned(),
         text_digest: String::new(),
+        is_quick: false,
         dut: "not stated (measured from captures)".to_owned(),
         assumptions: Vec::new(),
         repetitions: 1,

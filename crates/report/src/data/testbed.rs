@@ -26,6 +26,7 @@ pub(crate) const TESTBED_RUNS: Schema = Schema {
         Column::new("steal_ratio", Kind::Real),
         Column::new("idle_ratio", Kind::Real),
         Column::new("longest_pause_ns", Kind::Integer),
+        Column::new("least_offered_ratio", Kind::Real),
         Column::optional("departed_frames", Kind::Integer),
         Column::optional("late_departed_frames", Kind::Integer),
         Column::optional("late_ns", Kind::Integer),
@@ -90,7 +91,7 @@ fn run_row(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), Re
         .collect();
     let versions = versions.join("; ");
     let mut row = key(side, run).to_vec();
-    row.extend::<[Value<'_>; 18]>([
+    row.extend::<[Value<'_>; 19]>([
         live.began_ns.into(),
         live.device.as_str().into(),
         (live.rejected.len() as u64).into(),
@@ -104,6 +105,7 @@ fn run_row(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), Re
         live.steal_ratio.into(),
         live.idle_ratio.into(),
         live.longest_pause_ns.into(),
+        live.least_offered_ratio.into(),
         live.departures.map(|d| d.frames).into(),
         live.departures.map(|d| d.late_frames).into(),
         live.departures.map(|d| d.late_ns).into(),

@@ -210,12 +210,14 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
 
 /// What to type to run the study again.
 pub(crate) fn command(study: &StudyDescription) -> String {
+    let sudo = if study.is_live() { "sudo " } else { "" };
     let on = match study.backend.as_str() {
         backend @ ("gateway" | "tc") => format!(" --on {backend}"),
         _ => String::new(),
     };
+    let quick = if study.is_quick { " --quick" } else { "" };
     format!(
-        "slicewise run {}{on} --seed {} --repetitions {}",
+        "{sudo}slicewise run {}{on}{quick} --seed {} --repetitions {}",
         quoted(&study.file_name),
         study.seed,
         study.repetitions

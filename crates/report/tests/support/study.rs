@@ -113,6 +113,7 @@ pub fn study(size: Size) -> StudyDescription {
         program_version: "0.1.0".to_owned(),
         backend: "simulator".to_owned(),
         text_digest: String::new(),
+        is_quick: false,
         dut: "fluid model, 35 Mbit/s, ports 1 Gbit/s".to_owned(),
         assumptions: vec![
             "The licence is a token bucket of 21 MB.".to_owned(),

@@ -46,6 +46,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
         program_version: "0.0.0".into(),
         backend: "simulator".to_owned(),
         text_digest: String::new(),
+        is_quick: false,
         dut: String::new(),
         assumptions: Vec::new(),
         repetitions: 10,

@@ -78,6 +78,7 @@ impl Checker<'_> {
             program_version: place.program_version.to_owned(),
             backend: "captures".to_owned(),
             text_digest: String::new(),
+            is_quick: false,
             dut: match trimmed(spec.dut.as_ref()) {
                 dut if dut.is_empty() => "not stated (measured from captures)".to_owned(),
                 dut => format!("{dut} (measured from captures)"),

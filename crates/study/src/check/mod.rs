@@ -262,6 +262,7 @@ impl Checker<'_> {
             margins,
             published,
             quick,
+            is_quick: false,
             digest: self.sources.digest(),
             text_digest: self.sources.digest(),
         })

@@ -116,6 +116,24 @@ pub(crate) struct DeviceFacts {
     pub(crate) missed_frames: u64,
 }
 
+impl DeviceFacts {
+    /// What happened after `earlier`.
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
+        for drop in &mut self.drops {
+            let is_same =
+                |other: &&DropCount| other.class == drop.class && other.reason == drop.reason;
+            let before = earlier.drops.iter().find(is_same).map_or(0, |d| d.frames);
+            drop.frames = drop.frames.saturating_sub(before);
+        }
+        self.drops.retain(|drop| drop.frames > 0);
+        if let (Some(now), Some(then)) = (&mut self.departures, &earlier.departures) {
+            now.frames = now.frames.saturating_sub(then.frames);
+            now.late_frames = now.late_frames.saturating_sub(then.late_frames);
+        }
+        self
+    }
+}
+
 impl Device {
     /// An error where it does not work any more.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
