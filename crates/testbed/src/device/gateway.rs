@@ -45,9 +45,14 @@ impl GatewayDevice {
         let read = namespace::open_in(Some(hosts.device()), || {
             metrics::read(METRICS_PORT).map_err(std::io::Error::other)
         });
-        let samples =
-            read.map_err(|error| AttemptError::Spoilt(format!("the gateway: {error}")))?;
-        Ok(facts(&samples))
+        match read {
+            Ok(samples) => Ok(facts(&samples)),
+            Err(error) => {
+                // Why it does not answer, it has told itself if it has ended.
+                self.process.check()?;
+                Err(AttemptError::Spoilt(format!("the gateway: {error}")))
+            }
+        }
     }
 }
 
