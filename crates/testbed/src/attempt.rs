@@ -187,7 +187,14 @@ impl Attempt<'_> {
             .iter()
             .partition(|source| iperf3::can_be(source, self.study.duration));
         let (swallow, sender) = self.own_sender(&hosts, &own)?;
-        let mut clients = self.clients(&hosts, &constant)?;
+        let mut clients = match self.clients(&hosts, &constant) {
+            Ok(clients) => clients,
+            Err(error) => {
+                // Where the device has ended, nobody can connect.
+                device.check()?;
+                return Err(error);
+            }
+        };
         let zero = TimeZero::after(SETTLING);
         sender.start_at(zero);
         let before = ProcessorTime::now();
