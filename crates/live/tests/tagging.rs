@@ -82,8 +82,19 @@ impl Hosts {
     /// Send a datagram; the frame it came in, when it has arrived at the sink's socket.
     fn datagram(&self, wire: &mut Endpoint, from: &str, to: &str, bytes: usize) -> Vec<u8> {
         let at = |address: &str, port| SocketAddr::new(address.parse().unwrap(), port);
-        let bind =
-            |name: &str, address| within(name, || UdpSocket::bind(address)).unwrap().unwrap();
+        // A child that another test starts holds a copy of the last socket until it is what it is to be.
+        let bind = |name: &str, address| {
+            let try_once = || within(name, || UdpSocket::bind(address)).unwrap().ok();
+            (0..1_000)
+                .find_map(|_| {
+                    let socket = try_once();
+                    if socket.is_none() {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    socket
+                })
+                .unwrap()
+        };
         let receiver = bind(self.sink.name(), at(to, PORT));
         let sender = bind(self.source.name(), at(from, PORT));
         receiver.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -232,7 +232,7 @@ fn names_differ_in_more_than_case() {
 fn the_model_of_a_port_has_no_licence() {
     let dut = "model: port\n  licence: {rate: 35 Mbit/s, credit: 1 s}";
     assert_snapshot!(mistakes("model: port", dut), @"
-    error: the model `port` has no licence
+    error: only the model `isr4221` has a licence
      --> study.yaml:5:3
       |
     5 |   licence: {rate: 35 Mbit/s, credit: 1 s}
