@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::results::{open_results, results_path};
 use crate::run::{Work, on_interrupt, processors, report_of, say_what_is_captured, wanted_runs};
+use indicatif::HumanDuration;
 use slicewise_formats::tc;
 use slicewise_report::layout::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
@@ -18,12 +19,11 @@ use slicewise_testbed::{
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// What building up and taking down a run takes beside its duration, seconds: for the estimate that is
 /// printed at the start.
 const OVERHEAD_SECONDS: u64 = 3;
-/// The simulator's prediction, in the folder of the results that it is of.
-const PREDICTION: &str = "prediction";
 
 pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     if options.snap_length.is_some() {
@@ -68,15 +68,6 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         Exit::Success => predicted,
         other => other,
     })
-}
-
-/// "40 s", "12 min", "3 h 5 min": rounded down.
-fn in_words(seconds: u64) -> String {
-    match (seconds / 3_600, seconds / 60 % 60) {
-        (0, 0..=1) => format!("{seconds} s"),
-        (0, minutes) => format!("{minutes} min"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
-    }
 }
 
 /// All that are missing are named at once.
@@ -205,7 +196,7 @@ fn predict(
     interrupt: &AtomicBool,
 ) -> Result<Exit, Failure> {
     let description = study.description(env!("CARGO_PKG_VERSION"));
-    let path = folder.path().join(PREDICTION);
+    let path = folder.prediction_path();
     let folder = open_results(&path, &description, options.replace)?;
     eprintln!("predicting {} runs", runs.len());
     let work = Work {
@@ -231,11 +222,12 @@ fn measure(
 ) -> Result<Exit, Failure> {
     let seconds = study.duration.nanos() / 1_000_000_000 + OVERHEAD_SECONDS;
     let kept = usize::try_from(folder.runs_on_disk()).unwrap_or(usize::MAX);
+    let left = runs.len().saturating_sub(kept);
     eprintln!(
         "measuring {} runs on {}, {} at least",
         runs.len(),
         device.name(),
-        in_words(runs.len().saturating_sub(kept) as u64 * seconds)
+        HumanDuration(Duration::from_secs(left as u64 * seconds))
     );
     let progress = Progress::new(runs.len() as u64);
     let mut testbed = Testbed::new(

@@ -53,7 +53,7 @@ pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Fa
         println!("{table}");
     }
     // Flows are what one has captured; what a testbed of ours sent is known, and is there many times.
-    if folder.study().backend == "captures"
+    if !folder.study().is_live()
         && let Some(table) = terminal::flow_table_text(&report.captured, columns())
     {
         println!("{table}");

@@ -1,8 +1,8 @@
 //! A study made ready for real packets: a shorter profile, and a device that a live testbed can be.
 
-use crate::params::{DutModel, DutParams, HostParams};
+use crate::device;
+use crate::params::{DutModel, DutParams, HostParams, LinkParams, ScenarioParams};
 use crate::study::Study;
-use crate::{device, params::LinkParams};
 use sha2::{Digest, Sha256};
 use slicewise_model::{PolicyError, PortParams, Rate};
 use slicewise_units::{BitRate, Duration, FrameLengths};
@@ -19,6 +19,16 @@ pub struct QuickParams {
     pub repetitions: u32,
     /// How long traffic is offered in a run.
     pub duration: Duration,
+}
+
+impl QuickParams {
+    /// The reference and the last.
+    pub(crate) fn usual_scenarios(scenarios: &[ScenarioParams]) -> Vec<usize> {
+        let last = scenarios.len().saturating_sub(1);
+        let reference = scenarios.iter().position(|s| s.reference);
+        let reference = reference.filter(|&index| index != last);
+        reference.into_iter().chain([last]).collect()
+    }
 }
 
 /// Why a study cannot be run on real packets.
@@ -63,10 +73,6 @@ impl Study {
     }
 
     fn default_quick(&self) -> QuickParams {
-        let last = self.scenarios.len().saturating_sub(1);
-        let reference = self.scenarios.iter().position(|s| s.reference);
-        let mut scenarios = vec![last];
-        scenarios.extend(reference.filter(|&index| index != last));
         let bin = self.measure.bin.nanos().max(1);
         let cycle = self.scenarios.iter().map(|s| s.cycle().nanos()).max();
         let whole = Duration::from_secs(8)
@@ -74,7 +80,7 @@ impl Study {
             .max(2 * cycle.unwrap_or(0))
             .next_multiple_of(bin);
         QuickParams {
-            scenarios,
+            scenarios: QuickParams::usual_scenarios(&self.scenarios),
             repetitions: self.repetitions.min(3),
             duration: self.duration.min(Duration::from_nanos(whole)),
         }
@@ -105,7 +111,7 @@ impl Study {
                 error,
             };
             policy.params = resolved.map_err(error)?;
-            if self.dut.model != DutModel::Gateway && !policy.scalability_is_stated {
+            if policy.scalability_is_of_device {
                 policy.scalability = device::scalability(DutModel::Gateway, &policy.params);
             }
         }

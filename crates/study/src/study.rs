@@ -78,8 +78,8 @@ pub struct StudyPolicy {
     pub params: PolicyParams,
     /// How many slices it holds on this device.
     pub scalability: Scalability,
-    /// The study says so itself, whatever the device.
-    pub scalability_is_stated: bool,
+    /// It is the device that limits it: on another one it is another number.
+    pub(crate) scalability_is_of_device: bool,
     /// Verdicts as published, where they were.
     pub published_verdict: Option<PublishedVerdict>,
 }

@@ -4,28 +4,26 @@ use slicewise_stats::live::LiveRecord;
 
 /// The most that is tolerated in a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Thresholds {
+pub(crate) struct Thresholds {
     /// Share of processor time that the host gave to others (steal).
-    pub steal_ratio: f64,
+    pub(crate) steal_ratio: f64,
     /// 99th percentile of the lateness of a sender of ours, ns.
-    pub sender_lateness_p99_ns: u64,
+    pub(crate) sender_lateness_p99_ns: u64,
     /// The least share of its load that a slice must send.
-    pub offered_ratio: f64,
+    pub(crate) offered_ratio: f64,
     /// The longest time in which a source of iperf3 sends nothing, ns.
-    pub pause_ns: u64,
+    pub(crate) pause_ns: u64,
     /// Share of departures from the device later than it counts as late.
-    pub late_departures_ratio: f64,
+    pub(crate) late_departures_ratio: f64,
     /// Median of the idle baseline, ns.
-    pub baseline_p50_ns: u64,
+    pub(crate) baseline_p50_ns: u64,
     /// 99th percentile of the idle baseline, ns.
-    pub baseline_p99_ns: u64,
+    pub(crate) baseline_p99_ns: u64,
     /// How often a run is tried.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
 }
 
 impl Default for Thresholds {
-    /// Steal 5 %, senders 1 ms, 99 % of the load, pauses 10 ms, departures 1 %, baseline 0.5 ms and 1 ms; eight attempts.
-    ///
     /// What a source that stood still for 10 ms owes then comes at once, and is delayed by its own burst.
     /// A sender within 1 ms is as punctual as iperf3, whose timer that is. Late departures shift as large a
     /// share of delays, so 1 % leaves a 99th percentile what it is.

@@ -15,7 +15,7 @@ use crate::hosts::Hosts;
 use crate::iperf3::{self, Iperf3};
 use crate::lease::Lease;
 use crate::machine::ProcessorTime;
-use crate::offered;
+use crate::offered::Offered;
 use crate::sender::{Sender, SendingFlow, TimeZero};
 use crate::suitability;
 use crate::swallow::Swallow;
@@ -24,7 +24,7 @@ use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, RunLength, SliceRule, Watch, analyse,
 };
 use slicewise_stats::live::{LiveRecord, SenderRecord};
-use slicewise_stats::record::{RunKey, RunRecord, SliceRecord};
+use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
 use slicewise_traffic::Sources;
 use slicewise_units::Duration as Span;
@@ -113,8 +113,7 @@ impl Attempt<'_> {
         );
         let baseline = flown.baseline.figures(&analysed(&before_load)?);
         record.drops = flown.facts.drops;
-        let longest_pause_ns = self.longest_pause(&record);
-        let least_offered_ratio = self.least_offered(&record);
+        let offered = Offered::of(self.scenario, self.study, &record);
         Ok(Attempted {
             record,
             missed_frames: missed_frames + flown.facts.missed_frames,
@@ -126,44 +125,13 @@ impl Attempt<'_> {
                 baseline,
                 steal_ratio: flown.steal_ratio,
                 idle_ratio: flown.idle_ratio,
-                longest_pause_ns,
-                least_offered_ratio,
+                longest_pause_ns: offered.longest_pause_ns,
+                least_offered_ratio: offered.least_ratio,
                 senders: flown.senders,
                 departures: flown.facts.departures,
                 versions: Vec::new(),
             },
         })
-    }
-
-    /// The least share of its load that a slice sent, of slices whose load is known.
-    fn least_offered(&self, record: &RunRecord) -> f64 {
-        let share = |(index, slice): (usize, &SliceRecord)| {
-            let sources = self.scenario.sources.iter().filter(|s| s.slice == index);
-            let owed: Option<f64> = sources.map(offered::frames).sum();
-            let owed = owed.filter(|&frames| frames >= 1.0)?;
-            // A source may begin late by a period, and end early by one.
-            let sources = self.scenario.sources.iter().filter(|s| s.slice == index);
-            let slack = sources.map(|source| offered::slack(source, &self.study.hosts));
-            Some((slice.whole.sent_frames as f64 + slack.sum::<f64>()) / owed)
-        };
-        let shares = record.slices.iter().enumerate().filter_map(share);
-        shares.fold(1.0, f64::min)
-    }
-
-    /// Between two packets of a source that iperf3 sent, where that is the first of its slice: of those,
-    /// inter-arrival times are measured.
-    fn longest_pause(&self, record: &RunRecord) -> u64 {
-        let pause = |(index, slice): (usize, &SliceRecord)| {
-            let first = self.scenario.sources.iter().find(|s| s.slice == index)?;
-            let period = iperf3::longest_period(first, &self.study.hosts);
-            let longest = slice.iat_sent.cdf.last()?.0;
-            // TCP pauses by itself.
-            let is_steady =
-                first.headers.protocol == iperf3::UDP && iperf3::can_be(first, self.study.duration);
-            is_steady.then(|| longest.saturating_sub(period))
-        };
-        let pauses = record.slices.iter().enumerate().filter_map(pause);
-        pauses.max().unwrap_or(0)
     }
 
     /// Build everything, send, and take it down.

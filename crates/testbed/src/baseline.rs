@@ -8,11 +8,13 @@ use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::sender::{Sender, SendingFlow, TimeZero};
 use crate::swallow::Swallow;
+use slicewise_live::sys::time;
 use slicewise_stats::live::IdleBaseline;
 use slicewise_stats::record::RunRecord;
 use slicewise_study::{PatternParams, ScenarioParams, SourceParams, Study};
 use slicewise_traffic::Sources;
 use slicewise_units::{BitRate, Duration as Span, FrameLengths};
+use slicewise_wire::PROTOCOL_UDP;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
@@ -24,8 +26,6 @@ const REST: Duration = Duration::from_millis(100);
 /// The most packets of all slices together, and the most of the link that they take.
 const PACKETS_MAX: u64 = 500;
 const LINK_SHARE: u64 = 10;
-/// Sent to the same port as the source of the slice, so that classes take them alike.
-const UDP: u8 = 17;
 
 /// When a baseline was measured, and what was sent.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,12 @@ impl Baseline {
             .map_err(AttemptError::failed("the sender"))?;
         let zero = TimeZero::after(Span::from_millis(100));
         sender.start_at(zero);
-        while !sender.is_finished() {
+        let baseline = Self { zero };
+        // To the end of the last whole bin that is analysed: the load must not begin before.
+        let end = zero
+            .monotonic
+            .saturating_add(baseline.duration(study.measure.bin));
+        while time::now() < end {
             if is_interrupted() {
                 return Err(AttemptError::Interrupted);
             }
@@ -63,21 +68,6 @@ impl Baseline {
         sender
             .join()
             .map_err(|error| AttemptError::Spoilt(error.to_string()))?;
-        let baseline = Self { zero };
-        // The load must not begin within the time that is analysed, which ends with a whole bin.
-        let end = zero
-            .monotonic
-            .saturating_add(baseline.duration(study.measure.bin));
-        loop {
-            let left = end.saturating_since(slicewise_live::sys::time::now());
-            if left == Span::ZERO {
-                break;
-            }
-            if is_interrupted() {
-                return Err(AttemptError::Interrupted);
-            }
-            thread::sleep(Duration::from_nanos(left.nanos()).min(REST));
-        }
         thread::sleep(REST);
         Ok(baseline)
     }
@@ -105,11 +95,12 @@ impl Baseline {
     }
 }
 
-/// For each slice a source like its first of UDP, slow and evenly spaced, the slices in turn.
+/// For each slice a source like its first of UDP, ports included so that classes take them alike, but slow
+/// and evenly spaced, the slices in turn.
 fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
     let of_slice = |index: usize| {
         let mut sources = scenario.sources.iter();
-        sources.find(|source| source.slice == index && source.headers.protocol == UDP)
+        sources.find(|source| source.slice == index && source.headers.protocol == PROTOCOL_UDP)
     };
     let firsts: Vec<&SourceParams> = (0..study.slices.len()).filter_map(of_slice).collect();
     let capacity = study.dut.capacity();

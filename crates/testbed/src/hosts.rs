@@ -41,8 +41,6 @@ const ADDRESSES: [&str; 4] = [
 #[derive(Debug)]
 pub(crate) struct Hosts {
     names: [String; 3],
-    /// How many of them were made, from the first.
-    made: usize,
 }
 
 impl Hosts {
@@ -54,9 +52,8 @@ impl Hosts {
     ) -> Result<Self, AttemptError> {
         let plan = Plan::of(sources)?;
         let prefix = format!("{PREFIX}{}", std::process::id());
-        let mut hosts = Self {
+        let hosts = Self {
             names: ["generator", "device", "sink"].map(|host| format!("{prefix}-{host}")),
-            made: 0,
         };
         let stranger = hosts
             .names
@@ -91,10 +88,9 @@ impl Hosts {
         &self.names[2]
     }
 
-    fn build(&mut self, plan: &Plan, mtu_bytes: u32) -> Result<(), String> {
+    fn build(&self, plan: &Plan, mtu_bytes: u32) -> Result<(), String> {
         for name in &self.names {
             command::output(Tool::Ip, &["netns", "add", name])?;
-            self.made += 1;
         }
         let (generator, device, sink) = (self.generator(), self.device(), self.sink());
         let mtu = mtu_bytes.saturating_add(TAGS_BYTES);
@@ -160,7 +156,7 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        for name in self.names.iter().take(self.made) {
+        for name in &self.names {
             // What cannot be deleted now is on the list, for the next testbed.
             let _ = delete_namespace(name);
         }

@@ -6,18 +6,16 @@ use crate::hosts::Hosts;
 use crate::process::Process;
 use slicewise_study::{HostParams, PatternParams, SourceParams};
 use slicewise_units::Duration as Span;
+use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
 use std::process::Command;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// TCP and UDP (IANA protocol numbers).
-const TCP: u8 = 6;
-pub(crate) const UDP: u8 = 17;
 
 /// Whether iperf3 sends this source in a run of that length.
 pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
     source.pattern == PatternParams::Iperf3
-        && matches!(source.headers.protocol, TCP | UDP)
+        && matches!(source.headers.protocol, PROTOCOL_TCP | PROTOCOL_UDP)
         && source.on_off.is_none()
         && source.start == Span::ZERO
         && source.stop >= run
@@ -125,7 +123,7 @@ fn arguments(source: &SourceParams, timing: &HostParams, lasts: Span) -> Vec<Str
         set("--dscp", headers.dscp.to_string());
     }
     arguments.push("--forceflush".to_owned());
-    if headers.protocol == UDP {
+    if headers.protocol == PROTOCOL_UDP {
         arguments.push("-u".to_owned());
     }
     arguments
@@ -158,7 +156,7 @@ mod tests {
             can_be(&source, study.duration)
         };
         assert!(able(&|_| ()));
-        assert!(able(&|source| source.headers.protocol = TCP));
+        assert!(able(&|source| source.headers.protocol = PROTOCOL_TCP));
         assert!(!able(&|source| source.headers.protocol = 47));
         assert!(!able(&|source| source.pattern = PatternParams::Cbr));
         assert!(!able(&|source| source.start = Span::from_millis(1)));

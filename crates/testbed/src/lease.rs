@@ -177,8 +177,7 @@ fn read_list(path: &Path) -> Vec<String> {
 }
 
 /// Network namespaces that a testbed made and did not delete: of one that runs, or was killed.
-#[must_use]
-pub fn left_over() -> Vec<String> {
+pub(crate) fn left_over() -> Vec<String> {
     still_there(&folder().join("namespaces"), Path::new(NAMESPACES))
 }
 

@@ -29,9 +29,8 @@ mod suitability;
 pub mod swallow;
 mod tcpdump;
 
-pub use acceptance::Thresholds;
 pub use backend::{Notice, Testbed};
 pub use command::Tool;
 pub use device::{DeviceKind, missing_features};
-pub use lease::{Lease, LeaseError, left_over};
+pub use lease::{Lease, LeaseError};
 pub use suitability::check_sources;

@@ -1,12 +1,61 @@
-//! How many packets a source owes in a run, where that is known beforehand.
+//! Whether what was sent is what the sources ask for, as far as that is known beforehand.
 
-use crate::iperf3::UDP;
-use slicewise_study::{HostParams, PatternParams, SourceParams};
+use crate::iperf3;
+use slicewise_stats::record::{RunRecord, SliceRecord};
+use slicewise_study::{HostParams, PatternParams, ScenarioParams, SourceParams, Study};
+use slicewise_wire::PROTOCOL_UDP;
+
+/// What was sent, beside what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Offered {
+    /// Of the slices whose load is known, the least share of it that was sent; at most 1.
+    pub(crate) least_ratio: f64,
+    /// The longest time beyond its period in which a UDP source of iperf3 sent nothing, ns; of sources that
+    /// are the first of their slices: of those, inter-arrival times are measured.
+    pub(crate) longest_pause_ns: u64,
+}
+
+impl Offered {
+    pub(crate) fn of(scenario: &ScenarioParams, study: &Study, record: &RunRecord) -> Self {
+        let mut offered = Self {
+            least_ratio: 1.0,
+            longest_pause_ns: 0,
+        };
+        for (index, slice) in record.slices.iter().enumerate() {
+            let of_slice = scenario.sources.iter().filter(|s| s.slice == index);
+            let sources: Vec<&SourceParams> = of_slice.collect();
+            if let Some(ratio) = sent_ratio(&sources, &study.hosts, slice) {
+                offered.least_ratio = offered.least_ratio.min(ratio);
+            }
+            if let Some(pause) = sources.first().and_then(|first| pause(first, study, slice)) {
+                offered.longest_pause_ns = offered.longest_pause_ns.max(pause);
+            }
+        }
+        offered
+    }
+}
+
+/// The share of its load that a slice sent; `None` where that is not known, or nothing is asked for.
+fn sent_ratio(sources: &[&SourceParams], timing: &HostParams, slice: &SliceRecord) -> Option<f64> {
+    let owed: Option<f64> = sources.iter().map(|source| frames(source)).sum();
+    let owed = owed.filter(|&frames| frames >= 1.0)?;
+    let slack: f64 = sources.iter().map(|source| slack(source, timing)).sum();
+    Some((slice.whole.sent_frames as f64 + slack) / owed)
+}
+
+/// The longest pause of a source that iperf3 sent over UDP (TCP pauses by itself), beyond its period, ns.
+fn pause(source: &SourceParams, study: &Study, slice: &SliceRecord) -> Option<u64> {
+    let is_steady =
+        source.headers.protocol == PROTOCOL_UDP && iperf3::can_be(source, study.duration);
+    let longest = slice.iat_sent.cdf.last()?.0;
+    let period = iperf3::longest_period(source, &study.hosts);
+    is_steady.then(|| longest.saturating_sub(period))
+}
 
 /// Packets that the source sends from its start to its stop; `None` for what depends on chance (Poisson), on a
 /// capture, or on the network (TCP).
-pub(crate) fn frames(source: &SourceParams) -> Option<f64> {
-    let is_known = source.headers.protocol == UDP
+fn frames(source: &SourceParams) -> Option<f64> {
+    let is_known = source.headers.protocol == PROTOCOL_UDP
         && matches!(source.pattern, PatternParams::Iperf3 | PatternParams::Cbr);
     let seconds = sending_seconds(source);
     is_known.then(|| seconds * packets_per_second(source))
@@ -14,7 +63,7 @@ pub(crate) fn frames(source: &SourceParams) -> Option<f64> {
 
 /// Packets by which a punctual source may fall short: two periods of its timer or of its rate, and the
 /// random part of its start.
-pub(crate) fn slack(source: &SourceParams, timing: &HostParams) -> f64 {
+fn slack(source: &SourceParams, timing: &HostParams) -> f64 {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let spans = 2.0 * seconds(timing.timer.nanos()) + seconds(source.start_spread.nanos());
     2.0 + spans * packets_per_second(source)

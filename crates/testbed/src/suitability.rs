@@ -5,10 +5,9 @@ use crate::hosts::Plan;
 use crate::iperf3;
 use slicewise_study::{ScenarioParams, SourceParams};
 use slicewise_units::Duration as Span;
+use slicewise_wire::PROTOCOL_UDP;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-
-const UDP: u8 = 17;
 
 /// Whether the sources of a scenario, in runs of that length, can be hosts of a testbed.
 ///
@@ -27,7 +26,7 @@ pub fn check_sources(scenario: &ScenarioParams, run: Span) -> Result<(), String>
 
 /// Whether a sender of ours can send it.
 pub(crate) fn sent_by_us(source: &SourceParams) -> Result<(), AttemptError> {
-    if source.headers.protocol == UDP {
+    if source.headers.protocol == PROTOCOL_UDP {
         return Ok(());
     }
     Err(AttemptError::Unsupported(format!(

@@ -233,6 +233,7 @@ impl Checker<'_> {
         let seed = self.read_or(spec.seed.as_ref(), 1);
         let name = name?.0;
         let title = trimmed(spec.title.as_ref());
+        let digest = self.sources.digest();
         self.problems.is_empty().then(|| Study {
             title: if title.is_empty() {
                 name.clone()
@@ -263,8 +264,8 @@ impl Checker<'_> {
             published,
             quick,
             is_quick: false,
-            digest: self.sources.digest(),
-            text_digest: self.sources.digest(),
+            text_digest: digest.clone(),
+            digest,
         })
     }
 

@@ -88,7 +88,7 @@ impl Checker<'_> {
             title: title.to_owned(),
             configuration: understood.configuration,
             spec: understood.spec,
-            scalability_is_stated: stated.is_some(),
+            scalability_is_of_device: stated.is_none() && !is_none,
             scalability: stated.unwrap_or_else(|| declared(dut, is_none, &params)),
             params,
             published_verdict,

@@ -30,10 +30,7 @@ impl Checker<'_> {
 
     fn quick_scenarios(&mut self, quick: &QuickSpec, scenarios: &[ScenarioParams]) -> Vec<usize> {
         let Some(wanted) = &quick.scenarios else {
-            let last = scenarios.len().saturating_sub(1);
-            let is_reference = |index: &usize| scenarios.get(*index).is_some_and(|s| s.reference);
-            let reference = (0..last).find(is_reference);
-            return reference.into_iter().chain([last]).collect();
+            return QuickParams::usual_scenarios(scenarios);
         };
         let known: Vec<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
         let mut found = Vec::new();
