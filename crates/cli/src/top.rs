@@ -184,3 +184,60 @@ fn time(seconds: f64) -> String {
         _ => format!("{:.0} us", seconds * 1e6),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a gateway told, with those numbers of frames of 1,000 bytes.
+    fn told(received: u32, sent: u32) -> Samples {
+        let out = r#"direction="left>right""#;
+        let class = r#"direction="left>right",class="best effort""#;
+        let (received_bytes, sent_bytes) = (1_000 * received, 1_000 * sent);
+        Samples::parse(&format!(
+            r#"
+slicewise_interface_up{{interface="left",packet_io="af_xdp_native"}} 1
+slicewise_interface_up{{interface="right",packet_io="closed"}} 0
+slicewise_interface_lost_frames_total{{interface="left",reason="ring_full"}} 7
+slicewise_uptime_seconds 12.5
+slicewise_received_frames_total{{{out}}} {received}
+slicewise_received_bytes_total{{{out}}} {received_bytes}
+slicewise_sent_frames_total{{{out}}} {sent}
+slicewise_sent_bytes_total{{{out}}} {sent_bytes}
+slicewise_discarded_frames_total{{{out},reason="runt"}} 3
+slicewise_departure_lateness_seconds_bucket{{{out},le="0.0001"}} {}
+slicewise_departure_lateness_seconds_count{{{out}}} {sent}
+slicewise_class_offered_frames_total{{{class}}} {received}
+slicewise_class_offered_bytes_total{{{class}}} {received_bytes}
+slicewise_class_sent_frames_total{{{class}}} {sent}
+slicewise_class_sent_bytes_total{{{class}}} {sent_bytes}
+slicewise_class_queue_frames{{{class}}} 40
+slicewise_class_dropped_frames_total{{{class},reason="policed"}} 1
+slicewise_class_dropped_frames_total{{{class},reason="queue_full"}} 9
+slicewise_class_queueing_delay_seconds{{{class},quantile="0.5"}} 0.0002
+slicewise_class_queueing_delay_seconds{{{class},quantile="0.99"}} 0.0345
+slicewise_class_queueing_delay_seconds{{{class},quantile="1"}} 1.5
+"#,
+            sent - sent / 100
+        ))
+    }
+
+    #[test]
+    fn the_screen_shows_rates_between_two_looks_and_totals() {
+        insta::assert_snapshot!(screen(&told(1_000, 1_000), &told(5_000, 4_000), 2.0), @"
+        left up (af_xdp_native), right DOWN (closed)   running 12 s   lost before the gateway: 7
+
+        left>right   in 16.00 Mbit/s (2000/s)   out 12.00 Mbit/s (1500/s)   discarded 3   late by more than 100 us: 1.00 %
+        ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+         Class         Offered        Sent           Frames/s   Queue   Dropped   Median   p99        Longest   Dropped for         
+        ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
+         best effort   16.00 Mbit/s   12.00 Mbit/s       1500      40        10   200 us   34.50 ms    1.50 s   queue_full, policed 
+        ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+        ");
+    }
+
+    #[test]
+    fn a_gateway_that_tells_nothing_yet_has_a_screen() {
+        insta::assert_snapshot!(screen(&Samples::default(), &Samples::default(), 1.0), @"   running 0 s   lost before the gateway: 0");
+    }
+}

@@ -5,6 +5,8 @@ mod exchange;
 mod openmetrics;
 mod reader;
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub use exchange::Exchange;
 pub use reader::{ReadError, Sample, Samples, read};

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest request that is read.
 const REQUEST_BYTES: usize = 4096;
@@ -46,11 +46,17 @@ impl Server {
 }
 
 fn answer(mut stream: TcpStream, exchange: &Exchange) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
+    let end = Instant::now() + PATIENCE;
     let mut request = Vec::new();
     let mut piece = [0; 512];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        // All of the request has this long, not each byte: others wait meanwhile.
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        stream.set_read_timeout(Some(left))?;
         let read = stream.read(&mut piece)?;
         if read == 0 || request.len() + read > REQUEST_BYTES {
             return Ok(());

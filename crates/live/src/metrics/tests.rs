@@ -1,0 +1,192 @@
+//! What a gateway tells, and how it answers whoever asks.
+
+use super::*;
+use insta::assert_snapshot;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+/// A gateway with a class on the way out that drops, and nothing on the way back.
+fn example() -> Snapshot {
+    let mut delay = Histogram::default();
+    for micros in [10, 20, 300] {
+        delay.record(Duration::from_micros(micros));
+    }
+    let mut counters = ClassCounters {
+        class: "best \"effort\"".to_owned(),
+        offered_frames: 5,
+        offered_bytes: 7_570,
+        sent_frames: 3,
+        sent_bytes: 4_542,
+        ..ClassCounters::default()
+    };
+    counters.dropped_frames[DropReason::QueueFull as usize] = 2;
+    let interface = |name: &str| InterfaceSnapshot {
+        name: name.to_owned(),
+        packet_io: "af_packet",
+        is_open: true,
+        counters: PortCounters::default(),
+    };
+    let idle = DirectionSnapshot {
+        counters: DirectionCounters::default(),
+        backlog: 0,
+        classes: Vec::new(),
+        others: None,
+        delay: Histogram::default(),
+        lateness: Histogram::default(),
+    };
+    let busy = DirectionSnapshot {
+        counters: DirectionCounters {
+            received_frames: 5,
+            received_bytes: 7_570,
+            sent_frames: 3,
+            sent_bytes: 4_542,
+            ..DirectionCounters::default()
+        },
+        classes: vec![ClassSnapshot {
+            counters,
+            delay: delay.clone(),
+        }],
+        delay,
+        ..idle.clone()
+    };
+    Snapshot {
+        uptime: Duration::from_millis(1_500),
+        interfaces: [interface("left"), interface("right")],
+        directions: [busy, idle],
+        reloads: 1,
+        refused_reloads: 0,
+        memory_bytes: 4_096,
+        free_bytes: 2_048,
+    }
+}
+
+#[test]
+fn a_gateway_is_told_as_openmetrics() {
+    let text = openmetrics::render(&example());
+    // Buckets by the dozen, and the idle way back, are as the rest.
+    let is_telling = |line: &&str| {
+        !["# HELP", "_bucket{", "right>left"]
+            .iter()
+            .any(|part| line.contains(part))
+    };
+    let lines: Vec<&str> = text.lines().filter(is_telling).collect();
+    assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn what_is_told_is_read_back() {
+    let samples = Samples::parse(&openmetrics::render(&example()));
+    let class = [("class", "best \"effort\"")];
+    assert_eq!(
+        samples.value("slicewise_class_offered_frames_total", &class),
+        Some(5.0)
+    );
+    assert_eq!(
+        samples.sum("slicewise_class_dropped_frames_total", &class),
+        2.0
+    );
+    assert_eq!(samples.value("slicewise_uptime_seconds", &[]), Some(1.5));
+}
+
+/// A server, whose gateway answers until the end of the test.
+struct Answering {
+    server: Server,
+    is_over: Arc<AtomicBool>,
+    gateway: Option<thread::JoinHandle<()>>,
+}
+
+impl Answering {
+    fn new() -> Self {
+        let exchange = Arc::new(Exchange::new().unwrap());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (asked, over) = (Arc::clone(&exchange), Arc::clone(&is_over));
+        let gateway = thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                if asked.is_wanted() {
+                    asked.publish(example());
+                }
+                thread::yield_now();
+            }
+        });
+        Self {
+            server: Server::start(0, exchange).unwrap(),
+            is_over,
+            gateway: Some(gateway),
+        }
+    }
+
+    fn first_line(&self, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.server.port())).unwrap();
+        // It may have answered, and closed, before it has read everything.
+        let _ = stream.write_all(request);
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        text.lines().next().unwrap_or("(nothing)").to_owned()
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.gateway.take().map(thread::JoinHandle::join);
+    }
+}
+
+#[test]
+fn top_reads_what_the_gateway_tells() {
+    let answering = Answering::new();
+    let samples = read(answering.server.port()).unwrap();
+    assert_eq!(samples, Samples::parse(&openmetrics::render(&example())));
+}
+
+#[test]
+fn whatever_is_asked_is_answered_or_hung_up_on_and_the_next_one_is_served() {
+    let answering = Answering::new();
+    assert_eq!(
+        answering.first_line(b"POST /metrics HTTP/1.1\r\n\r\n"),
+        "HTTP/1.1 405 Method Not Allowed"
+    );
+    assert_eq!(
+        answering.first_line(b"GET / HTTP/1.1\r\n\r\n"),
+        "HTTP/1.1 404 Not Found"
+    );
+    assert_eq!(
+        answering.first_line(b"\r\n\r\n"),
+        "HTTP/1.1 405 Method Not Allowed"
+    );
+    assert_eq!(answering.first_line(b"GET /metrics"), "(nothing)");
+    assert_eq!(answering.first_line(b""), "(nothing)");
+    assert_eq!(answering.first_line(&[0xff; 100_000]), "(nothing)");
+    assert_eq!(
+        answering.first_line(b"GET /metrics HTTP/1.1\r\n\r\n"),
+        "HTTP/1.1 200 OK"
+    );
+}
+
+#[test]
+fn whoever_asks_byte_by_byte_is_hung_up_on_in_time() {
+    let answering = Answering::new();
+    let mut slow = TcpStream::connect((Ipv4Addr::LOCALHOST, answering.server.port())).unwrap();
+    let began = Instant::now();
+    while slow.write_all(b"x").is_ok() {
+        thread::sleep(std::time::Duration::from_millis(100));
+        assert!(began.elapsed().as_secs() < 60, "still listened to");
+    }
+}
+
+#[test]
+fn a_gateway_that_does_not_answer_is_said_to_be_none_at_work() {
+    let exchange = Arc::new(Exchange::new().unwrap());
+    let server = Server::start(0, exchange).unwrap();
+    let refused = read(server.port()).unwrap_err();
+    let told = refused
+        .to_string()
+        .replace(&server.port().to_string(), "PORT");
+    assert_snapshot!(told, @"what answers on 127.0.0.1:PORT is no gateway that is at work: HTTP/1.1 503 Service Unavailable");
+}
