@@ -1,5 +1,6 @@
 //! Results folders beside each other: the same study on a simulator, a gateway, a kernel.
 
+use crate::attribute::{AttributeText, attributes};
 use crate::error::ReportError;
 use crate::layout::{ResultsError, ResultsFolder, Unsupported};
 use crate::testbed::{Testbed, utc};
@@ -7,7 +8,7 @@ use slicewise_stats::description::StudyDescription;
 use slicewise_stats::prediction::{PredictedFigure, compare_with_prediction};
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::{Summary, SummaryBuilder};
-use slicewise_stats::verdict::{self, VerdictTable};
+use slicewise_stats::verdict::{self, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, time};
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,11 @@ impl Side {
         format!("{repetitions}{duration}, {scenarios}")
     }
 
+    /// The verdict on a policy; `None` where this side does not have it.
+    pub(crate) fn verdict(&self, policy: &str) -> Option<&PolicyVerdict> {
+        self.verdicts.policies.iter().find(|v| v.policy == policy)
+    }
+
     /// Scenarios that have runs, in the order of the study.
     pub(crate) fn covered_scenarios(&self) -> impl Iterator<Item = &str> {
         let names = self.study.scenarios.iter().map(|s| s.name.as_str());
@@ -140,6 +146,46 @@ pub(crate) fn in_order(sides: impl Iterator<Item = (Side, PathBuf)>) -> Vec<Side
         }
     }
     sides.into_iter().map(|(side, _)| side).collect()
+}
+
+/// How many slices a policy holds, on which sides: that is of the device, too. `None` where no side has the
+/// policy.
+pub(crate) fn scalability(policy: &str, sides: &[Side]) -> Option<AttributeText> {
+    let main = sides.iter().filter(|side| side.is_main);
+    let told = main
+        .chain(sides.iter().filter(|side| !side.is_main))
+        .filter_map(|side| {
+            let [_, _, text] = attributes(side.verdict(policy)?);
+            Some((side, text))
+        });
+    let mut limits: Vec<(AttributeText, Vec<&str>)> = Vec::new();
+    for (side, text) in told {
+        match limits.iter_mut().find(|(known, _)| known.word == text.word) {
+            Some((_, names)) => names.push(&side.name),
+            None => limits.push((text, vec![&side.name])),
+        }
+    }
+    let on = |one: &dyn Fn(&AttributeText) -> String| {
+        let of_each = limits
+            .iter()
+            .map(|(text, names)| format!("{}: {}", names.join(", "), one(text)));
+        of_each.collect::<Vec<_>>().join("; ")
+    };
+    if limits.len() < 2 {
+        return limits.pop().map(|(text, _)| text);
+    }
+    let (word, deciding, reason) = (
+        on(&|text| text.word.clone()),
+        on(&|text| text.deciding.clone()),
+        on(&|text| text.reason.clone()),
+    );
+    let (first, _) = limits.swap_remove(0);
+    Some(AttributeText {
+        word,
+        deciding,
+        reason,
+        ..first
+    })
 }
 
 /// What a back end is called in front of people.

@@ -3,7 +3,7 @@
 use crate::attribute::{AttributeText, attributes};
 use crate::captured::{CapturedFindings, FlowFinding, flow_name};
 use crate::populations::{PopulationFinding, grouped, memory};
-use crate::side::Side;
+use crate::side::{Side, scalability};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
@@ -71,11 +71,10 @@ pub fn beside_table_text(sides: &[Side], width: u16) -> Option<String> {
         let of_first = attributes(first);
         let mut row = vec![first.policy.clone(), published_pair(&of_first)];
         row.extend(sides.iter().map(|side| {
-            let mut verdicts = side.verdicts.policies.iter();
-            let verdict = verdicts.find(|v| v.policy == first.policy);
+            let verdict = side.verdict(&first.policy);
             verdict.map_or_else(|| "–".to_owned(), verdict_pair)
         }));
-        row.extend(of_first.last().map(|text| text.word.clone()));
+        row.extend(scalability(&first.policy, sides).map(|text| text.word));
         table.add_row(row);
     }
     if let Some(policy) = table.column_mut(0) {

@@ -10,7 +10,7 @@ use crate::attribute::attributes;
 use crate::findings::Findings;
 use crate::populations::grouped;
 use crate::prediction;
-use crate::side::Side;
+use crate::side::{Side, scalability};
 use crate::testbed::{Testbed, TestbedSummary, part_of, run_name, utc};
 use slicewise_stats::prediction::{PredictedFigure, PredictionOutcome, Quantity};
 use slicewise_stats::verdict::PolicyVerdict;
@@ -84,16 +84,13 @@ fn left_out(side: &Side) -> Vec<String> {
 }
 
 fn verdicts(policy: &str, sides: &[Side]) -> BesideVerdictView {
-    let find = |side: &'_ Side| -> Option<PolicyVerdict> {
-        let mut verdicts = side.verdicts.policies.iter();
-        verdicts.find(|v| v.policy == policy).cloned()
-    };
-    let found: Vec<Option<PolicyVerdict>> = sides.iter().map(find).collect();
-    let main = sides.iter().position(|side| side.is_main);
+    let found: Vec<Option<&PolicyVerdict>> =
+        sides.iter().map(|side| side.verdict(policy)).collect();
+    let main = sides.iter().find(|side| side.is_main);
     let first = main
-        .and_then(|main| found.get(main).cloned().flatten())
-        .or_else(|| found.iter().flatten().next().cloned());
-    let of_first = first.as_ref().map(attributes);
+        .and_then(|main| main.verdict(policy))
+        .or_else(|| found.iter().flatten().copied().next());
+    let of_first = first.map(attributes);
     BesideVerdictView {
         policy: policy.to_owned(),
         published: of_first
@@ -104,11 +101,11 @@ fn verdicts(policy: &str, sides: &[Side]) -> BesideVerdictView {
         sides: found
             .iter()
             .map(|verdict| {
-                let [isolation, reallocation, _] = attributes(verdict.as_ref()?);
+                let [isolation, reallocation, _] = attributes((*verdict)?);
                 Some([isolation, reallocation].map(|text| attribute_view(text, Vec::new())))
             })
             .collect(),
-        scalability: of_first.map(|[_, _, text]| attribute_view(text, Vec::new())),
+        scalability: scalability(policy, sides).map(|text| attribute_view(text, Vec::new())),
     }
 }
 
