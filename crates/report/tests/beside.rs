@@ -151,21 +151,21 @@ fn a_policy_that_is_not_supported_says_why() {
     let [_, _, kernel] = three_back_ends(temporary.path(), Size::SMALL);
     let report = write(&kernel).unwrap();
     assert_eq!((report.finished_runs, report.expected_runs), (8, 8));
-    insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120), @r"
+    insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Performance isolation      Resource reallocation    Scalability                       Published
+     Policy      Performance isolation     Resource reallocation    Scalability                        Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     no policy   holds                      holds                    no practical limit                no / yes / no limit
-                 mean delay +0.431 % in     100 % of what is left    nothing is configured for a       ≠ differs: isolation
-                 scenario 2 (margin 25 %)   (95 % needed)            slice (made up for tests)
+     no policy   holds                     holds                    no practical limit                 no / yes / no limit
+                 throughput +0.013 % in    100 % of what is left    nothing is configured for a        ≠ differs: isolation
+                 scenario 2 (margin 1 %)   (95 % needed)            slice (made up for tests)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     priority    holds                      holds                    2 slices                          yes / yes / 2
-                 throughput −0.034 % in     100 % of what is left    2 priority levels (256 classes)   = agrees
-                 scenario 2 (margin 1 %)    (95 % needed)
+     priority    holds                     holds                    2 slices                           yes / yes / 2
+                 throughput −0.034 % in    100 % of what is left    2 priority levels (256 classes)    = agrees
+                 scenario 2 (margin 1 %)   (95 % needed)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     shaping     not supported              not supported            256 slices                        yes / no / 256
-                 this kernel has no HTB     this kernel has no HTB   256 classes in a policy           not comparable
-                 queueing discipline        queueing discipline
+     shaping     not supported             not supported            256 slices                         yes / no / 256
+                 this kernel has no HTB    this kernel has no HTB   256 classes in a policy            not comparable
+                 queueing discipline       queueing discipline
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
     let page = fs::read_to_string(report.html).unwrap();

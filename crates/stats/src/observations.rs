@@ -44,6 +44,9 @@ pub struct RunObservation {
     pub opportunity: Opportunity,
     /// It was captured by two clocks that disagree, and its delays are not known.
     pub has_no_delays: bool,
+    /// 99th percentile of the delay through the idle device before the run, ns: what a run on real packets
+    /// cannot resolve. `None` where none was measured.
+    pub idle_delay_p99_ns: Option<u64>,
 }
 
 /// Why a record is not taken.
@@ -155,6 +158,9 @@ impl Observations {
                 .capture
                 .as_ref()
                 .is_some_and(|capture| capture.clock.leaves_no_delays()),
+            idle_delay_p99_ns: (record.live.as_ref())
+                .filter(|live| live.baseline.samples > 0)
+                .map(|live| live.baseline.p99_ns),
         };
         let cell = self.cells.entry((policy, scenario)).or_default();
         if cell.contains_key(&key.repetition) {

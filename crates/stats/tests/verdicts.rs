@@ -5,6 +5,7 @@
 mod synthetic;
 
 use slicewise_stats::description::StudyDescription;
+use slicewise_stats::live::{IdleBaseline, LiveRecord};
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict, VerdictTable};
@@ -269,25 +270,72 @@ fn a_scenario_without_runs_keeps_isolation_from_holding_but_not_from_being_broke
 fn a_delay_within_the_resolution_of_the_method_is_no_breach() {
     let mut study = study(&[("p", None)], SCENARIOS);
     study.margins.delay_resolution_ns = 1_000_000;
-    let judged = |factor: f64| {
-        let services = |scenario| {
-            let mut services = priority(scenario);
-            if scenario > 0 {
-                services[CRITICAL].delay_mean_ns *= factor;
-                services[CRITICAL].delay_p99_ns *= factor;
-            }
-            services
-        };
-        judge(&study, &records("p", 10, 0.02, services))
-            .policies
-            .remove(0)
-            .isolation
+    let judged = |factor| {
+        let mut table = judge(&study, &delayed(factor));
+        table.policies.remove(0).isolation
     };
     // p99 rises by 0.8 ms, then by 1.6 ms.
     let within = judged(3.0);
     assert_eq!(within.outcome, Outcome::Holds);
     insta::assert_snapshot!(within.reason(), @"holds; closest call: p99 delay of critical in s1 +800 µs (+790.3 µs to +809.7 µs), margin 1 ms (Welch, p < 0.001)");
     assert_eq!(judged(5.0).outcome, Outcome::Broken);
+}
+
+#[test]
+fn a_delay_within_what_the_idle_device_takes_is_no_breach() {
+    let mut study = study(&[("p", None)], SCENARIOS);
+    study.margins.delay_resolution_ns = 300_000;
+    let judged = |factor, idle_p99_ns: [u64; 2]| {
+        let mut records = delayed(factor);
+        for record in &mut records {
+            let is_treatment = record.key.scenario != "s0";
+            record.live = Some(on_a_machine_with(idle_p99_ns[usize::from(is_treatment)]));
+        }
+        judge(&study, &records).policies.remove(0).isolation
+    };
+    // p99 rises by 0.8 ms, then by 1.6 ms; idle, it is 1 ms in the middle of both scenarios, or 0.2 ms.
+    let within = judged(3.0, [500_000, 1_500_000]);
+    assert_eq!(within.outcome, Outcome::Holds);
+    insta::assert_snapshot!(within.reason(), @"holds; closest call: p99 delay of critical in s1 +800 µs (+790.3 µs to +809.7 µs), margin 1 ms (Welch, p < 0.001)");
+    assert_eq!(judged(5.0, [500_000, 1_500_000]).outcome, Outcome::Broken);
+    let quiet = judged(3.0, [200_000, 200_000]);
+    assert_eq!(quiet.outcome, Outcome::Broken);
+    assert_eq!(quiet.decided_by.unwrap().margin, 300_000.0);
+}
+
+/// Runs in which the critical slice takes `factor` times as long in every scenario but the reference.
+fn delayed(factor: f64) -> Vec<RunRecord> {
+    records("p", 10, 0.02, |scenario| {
+        let mut services = priority(scenario);
+        if scenario > 0 {
+            services[CRITICAL].delay_mean_ns *= factor;
+            services[CRITICAL].delay_p99_ns *= factor;
+        }
+        services
+    })
+}
+
+fn on_a_machine_with(idle_p99_ns: u64) -> LiveRecord {
+    LiveRecord {
+        device: String::new(),
+        began_ns: 0,
+        rejected: Vec::new(),
+        tolerated: Vec::new(),
+        baseline: IdleBaseline {
+            sent_frames: 100,
+            samples: 100,
+            p50_ns: idle_p99_ns / 2,
+            p99_ns: idle_p99_ns,
+            max_ns: idle_p99_ns,
+        },
+        steal_ratio: 0.0,
+        idle_ratio: 1.0,
+        longest_pause_ns: 0,
+        least_offered_ratio: 1.0,
+        senders: Vec::new(),
+        departures: None,
+        versions: Vec::new(),
+    }
 }
 
 #[test]

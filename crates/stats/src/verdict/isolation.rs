@@ -141,6 +141,11 @@ impl Judgement<'_> {
         let description = &self.study.slices[slice];
         let scenario = &self.study.scenarios[scenario].name;
         let margins = &self.study.margins;
+        let margins = &Margins {
+            delay_resolution_ns: (margins.delay_resolution_ns)
+                .max(idle_delay(reference.iter().chain(treatment))),
+            ..*margins
+        };
         let mut skip = |why: &str, missing| {
             self.not_judged.push(NotJudged {
                 scenario: scenario.clone(),
@@ -247,6 +252,13 @@ impl Judgement<'_> {
             not_judged: self.not_judged,
         }
     }
+}
+
+/// What the delays of these runs cannot resolve: the mean of their idle 99th percentiles, ns.
+fn idle_delay<'a>(runs: impl Iterator<Item = &'a &'a RunObservation>) -> u64 {
+    let idle: Vec<u64> = runs.filter_map(|run| run.idle_delay_p99_ns).collect();
+    let sum = idle.iter().copied().fold(0, u64::saturating_add);
+    sum.checked_div(idle.len() as u64).unwrap_or(0)
 }
 
 fn mean_offered(runs: &[&RunObservation], slice: usize) -> Option<f64> {
