@@ -9,6 +9,8 @@ use crate::live_run;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
 use crate::results::{open_results, results_failure, results_path};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use slicewise_report::host::HostFacts;
 use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_sim::{Simulator, capture};
@@ -18,6 +20,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Instant;
 
 /// Failed runs whose reasons are printed; the rest are only counted.
@@ -235,21 +238,25 @@ fn not_written(error: &ResultsError, folder: &ResultsFolder) -> Failure {
 }
 
 pub fn processors() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+    thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// A flag that the first Ctrl-C sets; the second ends the process at once.
+/// A flag that the first Ctrl-C or SIGTERM sets; the second ends the process at once.
 ///
 /// `meanwhile` says what happens after the first.
 pub fn on_interrupt(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&flag);
-    ctrlc::set_handler(move || {
-        if handler.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Failure::system(format!("cannot listen for Ctrl-C: {error}")))?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            if handler.swap(true, Ordering::Relaxed) {
+                // As shells tell of a process that a signal ended.
+                std::process::exit(128 + signal);
+            }
+            eprintln!("\n{meanwhile}; once more to stop at once");
         }
-        eprintln!("\n{meanwhile}; once more to stop at once");
-    })
-    .map_err(|error| Failure::system(format!("cannot listen for Ctrl-C: {error}")))?;
+    });
     Ok(flag)
 }

@@ -131,6 +131,19 @@ fn a_disk_that_is_full_of_captures_fails_the_run_and_is_named() {
 }
 
 #[test]
+fn sigterm_clears_up_as_ctrl_c_does() {
+    let Some(bench) = Bench::new() else { return };
+    let running = bench.start(&one_cell("out", "1"));
+    running.child(&CLIENT);
+    let children = children_of(running.pid());
+    running.signal("TERM");
+    let (status, told) = running.end();
+    assert_eq!(status.code(), Some(130), "{told}");
+    assert!(children.iter().all(|pid| !is_alive(*pid)));
+    bench.assert_cleared_up();
+}
+
+#[test]
 fn ctrl_c_ends_the_run_at_once_and_the_same_command_goes_on() {
     let Some(bench) = Bench::new() else { return };
     let command = one_cell("out", "2");
