@@ -5,6 +5,7 @@ use crate::params::{DutModel, DutParams, HostParams, LinkParams, ScenarioParams}
 use crate::study::Study;
 use sha2::{Digest, Sha256};
 use slicewise_model::{PolicyError, PortParams, Rate};
+use slicewise_stats::mser::MIN_CYCLES;
 use slicewise_units::{BitRate, Duration, FrameLengths};
 
 /// The links to and from a device under test in namespaces: nothing waits on them.
@@ -77,11 +78,11 @@ impl Study {
         let cycle = self.scenarios.iter().map(|s| s.cycle().nanos()).max();
         let whole = Duration::from_secs(8)
             .nanos()
-            .max(2 * cycle.unwrap_or(0))
+            .max(cycle.unwrap_or(0).saturating_mul(MIN_CYCLES as u64))
             .next_multiple_of(bin);
         QuickParams {
             scenarios: QuickParams::usual_scenarios(&self.scenarios),
-            repetitions: self.repetitions.min(3),
+            repetitions: self.repetitions.min(4),
             duration: self.duration.min(Duration::from_nanos(whole)),
         }
     }

@@ -8,6 +8,7 @@
 //! senders stop, the device empties, captures end   analysed: what was sent in the measured time
 //! ```
 
+use crate::acceptance::{Thresholds, stolen};
 use crate::baseline::Baseline;
 use crate::device::{Device, DeviceFacts, DeviceKind};
 use crate::error::AttemptError;
@@ -59,6 +60,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) sources: &'a Sources,
     /// Where the captures go.
     pub(crate) folder: &'a Path,
+    /// What the host may take before the attempt is given up; `None` where noise is tolerated.
+    pub(crate) most: Option<&'a Thresholds>,
     pub(crate) is_interrupted: &'a dyn Fn() -> bool,
 }
 
@@ -147,8 +150,10 @@ impl Attempt<'_> {
             Capturing::start(hosts.generator(), Way::Out, &sent, interrupted)?,
             Capturing::start(hosts.sink(), Way::In, &received, interrupted)?,
         ];
+        let began = ProcessorTime::now();
         let baseline =
             Baseline::measure(&hosts, self.study, self.scenario, self.sources, interrupted)?;
+        self.check_steal(began, 1.0)?;
         let (constant, own): (Vec<&SourceParams>, Vec<&SourceParams>) = self
             .scenario
             .sources
@@ -167,7 +172,7 @@ impl Attempt<'_> {
         sender.start_at(zero);
         let before = ProcessorTime::now();
         let earlier = device.facts(&hosts)?;
-        self.watch(zero, &mut device, &mut captures, &mut clients)?;
+        self.watch(zero, before, &mut device, &mut captures, &mut clients)?;
         let (steal_ratio, idle_ratio) = ProcessorTime::now().since(before);
         sender.stop();
         let senders = sender
@@ -253,15 +258,30 @@ impl Attempt<'_> {
         Ok(clients)
     }
 
-    /// Until the measured time is over.
+    /// Give up where the host took too much since `before`, were it to take nothing more: that was the
+    /// share `done` of the time that counts.
+    fn check_steal(&self, before: ProcessorTime, done: f64) -> Result<(), AttemptError> {
+        let Some(most) = self.most else {
+            return Ok(());
+        };
+        let ratio = ProcessorTime::now().stolen_since(before);
+        if ratio * done > most.steal_ratio {
+            return Err(AttemptError::Spoilt(stolen(ratio, most)));
+        }
+        Ok(())
+    }
+
+    /// Until the measured time is over; `before` is what the processors had done before it.
     fn watch(
         &self,
         zero: TimeZero,
+        before: ProcessorTime,
         device: &mut Device,
         captures: &mut [Capturing; 2],
         clients: &mut [Iperf3],
     ) -> Result<(), AttemptError> {
         let end = zero.monotonic.saturating_add(self.study.duration);
+        let whole = (self.study.duration.nanos() as f64) + SETTLING.nanos() as f64;
         loop {
             let left = end.saturating_since(slicewise_live::sys::time::now());
             if left == Span::ZERO {
@@ -274,6 +294,8 @@ impl Attempt<'_> {
             device.check()?;
             captures.iter_mut().try_for_each(Capturing::check)?;
             clients.iter_mut().try_for_each(Iperf3::check)?;
+            let done = 1.0 - left.nanos() as f64 / whole;
+            self.check_steal(before, done)?;
         }
     }
 

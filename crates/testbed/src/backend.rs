@@ -5,7 +5,7 @@ use crate::attempt::{Attempt, Attempted};
 use crate::device::DeviceKind;
 use crate::error::AttemptError;
 use crate::lease::{Lease, PREFIX};
-use crate::machine;
+use crate::machine::{self, ProcessorTime};
 use slicewise_stats::path::path_component;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunError, RunSpec, Study};
@@ -22,6 +22,10 @@ use std::time::{Duration, Instant};
 /// Pauses between attempts at a run.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+/// A host that has taken little for so long has come to rest; one that has not after so long is tried all the
+/// same.
+const REST: Duration = Duration::from_secs(2);
+const LONGEST_SPELL: Duration = Duration::from_secs(90);
 
 /// Is told, in words, of what a person who waits wants to know.
 pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
@@ -129,6 +133,7 @@ impl Testbed {
             lease: &self.lease,
             sources: &self.sources,
             folder,
+            most: (!self.tolerates_noise).then_some(&self.thresholds),
             is_interrupted: &is_interrupted,
         };
         attempt.carry_out().map_err(|error| match error {
@@ -205,12 +210,26 @@ impl Backend for Testbed {
 }
 
 impl Testbed {
-    /// Wait before another attempt, longer each time: what disturbs a machine comes in spells.
+    /// Wait before another attempt, longer each time, and until the host leaves the processors alone, if it
+    /// ever does: what disturbs a machine comes in spells.
     fn pause(&self, attempts: usize) {
         let doubled = 1 << attempts.min(6);
-        let until = Instant::now() + LONGEST_PAUSE.min(FIRST_PAUSE * doubled);
-        while Instant::now() < until && !self.interrupt.load(Ordering::Relaxed) {
+        let began = Instant::now();
+        let least = LONGEST_PAUSE.min(FIRST_PAUSE * doubled);
+        let mut at_rest = Duration::ZERO;
+        while !self.interrupt.load(Ordering::Relaxed) {
+            let waited = began.elapsed();
+            let is_at_rest = self.tolerates_noise || at_rest >= REST || waited >= LONGEST_SPELL;
+            if waited >= least && is_at_rest {
+                return;
+            }
+            let before = ProcessorTime::now();
             thread::sleep(FIRST_PAUSE);
+            if ProcessorTime::now().stolen_since(before) > self.thresholds.steal_ratio {
+                at_rest = Duration::ZERO;
+            } else {
+                at_rest += FIRST_PAUSE;
+            }
         }
     }
 

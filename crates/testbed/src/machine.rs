@@ -41,6 +41,11 @@ impl ProcessorTime {
         }
     }
 
+    /// Share of the time from `before` to this that the host took from all that wanted to run.
+    pub(crate) fn stolen_since(self, before: Self) -> f64 {
+        self.since(before).0
+    }
+
     /// Shares of the time from `before` to this: stolen by the host, and idle.
     pub(crate) fn since(self, before: Self) -> (f64, f64) {
         let all = self.all.saturating_sub(before.all).max(1) as f64;
