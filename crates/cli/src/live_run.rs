@@ -12,9 +12,10 @@ use slicewise_formats::tc;
 use slicewise_report::layout::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
-use slicewise_study::{RunSpec, Study};
+use slicewise_stats::prediction::OfferedTraffic;
+use slicewise_study::{Backend, RunSpec, Study};
 use slicewise_testbed::{
-    DeviceKind, Lease, LeaseError, Testbed, Tool, check_sources, missing_features,
+    DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources, missing_features,
 };
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -196,7 +197,7 @@ fn predict(
     interrupt: &AtomicBool,
 ) -> Result<Exit, Failure> {
     let description = study.description(env!("CARGO_PKG_VERSION"));
-    let path = folder.prediction_path();
+    let path = folder.prediction_path(OfferedTraffic::AsStudied);
     let folder = open_results(&path, &description, options.replace)?;
     eprintln!("predicting {} runs", runs.len());
     let work = Work {
@@ -210,6 +211,31 @@ fn predict(
     };
     let (_, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
     Ok(exit)
+}
+
+/// Simulates each run that is taken once more, of the packets that were sent in it.
+fn replay(
+    options: &RunOptions,
+    study: &Study,
+    folder: &ResultsFolder,
+    notice: Notice,
+) -> Result<Replay, Failure> {
+    let description = study.description(env!("CARGO_PKG_VERSION"));
+    let path = folder.prediction_path(OfferedTraffic::AsSent);
+    let folder = open_results(&path, &description, options.replace)?;
+    let study = study.clone();
+    Ok(Box::new(move |run, sources| {
+        let simulated = Simulator::offering(sources).run(&study, run);
+        let written = match simulated {
+            Ok(record) => folder.write_run(&record).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(why) = written {
+            notice(&format!(
+                "a run was measured and not simulated again: {why}"
+            ));
+        }
+    }))
 }
 
 fn measure(
@@ -239,6 +265,8 @@ fn measure(
     if let Some(root) = &options.captures {
         testbed = testbed.with_captures(root.clone());
     }
+    let replay = replay(options, study, folder, Box::new(progress.printer()))?;
+    testbed = testbed.with_replay(replay);
     if options.tolerate_noise {
         testbed = testbed.tolerating_noise();
     }

@@ -43,7 +43,7 @@ pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Fa
     if let Some(table) = terminal::beside_table_text(&report.sides, columns()) {
         println!("{table}");
     }
-    for line in report.sides.iter().filter_map(prediction::finding) {
+    for line in report.sides.iter().flat_map(prediction::findings) {
         println!("{line}");
     }
     for (side, damaged) in left_out_beside(&report.sides) {

@@ -92,6 +92,7 @@ fn assert_reported(results: &Path) {
     for file in [
         "report.html",
         "prediction/study.json",
+        "replay/study.json",
         "data/cells.csv",
         "data/prediction.csv",
         "data/testbed_runs.parquet",

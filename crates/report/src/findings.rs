@@ -69,7 +69,7 @@ impl<'a> Findings<'a> {
             runs.into_iter()
                 .try_for_each(|run| intake.on_run(run, folder))
         })?;
-        let (unsupported, prediction) = side::beside_runs(folder, &mut intake.damaged_runs);
+        let unsupported = side::unsupported(folder, &mut intake.damaged_runs);
         if intake.finished_runs == 0 && unsupported.is_empty() {
             return Err(ReportError::NoRuns {
                 path: folder.path().to_owned(),
@@ -88,12 +88,7 @@ impl<'a> Findings<'a> {
             summary: intake.builder.summary(),
             expected_runs: side::expected_runs(folder, &verdicts),
             verdicts,
-            prediction: side::predicted_figures(
-                &intake.builder,
-                study,
-                prediction.as_ref(),
-                &mut intake.damaged_runs,
-            ),
+            prediction: side::predicted_figures(&intake.builder, folder, &mut intake.damaged_runs),
             testbed: intake.testbed,
             finished_runs: intake.finished_runs,
             damaged_runs: intake.damaged_runs,

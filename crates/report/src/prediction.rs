@@ -1,14 +1,20 @@
 //! How good predictions were, in words.
 
 use crate::side::Side;
-use slicewise_stats::prediction::{DELAY_WITHIN_NS, PredictedFigure, PredictionOutcome, Quantity};
+use slicewise_stats::prediction::{
+    DELAY_WITHIN_NS, OfferedTraffic, PredictedFigure, PredictionOutcome, Quantity,
+};
 use slicewise_stats::words::{percent, points, rate, time};
 
-/// How many figures of a side were predicted, in a line: "40 of 48 figures of gateway were predicted:
-/// throughput 16 of 16, …". `None` where nothing was.
-#[must_use]
-pub fn finding(side: &Side) -> Option<String> {
-    let all = || side.prediction.iter();
+/// How many figures of a side were predicted, a line for each traffic that was simulated: "40 of 48 figures
+/// of gateway were predicted: throughput 16 of 16, …".
+pub fn findings(side: &Side) -> impl Iterator<Item = String> {
+    let of = |traffic| finding(side, traffic);
+    OfferedTraffic::ALL.into_iter().filter_map(of)
+}
+
+fn finding(side: &Side, traffic: OfferedTraffic) -> Option<String> {
+    let all = || side.prediction.iter().filter(|f| f.traffic == traffic);
     let total = all().count();
     if total == 0 {
         return None;
@@ -37,8 +43,12 @@ pub fn finding(side: &Side) -> Option<String> {
         0 => String::new(),
         n => format!("; {n} not decided"),
     };
+    let what = match traffic {
+        OfferedTraffic::AsStudied => "were predicted",
+        OfferedTraffic::AsSent => "are what the simulator makes of the packets that were sent",
+    };
     Some(format!(
-        "{met} of {total} figures of {} were predicted: {}{wide}{undecided}",
+        "{met} of {total} figures of {} {what}: {}{wide}{undecided}",
         side.name,
         parts.join(", ")
     ))

@@ -5,7 +5,7 @@ use crate::error::ReportError;
 use crate::layout::{ResultsError, ResultsFolder, Unsupported};
 use crate::testbed::{Testbed, utc};
 use slicewise_stats::description::StudyDescription;
-use slicewise_stats::prediction::{PredictedFigure, compare_with_prediction};
+use slicewise_stats::prediction::{OfferedTraffic, PredictedFigure, compare_with_prediction};
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::{Summary, SummaryBuilder};
 use slicewise_stats::verdict::{self, PolicyVerdict, VerdictTable};
@@ -213,7 +213,7 @@ fn resolved(path: &Path) -> PathBuf {
 fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
     let study = folder.study();
     let mut damaged_runs = Vec::new();
-    let (unsupported, prediction) = beside_runs(folder, &mut damaged_runs);
+    let unsupported = unsupported(folder, &mut damaged_runs);
     let mut builder = SummaryBuilder::new(study);
     let mut testbed = Testbed::default();
     add_runs(folder, &mut builder, &mut damaged_runs, |record| {
@@ -233,7 +233,7 @@ fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
         summary: builder.summary(),
         expected_runs: expected_runs(folder, &verdicts),
         verdicts,
-        prediction: predicted_figures(&builder, study, prediction.as_ref(), &mut damaged_runs),
+        prediction: predicted_figures(&builder, folder, &mut damaged_runs),
         testbed,
         finished_runs,
         damaged_runs,
@@ -241,21 +241,12 @@ fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
     })
 }
 
-/// What a folder of live runs holds beside them. What cannot be read is left out with a word: the runs
-/// do not depend on it.
-pub(crate) fn beside_runs(
-    folder: &ResultsFolder,
-    left_out: &mut Vec<String>,
-) -> (Vec<Unsupported>, Option<ResultsFolder>) {
-    let unsupported = folder.read_unsupported().unwrap_or_else(|error| {
+/// Policies without runs. What cannot be read is left out with a word: the runs do not depend on it.
+pub(crate) fn unsupported(folder: &ResultsFolder, left_out: &mut Vec<String>) -> Vec<Unsupported> {
+    folder.read_unsupported().unwrap_or_else(|error| {
         left_out.push(without_folder(&error, folder));
         Vec::new()
-    });
-    let prediction = folder.open_prediction().unwrap_or_else(|error| {
-        left_out.push(without_folder(&error, folder));
-        None
-    });
-    (unsupported, prediction)
+    })
 }
 
 /// Say of policies without runs that they cannot have any.
@@ -280,16 +271,33 @@ pub(crate) fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> 
     supported * study.scenarios.len() as u64 * u64::from(study.repetitions)
 }
 
-/// What was measured beside what was predicted of it.
+/// What was measured in `folder` beside what was predicted of it. What cannot be read is left out with a
+/// word.
 pub(crate) fn predicted_figures(
     measured: &SummaryBuilder<'_>,
-    study: &StudyDescription,
-    prediction: Option<&ResultsFolder>,
+    folder: &ResultsFolder,
     left_out: &mut Vec<String>,
 ) -> Vec<PredictedFigure> {
-    let Some(folder) = prediction else {
-        return Vec::new();
-    };
+    let mut figures = Vec::new();
+    for traffic in OfferedTraffic::ALL {
+        match folder.open_prediction(traffic) {
+            Ok(None) => {}
+            Ok(Some(predicted)) => {
+                let study = folder.study();
+                figures.extend(figures_of(traffic, (study, measured), &predicted, left_out));
+            }
+            Err(error) => left_out.push(without_folder(&error, folder)),
+        }
+    }
+    figures
+}
+
+fn figures_of(
+    traffic: OfferedTraffic,
+    (study, measured): (&StudyDescription, &SummaryBuilder<'_>),
+    folder: &ResultsFolder,
+    left_out: &mut Vec<String>,
+) -> Vec<PredictedFigure> {
     if folder.study().name != study.name {
         left_out.push(format!(
             "the prediction is of study `{}`, not of `{}`: run the study again to have it predicted",
@@ -310,6 +318,7 @@ pub(crate) fn predicted_figures(
         return Vec::new();
     }
     compare_with_prediction(
+        traffic,
         (study, measured.observations()),
         (folder.study(), predicted.observations()),
     )

@@ -5,7 +5,7 @@
 mod support;
 
 use slicewise_report::layout::{Force, ResultsFolder, Unsupported};
-use slicewise_report::prediction::finding;
+use slicewise_report::prediction::findings;
 use slicewise_report::terminal::{beside_table_text, verdict_table_text};
 use slicewise_report::{Report, write, write_beside};
 use std::fs;
@@ -72,7 +72,7 @@ fn verdicts_of_three_back_ends_stand_beside_each_other() {
 fn a_line_says_how_many_figures_were_predicted() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
-    let lines: Vec<String> = report.sides.iter().filter_map(finding).collect();
+    let lines: Vec<String> = report.sides.iter().flat_map(findings).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     36 of 36 figures of gateway were predicted: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12; 1 of these only because the interval of the difference holds 0
     24 of 24 figures of Linux tc were predicted: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8; 1 of these only because the interval of the difference holds 0
@@ -85,7 +85,7 @@ fn one_folder_alone_has_nothing_beside_it() {
     let folder = fill(temporary.path(), &study(Size::SMALL));
     let report = write(&folder).unwrap();
     assert_eq!(beside_table_text(&report.sides, 120), None);
-    assert_eq!(report.sides.iter().filter_map(finding).count(), 0);
+    assert_eq!(report.sides.iter().flat_map(findings).count(), 0);
     let page = fs::read_to_string(report.html).unwrap();
     assert!(page.contains(r#""beside":null,"prediction":null,"testbeds":[]"#));
 }

@@ -7,6 +7,7 @@ mod support;
 use slicewise_report::host::HostFacts;
 use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
+use slicewise_stats::prediction::OfferedTraffic;
 use slicewise_stats::record::{RunKey, RunRecord};
 use std::fs;
 use std::path::Path;
@@ -365,7 +366,12 @@ fn results_with_a_prediction_can_be_replaced() {
     let unsupported = [("shaping", "made up")];
     drop(fill_live(temporary.path(), &live, &whole, &unsupported));
     let folder = ResultsFolder::create(temporary.path(), &live, Force::Replace).unwrap();
-    assert!(folder.open_prediction().unwrap().is_none());
+    assert!(
+        folder
+            .open_prediction(OfferedTraffic::AsStudied)
+            .unwrap()
+            .is_none()
+    );
     assert_eq!(folder.read_unsupported().unwrap(), []);
-    assert!(!folder.prediction_path().exists());
+    assert!(!folder.prediction_path(OfferedTraffic::AsStudied).exists());
 }

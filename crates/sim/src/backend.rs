@@ -104,6 +104,15 @@ impl Captures {
 const NAME: &str = "simulator";
 
 impl Simulator {
+    /// With these sources instead of those that a study describes: [`Sources::as_sent`].
+    #[must_use]
+    pub fn offering(sources: Sources) -> Self {
+        Self {
+            sources,
+            captures: None,
+        }
+    }
+
     /// Capture every run from now on, keeping `snap_bytes` bytes of each frame: run 7 of policy `p`
     /// under scenario `s` into `<root>/p/s/rep-007`, with names as
     /// [`path_component`] makes them of those of the study.

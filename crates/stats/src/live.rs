@@ -20,7 +20,7 @@ pub struct LiveRecord {
     pub baseline: IdleBaseline,
     /// Share of processor time that the host gave to others while traffic was offered (steal), 0 to 1.
     pub steal_ratio: f64,
-    /// Share of processor time in which nothing ran, 0 to 1.
+    /// Share of processor time in which nothing ran, or only what gives way to all else (niced), 0 to 1.
     pub idle_ratio: f64,
     /// The longest time beyond its period in which a UDP source of iperf3 sent nothing, ns, of the sources
     /// that are the first of their slices; 0 where there was none. It sends at least once in a period of its

@@ -10,6 +10,7 @@ use crate::estimate::{Estimate, Interval, Sample, valid_confidence};
 use crate::observations::{Observations, RunObservation};
 use crate::record::Figures;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// How far a predicted median delay may be off, ns.
@@ -51,6 +52,30 @@ impl fmt::Display for Quantity {
             Self::Throughput => "throughput",
             Self::LossRatio => "loss ratio",
             Self::DelayP50 => "median delay",
+        })
+    }
+}
+
+/// What the simulator was offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OfferedTraffic {
+    /// What the study says, drawn from its seeds: known before anything is measured.
+    AsStudied,
+    /// The very packets that were sent, when they were: what remains of a difference is the device's.
+    AsSent,
+}
+
+impl OfferedTraffic {
+    /// Both, in the order in which they are told.
+    pub const ALL: [Self; 2] = [Self::AsStudied, Self::AsSent];
+}
+
+impl fmt::Display for OfferedTraffic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::AsStudied => "as studied",
+            Self::AsSent => "as sent",
         })
     }
 }
@@ -99,6 +124,8 @@ pub struct PredictedFigure {
     pub scenario: String,
     /// Slice.
     pub slice: String,
+    /// What the simulator was offered.
+    pub traffic: OfferedTraffic,
     /// What is compared; its unit is that of every number here.
     pub quantity: Quantity,
     /// Measured, with its two-sided interval.
@@ -107,7 +134,9 @@ pub struct PredictedFigure {
     pub predicted: Option<Estimate>,
     /// Measured − predicted.
     pub difference: Option<f64>,
-    /// Two-sided interval of the difference (Welch); unbounded where a side has one repetition only.
+    /// Two-sided interval of the difference; unbounded where a side has one repetition only. Of traffic as
+    /// studied by Welch's test; of traffic as sent by that of Student, on the differences of each run and
+    /// its replay.
     pub interval: Interval,
     /// A difference that counts as none.
     pub tolerance: f64,
@@ -116,12 +145,13 @@ pub struct PredictedFigure {
 }
 
 /// Compare all that was measured with what was predicted of it: cells, slices and quantities of which
-/// either side has a value.
+/// either side has a value; where traffic was as sent, of runs that were replayed.
 ///
 /// Both are of one study, whose description may differ in what does not name policies, scenarios and
 /// slices.
 #[must_use]
 pub fn compare_with_prediction(
+    traffic: OfferedTraffic,
     (measured, measurements): (&StudyDescription, &Observations),
     (predicted, predictions): (&StudyDescription, &Observations),
 ) -> Vec<PredictedFigure> {
@@ -138,12 +168,15 @@ pub fn compare_with_prediction(
                 let name = &slice_description.name;
                 let predicted_slice = predicted.slices.iter().position(|s| s.name == *name);
                 for quantity in Quantity::ALL {
-                    let sides = (
-                        values(&runs, Some(slice), quantity),
-                        values(&predicted_runs, predicted_slice, quantity),
-                    );
+                    let mut sides = Sides {
+                        measured: values(&runs, Some(slice), quantity),
+                        predicted: values(&predicted_runs, predicted_slice, quantity),
+                    };
+                    if traffic == OfferedTraffic::AsSent {
+                        sides.keep_common();
+                    }
                     let place = (names.0.as_str(), names.1.as_str(), name.as_str());
-                    figures.extend(figure(measured, place, quantity, &sides));
+                    figures.extend(figure(measured, place, (traffic, quantity), &sides));
                 }
             }
         }
@@ -164,38 +197,75 @@ fn runs_named<'a>(
     }
 }
 
-fn values(runs: &[&RunObservation], slice: Option<usize>, quantity: Quantity) -> Vec<f64> {
+/// The values of each side, by repetition.
+struct Sides {
+    measured: BTreeMap<u32, f64>,
+    predicted: BTreeMap<u32, f64>,
+}
+
+impl Sides {
+    /// Leave only repetitions that both have.
+    fn keep_common(&mut self) {
+        self.measured.retain(|r, _| self.predicted.contains_key(r));
+        self.predicted.retain(|r, _| self.measured.contains_key(r));
+    }
+
+    /// Measured − predicted, of each repetition that both have.
+    fn differences(&self) -> Vec<f64> {
+        let measured = self.measured.iter();
+        measured
+            .filter_map(|(r, value)| Some(value - self.predicted.get(r)?))
+            .collect()
+    }
+}
+
+fn values(
+    runs: &[&RunObservation],
+    slice: Option<usize>,
+    quantity: Quantity,
+) -> BTreeMap<u32, f64> {
     let Some(slice) = slice else {
-        return Vec::new();
+        return BTreeMap::new();
     };
-    let figures = runs.iter().filter_map(|run| run.slices.get(slice));
-    figures.filter_map(|s| quantity.of(&s.steady)).collect()
+    let figures = (runs.iter()).filter_map(|run| Some((run.repetition, run.slices.get(slice)?)));
+    figures
+        .filter_map(|(repetition, s)| Some((repetition, quantity.of(&s.steady)?)))
+        .collect()
 }
 
 /// `None` where neither side has a value.
 fn figure(
     study: &StudyDescription,
     (policy, scenario, slice): (&str, &str, &str),
-    quantity: Quantity,
-    (measured, predicted): &(Vec<f64>, Vec<f64>),
+    (traffic, quantity): (OfferedTraffic, Quantity),
+    sides: &Sides,
 ) -> Option<PredictedFigure> {
+    let measured: Vec<f64> = sides.measured.values().copied().collect();
+    let predicted: Vec<f64> = sides.predicted.values().copied().collect();
     if measured.is_empty() && predicted.is_empty() {
         return None;
     }
     let confidence = valid_confidence(study.margins.confidence);
-    let sides = Sample::of(measured).zip(Sample::of(predicted));
-    let difference = sides.map(|(measured, predicted)| measured.mean - predicted.mean);
-    let interval = sides
-        .and_then(|(measured, predicted)| compare::difference(&measured, &predicted))
-        .map_or(Interval::UNBOUNDED, |c| c.interval(confidence));
-    let tolerance = tolerance(study, quantity, sides.map_or(0.0, |(_, p)| p.mean));
+    let samples = Sample::of(&measured).zip(Sample::of(&predicted));
+    let difference = samples.map(|(measured, predicted)| measured.mean - predicted.mean);
+    let interval = match traffic {
+        OfferedTraffic::AsStudied => samples
+            .and_then(|(measured, predicted)| compare::difference(&measured, &predicted))
+            .map(|c| c.interval(confidence)),
+        OfferedTraffic::AsSent => {
+            Estimate::of(&sides.differences(), confidence).map(|e| e.interval)
+        }
+    };
+    let interval = interval.unwrap_or(Interval::UNBOUNDED);
+    let tolerance = tolerance(study, quantity, samples.map_or(0.0, |(_, p)| p.mean));
     Some(PredictedFigure {
         policy: policy.to_owned(),
         scenario: scenario.to_owned(),
         slice: slice.to_owned(),
+        traffic,
         quantity,
-        measured: Estimate::of(measured, confidence),
-        predicted: Estimate::of(predicted, confidence),
+        measured: Estimate::of(&measured, confidence),
+        predicted: Estimate::of(&predicted, confidence),
         difference,
         interval,
         tolerance,
@@ -267,9 +337,34 @@ mod tests {
         }
     }
 
+    fn sides(measured: &[f64], predicted: &[f64]) -> Sides {
+        let by_repetition = |values: &[f64]| (0u32..).zip(values.iter().copied()).collect();
+        Sides {
+            measured: by_repetition(measured),
+            predicted: by_repetition(predicted),
+        }
+    }
+
     fn judged(quantity: Quantity, measured: &[f64], predicted: &[f64]) -> PredictedFigure {
-        let sides = (measured.to_vec(), predicted.to_vec());
-        figure(&study(), ("p", "s", "slice"), quantity, &sides).unwrap()
+        let what = (OfferedTraffic::AsStudied, quantity);
+        let sides = sides(measured, predicted);
+        figure(&study(), ("p", "s", "slice"), what, &sides).unwrap()
+    }
+
+    #[test]
+    fn of_packets_as_sent_each_run_is_held_against_its_own_replay() {
+        let what = (OfferedTraffic::AsSent, Quantity::LossRatio);
+        let mut sides = sides(&[0.1, 0.2, 0.3], &[0.099, 0.198, 0.3, 0.9]);
+        sides.keep_common();
+        let found = figure(&study(), ("p", "s", "slice"), what, &sides).unwrap();
+        // Between runs loss scatters by 0.1, between a run and its replay by 0.001.
+        assert!((found.difference.unwrap() - 0.001).abs() < 1e-9);
+        let Interval { low, high } = found.interval;
+        assert!(
+            low.unwrap() > -0.002 && high.unwrap() < 0.004,
+            "{low:?} {high:?}"
+        );
+        assert_eq!(found.predicted.unwrap().samples, 3);
     }
 
     #[test]
@@ -318,11 +413,13 @@ mod tests {
 
     #[test]
     fn what_neither_side_has_is_not_compared() {
-        let sides = (Vec::new(), Vec::new());
-        assert_eq!(
-            figure(&study(), ("p", "s", "slice"), Quantity::DelayP50, &sides),
-            None
-        );
+        for traffic in OfferedTraffic::ALL {
+            let what = (traffic, Quantity::DelayP50);
+            assert_eq!(
+                figure(&study(), ("p", "s", "slice"), what, &sides(&[], &[])),
+                None
+            );
+        }
     }
 
     proptest! {

@@ -9,6 +9,8 @@
 //! ```
 
 use crate::acceptance::{Thresholds, stolen};
+use crate::as_sent::AsSent;
+use crate::awake::Awake;
 use crate::baseline::Baseline;
 use crate::device::{Device, DeviceFacts, DeviceKind};
 use crate::error::AttemptError;
@@ -22,12 +24,12 @@ use crate::suitability;
 use crate::swallow::Swallow;
 use crate::tcpdump::{self, Captured, Capturing, Way};
 use slicewise_analysis::{
-    AnalysisError, AnalysisParams, MatchedSlice, RunLength, SliceRule, Watch, analyse,
+    AnalysisError, AnalysisParams, MatchedSlice, PacketSink, RunLength, SliceRule, Watch, analyse,
 };
 use slicewise_stats::live::{LiveRecord, SenderRecord};
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
-use slicewise_traffic::Sources;
+use slicewise_traffic::{Sources, Timeline};
 use slicewise_units::Duration as Span;
 use slicewise_wire::Headers;
 use std::net::SocketAddr;
@@ -69,6 +71,8 @@ pub(crate) struct Attempt<'a> {
 pub(crate) struct Attempted {
     pub(crate) record: RunRecord,
     pub(crate) live: LiveRecord,
+    /// When each source sent its packets, where times tell all of them.
+    pub(crate) as_sent: Option<Vec<Timeline>>,
     /// Frames that a capture or the device never saw.
     pub(crate) missed_frames: u64,
 }
@@ -102,11 +106,13 @@ impl Attempt<'_> {
             loss_timeout: LOSS_TIMEOUT,
             accept_clock_estimate: false,
         };
-        let analysed = |params: &AnalysisParams| {
+        let analysed = |params: &AnalysisParams, sink: Option<&mut dyn PacketSink>| {
             let (study, digest) = (self.study.name.as_str(), self.study.digest());
-            analyse(params, self.key.clone(), study, digest, self, None).map_err(failed)
+            analyse(params, self.key.clone(), study, digest, self, sink).map_err(failed)
         };
-        let mut record = analysed(&sent_since(flown.zero.unix_ns, self.study.duration))?;
+        let mut as_sent = AsSent::of(self.scenario);
+        let measured = sent_since(flown.zero.unix_ns, self.study.duration);
+        let mut record = analysed(&measured, Some(&mut as_sent))?;
         are_whole(&record, &flown.captures)?;
         let missed = |capture: &Captured| capture.missed;
         let missed_frames = flown.captures.iter().map(missed).sum::<u64>();
@@ -114,10 +120,11 @@ impl Attempt<'_> {
             flown.baseline.zero.unix_ns,
             flown.baseline.duration(self.study.measure.bin),
         );
-        let baseline = flown.baseline.figures(&analysed(&before_load)?);
+        let baseline = flown.baseline.figures(&analysed(&before_load, None)?);
         record.drops = flown.facts.drops;
         let offered = Offered::of(self.scenario, self.study, &record);
         Ok(Attempted {
+            as_sent: as_sent.timelines(&record),
             record,
             missed_frames: missed_frames + flown.facts.missed_frames,
             live: LiveRecord {
@@ -150,6 +157,7 @@ impl Attempt<'_> {
             Capturing::start(hosts.generator(), Way::Out, &sent, interrupted)?,
             Capturing::start(hosts.sink(), Way::In, &received, interrupted)?,
         ];
+        let awake = Awake::keep();
         let began = ProcessorTime::now();
         let baseline =
             Baseline::measure(&hosts, self.study, self.scenario, self.sources, interrupted)?;
@@ -180,6 +188,7 @@ impl Attempt<'_> {
             .map_err(|error| AttemptError::Spoilt(error.to_string()))?;
         drop(clients);
         self.drain(&hosts)?;
+        drop(awake);
         drop(swallow);
         device.check()?;
         let facts = device.facts(&hosts)?.since(&earlier);

@@ -30,6 +30,9 @@ const LONGEST_SPELL: Duration = Duration::from_secs(90);
 /// Is told, in words, of what a person who waits wants to know.
 pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
 
+/// Is given a run that was taken, and sources that send what was sent in it.
+pub type Replay = Box<dyn Fn(&RunSpec, Sources) + Send + Sync>;
+
 /// Carries out runs one after the other on this machine.
 pub struct Testbed {
     device: DeviceKind,
@@ -43,6 +46,7 @@ pub struct Testbed {
     sources: Sources,
     versions: Vec<(String, String)>,
     notice: Notice,
+    replay: Option<Replay>,
 }
 
 impl Testbed {
@@ -65,6 +69,17 @@ impl Testbed {
             sources: Sources::new(),
             versions: machine::versions(),
             notice,
+            replay: None,
+        }
+    }
+
+    /// Have `replay` told of every run that is taken, once it has been measured, where times tell what was
+    /// sent: all of it UDP.
+    #[must_use]
+    pub fn with_replay(self, replay: Replay) -> Self {
+        Self {
+            replay: Some(replay),
+            ..self
         }
     }
 
@@ -178,13 +193,17 @@ impl Backend for Testbed {
                 let _ = fs::remove_dir_all(&folder);
             }
             let why = match attempted {
-                Ok(attempted) => {
+                Ok(mut attempted) => {
                     let missed = attempted.missed_frames;
                     let found = acceptance::objections(&attempted.live, missed, &self.thresholds);
                     let (tolerated, found): (Vec<_>, Vec<_>) = found
                         .into_iter()
                         .partition(|one| one.is_noise && self.tolerates_noise);
                     if found.is_empty() {
+                        let sent = attempted.as_sent.take();
+                        if let Some((replay, sent)) = self.replay.as_ref().zip(sent) {
+                            replay(run, Sources::as_sent(sent));
+                        }
                         return Ok(self.accepted(attempted, rejected, words(tolerated)));
                     }
                     words(found).join("; ")

@@ -4,6 +4,7 @@ use crate::command::Tool;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::process::Process;
+use slicewise_live::sys::scheduling;
 use slicewise_study::{HostParams, PatternParams, SourceParams};
 use slicewise_units::Duration as Span;
 use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
@@ -39,6 +40,8 @@ pub(crate) struct Iperf3 {
     server: Process,
     client: Option<Process>,
     arguments: Vec<String>,
+    /// Its client sleeps between packets; one of TCP may take all of a processor.
+    is_paced: bool,
     name: String,
 }
 
@@ -65,6 +68,7 @@ impl Iperf3 {
             server,
             client: None,
             arguments: arguments(source, timing, lasts),
+            is_paced: source.headers.protocol == PROTOCOL_UDP,
             name: format!("iperf3 client of {}", source.name),
         })
     }
@@ -74,6 +78,10 @@ impl Iperf3 {
     pub(crate) fn connect(&mut self, hosts: &Hosts) -> Result<(), AttemptError> {
         let mut command = Command::new(Tool::Iperf3.name());
         command.args(&self.arguments);
+        if self.is_paced {
+            // Otherwise it waits for whoever runs: some milliseconds, time and again.
+            scheduling::be_prompt_before_exec(&mut command);
+        }
         self.client = Some(Process::start(
             self.name.as_str(),
             command,

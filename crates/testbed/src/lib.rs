@@ -8,7 +8,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod acceptance;
+mod as_sent;
 mod attempt;
+mod awake;
 mod backend;
 mod baseline;
 mod command;
@@ -29,7 +31,7 @@ mod suitability;
 pub mod swallow;
 mod tcpdump;
 
-pub use backend::{Notice, Testbed};
+pub use backend::{Notice, Replay, Testbed};
 pub use command::Tool;
 pub use device::{DeviceKind, missing_features};
 pub use lease::{Lease, LeaseError};

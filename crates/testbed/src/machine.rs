@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 /// Processor time so far, in the kernel's ticks, of all processors together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ProcessorTime {
+    /// Spent by what gives way to all else (niced), too.
     idle: u64,
     stolen: u64,
     all: u64,
@@ -35,7 +36,7 @@ impl ProcessorTime {
             .collect();
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
         Self {
-            idle: at(3) + at(4),
+            idle: at(1) + at(3) + at(4),
             stolen: at(7),
             all: ticks.iter().sum(),
         }
@@ -93,9 +94,9 @@ mod tests {
     #[test]
     fn shares_are_of_the_time_between_two_readings() {
         let before = ProcessorTime::parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3\n");
-        let after = ProcessorTime::parse("cpu  150 0 70 810 60 0 0 10 20 0\n");
+        let after = ProcessorTime::parse("cpu  130 20 70 810 60 0 0 10 20 0\n");
         let (stolen, idle) = after.since(before);
-        assert!((stolen - 0.1).abs() < 1e-9 && (idle - 0.2).abs() < 1e-9);
+        assert!((stolen - 0.1).abs() < 1e-9 && (idle - 0.4).abs() < 1e-9);
         assert_eq!(ProcessorTime::parse("").since(before), (0.0, 0.0));
     }
 }

@@ -67,7 +67,8 @@ impl From<&Incomplete> for ReplayError {
 /// Most packets a timeline keeps: half a gigabyte of times.
 pub const MAX_PACKETS: usize = 1 << 26;
 
-/// When packets were captured, from the first one on; shared by all runs that replay it.
+/// When packets were captured, from the first one or the start of a source on; shared by all runs that
+/// replay it.
 #[derive(Debug, Clone)]
 pub struct Timeline(Arc<[Duration]>);
 
@@ -112,13 +113,20 @@ impl Timeline {
         }
     }
 
+    /// The times given, from the start of a source on, put in order.
+    #[must_use]
+    pub fn since_start(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        Self(times.into())
+    }
+
     /// Number of packets.
     #[must_use]
     pub fn packets(&self) -> usize {
         self.0.len()
     }
 
-    /// From the first packet to the last.
+    /// Up to the last packet.
     #[must_use]
     pub fn span(&self) -> Duration {
         self.0.last().copied().unwrap_or(Duration::ZERO)

@@ -5,7 +5,7 @@ use crate::{
     Timeline,
 };
 use slicewise_study::{HostParams, PatternParams, RunError, SourceParams};
-use slicewise_units::Instant;
+use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -68,6 +68,8 @@ impl From<&HostParams> for Iperf3Params {
 #[derive(Debug, Default)]
 pub struct Sources {
     timelines: Mutex<BTreeMap<PathBuf, Timeline>>,
+    /// What each stream sends instead of what a study says.
+    sent: Vec<Timeline>,
 }
 
 impl Sources {
@@ -75,6 +77,16 @@ impl Sources {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sources that send when packets were sent in some run, whatever a study says: stream number `n` at the
+    /// `n`-th of these times. Streams beyond them send as the study says.
+    #[must_use]
+    pub fn as_sent(sent: Vec<Timeline>) -> Self {
+        Self {
+            sent,
+            ..Self::default()
+        }
     }
 
     /// The source that `params` describe, on a host like `host`. It draws from stream number `stream`
@@ -90,12 +102,19 @@ impl Sources {
         traffic_seed: u64,
         stream: u64,
     ) -> Result<Source, SourceError> {
+        let random = Random::stream(traffic_seed, stream);
+        let sent = usize::try_from(stream).ok().and_then(|n| self.sent.get(n));
+        if let Some(timeline) = sent {
+            let pattern = Pattern::Replay(Replay::new(timeline.clone()));
+            let (start, end) = (Instant::ZERO, Instant::ZERO.saturating_add(Duration::MAX));
+            return Ok(Source::new(pattern, start, Duration::ZERO, end, random));
+        }
         Ok(Source::new(
             self.pattern(params, host)?,
             Instant::ZERO.saturating_add(params.start),
             params.start_spread,
             Instant::ZERO.saturating_add(params.stop),
-            Random::stream(traffic_seed, stream),
+            random,
         ))
     }
 
@@ -145,7 +164,7 @@ mod tests {
     use super::*;
     use slicewise_capture::write::{PcapngParams, PcapngWriter};
     use slicewise_study::{OnOffParams, SourceHeaders};
-    use slicewise_units::{BitRate, Duration};
+    use slicewise_units::BitRate;
     use std::net::{IpAddr, Ipv4Addr};
 
     const HOST: HostParams = HostParams {
@@ -223,6 +242,26 @@ mod tests {
         assert_eq!(
             [times[0], times[10], times[20]],
             [5_000_000, 45_000_000, 85_000_000]
+        );
+    }
+
+    #[test]
+    fn what_was_sent_is_sent_again_whatever_the_study_says() {
+        let times = |nanos: &[u64]| {
+            Timeline::since_start(nanos.iter().copied().map(Duration::from_nanos).collect())
+        };
+        let sources = Sources::as_sent(vec![times(&[]), times(&[7, 5, 900_000_000])]);
+        let mut paused = params(PatternParams::Cbr);
+        paused.on_off = Some(OnOffParams {
+            on: Duration::from_nanos(1),
+            off: Duration::from_secs(1),
+        });
+        let sent = |stream| departures(sources.source(&paused, &HOST, 1, stream).unwrap());
+        assert_eq!(sent(0), [0; 0]);
+        assert_eq!(sent(1), [5, 7, 900_000_000]);
+        assert_eq!(
+            sent(2),
+            departures(Sources::new().source(&paused, &HOST, 1, 2).unwrap())
         );
     }
 

@@ -198,7 +198,7 @@ function showPrediction() {
   byId("prediction-finding").append(...prediction.finding.map((text) => element("p", { class: "finding" }, text)));
   show("prediction-note", prediction.note);
   const several = new Set(prediction.rows.map((row) => row.names[0])).size > 1;
-  const head = ["Back end", "Policy", "Scenario", "Slice"].slice(several ? 0 : 1);
+  const head = ["Back end", "Policy", "Scenario", "Slice", "Packets"].slice(several ? 0 : 1);
   const rows = prediction.rows.map((row) => [...row.names.slice(several ? 0 : 1), ...row.figures.map(predictedCell)]);
   const table = groupedTable([...head, "Throughput", "Loss ratio", "Median delay"], rows, head.length);
   table.querySelectorAll("th.number").forEach((node) => node.classList.remove("number"));

@@ -6,7 +6,7 @@ use crate::attribute::attributes;
 use crate::error::ReportError;
 use crate::side::Side;
 use slicewise_stats::estimate::Estimate;
-use slicewise_stats::prediction::{PredictedFigure, Quantity};
+use slicewise_stats::prediction::{OfferedTraffic, PredictedFigure, Quantity};
 use std::path::Path;
 
 pub(crate) const BACK_ENDS: Schema = Schema {
@@ -63,6 +63,7 @@ pub(crate) const PREDICTION: Schema = Schema {
         Column::new("policy", Kind::Text),
         Column::new("scenario", Kind::Text),
         Column::new("slice", Kind::Text),
+        Column::new("traffic", Kind::Text),
         Column::new("quantity", Kind::Text),
         Column::optional("measured", Kind::Real),
         Column::optional("measured_low", Kind::Real),
@@ -170,13 +171,18 @@ fn cell_rows(table: &mut TableWriter, side: &Side) -> Result<(), ReportError> {
     Ok(())
 }
 
-fn prediction_row<'a>(side: &'a Side, figure: &'a PredictedFigure) -> [Value<'a>; 17] {
+fn prediction_row<'a>(side: &'a Side, figure: &'a PredictedFigure) -> [Value<'a>; 18] {
     let [measured, predicted] = [&figure.measured, &figure.predicted].map(numbers);
     [
         side.name.as_str().into(),
         figure.policy.as_str().into(),
         figure.scenario.as_str().into(),
         figure.slice.as_str().into(),
+        match figure.traffic {
+            OfferedTraffic::AsStudied => "as_studied",
+            OfferedTraffic::AsSent => "as_sent",
+        }
+        .into(),
         column(figure.quantity).into(),
         measured[0].into(),
         measured[1].into(),

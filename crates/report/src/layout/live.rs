@@ -1,10 +1,11 @@
 //! What a folder of runs on real packets holds beside its records.
 
 use super::{
-    PREDICTION_FOLDER, ResultsError, ResultsFolder, STUDY_FILE, UNSUPPORTED_FILE, pretty_json,
-    write_file,
+    PREDICTION_FOLDER, REPLAY_FOLDER, ResultsError, ResultsFolder, STUDY_FILE, UNSUPPORTED_FILE,
+    pretty_json, write_file,
 };
 use serde::{Deserialize, Serialize};
+use slicewise_stats::prediction::OfferedTraffic;
 use std::path::PathBuf;
 use std::{fs, io};
 
@@ -57,18 +58,21 @@ impl ResultsFolder {
         })
     }
 
-    /// The folder of the same cells simulated, whether there is one or not.
+    /// The folder of the same cells simulated with such traffic, whether there is one or not.
     #[must_use]
-    pub fn prediction_path(&self) -> PathBuf {
-        self.path().join(PREDICTION_FOLDER)
+    pub fn prediction_path(&self, traffic: OfferedTraffic) -> PathBuf {
+        self.path().join(match traffic {
+            OfferedTraffic::AsStudied => PREDICTION_FOLDER,
+            OfferedTraffic::AsSent => REPLAY_FOLDER,
+        })
     }
 
-    /// The same cells simulated; `None` where they were not.
+    /// The same cells simulated with such traffic; `None` where they were not.
     ///
     /// # Errors
     /// Where they are there and cannot be read.
-    pub fn open_prediction(&self) -> Result<Option<Self>, ResultsError> {
-        let path = self.prediction_path();
+    pub fn open_prediction(&self, traffic: OfferedTraffic) -> Result<Option<Self>, ResultsError> {
+        let path = self.prediction_path(traffic);
         if path.join(STUDY_FILE).is_file() {
             Self::open(path).map(Some)
         } else {

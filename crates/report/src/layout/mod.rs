@@ -10,6 +10,7 @@
 //! DIR/figures/*.svg
 //! DIR/packets/<policy>/<scenario>/rep-000/*.parquet   on request
 //! DIR/prediction/                         the same cells simulated: a results folder of its own
+//! DIR/replay/                             the same, of the packets that were sent in each run
 //! ```
 //!
 //! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
@@ -533,9 +534,17 @@ fn is_partial_file(name: &str) -> bool {
 
 const STUDY_FILE: &str = "study.json";
 /// What a study writes at the top of its folder. The marker is the last one.
-const FOLDERS: [&str; 5] = ["runs", "data", "figures", "packets", PREDICTION_FOLDER];
+const FOLDERS: [&str; 6] = [
+    "runs",
+    "data",
+    "figures",
+    "packets",
+    PREDICTION_FOLDER,
+    REPLAY_FOLDER,
+];
 const FILES: [&str; 4] = ["report.html", "host.json", UNSUPPORTED_FILE, STUDY_FILE];
 const UNSUPPORTED_FILE: &str = "unsupported.json";
 const PREDICTION_FOLDER: &str = "prediction";
+const REPLAY_FOLDER: &str = "replay";
 const LOCK_FILE: &str = ".lock";
 const FORMAT: &str = "slicewise results";

@@ -136,7 +136,7 @@ fn figures(
 pub(crate) fn prediction_view(findings: &Findings<'_>) -> Option<PredictionView> {
     let sides = || findings.sides.iter().filter(|s| !s.prediction.is_empty());
     let finding: Vec<String> = sides()
-        .filter_map(prediction::finding)
+        .flat_map(prediction::findings)
         .map(|text| text + ".")
         .collect();
     if finding.is_empty() {
@@ -148,7 +148,9 @@ pub(crate) fn prediction_view(findings: &Findings<'_>) -> Option<PredictionView>
             "Each cell was also simulated, with the same policies, scenarios, repetitions and duration. \
              Throughput and loss are predicted where the interval of the difference contains 0, or where \
              the difference is below what the study's margins call irrelevant; the median delay where it \
-             is off by {} at most.",
+             is off by {} at most. Packets as studied were simulated beforehand; as sent, each run once more \
+             with the packets that were sent in it, when they were: what only the first misses lies in the \
+             traffic, such as phases of real senders, and not in the device.",
             prediction::delay_within()
         ),
         rows: sides().flat_map(prediction_rows).collect(),
@@ -157,7 +159,8 @@ pub(crate) fn prediction_view(findings: &Findings<'_>) -> Option<PredictionView>
 
 fn prediction_rows(side: &Side) -> Vec<PredictionRow> {
     let of_one_slice = |a: &PredictedFigure, b: &PredictedFigure| {
-        (&a.policy, &a.scenario, &a.slice) == (&b.policy, &b.scenario, &b.slice)
+        (&a.policy, &a.scenario, &a.slice, a.traffic)
+            == (&b.policy, &b.scenario, &b.slice, b.traffic)
     };
     let cells = side.prediction.chunk_by(of_one_slice);
     cells
@@ -173,6 +176,7 @@ fn prediction_rows(side: &Side) -> Vec<PredictionRow> {
                     first.policy.clone(),
                     first.scenario.clone(),
                     first.slice.clone(),
+                    first.traffic.to_string(),
                 ],
                 figures: Quantity::ALL.map(of),
             })

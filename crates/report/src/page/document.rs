@@ -235,8 +235,8 @@ pub(crate) struct PredictionView {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct PredictionRow {
-    /// Back end, policy, scenario, slice.
-    pub(crate) names: [String; 4],
+    /// Back end, policy, scenario, slice, which packets were simulated.
+    pub(crate) names: [String; 5],
     /// Throughput, loss ratio, median delay.
     pub(crate) figures: [Option<PredictedFigureView>; 3],
 }

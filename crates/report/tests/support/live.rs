@@ -3,6 +3,7 @@ use slicewise_report::layout::{Force, ResultsFolder, Unsupported};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::flow::{CaptureRecord, PointRecord};
 use slicewise_stats::live::{DepartureRecord, IdleBaseline, LiveRecord, SenderRecord};
+use slicewise_stats::prediction::OfferedTraffic;
 use slicewise_stats::record::{DelayFigures, RunRecord};
 use std::path::Path;
 
@@ -125,8 +126,10 @@ pub fn fill_live(
         backend: "simulator".to_owned(),
         ..study.clone()
     };
-    let prediction =
-        ResultsFolder::create(folder.prediction_path(), &predicted, Force::Refuse).unwrap();
+    let [prediction, replay] = OfferedTraffic::ALL.map(|traffic| {
+        let path = folder.prediction_path(traffic);
+        ResultsFolder::create(path, &predicted, Force::Refuse).unwrap()
+    });
     let mut order = 0;
     for (policy, description) in study.policies.iter().enumerate() {
         if unsupported
@@ -140,9 +143,12 @@ pub fn fill_live(
             let index = scenarios.position(|s| s.name == description.name).unwrap();
             for repetition in 0..study.repetitions {
                 let place = (policy, scenario, repetition);
-                folder
-                    .write_run(&live_record(study, whole, place, order))
-                    .unwrap();
+                let mut live = live_record(study, whole, place, order);
+                folder.write_run(&live).unwrap();
+                // What was sent explains all of it.
+                live.live = None;
+                live.study_digest.clone_from(&predicted.digest);
+                replay.write_run(&live).unwrap();
                 let mut simulated = record(whole, policy, index, repetition);
                 simulated.study_digest.clone_from(&predicted.digest);
                 prediction.write_run(&simulated).unwrap();

@@ -1,0 +1,150 @@
+//! When each packet of a run was sent: the simulator can be offered the very same.
+
+use slicewise_analysis::{PacketFate, PacketSink};
+use slicewise_stats::record::RunRecord;
+use slicewise_study::ScenarioParams;
+use slicewise_traffic::Timeline;
+use slicewise_units::Duration;
+use slicewise_wire::{Headers, PROTOCOL_UDP};
+
+/// Of each source of a scenario, in their order, when its packets were sent.
+pub(crate) struct AsSent {
+    sources: Vec<(Headers, Vec<Duration>)>,
+    packets: u64,
+}
+
+impl AsSent {
+    /// Nothing is known yet.
+    pub(crate) fn of(scenario: &ScenarioParams) -> Self {
+        let sources = scenario.sources.iter();
+        Self {
+            sources: sources
+                .map(|source| (Headers::from(&source.headers), Vec::new()))
+                .collect(),
+            packets: 0,
+        }
+    }
+
+    /// `None` where packets cannot be told by times alone: TCP sends them in sizes of its own, and some of
+    /// the record's may have been of nobody, or not to be told apart.
+    pub(crate) fn timelines(self, record: &RunRecord) -> Option<Vec<Timeline>> {
+        let sent: u64 = (record.slices.iter())
+            .map(|slice| slice.whole.sent_frames)
+            .sum();
+        let is_whole = self.packets == sent;
+        let is_udp = |(headers, _): &(Headers, _)| headers.protocol == PROTOCOL_UDP;
+        if !is_whole || !self.sources.iter().all(is_udp) {
+            return None;
+        }
+        let times = self.sources.into_iter().map(|(_, times)| times);
+        Some(times.map(Timeline::since_start).collect())
+    }
+}
+
+impl PacketSink for AsSent {
+    fn on_packet(&mut self, packet: &PacketFate<'_>) -> Result<(), String> {
+        let mut sources = self.sources.iter_mut();
+        if let Some((_, times)) = sources.find(|(headers, _)| is_of(packet.headers, headers)) {
+            times.push(Duration::from_nanos(packet.sent_ns));
+            self.packets += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a packet is of the flow of a source. Marks may differ: of a flow, both are of its packets.
+fn is_of(packet: &Headers, source: &Headers) -> bool {
+    let flow = |headers: &Headers| Headers {
+        dscp: 0,
+        ecn: Headers::EMPTY.ecn,
+        ..*headers
+    };
+    flow(packet) == flow(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use slicewise_stats::collect::{CollectorParams, RunCollector};
+    use slicewise_stats::record::RunKey;
+
+    fn record(sent_frames: u64) -> RunRecord {
+        let mut collector = RunCollector::new(CollectorParams {
+            slices: vec!["voice".to_owned()],
+            duration: Duration::from_secs(1),
+            bin: Duration::from_millis(100),
+            cycle: Duration::ZERO,
+        })
+        .unwrap();
+        let key = RunKey {
+            policy: "p".to_owned(),
+            scenario: "s".to_owned(),
+            repetition: 0,
+            seed: 0,
+        };
+        let mut record = collector.finish(key, "study", "digest", Vec::new());
+        record.slices[0].whole.sent_frames = sent_frames;
+        record
+    }
+
+    fn told(as_sent: &mut AsSent, headers: &Headers, sent_ns: u64) {
+        let fate = PacketFate {
+            slice: "voice",
+            headers,
+            sequence: 0,
+            sent_ns,
+            received_ns: None,
+            l2_bytes: 100,
+            received_dscp: None,
+        };
+        as_sent.on_packet(&fate).unwrap();
+    }
+
+    fn of_udp() -> ScenarioParams {
+        let mut scenario = example::study().scenarios.remove(0);
+        scenario
+            .sources
+            .retain(|source| source.headers.protocol == PROTOCOL_UDP);
+        scenario
+    }
+
+    #[test]
+    fn each_packet_is_of_the_source_whose_addresses_and_ports_it_has() {
+        let scenario = of_udp();
+        let mut as_sent = AsSent::of(&scenario);
+        let last = scenario.sources.len() - 1;
+        let headers = |index: usize| Headers::from(&scenario.sources[index].headers);
+        told(&mut as_sent, &headers(last), 9);
+        told(&mut as_sent, &headers(0), 7);
+        told(
+            &mut as_sent,
+            &Headers {
+                dscp: 63,
+                ..headers(0)
+            },
+            5,
+        );
+        told(
+            &mut as_sent,
+            &Headers {
+                source_port: 1,
+                ..headers(0)
+            },
+            6,
+        );
+        let timelines = as_sent.timelines(&record(3)).unwrap();
+        assert_eq!(timelines[0].packets(), 2);
+        assert_eq!(timelines[0].span(), Duration::from_nanos(7));
+        assert_eq!(timelines[last].packets(), 1);
+    }
+
+    #[test]
+    fn packets_of_nobody_and_tcp_are_not_told_by_times() {
+        let mut as_sent = AsSent::of(&of_udp());
+        told(&mut as_sent, &Headers::EMPTY, 1);
+        assert!(as_sent.timelines(&record(1)).is_none());
+        let with_tcp = AsSent::of(&example::study().scenarios[0]);
+        assert!(with_tcp.timelines(&record(0)).is_none());
+    }
+}
