@@ -123,6 +123,7 @@ fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_not
                 assert_is_live(&record, "Slicewise gateway, af_");
                 assert!(number(&record["live"]["departures"]["frames"]) > 1_000);
                 assert!(bench.record("out/prediction", &cell, repetition).exists());
+                assert!(bench.record("out/replay", &cell, repetition).exists());
             }
         }
     }

@@ -272,7 +272,7 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
     let at = &point.name;
     if point.backwards_timestamps > 0 {
         told.push(format!(
-            "At {at}, {} a time stamp before that of the one before: the clock was set back, or files are not in order.",
+            "At {at}, {} a time stamp before that of the one before: two processors captured at once (which is harmless), the clock was set back, or files are not in order.",
             if point.backwards_timestamps == 1 { "1 packet has".to_owned() } else { format!("{} packets have", grouped(point.backwards_timestamps)) }
         ));
     }
@@ -431,7 +431,7 @@ mod tests {
         };
         insta::assert_snapshot!(warnings(&capture).join("\n"), @"
         tx.pcap could not be read beyond byte 123 456: the record length 4294967295 is not possible. What is before is in the figures, what is behind is missing in them.
-        At sent, 1 packet has a time stamp before that of the one before: the clock was set back, or files are not in order.
+        At sent, 1 packet has a time stamp before that of the one before: two processors captured at once (which is harmless), the clock was set back, or files are not in order.
         At sent, 12 000 frames were cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.
         At sent, 2 IP fragments were counted and not matched.
         No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.

@@ -75,7 +75,9 @@ fn a_line_says_how_many_figures_were_predicted() {
     let lines: Vec<String> = report.sides.iter().flat_map(findings).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     36 of 36 figures of gateway were predicted: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12; 1 of these only because the interval of the difference holds 0
+    36 of 36 figures of gateway are what the simulator makes of the packets that were sent: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12
     24 of 24 figures of Linux tc were predicted: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8; 1 of these only because the interval of the difference holds 0
+    24 of 24 figures of Linux tc are what the simulator makes of the packets that were sent: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8
     ");
 }
 
@@ -107,8 +109,12 @@ fn tables_hold_what_the_page_shows() {
         20
     );
     let outcomes = column(&data.join("prediction.csv"), "outcome");
-    assert_eq!(outcomes.len(), (3 + 2) * 2 * 2 * 3);
+    // As studied and as sent, in two scenarios, of two slices, three quantities.
+    assert_eq!(outcomes.len(), (3 + 2) * 2 * 2 * 2 * 3);
     assert!(outcomes.iter().any(|o| o == "within_tolerance"));
+    let traffic = column(&data.join("prediction.csv"), "traffic");
+    let as_sent = traffic.iter().filter(|t| *t == "as_sent").count();
+    assert_eq!(as_sent, outcomes.len() / 2);
     for table in ["back_ends", "beside_verdicts", "beside_cells", "prediction"] {
         assert!(data.join(format!("{table}.parquet")).is_file());
     }

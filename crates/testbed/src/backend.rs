@@ -25,6 +25,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 /// A host that has taken little for so long has come to rest; one that has not after so long is tried all the
 /// same.
 const REST: Duration = Duration::from_secs(2);
+/// Little: of half a second a tick or two, which is what tells nothing yet.
+const STEAL_AT_REST: f64 = 0.03;
 const LONGEST_SPELL: Duration = Duration::from_secs(90);
 
 /// Is told, in words, of what a person who waits wants to know.
@@ -244,7 +246,7 @@ impl Testbed {
             }
             let before = ProcessorTime::now();
             thread::sleep(FIRST_PAUSE);
-            if ProcessorTime::now().stolen_since(before) > self.thresholds.steal_ratio {
+            if ProcessorTime::now().stolen_since(before) > STEAL_AT_REST {
                 at_rest = Duration::ZERO;
             } else {
                 at_rest += FIRST_PAUSE;

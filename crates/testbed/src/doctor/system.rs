@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn steal_is_measured_against_what_a_run_must_keep() {
-        assert_eq!(steal(0.005).state, State::Ready);
-        let found = steal(0.006);
+        assert_eq!(steal(0.01).state, State::Ready);
+        let found = steal(0.011);
         assert_eq!(found.state, State::Limited);
-        assert_eq!(found.detail, "0.6 % over the last second");
+        assert_eq!(found.detail, "1.1 % over the last second");
     }
 }

@@ -75,6 +75,9 @@ proptest! {
         clock_ns in -1_000_000_000_000_i64..1_000_000_000_000,
         batch in 1_usize..50,
     ) {
+        // Clocks are aligned by packets that came once; where all that came also came twice, nothing tells.
+        let came = || fates.iter().filter(|fate| fate.delay_ns.is_some());
+        prop_assume!(came().next().is_none() || came().any(|fate| fate.copy_after_ns.is_none()));
         let (sent, received, truth) = captures(&fates, clock_ns);
         let alignment_ns = Alignment::probe(&sent, &received).map_or(0, |found| found.offset_ns(0));
         let params = MatchParams { alignment_ns, ..MatchParams::default() };
