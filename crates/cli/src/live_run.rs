@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::results::{open_results, results_path};
+use crate::results::{open_results, results_failure, results_path};
 use crate::run::{Work, on_interrupt, processors, report_of, say_what_is_captured, wanted_runs};
 use indicatif::HumanDuration;
 use slicewise_formats::tc;
@@ -17,6 +17,7 @@ use slicewise_study::{Backend, RunSpec, Study};
 use slicewise_testbed::{
     DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources, missing_features,
 };
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +46,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     for one in &unsupported {
         eprintln!("{}: not on {}: {}", one.policy, device.name(), one.reason);
     }
+    let asked_for: BTreeSet<usize> = wanted.iter().map(|run| run.policy).collect();
     let runs = ordered(wanted, &study, &unsupported);
     if runs.is_empty() {
         return Err(Failure::mistake(format!(
@@ -57,9 +59,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     let suffix = format!("-{}{quick}", device.name());
     let path = results_path(options.out.as_deref(), &study.name, &suffix);
     let folder = open_results(&path, &description, options.replace)?;
-    folder
-        .write_unsupported(&unsupported)
-        .map_err(crate::results::results_failure)?;
+    tell_unsupported(&folder, &study, &asked_for, unsupported)?;
     let predicted = predict(options, &study, &folder, &runs, &interrupt)?;
     if predicted == Exit::Interrupted {
         return Ok(Exit::Interrupted);
@@ -152,6 +152,22 @@ fn unsupported(
         })
     });
     Ok(refused.collect())
+}
+
+/// Writes down what cannot be run, and keeps what was told of policies that nobody asked for this time.
+fn tell_unsupported(
+    folder: &ResultsFolder,
+    study: &Study,
+    asked_for: &BTreeSet<usize>,
+    unsupported: Vec<Unsupported>,
+) -> Result<(), Failure> {
+    let mut all = folder.read_unsupported().map_err(results_failure)?;
+    all.retain(|one| {
+        let policy = study.policies.iter().position(|p| p.name == one.policy);
+        policy.is_some_and(|policy| !asked_for.contains(&policy))
+    });
+    all.extend(unsupported);
+    folder.write_unsupported(&all).map_err(results_failure)
 }
 
 /// Repetition by repetition, and within each in an order that only seeds determine: what changes about the

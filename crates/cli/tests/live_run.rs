@@ -161,6 +161,22 @@ fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
         "{listed}"
     );
     assert!(!bench.record("out", "guaranteed/calm", 0).exists());
+    // It stays told when only another policy is asked for.
+    let only_none = [
+        "--on",
+        "tc",
+        "--out",
+        "out",
+        "--repetitions",
+        "1",
+        "--policy",
+        "none",
+    ];
+    bench.told(0, &only_none);
+    assert_eq!(
+        record(&bench.sandbox.path("out/unsupported.json")),
+        unsupported
+    );
     for cell in [
         "none/calm",
         "none/overload",

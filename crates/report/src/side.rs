@@ -289,6 +289,15 @@ pub(crate) fn predicted_figures(
             Err(error) => left_out.push(without_folder(&error, folder)),
         }
     }
+    // Both traffics of a slice beside each other.
+    let study = folder.study();
+    figures.sort_by_key(|figure| {
+        (
+            study.policies.iter().position(|p| p.name == figure.policy),
+            (study.scenarios.iter()).position(|s| s.name == figure.scenario),
+            study.slices.iter().position(|s| s.name == figure.slice),
+        )
+    });
     figures
 }
 
