@@ -148,16 +148,19 @@ pub(crate) fn in_order(sides: impl Iterator<Item = (Side, PathBuf)>) -> Vec<Side
     sides.into_iter().map(|(side, _)| side).collect()
 }
 
+/// The folder that the report is made of, then those beside it.
+pub(crate) fn main_first(sides: &[Side]) -> impl Iterator<Item = &Side> {
+    let main = sides.iter().filter(|side| side.is_main);
+    main.chain(sides.iter().filter(|side| !side.is_main))
+}
+
 /// How many slices a policy holds, on which sides: that is of the device, too. `None` where no side has the
 /// policy.
 pub(crate) fn scalability(policy: &str, sides: &[Side]) -> Option<AttributeText> {
-    let main = sides.iter().filter(|side| side.is_main);
-    let told = main
-        .chain(sides.iter().filter(|side| !side.is_main))
-        .filter_map(|side| {
-            let [_, _, text] = attributes(side.verdict(policy)?);
-            Some((side, text))
-        });
+    let told = main_first(sides).filter_map(|side| {
+        let [_, _, text] = attributes(side.verdict(policy)?);
+        Some((side, text))
+    });
     let mut limits: Vec<(AttributeText, Vec<&str>)> = Vec::new();
     for (side, text) in told {
         match limits.iter_mut().find(|(known, _)| known.word == text.word) {

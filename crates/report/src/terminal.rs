@@ -3,7 +3,7 @@
 use crate::attribute::{AttributeText, attributes};
 use crate::captured::{CapturedFindings, FlowFinding, flow_name};
 use crate::populations::{PopulationFinding, grouped, memory};
-use crate::side::{Side, scalability};
+use crate::side::{Side, main_first, scalability};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
@@ -59,9 +59,7 @@ pub fn beside_table_text(sides: &[Side], width: u16) -> Option<String> {
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width.clamp(NARROWEST, WIDEST))
         .set_header(header);
-    let main = sides.iter().filter(|side| side.is_main);
-    let in_order = main.chain(sides.iter().filter(|side| !side.is_main));
-    let verdicts = in_order.flat_map(|side| &side.verdicts.policies);
+    let verdicts = main_first(sides).flat_map(|side| &side.verdicts.policies);
     let mut known: Vec<&str> = Vec::new();
     for first in verdicts {
         if known.contains(&first.policy.as_str()) {

@@ -29,8 +29,7 @@ impl Default for Thresholds {
     /// What a source that stood still for 10 ms owes then comes at once, and is delayed by its own burst.
     /// A sender within 1 ms is as punctual as iperf3, whose timer that is. Late departures shift as large a
     /// share of delays, so 0.5 % leaves a 99th percentile what it is, nearly; steal is of all processors, of
-    /// which one matters at a time. Where the processors are never
-    /// idle, everything waits for everything else.
+    /// which one matters at a time. Where the processors are never idle, everything waits for everything else.
     fn default() -> Self {
         Self {
             steal_ratio: 0.01,

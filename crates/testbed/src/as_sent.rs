@@ -52,7 +52,7 @@ impl PacketSink for AsSent {
     }
 }
 
-/// Whether a packet is of the flow of a source. Marks may differ: of a flow, both are of its packets.
+/// Whether a packet is of the flow of a source, whatever DSCP and ECN it has.
 fn is_of(packet: &Headers, source: &Headers) -> bool {
     let flow = |headers: &Headers| Headers {
         dscp: 0,

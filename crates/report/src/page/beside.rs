@@ -10,7 +10,7 @@ use crate::attribute::attributes;
 use crate::findings::Findings;
 use crate::populations::grouped;
 use crate::prediction;
-use crate::side::{Side, scalability};
+use crate::side::{Side, main_first, scalability};
 use crate::testbed::{Testbed, TestbedSummary, part_of, run_name, utc};
 use slicewise_stats::prediction::{PredictedFigure, PredictionOutcome, Quantity};
 use slicewise_stats::verdict::PolicyVerdict;
@@ -56,8 +56,7 @@ pub(crate) fn view(findings: &Findings<'_>) -> Option<BesideView> {
 /// Names of all sides, each once, in the order in which they are met: this report's own side first.
 fn names<'a>(sides: &'a [Side], of: impl Fn(&'a Side) -> Vec<&'a str>) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
-    let main = sides.iter().filter(|side| side.is_main);
-    for name in main.chain(sides.iter().filter(|s| !s.is_main)).flat_map(of) {
+    for name in main_first(sides).flat_map(of) {
         if !found.contains(&name) {
             found.push(name);
         }
@@ -86,11 +85,9 @@ fn left_out(side: &Side) -> Vec<String> {
 fn verdicts(policy: &str, sides: &[Side]) -> BesideVerdictView {
     let found: Vec<Option<&PolicyVerdict>> =
         sides.iter().map(|side| side.verdict(policy)).collect();
-    let main = sides.iter().find(|side| side.is_main);
-    let first = main
-        .and_then(|main| main.verdict(policy))
-        .or_else(|| found.iter().flatten().copied().next());
-    let of_first = first.map(attributes);
+    let of_first = main_first(sides)
+        .find_map(|side| side.verdict(policy))
+        .map(attributes);
     BesideVerdictView {
         policy: policy.to_owned(),
         published: of_first
