@@ -23,6 +23,7 @@ use crate::sender::{Sender, SendingFlow, TimeZero};
 use crate::suitability;
 use crate::swallow::Swallow;
 use crate::tcpdump::{self, Captured, Capturing, Way};
+use crate::workspace::Workspace;
 use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, PacketSink, RunLength, SliceRule, Watch, analyse,
 };
@@ -33,7 +34,6 @@ use slicewise_traffic::{Sources, Timeline};
 use slicewise_units::Duration as Span;
 use slicewise_wire::Headers;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -56,12 +56,11 @@ pub(crate) struct Attempt<'a> {
     pub(crate) run: &'a RunSpec,
     pub(crate) policy: &'a StudyPolicy,
     pub(crate) scenario: &'a ScenarioParams,
-    pub(crate) key: RunKey,
+    pub(crate) key: &'a RunKey,
     pub(crate) device: &'a DeviceKind,
     pub(crate) lease: &'a Lease,
     pub(crate) sources: &'a Sources,
-    /// Where the captures go.
-    pub(crate) folder: &'a Path,
+    pub(crate) workspace: &'a Workspace,
     /// What the host may take before the attempt is given up; `None` where noise is tolerated.
     pub(crate) most: Option<&'a Thresholds>,
     pub(crate) is_interrupted: &'a dyn Fn() -> bool,
@@ -151,7 +150,7 @@ impl Attempt<'_> {
         let link = self.study.dut.capacity();
         let interrupted = self.is_interrupted;
         let mut device = self.device.start(&hosts, self.policy, link, interrupted)?;
-        let file = |name: &str| self.folder.join(name);
+        let file = |name: &str| self.workspace.captures().join(name);
         let (sent, received) = (file("sent.pcap"), file("received.pcap"));
         let mut captures = [
             Capturing::start(hosts.generator(), Way::Out, &sent, interrupted)?,
@@ -194,7 +193,7 @@ impl Attempt<'_> {
         let facts = device.facts(&hosts)?.since(&earlier);
         let [sent, received] = captures;
         let captures = [sent.stop()?, received.stop()?];
-        tcpdump::check_room(self.folder)?;
+        tcpdump::check_room(self.workspace.captures())?;
         Ok(Flown {
             zero,
             baseline,
@@ -252,6 +251,7 @@ impl Attempt<'_> {
             let timing = &self.study.hosts;
             clients.push(Iperf3::listen(
                 hosts,
+                self.workspace.temporary(),
                 source,
                 timing,
                 lasts,

@@ -4,16 +4,14 @@ use crate::acceptance::{self, Objection, Thresholds};
 use crate::attempt::{Attempt, Attempted};
 use crate::device::DeviceKind;
 use crate::error::AttemptError;
-use crate::lease::{Lease, PREFIX};
+use crate::lease::Lease;
 use crate::machine::{self, ProcessorTime};
+use crate::workspace::Workspace;
 use slicewise_stats::path::path_component;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunError, RunSpec, Study};
 use slicewise_traffic::Sources;
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -104,37 +102,21 @@ impl Testbed {
         }
     }
 
-    /// Where the captures of one attempt go, and whether to delete them afterwards.
-    fn folder(&self, key: &RunKey) -> (PathBuf, bool) {
-        match &self.captures {
-            Some(root) => {
-                let folder = root
-                    .join(path_component(&key.policy))
-                    .join(path_component(&key.scenario))
-                    .join(format!("rep-{:03}", key.repetition));
-                (folder, false)
-            }
-            None => {
-                let name = format!("{PREFIX}{}-captures", std::process::id());
-                (std::env::temp_dir().join(name), true)
-            }
-        }
+    /// Where the captures of a run stay, if they do.
+    fn kept(&self, key: &RunKey) -> Option<PathBuf> {
+        let root = self.captures.as_ref()?;
+        let run = root
+            .join(path_component(&key.policy))
+            .join(path_component(&key.scenario))
+            .join(format!("rep-{:03}", key.repetition));
+        Some(run)
     }
 
-    /// Make the folder of captures. One that is to be deleted is this user's alone, for others may be allowed to
-    /// write beside it, and on the list, for the next testbed.
-    fn make_folder(&self, folder: &Path, is_temporary: bool) -> io::Result<()> {
-        if !is_temporary {
-            return fs::create_dir_all(folder);
-        }
-        self.lease.owns_captures(folder)?;
-        if folder.symlink_metadata().is_ok() {
-            fs::remove_dir_all(folder)?;
-        }
-        DirBuilder::new().mode(0o700).create(folder)
-    }
-
-    fn attempt(&self, study: &Study, run: &RunSpec, folder: &Path) -> Result<Attempted, Trouble> {
+    fn attempt(&self, study: &Study, run: &RunSpec, key: &RunKey) -> Result<Attempted, Trouble> {
+        let kept = self.kept(key);
+        let workspace = Workspace::new(&self.lease, kept.as_deref()).map_err(|error| {
+            Trouble::Run(RunError::Failed(format!("a folder for captures: {error}")))
+        })?;
         let unknown = || Trouble::Run(RunError::UnknownRun(*run));
         let policy = study.policies.get(run.policy).ok_or_else(unknown)?;
         let scenario = study.scenarios.get(run.scenario).ok_or_else(unknown)?;
@@ -145,11 +127,11 @@ impl Testbed {
             run,
             policy,
             scenario,
-            key: run.key(study).ok_or_else(unknown)?,
+            key,
             device: &self.device,
             lease: &self.lease,
             sources: &self.sources,
-            folder,
+            workspace: &workspace,
             most: (!self.tolerates_noise).then_some(&self.thresholds),
             is_interrupted: &is_interrupted,
         };
@@ -184,17 +166,9 @@ impl Backend for Testbed {
 
     fn run(&self, study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
         let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
-        let (folder, is_temporary) = self.folder(&key);
-        let failed = |error| RunError::Failed(format!("{}: {error}", folder.display()));
         let mut rejected = Vec::new();
         loop {
-            self.make_folder(&folder, is_temporary).map_err(failed)?;
-            let attempted = self.attempt(study, run, &folder);
-            if is_temporary {
-                // Nothing of it is of use, whatever became of the attempt.
-                let _ = fs::remove_dir_all(&folder);
-            }
-            let why = match attempted {
+            let why = match self.attempt(study, run, &key) {
                 Ok(mut attempted) => {
                     let missed = attempted.missed_frames;
                     let found = acceptance::objections(&attempted.live, missed, &self.thresholds);

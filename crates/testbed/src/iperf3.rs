@@ -8,6 +8,7 @@ use slicewise_live::sys::scheduling;
 use slicewise_study::{HostParams, PatternParams, SourceParams};
 use slicewise_units::Duration as Span;
 use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub(crate) struct Iperf3 {
     server: Process,
     client: Option<Process>,
     arguments: Vec<String>,
+    temporary: PathBuf,
     /// Its client sleeps between packets; one of TCP may take all of a processor.
     is_paced: bool,
     name: String,
@@ -47,8 +49,10 @@ pub(crate) struct Iperf3 {
 
 impl Iperf3 {
     /// Start the server; it listens when this returns. The client is to send for `lasts` once it is started.
+    /// Both have their temporary files in `temporary`.
     pub(crate) fn listen(
         hosts: &Hosts,
+        temporary: &Path,
         source: &SourceParams,
         timing: &HostParams,
         lasts: Span,
@@ -59,7 +63,7 @@ impl Iperf3 {
             headers.destination.to_string(),
             headers.destination_port.to_string(),
         );
-        let mut command = Command::new(Tool::Iperf3.name());
+        let mut command = program(temporary);
         command.args(["-s", "-1", "--forceflush", "-B", &address, "-p", &port]);
         let name = format!("iperf3 server of {}", source.name);
         let mut server = Process::start(name, command, hosts.sink())?;
@@ -68,6 +72,7 @@ impl Iperf3 {
             server,
             client: None,
             arguments: arguments(source, timing, lasts),
+            temporary: temporary.to_path_buf(),
             is_paced: source.headers.protocol == PROTOCOL_UDP,
             name: format!("iperf3 client of {}", source.name),
         })
@@ -76,7 +81,7 @@ impl Iperf3 {
     /// Start the client; it is about to send when [`wait_until_connected`](Self::wait_until_connected)
     /// returns.
     pub(crate) fn connect(&mut self, hosts: &Hosts) -> Result<(), AttemptError> {
-        let mut command = Command::new(Tool::Iperf3.name());
+        let mut command = program(&self.temporary);
         command.args(&self.arguments);
         if self.is_paced {
             // Otherwise it waits for whoever runs: some milliseconds, time and again.
@@ -108,6 +113,14 @@ impl Iperf3 {
             (client, server) => client.and(server),
         }
     }
+}
+
+/// iperf3, with its temporary files in that folder: both ends make one as they connect, which stays where they
+/// are killed in that moment.
+fn program(temporary: &Path) -> Command {
+    let mut command = Command::new(Tool::Iperf3.name());
+    command.env("TMPDIR", temporary);
+    command
 }
 
 fn arguments(source: &SourceParams, timing: &HostParams, lasts: Span) -> Vec<String> {

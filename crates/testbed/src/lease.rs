@@ -31,7 +31,8 @@ const RETRY: Duration = Duration::from_millis(250);
 pub struct Lease {
     _lock: File,
     list: PathBuf,
-    captures: PathBuf,
+    /// Of folders that testbeds made.
+    folders: PathBuf,
 }
 
 /// Why there is no lease.
@@ -104,18 +105,18 @@ impl Lease {
         let lease = Self {
             _lock: lock,
             list: folder.join("namespaces"),
-            captures: folder.join("captures"),
+            folders: folder.join("folders"),
         };
         for name in left_over() {
             delete_namespace(&name).map_err(LeaseError::LeftOver)?;
             on_left_over(&format!("namespace {name}"));
         }
         write_list(&lease.list, &[]).map_err(at(&lease.list))?;
-        for captures in captures_left_over(&lease.captures) {
-            fs::remove_dir_all(&captures).map_err(at(&captures))?;
-            on_left_over(&format!("captures {}", captures.display()));
+        for left in folders_on(&lease.folders) {
+            fs::remove_dir_all(&left).map_err(at(&left))?;
+            on_left_over(&format!("folder {}", left.display()));
         }
-        write_list(&lease.captures, &[]).map_err(at(&lease.captures))?;
+        write_list(&lease.folders, &[]).map_err(at(&lease.folders))?;
         Ok(lease)
     }
 
@@ -129,8 +130,8 @@ impl Lease {
     }
 
     /// Write down that this folder is to be deleted, before it is made.
-    pub(crate) fn owns_captures(&self, folder: &Path) -> io::Result<()> {
-        write_list(&self.captures, &[folder.display().to_string()])
+    pub(crate) fn owns_folder(&self, folder: &Path) -> io::Result<()> {
+        write_list(&self.folders, &[folder.display().to_string()])
     }
 }
 
@@ -189,13 +190,13 @@ fn still_there(list: &Path, namespaces: &Path) -> Vec<String> {
     names
 }
 
-/// Folders of captures that a testbed made and did not delete.
-pub(crate) fn left_over_captures() -> Vec<PathBuf> {
-    captures_left_over(&folder().join("captures"))
+/// Folders that a testbed made and did not delete: of one that runs, or was killed.
+pub(crate) fn left_over_folders() -> Vec<PathBuf> {
+    folders_on(&folder().join("folders"))
 }
 
-/// Folders of captures that a testbed did not delete.
-fn captures_left_over(list: &Path) -> Vec<PathBuf> {
+/// Of the folders on a list those that exist and are called as ours are.
+fn folders_on(list: &Path) -> Vec<PathBuf> {
     let is_ours = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with(PREFIX)) && path.is_absolute() && path.is_dir()
@@ -274,17 +275,17 @@ mod tests {
     }
 
     #[test]
-    fn only_captures_in_a_folder_called_as_ours_are_deleted() {
+    fn only_a_folder_called_as_ours_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in ["slicewise-1-captures", "thesis"] {
+        for name in ["slicewise-1-files", "thesis"] {
             fs::create_dir(at(name)).unwrap();
         }
-        let list = at("captures");
-        let listed = ["slicewise-1-captures", "slicewise-3-captures", "thesis"]
+        let list = at("folders");
+        let listed = ["slicewise-1-files", "slicewise-3-files", "thesis"]
             .map(|name| at(name).display().to_string());
         write_list(&list, &listed).unwrap();
-        assert_eq!(captures_left_over(&list), [at("slicewise-1-captures")]);
+        assert_eq!(folders_on(&list), [at("slicewise-1-files")]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub mod sender;
 mod suitability;
 pub mod swallow;
 mod tcpdump;
+mod workspace;
 
 pub use backend::{Notice, Replay, Testbed};
 pub use command::Tool;

@@ -67,11 +67,11 @@ fn with_lease() -> (Vec<Finding>, Ground) {
         return (vec![lock(false, None), left, writable()], Err(untold));
     }
     let do_not_wait = || true;
-    let captures = lease::left_over_captures();
-    if let (Some(captures), None) = (captures.first(), holder) {
+    let folders = lease::left_over_folders();
+    if let (Some(folder), None) = (folders.first(), holder) {
         let untold = Untold::new(
-            "not tried: a testbed left captures",
-            Some(Mend::Run(format!("rm -r {}", captures.display()))),
+            "not tried: a testbed left a folder",
+            Some(Mend::Run(format!("rm -r {}", folder.display()))),
         );
         return (vec![lock(false, None), writable()], Err(untold));
     }
