@@ -22,7 +22,7 @@ use crate::offered::Offered;
 use crate::sender::{Sender, SendingFlow, TimeZero};
 use crate::suitability;
 use crate::swallow::Swallow;
-use crate::tcpdump::{self, Captured, Capturing, Way};
+use crate::tcpdump::{Captured, Capturing, Way};
 use crate::workspace::Workspace;
 use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, PacketSink, RunLength, SliceRule, Watch, analyse,
@@ -89,7 +89,11 @@ struct Flown {
 
 impl Attempt<'_> {
     pub(crate) fn carry_out(&self) -> Result<Attempted, AttemptError> {
-        let flown = self.let_flow()?;
+        let flown = self.let_flow().map_err(|error| match error {
+            // On a full disk everything fails in its own way.
+            AttemptError::Spoilt(_) => self.workspace.check_room().err().unwrap_or(error),
+            _ => error,
+        })?;
         let [sent, received] = flown.captures.each_ref().map(|capture| &capture.file);
         let sent_since = |start_ns, duration| AnalysisParams {
             sent: vec![sent.clone()],
@@ -175,10 +179,11 @@ impl Attempt<'_> {
                 return Err(error);
             }
         };
+        // Where everybody is busy, the device takes its time to tell them.
+        let earlier = device.facts(&hosts)?;
         let zero = TimeZero::after(SETTLING);
         sender.start_at(zero);
         let before = ProcessorTime::now();
-        let earlier = device.facts(&hosts)?;
         self.watch(zero, before, &mut device, &mut captures, &mut clients)?;
         let (steal_ratio, idle_ratio) = ProcessorTime::now().since(before);
         sender.stop();
@@ -193,7 +198,7 @@ impl Attempt<'_> {
         let facts = device.facts(&hosts)?.since(&earlier);
         let [sent, received] = captures;
         let captures = [sent.stop()?, received.stop()?];
-        tcpdump::check_room(self.workspace.captures())?;
+        self.workspace.check_room()?;
         Ok(Flown {
             zero,
             baseline,

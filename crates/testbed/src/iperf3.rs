@@ -99,19 +99,36 @@ impl Iperf3 {
         &mut self,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(), AttemptError> {
-        match &mut self.client {
-            Some(client) => client.wait_for("connected to", PATIENCE, is_interrupted),
-            None => Ok(()),
+        let Some(client) = &mut self.client else {
+            return Ok(());
+        };
+        let connected = client.wait_for("connected to", PATIENCE, is_interrupted);
+        match connected {
+            Err(AttemptError::Spoilt(why)) => Err(spoilt_with(&mut self.server, &why)),
+            connected => connected,
         }
     }
 
-    /// An error where either end is gone. The other soon goes, too, so both are asked.
+    /// An error where either end is gone.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
-        let client = self.client.as_mut().map_or(Ok(()), Process::check);
-        match (client, self.server.check()) {
-            (Err(client), Err(server)) => Err(AttemptError::Spoilt(format!("{client}; {server}"))),
-            (client, server) => client.and(server),
+        let Some(client) = &mut self.client else {
+            return self.server.check();
+        };
+        if let Err(error) = client.check() {
+            return Err(spoilt_with(&mut self.server, &error.to_string()));
         }
+        (self.server.check()).map_err(|error| spoilt_with(client, &error.to_string()))
+    }
+}
+
+/// One end says `why` it is gone: the other soon goes, too, or went first, and tells what became of it.
+fn spoilt_with(other: &mut Process, why: &str) -> AttemptError {
+    if !other.is_ending() {
+        return AttemptError::Spoilt(why.to_owned());
+    }
+    match other.check() {
+        Ok(()) => AttemptError::Spoilt(why.to_owned()),
+        Err(error) => AttemptError::Spoilt(format!("{why}; {error}")),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::error::AttemptError;
 use slicewise_live::sys::namespace;
 use std::collections::VecDeque;
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,6 +82,18 @@ impl Process {
         }
     }
 
+    /// Whether it ends within a moment.
+    pub(crate) fn is_ending(&mut self) -> bool {
+        let start = Instant::now();
+        while start.elapsed() < LAST_WORDS {
+            if self.child.try_wait().is_ok_and(|status| status.is_some()) {
+                return true;
+            }
+            thread::sleep(POLL);
+        }
+        false
+    }
+
     /// An error where it has ended although it should not.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
         match self.child.try_wait() {
@@ -88,6 +101,25 @@ impl Process {
             Ok(Some(status)) => Err(self.ended(status)),
             Err(error) => Err(AttemptError::Failed(format!("{}: {error}", self.name))),
         }
+    }
+
+    /// Wait until it waits for something to do.
+    pub(crate) fn wait_until_asleep(&mut self, patience: Duration) -> Result<(), AttemptError> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let start = Instant::now();
+        while start.elapsed() < patience {
+            self.check()?;
+            let stat = fs::read_to_string(&path).map_err(AttemptError::failed(&path))?;
+            if is_asleep(&stat) {
+                return Ok(());
+            }
+            thread::sleep(POLL);
+        }
+        Err(AttemptError::Spoilt(format!(
+            "{} was still busy after {} s",
+            self.name,
+            patience.as_secs()
+        )))
     }
 
     /// It has ended: its last words may still be on their way. What it started itself may hold its output
@@ -155,6 +187,12 @@ impl Drop for Process {
     }
 }
 
+/// By its line in `/proc`, where the state follows the name in brackets, which may have anything in it.
+fn is_asleep(stat: &str) -> bool {
+    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+    behind.trim_start().starts_with('S')
+}
+
 fn keep_lines(
     from: impl Read + Send + 'static,
     told: &Arc<Mutex<VecDeque<String>>>,
@@ -169,4 +207,17 @@ fn keep_lines(
             told.push_back(line);
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_is_told_from_who_runs_whatever_its_name() {
+        assert!(is_asleep("17 (tcpdump) S 1 17 17 0 -1"));
+        assert!(!is_asleep("17 (tcpdump) R 1 17 17 0 -1"));
+        assert!(!is_asleep("17 (a) S) R 1 17 17 0 -1"));
+        assert!(!is_asleep(""));
+    }
 }

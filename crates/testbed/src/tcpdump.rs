@@ -4,7 +4,6 @@ use crate::command::Tool;
 use crate::error::AttemptError;
 use crate::hosts::INTERFACE;
 use crate::process::Process;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -64,8 +63,9 @@ impl Capturing {
         self.process.check()
     }
 
-    /// Stop it; what it has captured.
+    /// Stop it, once it has read what was received; what it has captured.
     pub(crate) fn stop(mut self) -> Result<Captured, AttemptError> {
+        self.process.wait_until_asleep(PATIENCE)?;
         self.process.interrupt(PATIENCE)?;
         let lines = self.process.lines();
         let counts = (
@@ -102,22 +102,6 @@ fn counted(lines: &[String], what: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Room that must be left beside captures: less is none, for a file system keeps some for itself.
-const ROOM_BYTES: usize = 1 << 16;
-
-/// An error where captures cannot all have been written: tcpdump does not say so.
-pub(crate) fn check_room(folder: &Path) -> Result<(), AttemptError> {
-    let file = folder.join("room");
-    let written = fs::write(&file, [0xa5; ROOM_BYTES])
-        .and_then(|()| File::open(&file).and_then(|file| file.sync_all()));
-    // Whatever became of it.
-    let _ = fs::remove_file(&file);
-    written.map_err(AttemptError::failed(&format!(
-        "captures in {}",
-        folder.display()
-    )))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,15 +118,5 @@ mod tests {
         assert_eq!(counted(&lines, "captured"), Some(537));
         assert_eq!(counted(&lines, "dropped by kernel"), Some(3));
         assert_eq!(counted(&lines[..1], "captured"), None);
-    }
-
-    #[test]
-    fn a_folder_with_room_is_left_as_it_was_and_one_without_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        check_room(folder.path()).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        let missing = folder.path().join("missing");
-        let error = check_room(&missing).unwrap_err().to_string();
-        assert!(error.contains(&missing.display().to_string()), "{error}");
     }
 }

@@ -1,16 +1,21 @@
 //! Where the files of an attempt go.
 
+use crate::error::AttemptError;
 use crate::lease::{Lease, PREFIX};
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+
+/// Room that must be left: less is none, for a file system keeps some for itself.
+const ROOM_BYTES: usize = 1 << 16;
 
 /// A folder for one attempt, deleted with all that is in it when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     temporary: PathBuf,
-    captures: PathBuf,
+    /// Where captures go instead, to stay.
+    kept: Option<PathBuf>,
 }
 
 impl Workspace {
@@ -26,13 +31,12 @@ impl Workspace {
             fs::remove_dir_all(&temporary)?;
         }
         DirBuilder::new().mode(0o700).create(&temporary)?;
-        let captures = kept.unwrap_or(&temporary).to_path_buf();
         // From here on it is deleted.
         let workspace = Self {
             temporary,
-            captures,
+            kept: kept.map(Path::to_path_buf),
         };
-        fs::create_dir_all(&workspace.captures)?;
+        kept.map_or(Ok(()), fs::create_dir_all)?;
         Ok(workspace)
     }
 
@@ -43,13 +47,46 @@ impl Workspace {
 
     /// Where captures go.
     pub(crate) fn captures(&self) -> &Path {
-        &self.captures
+        self.kept.as_deref().unwrap_or(&self.temporary)
     }
+
+    /// An error where not everything can have been written: tcpdump, for one, does not say so.
+    pub(crate) fn check_room(&self) -> Result<(), AttemptError> {
+        let folders = [Some(&self.temporary), self.kept.as_ref()];
+        folders
+            .into_iter()
+            .flatten()
+            .try_for_each(|one| check_room(one))
+    }
+}
+
+fn check_room(folder: &Path) -> Result<(), AttemptError> {
+    let file = folder.join("room");
+    let written = fs::write(&file, [0xa5; ROOM_BYTES])
+        .and_then(|()| File::open(&file).and_then(|file| file.sync_all()));
+    // Whatever became of it.
+    let _ = fs::remove_file(&file);
+    written.map_err(AttemptError::failed(&folder.display().to_string()))
 }
 
 impl Drop for Workspace {
     fn drop(&mut self) {
         // What cannot be deleted now is on the list, for the next testbed.
         let _ = fs::remove_dir_all(&self.temporary);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_room_is_left_as_it_was_and_one_without_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        check_room(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let missing = folder.path().join("missing");
+        let error = check_room(&missing).unwrap_err().to_string();
+        assert!(error.contains(&missing.display().to_string()), "{error}");
     }
 }
