@@ -251,6 +251,10 @@ pub struct GatewayOptions {
     /// Never sleep: departures are a little more punctual, and a processor is busy all the time.
     #[arg(long)]
     pub busy_poll: bool,
+    /// Keep the processors that it may use (see taskset) from halting while it waits: more punctual on
+    /// a virtual machine, and each processor takes the power of one that works.
+    #[arg(long, conflicts_with = "busy_poll")]
+    pub keep_awake: bool,
     /// Only check the configuration.
     #[arg(long)]
     pub check: bool,

@@ -32,6 +32,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
     }
     let conduct = Conduct {
         busy_poll: options.busy_poll,
+        keep_awake: options.keep_awake,
     };
     let mut reload = || load().map_err(|failure| failure.to_string());
     match gateway::run(&params, conduct, &mut reload) {

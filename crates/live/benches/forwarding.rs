@@ -5,7 +5,8 @@
 //! `rate`: frames of 64 bytes a second that come through, flooded from one thread: the gateway with a
 //! priority policy through AF_XDP and AF_PACKET, the kernel's bridge, and kernel forwarding with HTB.
 //! `delay`: one-way delay at 35 Mbit/s of a slice of 15.75 Mbit/s beside one that sends 40 Mbit/s: with
-//! priority, guaranteed, and FIFO. Sender and receiver read one clock.
+//! priority, guaranteed, and FIFO, and alone; also where processors are kept awake, and where the gateway
+//! never sleeps. Sender and receiver read one clock.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../tests/support/mod.rs"]
@@ -13,6 +14,8 @@ mod support;
 
 use slicewise_live::port::Port;
 use slicewise_live::sys::{namespace, time};
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -38,41 +41,58 @@ fn main() {
 
 /// How long each figure is measured.
 const MEASURED: Duration = Duration::from_secs(3);
-const REPETITIONS: usize = 3;
+const ROUNDS: usize = 5;
 
 fn rates() {
-    let mut bridge = 0.0;
-    println!("frames of 64 B (60 without FCS) a second, the most of {REPETITIONS} times 3 s");
+    println!("frames of 64 B (60 without FCS) a second, medians of {ROUNDS} rounds of 3 s");
+    println!(
+        "{:36} {:>9} {:>9} {:>11} {:>13}  each round",
+        "", "offered", "forwarded", "of bridge's", "a second busy"
+    );
     let cases = [
         ("kernel bridge", "bridge"),
         ("kernel forwarding + HTB", "htb"),
         ("gateway, AF_PACKET, priority policy", "af_packet"),
         ("gateway, AF_XDP, priority policy", "af_xdp"),
     ];
-    for (name, what) in cases {
-        let measured: Vec<(f64, f64)> = (0..REPETITIONS).filter_map(|_| rate(what)).collect();
-        let rates: Vec<f64> = measured.iter().map(|(rate, _)| *rate).collect();
-        let most = rates.iter().copied().fold(0.0, f64::max);
-        let busiest = measured.iter().map(|(_, each)| *each).fold(0.0, f64::max);
-        if what == "bridge" {
-            bridge = most;
+    // In turn, so that what else the machine does disturbs all of them alike.
+    let mut measured: [Vec<Flooded>; 4] = Default::default();
+    for _ in 0..ROUNDS {
+        for ((_, what), measured) in cases.iter().zip(&mut measured) {
+            measured.extend(rate(what));
         }
-        let all: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
-        let ratio = most / bridge;
-        let own = if busiest > 0.0 {
-            format!("; {busiest:.0} a second of its own processor time")
-        } else {
-            String::new()
-        };
+    }
+    let median_of = |measured: &[Flooded], figure: fn(&Flooded) -> f64| {
+        median(measured.iter().map(figure).collect())
+    };
+    let bridge = median_of(&measured[0], |one| one.forwarded);
+    for ((name, _), measured) in cases.iter().zip(&measured) {
+        let forwarded = median_of(measured, |one| one.forwarded);
+        let rounds = measured.iter().map(|one| format!("{:.0}", one.forwarded));
         println!(
-            "{name:38} {most:9.0}   {ratio:.2} of the bridge   ({}){own}",
-            all.join(", ")
+            "{name:36} {:9.0} {forwarded:9.0} {:11.2} {:13.0}  {}",
+            median_of(measured, |one| one.offered),
+            forwarded / bridge,
+            median_of(measured, |one| one.forwarded_a_second_busy),
+            rounds.collect::<Vec<_>>().join(" ")
         );
     }
 }
 
-/// Frames a second, and a second of processor time of the gateway, where it is one.
-fn rate(what: &str) -> Option<(f64, f64)> {
+/// Frames a second.
+struct Flooded {
+    offered: f64,
+    forwarded: f64,
+    /// For each second of processor time of the gateway; 0 where it is the kernel.
+    forwarded_a_second_busy: f64,
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn rate(what: &str) -> Option<Flooded> {
     let testbed = Testbed::new("rate", 1_500)?;
     let inside = testbed.namespace("gateway");
     let gateway = match what {
@@ -93,43 +113,44 @@ fn rate(what: &str) -> Option<(f64, f64)> {
             Some(Gateway::start(&testbed, &task))
         }
     };
-    let mut frame = udp(&[], support::CRITICAL_PORT, 60, 0);
-    if what == "htb" {
-        let address = namespace::within(&inside, || {
-            let system = slicewise_live::sys::interface::Interfaces::new().unwrap();
-            system.state("left").unwrap().address
-        });
-        frame[..6].copy_from_slice(&address.unwrap());
-    }
+    let next_hop = match what {
+        "htb" => address(&inside, "left"),
+        _ => address(&testbed.namespace("sink"), "eth0"),
+    };
     let stop = Arc::new(AtomicBool::new(false));
-    let sender = flood(&testbed, frame, Arc::clone(&stop));
+    let sender = flood(&testbed, &next_hop, Arc::clone(&stop));
     thread::sleep(Duration::from_millis(500));
-    let before = received(&testbed);
+    let count = || {
+        [
+            counted(&testbed, "source", "TX:"),
+            counted(&testbed, "sink", "RX:"),
+        ]
+    };
+    let before = count();
     let worked = || gateway.as_ref().map_or(0.0, Gateway::processor_seconds);
     let (start, worked_before) = (Instant::now(), worked());
     thread::sleep(MEASURED);
-    let frames = received(&testbed) - before;
-    let (seconds, own) = (start.elapsed().as_secs_f64(), worked() - worked_before);
+    let after = count();
+    let (seconds, busy) = (start.elapsed().as_secs_f64(), worked() - worked_before);
     stop.store(true, Ordering::Relaxed);
     sender.join().unwrap();
-    let each = if own > 0.0 { frames as f64 / own } else { 0.0 };
-    Some((frames as f64 / seconds, each))
+    let [offered, forwarded] = [0, 1].map(|end: usize| (after[end] - before[end]) as f64);
+    Some(Flooded {
+        offered: offered / seconds,
+        forwarded: forwarded / seconds,
+        forwarded_a_second_busy: if busy > 0.0 { forwarded / busy } else { 0.0 },
+    })
 }
 
 fn route_through_the_kernel(testbed: &Testbed, inside: &str) {
-    let sink = namespace::within(&testbed.namespace("sink"), || {
-        let system = slicewise_live::sys::interface::Interfaces::new().unwrap();
-        system.state("eth0").unwrap().address
-    });
-    let [a, b, c, d, e, f] = sink.unwrap();
-    let address = format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
+    let sink = address(&testbed.namespace("sink"), "eth0");
     for command in [
         format!("ip netns exec {inside} sysctl -qw net.ipv4.ip_forward=1"),
         format!("ip netns exec {inside} sysctl -qw net.ipv4.conf.all.rp_filter=0"),
         format!("ip netns exec {inside} sysctl -qw net.ipv4.conf.left.rp_filter=0"),
         format!("ip -n {inside} addr add 192.0.2.254/24 dev left"),
         format!("ip -n {inside} addr add 198.51.100.254/24 dev right"),
-        format!("ip -n {inside} neigh add 198.51.100.1 lladdr {address} dev right"),
+        format!("ip -n {inside} neigh add 198.51.100.1 lladdr {sink} dev right"),
         format!("ip netns exec {inside} tc qdisc add dev right root handle 1: htb default 20"),
         format!(
             "ip netns exec {inside} tc class add dev right parent 1: classid 1:1 htb rate 40gbit"
@@ -148,12 +169,12 @@ fn route_through_the_kernel(testbed: &Testbed, inside: &str) {
     }
 }
 
-/// Frames that have arrived at the sink, as its interface counts.
-fn received(testbed: &Testbed) -> u64 {
-    let namespace = testbed.namespace("sink");
+/// Frames that an end has received (`RX:`) or sent (`TX:`), as its interface counts.
+fn counted(testbed: &Testbed, end: &str, what: &str) -> u64 {
+    let namespace = testbed.namespace(end);
     let text = run(&format!("ip -n {namespace} -s link show eth0")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    let at = lines.iter().position(|line| line.contains("RX:")).unwrap();
+    let at = lines.iter().position(|line| line.contains(what)).unwrap();
     lines[at + 1]
         .split_whitespace()
         .nth(1)
@@ -162,20 +183,51 @@ fn received(testbed: &Testbed) -> u64 {
         .unwrap()
 }
 
-fn flood(testbed: &Testbed, frame: Vec<u8>, stop: Arc<AtomicBool>) -> thread::JoinHandle<()> {
-    let Endpoint {
-        mut memory,
-        mut port,
-    } = testbed.endpoint("source");
+/// Datagrams that make frames of 60 bytes, of which the kernel makes 64 out of each that it is given: so one
+/// thread sends more than anything between the ends can forward.
+fn flood(testbed: &Testbed, next_hop: &str, stop: Arc<AtomicBool>) -> thread::JoinHandle<()> {
+    const PAYLOAD: i32 = 60 - 14 - 20 - 8;
+    const SOL_UDP: i32 = 17;
+    const UDP_SEGMENT: i32 = 103;
+    let source = testbed.namespace("source");
+    for command in [
+        format!("ip netns exec {source} ethtool -K eth0 tx-udp-segmentation off"),
+        format!("ip -n {source} addr add 192.0.2.1/24 dev eth0"),
+        format!(
+            "ip -n {source} neigh add 192.0.2.254 lladdr {} dev eth0",
+            next_hop
+        ),
+        format!("ip -n {source} route add default via 192.0.2.254"),
+    ] {
+        run(&command).unwrap();
+    }
+    let socket = namespace::within(&source, || {
+        let socket = UdpSocket::bind("192.0.2.1:40000").unwrap();
+        socket
+            .connect(("198.51.100.1", support::CRITICAL_PORT))
+            .unwrap();
+        slicewise_live::sys::socket::set(socket.as_fd(), SOL_UDP, UDP_SEGMENT, &PAYLOAD).unwrap();
+        socket
+    })
+    .unwrap();
     thread::spawn(move || {
-        let mut frames = Vec::new();
+        let payload = vec![0; usize::try_from(64 * PAYLOAD).unwrap()];
         while !stop.load(Ordering::Relaxed) {
-            frames.clear();
-            let room = port.room(&mut memory).min(64);
-            frames.extend((0..room).filter_map(|_| memory.store(&[&frame])));
-            let _ = port.transmit(&mut memory, &frames);
+            if let Err(error) = socket.send(&payload) {
+                assert!(slicewise_live::sys::socket::was_refused(&error), "{error}");
+            }
         }
     })
+}
+
+/// The hardware address of an interface, as `ip` takes it.
+fn address(namespace: &str, interface: &str) -> String {
+    let state = namespace::within(namespace, || {
+        slicewise_live::sys::interface::Interfaces::new()
+            .and_then(|interfaces| interfaces.state(interface))
+    });
+    let [a, b, c, d, e, f] = state.unwrap().unwrap().address;
+    format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
 }
 
 fn delays() {
@@ -189,7 +241,12 @@ fn delays() {
     );
     for packet_io in ["af_xdp", "af_packet"] {
         for policy in ["idle", "priority", "guaranteed", "fifo"] {
-            delay(packet_io, policy);
+            delay(packet_io, policy, "");
+        }
+        for conduct in ["awake", "busy"] {
+            for policy in ["idle", "priority"] {
+                delay(packet_io, policy, conduct);
+            }
         }
     }
 }
@@ -197,12 +254,13 @@ fn delays() {
 /// Bytes of the frames whose delay is measured, without FCS.
 const FRAME_BYTES: usize = 1_490;
 
-fn delay(packet_io: &str, policy: &str) {
+/// `conduct` is how the gateway waits: kept awake, busily, or else asleep.
+fn delay(packet_io: &str, policy: &str, conduct: &str) {
     let Some(testbed) = Testbed::new("delay", 1_500) else {
         return;
     };
     let in_force = if policy == "idle" { "priority" } else { policy };
-    let task = format!("{packet_io} 35000000 {in_force} 0");
+    let task = format!("{packet_io} 35000000 {in_force} 0 {conduct}");
     let gateway = Gateway::start(&testbed, &task);
     let seconds = 10;
     let best_effort = if policy == "idle" { 0 } else { 40_000_000 };
@@ -227,7 +285,7 @@ fn delay(packet_io: &str, policy: &str) {
     };
     let loss = 100.0 * (1.0 - delays.len() as f64 / sent as f64);
     println!(
-        "{packet_io:10} {policy:23} {:8.0} {:8.0} {:8.0} {:8.0} {loss:6.2}%  {text:>7}   {idle:.0} % idle, {stolen:.1} % stolen",
+        "{packet_io:10} {policy:10} {conduct:12} {:8.0} {:8.0} {:8.0} {:8.0} {loss:6.2}%  {text:>7}   {idle:.0} % idle, {stolen:.1} % stolen",
         at(500),
         at(990),
         at(999),

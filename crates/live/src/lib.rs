@@ -11,6 +11,7 @@
 
 pub mod af_packet;
 pub mod af_xdp;
+pub mod awake;
 mod bpf;
 pub mod engine;
 pub mod frame_memory;

@@ -10,7 +10,6 @@
 
 use crate::acceptance::{Thresholds, stolen};
 use crate::as_sent::AsSent;
-use crate::awake::Awake;
 use crate::baseline::Baseline;
 use crate::device::{Device, DeviceFacts, DeviceKind};
 use crate::error::AttemptError;
@@ -27,6 +26,7 @@ use crate::workspace::Workspace;
 use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, PacketSink, RunLength, SliceRule, Watch, analyse,
 };
+use slicewise_live::awake::Awake;
 use slicewise_stats::live::{LiveRecord, SenderRecord};
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};

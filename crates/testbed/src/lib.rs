@@ -10,7 +10,6 @@
 mod acceptance;
 mod as_sent;
 mod attempt;
-mod awake;
 mod backend;
 mod baseline;
 mod command;

@@ -159,7 +159,7 @@ impl Engine {
             let Some(egress) = ports.get_mut(other) else {
                 continue;
             };
-            let (paced, sent) = direction.pace(egress, &mut self.memory, clock.now());
+            let (paced, sent) = direction.pace(egress, &mut self.memory, clock);
             round.is_unfinished |= paced == Paced::More;
             round.is_blocked |= paced == Paced::Blocked;
             if let (Err(error), Some(failed)) = (sent, round.failed.get_mut(other)) {

@@ -532,7 +532,8 @@ fn a_closed_port_costs_only_the_frames_meant_for_it() {
         directions[0].on_arrival(arrival, memory, &closed, &[[0; 6]; 2], Instant::ZERO);
     }
     for _ in 0..5 {
-        let (_, result) = directions[0].pace(&mut closed, memory, Instant::from_nanos(1_000_000));
+        let (_, result) =
+            directions[0].pace(&mut closed, memory, &mut || Instant::from_nanos(1_000_000));
         result.unwrap();
     }
     assert_eq!(bench.discarded(Discard::InterfaceDown), 5);

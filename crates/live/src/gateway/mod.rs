@@ -3,6 +3,7 @@
 mod interface;
 mod offloads;
 
+use crate::awake::Awake;
 use crate::engine::{DirectionParams, Engine, EngineError, EngineParams, Round};
 use crate::log;
 use crate::metrics::{DirectionSnapshot, Exchange, Server, Snapshot};
@@ -37,6 +38,9 @@ pub struct GatewayParams {
 pub struct Conduct {
     /// Never sleep: for machines with a processor to spare. Without real-time scheduling.
     pub busy_poll: bool,
+    /// Keep the processors that this process may use from halting between packets ([`Awake`]): on a
+    /// virtual machine, waking one takes longer than all that the gateway does.
+    pub keep_awake: bool,
 }
 
 /// Why a gateway could not start or go on.
@@ -114,6 +118,7 @@ struct Gateway {
     check_at: Instant,
     rested_at: Instant,
     is_real_time: bool,
+    _awake: Option<Awake>,
     /// When queues must be empty, once it is stopping.
     stop_at: Option<Instant>,
     reloads: u64,
@@ -159,6 +164,7 @@ impl Gateway {
                 &[("address", &format!("127.0.0.1:{}", server.port()))],
             );
         }
+        let awake = conduct.keep_awake.then(Awake::keep);
         let is_real_time = schedule(conduct);
         Ok(Self {
             params: params.clone(),
@@ -172,6 +178,7 @@ impl Gateway {
             check_at: now,
             rested_at: now,
             is_real_time,
+            _awake: awake,
             stop_at: None,
             reloads: 0,
             refused: 0,
@@ -374,6 +381,10 @@ impl Gateway {
 /// Real time where it is allowed and would not starve the system; says which.
 fn schedule(conduct: Conduct) -> bool {
     if conduct.busy_poll {
+        // Whoever started it may be real-time: one that never sleeps stands still for 50 ms a second then.
+        if let Err(error) = scheduling::become_ordinary() {
+            log::warn("scheduling", &[("reason", &error)]);
+        }
         return false;
     }
     scheduling::without_timer_slack();
@@ -406,5 +417,25 @@ fn warn_of_little_memory(engine: &Engine) {
             "memory",
             &[("needed_bytes", &needed), ("bytes", &has), ("so", &help)],
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_never_sleeps_is_not_real_time_whoever_started_it() {
+        // Without root it is not now, either.
+        let _ = scheduling::become_real_time();
+        let busy = Conduct {
+            busy_poll: true,
+            ..Conduct::default()
+        };
+        assert!(!schedule(busy));
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        // The 41st, of which the third is the first here; see proc_pid_stat(5).
+        assert_eq!(fields.split(' ').nth(41 - 3), Some("0"));
     }
 }

@@ -16,11 +16,21 @@ const PROMPT_PRIORITY: i32 = 10;
 /// # Errors
 /// Without `CAP_SYS_NICE`.
 pub fn become_real_time() -> io::Result<()> {
-    let parameters = libc::sched_param {
-        sched_priority: PRIORITY,
-    };
+    set_policy(libc::SCHED_FIFO, PRIORITY)
+}
+
+/// Run this thread as threads usually do (`SCHED_OTHER`), whatever whoever started it was.
+///
+/// # Errors
+/// Where the system forbids it.
+pub fn become_ordinary() -> io::Result<()> {
+    set_policy(libc::SCHED_OTHER, 0)
+}
+
+fn set_policy(policy: libc::c_int, sched_priority: libc::c_int) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority };
     // SAFETY: the structure is alive, and the kernel only reads it.
-    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    let result = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
     checked(result).map(|_| ())
 }
 
@@ -29,11 +39,7 @@ pub fn become_real_time() -> io::Result<()> {
 /// then.
 pub fn be_prompt_before_exec(command: &mut Command) {
     let prepare = || {
-        let parameters = libc::sched_param {
-            sched_priority: PROMPT_PRIORITY,
-        };
-        // SAFETY: the structure is alive, and the kernel only reads it.
-        let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) };
+        let _ = set_policy(libc::SCHED_RR, PROMPT_PRIORITY);
         Ok(())
     };
     // SAFETY: between fork and exec, `prepare` makes one system call that is safe there.
@@ -87,16 +93,9 @@ pub fn stay_on(processor: usize) -> io::Result<()> {
 /// # Errors
 /// Where the system forbids it.
 pub fn give_way() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the structure is alive, and the kernel only reads it; the second call takes no pointers.
-    unsafe {
-        checked(libc::sched_setscheduler(
-            0,
-            libc::SCHED_IDLE,
-            &raw const parameters,
-        ))?;
-        checked(libc::setpriority(libc::PRIO_PROCESS, 0, NICEST)).map(|_| ())
-    }
+    set_policy(libc::SCHED_IDLE, 0)?;
+    // SAFETY: takes no pointers.
+    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) }).map(|_| ())
 }
 
 /// The nicest that a thread can be.

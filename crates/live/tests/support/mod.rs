@@ -298,6 +298,7 @@ pub fn be_gateway() -> bool {
     };
     let conduct = Conduct {
         busy_poll: words.get(4) == Some(&"busy"),
+        keep_awake: words.get(4) == Some(&"awake"),
     };
     gateway::run(&params, conduct, &mut || Ok(params.clone())).unwrap();
     true

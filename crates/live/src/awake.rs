@@ -1,4 +1,4 @@
-//! Keeps the processors from sleeping while a run is measured.
+//! Keeps processors from halting while packets must not be late.
 //!
 //! A processor that has nothing to do halts, and that of a virtual machine is then given to others: waking it
 //! takes up to a tenth of a millisecond, and more where the host is busy, on top of every timer and of every
@@ -6,42 +6,38 @@
 //! machines by `idle=poll` or `/dev/cpu_dma_latency`, which virtual machines without a driver for idle states
 //! do not heed.
 
-use slicewise_live::sys::scheduling;
+use crate::sys::scheduling;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 /// Processors kept awake; dropped, they may sleep again.
-pub(crate) struct Awake {
+#[derive(Debug)]
+pub struct Awake {
     is_over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
 }
 
 impl Awake {
     /// Keep awake each processor that this process may use; as many as the system allows.
-    pub(crate) fn keep() -> Self {
+    #[must_use]
+    pub fn keep() -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let processors = scheduling::allowed_processors().unwrap_or_default();
-        let threads = processors.into_iter().filter_map(|processor| {
+        for processor in processors {
             let is_over = Arc::clone(&is_over);
             let thread = thread::Builder::new().name(format!("awake-{processor}"));
-            thread.spawn(move || stay_awake(processor, &is_over)).ok()
-        });
-        Self {
-            threads: threads.collect(),
-            is_over,
+            // One that cannot be had is done without.
+            let _ = thread.spawn(move || stay_awake(processor, &is_over));
         }
+        Self { is_over }
     }
 }
 
 impl Drop for Awake {
     fn drop(&mut self) {
+        // Nobody waits for threads that everything goes before: they see this when they next run.
         self.is_over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // It cannot panic.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -83,13 +79,13 @@ mod tests {
     fn wait_for(expected: &[[String; 2]]) {
         let began = Instant::now();
         while threads() != expected {
-            assert!(began.elapsed().as_secs() < 20, "{:?}", threads());
+            assert!(began.elapsed().as_secs() < 60, "{:?}", threads());
             thread::sleep(Duration::from_millis(10));
         }
     }
 
     #[test]
-    fn a_thread_a_processor_gives_way_to_everything_and_ends_with_the_run() {
+    fn a_thread_a_processor_gives_way_to_everything_and_ends_when_it_is_over() {
         let awake = Awake::keep();
         let processors = scheduling::allowed_processors().unwrap().len();
         let going_last = vec![["19".to_owned(), "5".to_owned()]; processors];
