@@ -90,11 +90,11 @@ pub struct RunOptions {
     /// Throw away results of another study or version that are in the results folder.
     #[arg(long)]
     pub replace: bool,
-    /// Write every run's packets as pcapng files, as real frames: into
-    /// DIR/<policy>/<scenario>/rep-<number>/{sent,received}.pcapng.
+    /// Keep every run's packets, as real frames: in
+    /// DIR/<policy>/<scenario>/rep-<number>/{sent,received}.pcapng (of real packets .pcap).
     #[arg(long, value_name = "DIR")]
     pub captures: Option<PathBuf>,
-    /// Bytes kept of each captured frame [default: 96].
+    /// Simulated: bytes kept of each captured frame [default: 96]. Of real packets it is 128.
     #[arg(long, value_name = "BYTES", requires = "captures",
           value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub snap_length: Option<u32>,

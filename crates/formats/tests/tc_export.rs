@@ -334,6 +334,25 @@ fn a_policy_within_a_class_is_a_scheduler_within_it() {
 }
 
 #[test]
+fn buckets_that_must_not_limit_hold_what_a_fast_link_lets_out_at_once() {
+    let policy = resolve(&parse(
+        "class-map match-any a\n match vlan 1\npolicy-map p\n class a\n  priority level 1\n",
+    ));
+    let link = Rate::l2(BitRate::new(10_000_000_000));
+    let config = tc::write(&policy, link, "eth0").unwrap();
+    assert_snapshot!(commands(&config), @"
+    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 10000000000bit burst 125000 limit 125000
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 10000000000bit ceil 10000000000bit burst 125000 cburst 125000 quantum 1522
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 10000000000bit ceil 10000000000bit burst 125000 cburst 125000 quantum 1522 prio 0
+    tc qdisc add dev eth0 parent 10:10 pfifo limit 512
+    tc class add dev eth0 parent 10:1 classid 10:11 htb rate 8bit ceil 10000000000bit burst 1 cburst 125000 quantum 1522 prio 1
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 4166
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode PROGRAM flowid 10:10
+    ");
+}
+
+#[test]
 fn levels_of_priority_come_before_minimums_and_these_before_the_rest() {
     let config = of_text(
         "class-map match-any a\n match vlan 1\nclass-map match-any b\n match vlan 2\n\

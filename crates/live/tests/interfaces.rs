@@ -80,7 +80,8 @@ fn all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces(packet
         assert!(link.contains("promiscuity 0"), "{link}");
     }
 
-    let mut gateway = Gateway::start(&testbed, &task);
+    let mut gateway = Gateway::start(&testbed, &format!("{task} 0 awake"));
+    gateway.wait_for_thread("awake-");
     forwards(&mut source, &mut sink);
     let namespace = testbed.namespace("gateway");
     run(&format!("ip -n {namespace} link set right down")).unwrap();

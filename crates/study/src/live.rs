@@ -54,7 +54,7 @@ pub enum LiveError {
 
 impl Study {
     /// The study's profile for a first look: its own (`quick:`), or else the reference and the last scenario,
-    /// 3 repetitions of 8 s at most.
+    /// at most 4 repetitions of 8 s, or of four cycles where that is more.
     #[must_use]
     pub fn into_quick(mut self) -> Self {
         let quick = self.quick.take().unwrap_or_else(|| self.default_quick());

@@ -91,8 +91,10 @@ impl Attempt<'_> {
     pub(crate) fn carry_out(&self) -> Result<Attempted, AttemptError> {
         let flown = self.let_flow().map_err(|error| match error {
             // On a full disk everything fails in its own way.
-            AttemptError::Spoilt(_) => self.workspace.check_room().err().unwrap_or(error),
-            _ => error,
+            AttemptError::Spoilt(_) | AttemptError::Failed(_) => {
+                self.workspace.check_room().err().unwrap_or(error)
+            }
+            AttemptError::Interrupted | AttemptError::Unsupported(_) => error,
         })?;
         let [sent, received] = flown.captures.each_ref().map(|capture| &capture.file);
         let sent_since = |start_ns, duration| AnalysisParams {
@@ -171,6 +173,8 @@ impl Attempt<'_> {
             .iter()
             .partition(|source| iperf3::can_be(source, self.study.duration));
         let (swallow, sender) = self.own_sender(&hosts, &own)?;
+        // Before time is counted: where everybody is busy, the device takes its time to tell them.
+        let earlier = device.facts(&hosts)?;
         let mut clients = match self.clients(&hosts, &constant) {
             Ok(clients) => clients,
             Err(error) => {
@@ -179,8 +183,6 @@ impl Attempt<'_> {
                 return Err(error);
             }
         };
-        // Where everybody is busy, the device takes its time to tell them.
-        let earlier = device.facts(&hosts)?;
         let zero = TimeZero::after(SETTLING);
         sender.start_at(zero);
         let before = ProcessorTime::now();
@@ -197,7 +199,7 @@ impl Attempt<'_> {
         device.check()?;
         let facts = device.facts(&hosts)?.since(&earlier);
         let [sent, received] = captures;
-        let captures = [sent.stop()?, received.stop()?];
+        let captures = [sent.stop(interrupted)?, received.stop(interrupted)?];
         self.workspace.check_room()?;
         Ok(Flown {
             zero,

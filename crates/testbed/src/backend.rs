@@ -114,9 +114,8 @@ impl Testbed {
 
     fn attempt(&self, study: &Study, run: &RunSpec, key: &RunKey) -> Result<Attempted, Trouble> {
         let kept = self.kept(key);
-        let workspace = Workspace::new(&self.lease, kept.as_deref()).map_err(|error| {
-            Trouble::Run(RunError::Failed(format!("a folder for captures: {error}")))
-        })?;
+        let workspace = Workspace::new(&self.lease, kept.as_deref())
+            .map_err(|error| Trouble::Run(RunError::Failed(error.to_string())))?;
         let unknown = || Trouble::Run(RunError::UnknownRun(*run));
         let policy = study.policies.get(run.policy).ok_or_else(unknown)?;
         let scenario = study.scenarios.get(run.scenario).ok_or_else(unknown)?;

@@ -103,10 +103,7 @@ impl Iperf3 {
             return Ok(());
         };
         let connected = client.wait_for("connected to", PATIENCE, is_interrupted);
-        match connected {
-            Err(AttemptError::Spoilt(why)) => Err(spoilt_with(&mut self.server, &why)),
-            connected => connected,
-        }
+        connected.map_err(|error| both(error, &mut self.server))
     }
 
     /// An error where either end is gone.
@@ -114,22 +111,22 @@ impl Iperf3 {
         let Some(client) = &mut self.client else {
             return self.server.check();
         };
-        if let Err(error) = client.check() {
-            return Err(spoilt_with(&mut self.server, &error.to_string()));
-        }
-        (self.server.check()).map_err(|error| spoilt_with(client, &error.to_string()))
+        client
+            .check()
+            .map_err(|error| both(error, &mut self.server))?;
+        self.server.check().map_err(|error| both(error, client))
     }
 }
 
-/// One end says `why` it is gone: the other soon goes, too, or went first, and tells what became of it.
-fn spoilt_with(other: &mut Process, why: &str) -> AttemptError {
-    if !other.is_ending() {
-        return AttemptError::Spoilt(why.to_owned());
-    }
-    match other.check() {
-        Ok(()) => AttemptError::Spoilt(why.to_owned()),
-        Err(error) => AttemptError::Spoilt(format!("{why}; {error}")),
-    }
+/// One end is gone. The other soon goes, too, or went first, and tells what became of it.
+fn both(error: AttemptError, other: &mut Process) -> AttemptError {
+    let AttemptError::Spoilt(why) = error else {
+        return error;
+    };
+    AttemptError::Spoilt(match other.check_soon() {
+        Ok(()) => why,
+        Err(error) => format!("{why}; {error}"),
+    })
 }
 
 /// iperf3, with its temporary files in that folder: both ends make one as they connect, which stays where they

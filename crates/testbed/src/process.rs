@@ -82,16 +82,14 @@ impl Process {
         }
     }
 
-    /// Whether it ends within a moment.
-    pub(crate) fn is_ending(&mut self) -> bool {
+    /// An error where it ends within a moment.
+    pub(crate) fn check_soon(&mut self) -> Result<(), AttemptError> {
         let start = Instant::now();
         while start.elapsed() < LAST_WORDS {
-            if self.child.try_wait().is_ok_and(|status| status.is_some()) {
-                return true;
-            }
+            self.check()?;
             thread::sleep(POLL);
         }
-        false
+        Ok(())
     }
 
     /// An error where it has ended although it should not.
@@ -104,7 +102,11 @@ impl Process {
     }
 
     /// Wait until it waits for something to do.
-    pub(crate) fn wait_until_asleep(&mut self, patience: Duration) -> Result<(), AttemptError> {
+    pub(crate) fn wait_until_asleep(
+        &mut self,
+        patience: Duration,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), AttemptError> {
         let path = format!("/proc/{}/stat", self.child.id());
         let start = Instant::now();
         while start.elapsed() < patience {
@@ -112,6 +114,9 @@ impl Process {
             let stat = fs::read_to_string(&path).map_err(AttemptError::failed(&path))?;
             if is_asleep(&stat) {
                 return Ok(());
+            }
+            if is_interrupted() {
+                return Err(AttemptError::Interrupted);
             }
             thread::sleep(POLL);
         }

@@ -64,8 +64,11 @@ impl Capturing {
     }
 
     /// Stop it, once it has read what was received; what it has captured.
-    pub(crate) fn stop(mut self) -> Result<Captured, AttemptError> {
-        self.process.wait_until_asleep(PATIENCE)?;
+    pub(crate) fn stop(
+        mut self,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Captured, AttemptError> {
+        self.process.wait_until_asleep(PATIENCE, is_interrupted)?;
         self.process.interrupt(PATIENCE)?;
         let lines = self.process.lines();
         let counts = (

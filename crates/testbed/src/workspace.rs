@@ -23,20 +23,22 @@ impl Workspace {
     ///
     /// It is this user's alone, for others may be allowed to write beside it, and on the list, for the next
     /// testbed.
-    pub(crate) fn new(lease: &Lease, kept: Option<&Path>) -> io::Result<Self> {
-        let name = format!("{PREFIX}{}-files", std::process::id());
-        let temporary = std::env::temp_dir().join(name);
-        lease.owns_folder(&temporary)?;
-        if temporary.symlink_metadata().is_ok() {
-            fs::remove_dir_all(&temporary)?;
-        }
-        DirBuilder::new().mode(0o700).create(&temporary)?;
+    pub(crate) fn new(lease: &Lease, kept: Option<&Path>) -> Result<Self, AttemptError> {
+        let temporary = std::env::temp_dir().join(format!("{PREFIX}{}-files", std::process::id()));
+        // The next testbed may be started elsewhere.
+        let temporary = std::path::absolute(&temporary).map_err(failed(&temporary))?;
+        lease.owns_folder(&temporary).map_err(AttemptError::failed(
+            "the list of folders to be deleted cannot be written",
+        ))?;
+        make_anew(&temporary).map_err(failed(&temporary))?;
         // From here on it is deleted.
         let workspace = Self {
             temporary,
             kept: kept.map(Path::to_path_buf),
         };
-        kept.map_or(Ok(()), fs::create_dir_all)?;
+        if let Some(kept) = kept {
+            fs::create_dir_all(kept).map_err(failed(kept))?;
+        }
         Ok(workspace)
     }
 
@@ -60,13 +62,26 @@ impl Workspace {
     }
 }
 
+/// This user's alone, and empty.
+fn make_anew(folder: &Path) -> io::Result<()> {
+    if folder.symlink_metadata().is_ok() {
+        fs::remove_dir_all(folder)?;
+    }
+    DirBuilder::new().mode(0o700).create(folder)
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> AttemptError + use<> {
+    let path = path.display().to_string();
+    move |error| AttemptError::Failed(format!("{path}: {error}"))
+}
+
 fn check_room(folder: &Path) -> Result<(), AttemptError> {
     let file = folder.join("room");
     let written = fs::write(&file, [0xa5; ROOM_BYTES])
         .and_then(|()| File::open(&file).and_then(|file| file.sync_all()));
     // Whatever became of it.
     let _ = fs::remove_file(&file);
-    written.map_err(AttemptError::failed(&folder.display().to_string()))
+    written.map_err(failed(folder))
 }
 
 impl Drop for Workspace {

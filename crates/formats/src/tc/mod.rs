@@ -21,7 +21,7 @@ pub use filter::{INSTRUCTIONS_MAX, compile as compile_class_map};
 
 use counting::Counting;
 use slicewise_model::{PolicyParams, Rate};
-use slicewise_units::{ByteCount, Duration};
+use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 use std::fmt;
 use tree::{Place, Writer};
@@ -244,11 +244,16 @@ pub fn write(
     })
 }
 
+/// What a link of that rate makes up for at most; `tc` states it in 32 bits.
+fn link_burst(link: BitRate) -> ByteCount {
+    let most = ByteCount::new(u32::MAX.into());
+    link.bytes_in(LINK_BURST).min(most)
+}
+
 /// The token bucket filter that stands for the link.
 fn write_link(writer: &mut Writer<'_>, counting: Counting) {
     let largest = counting.largest_frame();
-    let burst = largest.max(writer.link.bytes_in(LINK_BURST));
-    let burst = burst.min(ByteCount::new(u32::MAX.into()));
+    let burst = largest.max(link_burst(writer.link));
     writer.needs.insert(Feature::Tbf);
     // Its own queue is never used: what is attached below takes its place.
     let rest = format!(

@@ -12,7 +12,7 @@ mod remarks;
 use super::counting::Counting;
 use super::police::{self, Police};
 use super::queue;
-use super::{Feature, Inexpressible, TcCommand};
+use super::{Feature, Inexpressible, TcCommand, link_burst};
 use crate::tc::filter::FieldsUsed;
 use slicewise_model::{ClassParams, Discipline, PolicyParams, Rate};
 use slicewise_units::{BitRate, ByteCount, Duration, NANOS_PER_SECOND};
@@ -28,8 +28,8 @@ const MINOR_REST: usize = 2;
 const MINOR_FIRST: usize = 0x10;
 /// The least rate that `tc` can give: one byte a second.
 const RATE_MIN: BitRate = BitRate::new(8);
-/// Frames that a bucket holds which shall never be what limits: the link above lets out one at a
-/// time, one more waits in front of it, and two are to spare.
+/// Frames that a bucket holds at least which shall never be what limits: the link above lets out one at
+/// a time, one more waits in front of it, and two are to spare.
 const BUCKET_FRAMES: u64 = 4;
 /// What fits in the 32 bits of 64 ns by which `tc` states a burst.
 const BURST_TIME_MAX: Duration = Duration::from_nanos(u32::MAX as u64 * 64);
@@ -316,8 +316,10 @@ impl Writer<'_> {
         self.command(why, &text, &[]);
     }
 
+    /// It holds what the link above may let out at once, too.
     fn ample_bucket(&self) -> ByteCount {
         ByteCount::new(self.counting.largest_frame().bytes() * BUCKET_FRAMES)
+            .max(link_burst(self.link))
     }
 
     /// A bucket of HTB out of which no more comes than out of one of `burst`: HTB sends a frame while

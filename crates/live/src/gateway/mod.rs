@@ -330,7 +330,7 @@ impl Gateway {
             ("interfaces", *interfaces != before.interfaces),
             ("packet_io", *packet_io != before.packet_io),
             ("memory", *memory_bytes != before.memory_bytes),
-            ("metrics", *metrics_port != before.metrics_port),
+            ("metrics_port", *metrics_port != before.metrics_port),
         ];
         if let Some((what, _)) = changed.iter().find(|(_, changed)| *changed) {
             return Err(format!("`{what}` can only be changed by starting anew"));

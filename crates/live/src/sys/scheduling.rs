@@ -19,12 +19,17 @@ pub fn become_real_time() -> io::Result<()> {
     set_policy(libc::SCHED_FIFO, PRIORITY)
 }
 
-/// Run this thread as threads usually do (`SCHED_OTHER`), whatever whoever started it was.
+/// Where this thread is real-time, which it may be by whoever started it, run it as threads usually do.
 ///
 /// # Errors
-/// Where the system forbids it.
+/// As `sched_setscheduler(2)`.
 pub fn become_ordinary() -> io::Result<()> {
-    set_policy(libc::SCHED_OTHER, 0)
+    // SAFETY: takes no pointers.
+    let policy = checked(unsafe { libc::sched_getscheduler(0) })? & !libc::SCHED_RESET_ON_FORK;
+    if policy == libc::SCHED_FIFO || policy == libc::SCHED_RR {
+        set_policy(libc::SCHED_OTHER, 0)?;
+    }
+    Ok(())
 }
 
 fn set_policy(policy: libc::c_int, sched_priority: libc::c_int) -> io::Result<()> {

@@ -252,6 +252,23 @@ impl Gateway {
         panic!("`{what}` does not come; what came is {seen:#?}");
     }
 
+    /// Wait for a thread whose name begins like that: it has its name once it runs.
+    pub fn wait_for_thread(&self, name: &str) {
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let is_there = || {
+            let mut tasks = std::fs::read_dir(&tasks).unwrap().flatten();
+            tasks.any(|task| {
+                let told = std::fs::read_to_string(task.path().join("comm"));
+                told.is_ok_and(|told| told.starts_with(name))
+            })
+        };
+        let start = Instant::now();
+        while !is_there() {
+            assert!(start.elapsed() < Duration::from_secs(60), "no {name}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     pub fn signal(&self, signal: &str) {
         run(&format!("kill -{signal} {}", self.child.id())).unwrap();
     }
