@@ -254,13 +254,12 @@ impl Attempt<'_> {
                 .saturating_add(MARGIN.nanos()),
         );
         let mut clients = Vec::with_capacity(constant.len());
-        for source in constant {
-            let timing = &self.study.hosts;
+        for (index, source) in constant.iter().enumerate() {
             clients.push(Iperf3::listen(
                 hosts,
                 self.workspace.temporary(),
                 source,
-                timing,
+                iperf3::pacing_timer(&self.study.hosts, index),
                 lasts,
                 self.is_interrupted,
             )?);

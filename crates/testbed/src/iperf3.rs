@@ -54,7 +54,7 @@ impl Iperf3 {
         hosts: &Hosts,
         temporary: &Path,
         source: &SourceParams,
-        timing: &HostParams,
+        pacing_timer: Span,
         lasts: Span,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, AttemptError> {
@@ -71,7 +71,7 @@ impl Iperf3 {
         Ok(Self {
             server,
             client: None,
-            arguments: arguments(source, timing, lasts),
+            arguments: arguments(source, pacing_timer, lasts),
             temporary: temporary.to_path_buf(),
             is_paced: source.headers.protocol == PROTOCOL_UDP,
             name: format!("iperf3 client of {}", source.name),
@@ -118,6 +118,18 @@ impl Iperf3 {
     }
 }
 
+/// The pacing timer of the source with that index: each is 0.1 % slower than the one before it, at least 1 us.
+///
+/// Timers of the study's period would tick in step on the one clock of this machine, so that for a whole run
+/// the packets of one source came just before those of another, or just after them. Those of machines of their
+/// own drift apart; so do these, through all phases several times in a run.
+pub(crate) fn pacing_timer(timing: &HostParams, index: usize) -> Span {
+    let timer = timing.timer.nanos();
+    let step = (timer / 1_000).max(1_000);
+    let steps = u64::try_from(index).unwrap_or(0).saturating_add(1);
+    Span::from_nanos(timer.saturating_add(step.saturating_mul(steps)))
+}
+
 /// One end is gone. The other soon goes, too, or went first, and tells what became of it.
 fn both(error: AttemptError, other: &mut Process) -> AttemptError {
     let AttemptError::Spoilt(why) = error else {
@@ -137,7 +149,7 @@ fn program(temporary: &Path) -> Command {
     command
 }
 
-fn arguments(source: &SourceParams, timing: &HostParams, lasts: Span) -> Vec<String> {
+fn arguments(source: &SourceParams, pacing_timer: Span, lasts: Span) -> Vec<String> {
     let headers = &source.headers;
     // iperf3 counts payload.
     let rate = u128::from(source.rate.bits_per_second()) * u128::from(source.payload_bytes)
@@ -153,7 +165,7 @@ fn arguments(source: &SourceParams, timing: &HostParams, lasts: Span) -> Vec<Str
     set("-b", rate.to_string());
     set("-l", source.payload_bytes.to_string());
     set("-t", lasts.nanos().div_ceil(1_000_000_000).to_string());
-    set("--pacing-timer", (timing.timer.nanos() / 1_000).to_string());
+    set("--pacing-timer", (pacing_timer.nanos() / 1_000).to_string());
     if headers.dscp > 0 {
         set("--dscp", headers.dscp.to_string());
     }
@@ -176,10 +188,24 @@ mod tests {
         let lasts = Span::from_millis(4_800);
         let line = |index: usize| {
             let sources = example::sources();
-            arguments(&sources[index], &study.hosts, lasts).join(" ")
+            arguments(&sources[index], pacing_timer(&study.hosts, index), lasts).join(" ")
         };
-        assert_snapshot!(line(0), @"-c 10.0.10.3 -B 10.0.10.2 -p 5201 --cport 49152 -b 774774 -l 172 -t 5 --pacing-timer 1000 --dscp 46 --forceflush -u");
-        assert_snapshot!(line(2), @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 40000 -b 5000000 -l 1448 -t 5 --pacing-timer 1000 --forceflush");
+        assert_snapshot!(line(0), @"-c 10.0.10.3 -B 10.0.10.2 -p 5201 --cport 49152 -b 774774 -l 172 -t 5 --pacing-timer 1001 --dscp 46 --forceflush -u");
+        assert_snapshot!(line(2), @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 40000 -b 5000000 -l 1448 -t 5 --pacing-timer 1003 --forceflush");
+    }
+
+    #[test]
+    fn no_two_sources_tick_alike_nor_as_our_own_sender_does() {
+        let mut timing = example::study().hosts;
+        for (timer, expected) in [
+            (100, [101, 102]),
+            (1_000, [1_001, 1_002]),
+            (5_000, [5_005, 5_010]),
+        ] {
+            timing.timer = Span::from_micros(timer);
+            let timers = [0, 1].map(|index| pacing_timer(&timing, index));
+            assert_eq!(timers, expected.map(Span::from_micros));
+        }
     }
 
     #[test]
