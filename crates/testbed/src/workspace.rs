@@ -54,11 +54,8 @@ impl Workspace {
 
     /// An error where not everything can have been written: tcpdump, for one, does not say so.
     pub(crate) fn check_room(&self) -> Result<(), AttemptError> {
-        let folders = [Some(&self.temporary), self.kept.as_ref()];
-        folders
-            .into_iter()
-            .flatten()
-            .try_for_each(|one| check_room(one))
+        check_room(&self.temporary)?;
+        self.kept.as_deref().map_or(Ok(()), check_room)
     }
 }
 
