@@ -191,15 +191,18 @@ fn describe(study: &Study, device: &DeviceKind) -> StudyDescription {
         let why =
             "the proof presupposes that frames leave on time, which a shared host cannot promise";
         let scenario = study.scenarios.first().map(|s| s.name.clone());
+        // Nor is the scheduler's part, which is not measured.
+        for unbounded in &mut policy.unbounded {
+            unbounded.scheduler_ns = None;
+        }
         let bounds = std::mem::take(&mut policy.delay_bounds);
-        policy.unbounded = bounds
-            .into_keys()
-            .map(|slice| Unbounded {
-                slice,
-                scenario: scenario.clone().unwrap_or_default(),
-                why: why.to_owned(),
-            })
-            .collect();
+        let unbounded = bounds.into_keys().map(|slice| Unbounded {
+            slice,
+            scenario: scenario.clone().unwrap_or_default(),
+            why: why.to_owned(),
+            scheduler_ns: None,
+        });
+        policy.unbounded.extend(unbounded);
     }
     description
 }

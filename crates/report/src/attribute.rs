@@ -149,8 +149,15 @@ fn scalability(verdict: &PolicyVerdict) -> AttributeText {
 /// A bound that is kept, beside the largest delay measured.
 fn bound(check: &BoundCheck) -> String {
     let time = |ns: u64| time(ns as f64);
+    let (part, way) = match &check.way_unbounded {
+        None => ("", String::new()),
+        Some(why) => (
+            " at the scheduler",
+            format!("; the way to the device has no bound, because {why}"),
+        ),
+    };
     format!(
-        "delay bound of {} {}, largest measured {} (scenario {})",
+        "delay bound of {}{part} {}, largest measured {} (scenario {}{way})",
         check.slice,
         time(check.bound.end_to_end_ns()),
         time(check.largest_ns),

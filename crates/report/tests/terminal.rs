@@ -186,6 +186,7 @@ fn a_proved_bound_is_told_beside_the_tests_and_decides_where_it_is_broken() {
         repetition: 3,
         runs: 70,
         outcome,
+        way_unbounded: None,
     };
     verdicts.policies.retain(|p| p.policy == "priority");
     verdicts.policies[0].isolation.bounds = vec![check(500_000, Outcome::Holds)];
@@ -197,6 +198,8 @@ fn a_proved_bound_is_told_beside_the_tests_and_decides_where_it_is_broken() {
         text
     };
     has(&verdicts, &["throughput", "500", "bound", "540"]);
+    verdicts.policies[0].isolation.bounds[0].way_unbounded = Some("source `x` is Poisson".into());
+    has(&verdicts, &["500", "scheduler", "no bound", "Poisson"]);
     verdicts.policies[0].isolation.bounds = vec![check(2_100_000, Outcome::Broken)];
     let text = has(&verdicts, &["largest", "2.1", "above", "540"]);
     assert!(!text.contains("throughput"), "{text}");

@@ -10,6 +10,7 @@ use crate::measurement::Measurement;
 use crate::network::Network;
 use crate::observer::{FlowId, Observer};
 use crate::population;
+use crate::scheduler_delay::SchedulerDelays;
 use crate::topology::{FlowParams, Node, Topology};
 use slicewise_dataplane::{DropReason, Pipeline};
 use slicewise_stats::collect::{CollectorParams, RunCollector};
@@ -56,7 +57,7 @@ impl Backend for Simulator {
         let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
         let Some(captures) = &self.captures else {
             let (measurement, drops) = self.simulate(study, run, |_, m| Ok(m))?;
-            return Ok(record(measurement, key, study, drops));
+            return Ok(measurement.finish(key, &study.name, study.digest(), drops));
         };
         let params = captures.params(study, run, &key)?;
         let ((measurement, capture), drops) = self.simulate(study, run, |flows, measurement| {
@@ -64,18 +65,8 @@ impl Backend for Simulator {
             Ok((measurement, capture))
         })?;
         capture.finish().map_err(failed)?;
-        Ok(record(measurement, key, study, drops))
+        Ok(measurement.finish(key, &study.name, study.digest(), drops))
     }
-}
-
-fn record(
-    measurement: Measurement,
-    key: RunKey,
-    study: &Study,
-    drops: Vec<DropCount>,
-) -> RunRecord {
-    let mut collector = measurement.into_collector();
-    collector.finish(key, study.name.as_str(), study.digest(), drops)
 }
 
 impl Captures {
@@ -178,7 +169,10 @@ impl Simulator {
         };
         topology.link(device, receiver, link(study.dut.port_rate, handover));
         let flows = self.flows(study, run, scenario, sender)?;
-        let measurement = Measurement::new(collector(study, scenario)?);
+        let policy = study.policies.get(run.policy);
+        let policy = &policy.ok_or(RunError::UnknownRun(*run))?.params;
+        let scheduler = SchedulerDelays::new(policy, flows.iter().map(|flow| &flow.headers));
+        let measurement = Measurement::new(collector(study, scenario)?, scheduler);
         let observer = observe(&flows, measurement)?;
         topology.build(flows, observer).map_err(failed)
     }

@@ -19,6 +19,7 @@ mod network;
 mod observer;
 pub mod packet;
 mod population;
+mod scheduler_delay;
 mod topology;
 mod wires;
 
@@ -26,4 +27,5 @@ pub use backend::Simulator;
 pub use measurement::Measurement;
 pub use network::{Network, Outcome};
 pub use observer::{FlowId, Observer};
+pub use scheduler_delay::SchedulerDelays;
 pub use topology::{FlowParams, Node, Topology, TopologyError};

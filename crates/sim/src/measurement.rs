@@ -2,26 +2,43 @@
 
 use crate::observer::{FlowId, Observer};
 use crate::packet::Packet;
+use crate::scheduler_delay::SchedulerDelays;
 use slicewise_stats::collect::RunCollector;
+use slicewise_stats::record::{DropCount, RunKey, RunRecord};
 use slicewise_units::Instant;
 
-/// Tells a collector of every packet. Bytes are those of the frame without FCS.
+/// Tells a collector of every packet, and keeps the largest times in the device's scheduler. Bytes are those of the
+/// frame without FCS.
 #[derive(Debug, Clone)]
 pub struct Measurement {
     collector: RunCollector,
+    scheduler: SchedulerDelays,
 }
 
 impl Measurement {
-    /// Measure with `collector`.
+    /// Measure with `collector`, and times in the scheduler with `scheduler`.
     #[must_use]
-    pub const fn new(collector: RunCollector) -> Self {
-        Self { collector }
+    pub const fn new(collector: RunCollector, scheduler: SchedulerDelays) -> Self {
+        Self {
+            collector,
+            scheduler,
+        }
     }
 
-    /// What was collected.
+    /// Write the run down.
     #[must_use]
-    pub fn into_collector(self) -> RunCollector {
-        self.collector
+    pub fn finish(
+        mut self,
+        key: RunKey,
+        study: &str,
+        study_digest: &str,
+        drops: Vec<DropCount>,
+    ) -> RunRecord {
+        let mut record = self.collector.finish(key, study, study_digest, drops);
+        for (index, slice) in record.slices.iter_mut().enumerate() {
+            slice.scheduler = self.scheduler.of_slice(index);
+        }
+        record
     }
 }
 
@@ -45,5 +62,11 @@ impl Observer for Measurement {
     fn on_lost(&mut self, flow: &FlowId, packet: &Packet, _now: Instant) {
         self.collector
             .on_lost(usize::from(flow.slice), packet.sent_at, packet.l2_bytes);
+    }
+
+    #[inline]
+    fn on_forwarded(&mut self, flow: &FlowId, packet: &Packet, left: Instant) {
+        self.scheduler
+            .on_forwarded(usize::from(flow.slice), packet, left);
     }
 }

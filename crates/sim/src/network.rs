@@ -144,6 +144,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
         let packet = Packet {
             sent_at: now,
+            queued_at: now,
             sequence: flow.sent,
             l2_bytes: flow.l2_bytes,
             flow: u16::try_from(index).unwrap_or(u16::MAX),
@@ -194,7 +195,10 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         };
         self.lose_dropped(index, now);
         match verdict {
-            Verdict::Queued => self.transmit(index, now),
+            Verdict::Queued => {
+                self.wires.packets.get_mut(id).queued_at = now;
+                self.transmit(index, now);
+            }
             Verdict::Dropped(_) => {
                 self.wires.packets.remove(id);
                 self.wires.lose(&packet, now);
@@ -230,8 +234,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         if poll_at.max(free_at) <= now {
             if let Some(frame) = device.forwarding.poll_egress(now) {
                 let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
-                self.wires.packets.get_mut(id).dscp = frame.dscp;
+                let packet = self.wires.packets.get_mut(id);
+                packet.dscp = frame.dscp;
+                let packet = *packet;
                 free_at = self.wires.send(device.egress, id, now);
+                self.wires.forwarded(&packet, free_at);
             }
             // Whatever it answers, it is not asked twice in one nanosecond.
             let later = now.saturating_add(Duration::from_nanos(1));

@@ -17,6 +17,9 @@ pub trait Observer {
     fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant);
     /// `packet` was dropped at `now`.
     fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant);
+    /// The last bit of `packet`, which a device queued at `packet.queued_at`, leaves the device's port at `left`.
+    #[inline]
+    fn on_forwarded(&mut self, _flow: &FlowId, _packet: &Packet, _left: Instant) {}
 }
 
 /// Both watch.
@@ -37,6 +40,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant) {
         self.0.on_lost(flow, packet, now);
         self.1.on_lost(flow, packet, now);
+    }
+
+    #[inline]
+    fn on_forwarded(&mut self, flow: &FlowId, packet: &Packet, left: Instant) {
+        self.0.on_forwarded(flow, packet, left);
+        self.1.on_forwarded(flow, packet, left);
     }
 }
 

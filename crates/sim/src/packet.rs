@@ -7,6 +7,8 @@ use slicewise_units::{FrameLengths, Instant};
 pub struct Packet {
     /// When its sender handed it to the network adapter.
     pub sent_at: Instant,
+    /// When the device it reached last queued it; until then, `sent_at`.
+    pub queued_at: Instant,
     /// Its number within its flow, from 0.
     pub sequence: u64,
     /// Bytes from the destination address to the end of the payload, without FCS.
@@ -96,6 +98,7 @@ mod tests {
     fn packet(sequence: u64) -> Packet {
         Packet {
             sent_at: Instant::ZERO,
+            queued_at: Instant::ZERO,
             sequence,
             l2_bytes: 60,
             flow: 0,
@@ -105,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_three_words() {
-        assert_eq!(size_of::<Packet>(), 24);
+    fn a_packet_is_half_a_cache_line() {
+        assert_eq!(size_of::<Packet>(), 32);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use slicewise_model::{
     Colour, DelayClasses, Discipline, GuaranteedParams, PolicyParams, SliceParams, TenantParams,
 };
 use slicewise_stats::collect::RunCollector;
-use slicewise_stats::record::{DropCount, PopulationRecord, RunRecord};
+use slicewise_stats::record::{DropCount, PopulationRecord, RunRecord, SchedulerFigures};
 use slicewise_study::{PopulationPatternParams, RunError, RunSpec, Study};
 use slicewise_traffic::Random;
 use slicewise_units::{Accounting, ByteCount, Duration, FrameLengths, Instant};
@@ -44,6 +44,13 @@ pub(crate) fn run(study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
         .collector
         .finish(key, study.name.as_str(), study.digest(), drops);
     record.populations = populations;
+    // Delay is measured from the scheduler on, so it is the time in the scheduler.
+    for slice in &mut record.slices {
+        slice.scheduler = (slice.whole.delay.samples > 0).then_some(SchedulerFigures {
+            delay_max_ns: slice.whole.delay.max_ns,
+            after_eligible_max_ns: None,
+        });
+    }
     Ok(record)
 }
 

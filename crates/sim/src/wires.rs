@@ -81,6 +81,13 @@ impl<O: Observer> Wires<O> {
         }
     }
 
+    /// A device has sent a packet, whose last bit is out at `left`.
+    #[inline]
+    pub(crate) fn forwarded(&mut self, packet: &Packet, left: Instant) {
+        self.observer
+            .on_forwarded(&self.flows[usize::from(packet.flow)], packet, left);
+    }
+
     /// A device or adapter dropped a packet.
     #[inline]
     pub(crate) fn lose(&mut self, packet: &Packet, now: Instant) {

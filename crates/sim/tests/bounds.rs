@@ -4,6 +4,9 @@
 
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{DelayBound, StudyDescription};
+use slicewise_stats::observations::Observations;
+use slicewise_stats::record::{RunRecord, SchedulerFigures};
+use slicewise_stats::verdict::{self, Outcome, PolicyVerdict};
 use slicewise_study::{Backend, MemoryFiles, RunFilter, Study};
 use std::path::Path;
 
@@ -64,8 +67,8 @@ fn bound(description: &StudyDescription, policy: &str, slice: &str) -> DelayBoun
     policy.delay_bounds[slice]
 }
 
-/// The largest delay of the first slice under `policy`, in all its scenarios.
-fn largest(study: &Study, policy: &str, repetitions: u32) -> u64 {
+/// Runs under `policy`, in all scenarios.
+fn runs(study: &Study, policy: &str, repetitions: u32) -> Vec<RunRecord> {
     let filter = RunFilter {
         policies: vec![policy.to_owned()],
         repetitions: Some(repetitions),
@@ -73,12 +76,44 @@ fn largest(study: &Study, policy: &str, repetitions: u32) -> u64 {
     };
     let simulator = Simulator::default();
     let runs = study.runs(&filter).unwrap();
+    runs.iter()
+        .map(|run| simulator.run(study, run).unwrap())
+        .collect()
+}
+
+/// The largest delay of the first slice under `policy`, in all its scenarios.
+fn largest(study: &Study, policy: &str, repetitions: u32) -> u64 {
+    let runs = runs(study, policy, repetitions);
     let delays = runs.iter().map(|run| {
-        let delay = &simulator.run(study, run).unwrap().slices[0].whole.delay;
+        let delay = &run.slices[0].whole.delay;
         assert!(delay.samples > 1_000, "{delay:?}");
         delay.max_ns
     });
     delays.max().unwrap()
+}
+
+/// The largest times of the first slice in the scheduler, of all runs.
+fn in_scheduler(runs: &[RunRecord]) -> (u64, u64) {
+    let figures = || {
+        runs.iter()
+            .map(|run| run.slices[0].scheduler.expect("measured"))
+    };
+    let delay = |f: SchedulerFigures| f.delay_max_ns;
+    let after_eligible = |f: SchedulerFigures| f.after_eligible_max_ns.expect("has a guarantee");
+    (
+        figures().map(delay).max().unwrap(),
+        figures().map(after_eligible).max().unwrap(),
+    )
+}
+
+fn judge(description: &StudyDescription, runs: &[RunRecord]) -> PolicyVerdict {
+    let mut observations = Observations::default();
+    for run in runs {
+        observations.add(description, run).unwrap();
+    }
+    verdict::judge(description, &observations)
+        .policies
+        .remove(0)
 }
 
 #[test]
@@ -129,4 +164,88 @@ fn no_packet_is_late_wherever_it_waits() {
             "{changes:?}: {largest} of {bound:?}"
         );
     }
+}
+
+/// Best effort that is Poisson, on the link that gold shares with it. Gold sends a frame at a time, is guaranteed
+/// little more, and gets little of the excess.
+const RANDOM: &[(&str, &str)] = &[
+    (
+        "  short: {slice: gold, pattern: cbr, rate: 500 kbit/s, payload: 100 B}\n",
+        "",
+    ),
+    (
+        "guarantee: {rate: 4 Mbit/s, burst: 3400 B, delay: 5.2 ms}}",
+        "guarantee: {rate: 2.2 Mbit/s, burst: 1522 B, delay: 3.05 ms}}\n      - {name: rest, slice: rest, weight: 100}",
+    ),
+    ("link: {rate: 1 Gbit/s", "link: {rate: 20 Mbit/s"),
+    (
+        "pattern: iperf3, rate: 2 Mbit/s",
+        "pattern: cbr, rate: 2 Mbit/s",
+    ),
+    (
+        "pattern: iperf3\n        rate: 40 Mbit/s",
+        "pattern: poisson\n        rate: 12 Mbit/s",
+    ),
+    (
+        "slice: rest, pattern: cbr, rate: 2 Mbit/s",
+        "slice: rest, pattern: poisson, rate: 15 Mbit/s",
+    ),
+];
+
+#[test]
+fn beside_random_best_effort_no_packet_leaves_later_than_proved_after_its_eligible_time() {
+    let study = parse(RANDOM);
+    let mut description = study.description("test");
+    let policy = &description.policies[0];
+    assert!(policy.delay_bounds.is_empty(), "the way has no bound");
+    let scenarios: Vec<_> = policy
+        .unbounded
+        .iter()
+        .map(|u| u.scenario.clone())
+        .collect();
+    assert_eq!(scenarios, ["calm", "storm"]);
+    let bound = policy.unbounded[0].scheduler_ns.expect("gold conforms");
+
+    let runs = runs(&study, "promise", 8);
+    let (from_queued, after_eligible) = in_scheduler(&runs);
+    assert!(after_eligible <= bound, "{after_eligible} of {bound}");
+    assert!(
+        after_eligible * 100 >= bound * 25,
+        "{after_eligible} of {bound}"
+    );
+    // Frames held up on the link together come as a burst above the guarantee's, and wait for more than the bound.
+    assert!(from_queued > bound, "{from_queued} of {bound}");
+    let isolation = judge(&description, &runs).isolation;
+    let check = &isolation.bounds[0];
+    assert_eq!((check.outcome, check.runs), (Outcome::Holds, 16));
+    assert_eq!(
+        (check.largest_ns, check.bound.scheduler_ns),
+        (after_eligible, bound)
+    );
+
+    // A bound that the scheduler does not keep.
+    for unbounded in &mut description.policies[0].unbounded {
+        unbounded.scheduler_ns = Some(after_eligible - 1);
+    }
+    let isolation = judge(&description, &runs).isolation;
+    assert_eq!(isolation.outcome, Outcome::Broken);
+    assert_eq!(isolation.broken_bound().unwrap().largest_ns, after_eligible);
+}
+
+#[test]
+fn a_slice_beyond_its_guarantee_is_late_after_queueing_but_never_after_its_eligible_time() {
+    let mut changes = RANDOM.to_vec();
+    for change in &mut changes {
+        if change.0.contains("iperf3, rate: 2 Mbit/s") {
+            change.1 = "pattern: poisson, rate: 2.5 Mbit/s";
+        }
+    }
+    let study = parse(&changes);
+    let description = study.description("test");
+    assert_eq!(description.policies[0].unbounded[0].scheduler_ns, None);
+    let conforming = parse(RANDOM).description("test");
+    let bound = conforming.policies[0].unbounded[0].scheduler_ns.unwrap();
+    let (from_queued, after_eligible) = in_scheduler(&runs(&study, "promise", 4));
+    assert!(after_eligible <= bound, "{after_eligible} of {bound}");
+    assert!(from_queued > 2 * bound, "{from_queued} of {bound}");
 }

@@ -123,8 +123,8 @@ pub struct PolicyDescription {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayBound {
-    /// What the scheduler is proved to add at most, ns: from the moment a frame is queued to the
-    /// moment its last bit has left the port.
+    /// The scheduler's part, ns: from the moment a frame is eligible, which one within the
+    /// guarantee is when it is queued, to the moment its last bit has left the port.
     pub scheduler_ns: u64,
     /// What the measured one-way delay contains beside that, at most, ns: waiting behind other
     /// sources' frames in the sending adapter, transmission on the link to the device, propagation
@@ -133,8 +133,8 @@ pub struct DelayBound {
     pub outside_ns: u64,
 }
 
-/// A slice with a guarantee of which, in one scenario, no bound of delay follows: it may send more
-/// than it was promised, or what lies outside the scheduler has no bound.
+/// A slice with a guarantee of which, in one scenario, no bound of one-way delay follows: it may
+/// send more than it was promised, or the way to the scheduler has no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unbounded {
@@ -144,6 +144,10 @@ pub struct Unbounded {
     pub scenario: String,
     /// Why, in words.
     pub why: String,
+    /// Where it is only the way to the scheduler that has no bound: the scheduler's part, ns. See
+    /// [`DelayBound::scheduler_ns`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler_ns: Option<u64>,
 }
 
 impl DelayBound {

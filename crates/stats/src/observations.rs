@@ -7,7 +7,8 @@
 use crate::description::{Metric, StudyDescription};
 use crate::opportunity::{self, Opportunity};
 use crate::record::{
-    CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord, Transient,
+    CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures,
+    SliceRecord, Transient,
 };
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -27,6 +28,8 @@ pub struct SliceObservation {
     pub iat_variance_ns2: f64,
     /// Their distribution; empty where no published figure needs it.
     pub iat_cdf: Vec<CdfPoint>,
+    /// Time in the device's scheduler, where the run has it.
+    pub scheduler: Option<SchedulerFigures>,
 }
 
 /// The scalars of one run.
@@ -219,6 +222,7 @@ fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
         iat_mean_ns: *mean_ns,
         iat_variance_ns2: *variance_ns2,
         iat_cdf: if keeps_cdf { cdf.clone() } else { Vec::new() },
+        scheduler: record.scheduler,
     }
 }
 

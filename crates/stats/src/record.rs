@@ -131,6 +131,24 @@ pub struct SliceRecord {
     pub iat_sent: IatFigures,
     /// Time series over the whole run.
     pub series: Series,
+    /// Of a simulated run in which frames of the slice left the device: their time in its scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<SchedulerFigures>,
+}
+
+/// Time that frames spend in the device's scheduler, until their last bit has left the port; of all frames of a
+/// run, the transient included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulerFigures {
+    /// Largest time from the moment a frame was queued, ns.
+    pub delay_max_ns: u64,
+    /// Largest time from the moment a frame was eligible, ns: by a token bucket with rate and burst of its class's
+    /// guarantee, charged with every frame of the class in the order of arrival. A frame within the guarantee is
+    /// eligible on arrival. `None` where a frame of the slice has no such moment: its class has no guarantee, or
+    /// frames of it may overtake each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_eligible_max_ns: Option<u64>,
 }
 
 /// Figures over a span of time.

@@ -5,9 +5,9 @@
 mod synthetic;
 
 use slicewise_stats::description::{Capacity, DelayBound, SliceLimit, StudyDescription, Unbounded};
-use slicewise_stats::record::RunRecord;
+use slicewise_stats::record::{RunRecord, SchedulerFigures};
 use slicewise_stats::summary::SummaryBuilder;
-use slicewise_stats::verdict::{self, Outcome, PolicyVerdict};
+use slicewise_stats::verdict::{self, BoundCheck, Outcome, PolicyVerdict};
 use synthetic::{BEST_EFFORT, CRITICAL, LINK, Service, run, study};
 
 const BASE: f64 = 0.45 * LINK;
@@ -88,6 +88,7 @@ fn a_scenario_without_a_bound_is_not_judged_by_it_and_says_why() {
         slice: "critical".to_owned(),
         scenario: scenario.to_owned(),
         why: "class `gold` may be sent bursts of 9 kB, and 6 kB are guaranteed".to_owned(),
+        scheduler_ns: None,
     };
     study.policies[0].unbounded = vec![unbounded("s1")];
     let isolation = judge(&study, &records).isolation;
@@ -101,6 +102,56 @@ fn a_scenario_without_a_bound_is_not_judged_by_it_and_says_why() {
     let isolation = judge(&study, &records).isolation;
     assert!(isolation.bounds.is_empty());
     insta::assert_snapshot!(isolation.reason(), @"holds; closest call: throughput of critical in s1 0 % (in every repetition), margin 1 % (Fieller); no bound of delay for critical in scenario s1: class `gold` may be sent bursts of 9 kB, and 6 kB are guaranteed");
+}
+
+/// A reference that is bounded end to end, and a scenario in which only the scheduler's part is.
+#[test]
+fn where_only_the_way_to_the_device_has_no_bound_the_scheduler_is_judged() {
+    let mut records = untroubled();
+    for record in &mut records {
+        record.slices[CRITICAL].scheduler = Some(SchedulerFigures {
+            delay_max_ns: 9_000_000,
+            after_eligible_max_ns: Some(1_900_000),
+        });
+    }
+    let mut study = bounded(400_000, 80_000);
+    study.policies[0].unbounded = vec![Unbounded {
+        slice: "critical".to_owned(),
+        scenario: "s1".to_owned(),
+        why: "source `x` is Poisson".to_owned(),
+        scheduler_ns: Some(2_000_000),
+    }];
+    let isolation = judge(&study, &records).isolation;
+    assert_eq!(isolation.outcome, Outcome::Holds);
+    let told: Vec<String> = isolation.bounds.iter().map(BoundCheck::told).collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    largest delay of critical 480 µs in scenario s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)
+    at the scheduler: largest delay of critical 1.9 ms after its eligible time in scenario s1, within its proved bound of 2 ms (the way to the device has no bound, because source `x` is Poisson)
+    ");
+    assert_eq!(
+        isolation.bounds.iter().map(|b| b.runs).collect::<Vec<_>>(),
+        [5, 5]
+    );
+
+    let mut with_largest = |largest_ns| {
+        let figures = records[7].slices[CRITICAL].scheduler.as_mut().unwrap();
+        figures.after_eligible_max_ns = Some(largest_ns);
+        judge(&study, &records).isolation
+    };
+    assert_eq!(with_largest(2_000_000).outcome, Outcome::Holds);
+    assert_eq!(with_largest(2_000_001).outcome, Outcome::Broken);
+    let isolation = with_largest(2_100_000);
+    assert_eq!(isolation.first_broken.as_deref(), Some("s1"));
+    insta::assert_snapshot!(isolation.reason(), @"broken: at the scheduler: largest delay of critical 2.1 ms after its eligible time in scenario s1, above its proved bound of 2 ms (the way to the device has no bound, because source `x` is Poisson)");
+
+    // Of captures and of real packets it is not known.
+    for record in &mut records {
+        record.slices[CRITICAL].scheduler = None;
+    }
+    study.policies[0].delay_bounds.clear();
+    let isolation = judge(&study, &records).isolation;
+    assert!(isolation.bounds.is_empty());
+    insta::assert_snapshot!(isolation.reason(), @"holds; closest call: throughput of critical in s1 0 % (in every repetition), margin 1 % (Fieller); no bound of delay for critical in scenario s1: the way to the device has no bound, because source `x` is Poisson");
 }
 
 #[test]

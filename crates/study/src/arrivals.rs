@@ -80,10 +80,10 @@ impl ArrivalCurve {
                 }
             }
             PatternParams::Poisson => {
-                return Err("sends at random, as many packets at once as may be");
+                return Err("is Poisson, and may send any number of packets at once");
             }
             PatternParams::Replay { .. } => {
-                return Err("replays a recording, whose bursts are not known beforehand");
+                return Err("replays a recording, of which the largest burst is not known");
             }
         };
         match source.on_off {

@@ -6,6 +6,11 @@
 //! most J late. From then on it takes D + δ to the last bit ([`DelayClasses::bucket_width`]), then
 //! the way to the receiver and its interrupt.
 //!
+//! Where J has no bound, because another source on the same link has no worst case, D + δ from the
+//! eligible time remains: it does not depend on what arrives. From the moment a frame is queued it
+//! does not follow, because frames that were held up on the link together may come as a burst above
+//! CBS.
+//!
 //! [`DelayClasses::bucket_width`]: slicewise_model::DelayClasses::bucket_width
 
 use crate::arrivals::{ArrivalCurve, Backlog, backlog, bytes_up};
@@ -58,49 +63,84 @@ pub(crate) fn promised(study: &Study, policy: &PolicyParams) -> Promised {
             } else {
                 situation.bound_of_population(slice)
             };
-            match bound {
-                Ok(None) => {}
-                Ok(Some(bound)) => {
-                    let largest = promised.bounds.entry(params.name.clone()).or_insert(bound);
-                    largest.scheduler_ns = largest.scheduler_ns.max(bound.scheduler_ns);
-                    largest.outside_ns = largest.outside_ns.max(bound.outside_ns);
+            let (why, scheduler_ns) = match bound {
+                Ok(None) => continue,
+                Ok(Some(Parts {
+                    scheduler_ns,
+                    outside: Ok(outside_ns),
+                })) => {
+                    promised.add(&params.name, scheduler_ns, outside_ns);
+                    continue;
                 }
-                Err(why) => promised.unbounded.push(Unbounded {
-                    slice: params.name.clone(),
-                    scenario: scenario.name.clone(),
-                    why,
-                }),
-            }
+                Ok(Some(Parts {
+                    scheduler_ns,
+                    outside: Err(why),
+                })) => (why, Some(scheduler_ns)),
+                Err(why) => (why, None),
+            };
+            promised.unbounded.push(Unbounded {
+                slice: params.name.clone(),
+                scenario: scenario.name.clone(),
+                why,
+                scheduler_ns,
+            });
         }
     }
     promised
 }
 
+impl Promised {
+    /// The bound of a slice is the largest of all scenarios that have one.
+    fn add(&mut self, slice: &str, scheduler_ns: u64, outside_ns: u64) {
+        let largest = self.bounds.entry(slice.to_owned()).or_insert(DelayBound {
+            scheduler_ns,
+            outside_ns,
+        });
+        largest.scheduler_ns = largest.scheduler_ns.max(scheduler_ns);
+        largest.outside_ns = largest.outside_ns.max(outside_ns);
+    }
+}
+
+/// What is bounded of a slice that keeps to its guarantee.
+struct Parts {
+    /// See [`DelayBound::scheduler_ns`].
+    scheduler_ns: u64,
+    /// [`DelayBound::outside_ns`], or why there is none.
+    outside: Result<u64, String>,
+}
+
 /// What to say of bounds that do not follow: scenarios with the same reason together.
 pub(crate) fn notes(policy: &str, unbounded: &[Unbounded]) -> Vec<String> {
-    let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
-    for Unbounded {
-        slice,
-        scenario,
-        why,
-    } in unbounded
-    {
-        match reasons.iter_mut().find(|r| r.0 == slice && r.1 == why) {
-            Some((_, _, scenarios)) => scenarios.push(scenario),
-            None => reasons.push((slice, why, vec![scenario])),
+    let mut reasons: Vec<(&Unbounded, Vec<&str>)> = Vec::new();
+    for one in unbounded {
+        let is_same = |other: &Unbounded| {
+            (&other.slice, &other.why, other.scheduler_ns)
+                == (&one.slice, &one.why, one.scheduler_ns)
+        };
+        match reasons.iter_mut().find(|(first, _)| is_same(first)) {
+            Some((_, scenarios)) => scenarios.push(&one.scenario),
+            None => reasons.push((one, vec![&one.scenario])),
         }
     }
-    let told = |(slice, why, scenarios): (&str, &str, Vec<&str>)| {
+    let note = |(one, scenarios): (&Unbounded, Vec<&str>)| {
         let scenarios = match scenarios.as_slice() {
             [only] => format!("scenario {only}"),
             several => format!("scenarios {}", several.join(", ")),
         };
-        format!(
-            "policy `{policy}`: the delay of slice `{slice}` has no bound to be judged by in \
-             {scenarios}: {why}"
-        )
+        let Unbounded { slice, why, .. } = one;
+        match one.scheduler_ns {
+            Some(ns) => format!(
+                "policy `{policy}`: in {scenarios}, slice `{slice}` is judged at the scheduler \
+                 only, by its bound of {}: the way to the device has no bound, because {why}",
+                Duration::from_nanos(ns)
+            ),
+            None => format!(
+                "policy `{policy}`: the delay of slice `{slice}` has no bound to be judged by in \
+                 {scenarios}: {why}"
+            ),
+        }
     };
-    reasons.into_iter().map(told).collect()
+    reasons.into_iter().map(note).collect()
 }
 
 /// A policy in a scenario.
@@ -113,7 +153,7 @@ struct Situation<'a> {
 
 impl Situation<'_> {
     /// The bound of a slice here; `None` where it has no guarantee or sends nothing.
-    fn bound(&self, slice: usize) -> Result<Option<DelayBound>, String> {
+    fn bound(&self, slice: usize) -> Result<Option<Parts>, String> {
         let own = || self.scenario.sources.iter().filter(|s| s.slice == slice);
         let classes: Vec<Option<usize>> = own().map(|source| self.class(source)).collect();
         let guarantee = |class: &Option<usize>| {
@@ -143,14 +183,14 @@ impl Situation<'_> {
             scheduler_ns = scheduler_ns.max(own);
         }
         self.check_device()?;
-        Ok(Some(DelayBound {
+        Ok(Some(Parts {
             scheduler_ns,
-            outside_ns: self.outside()?,
+            outside: self.outside(),
         }))
     }
 
     /// The bound of the slices of a population: nothing but the scheduler is measured.
-    fn bound_of_population(&self, slice: usize) -> Result<Option<DelayBound>, String> {
+    fn bound_of_population(&self, slice: usize) -> Result<Option<Parts>, String> {
         let study = self.study;
         let counts = study.populations.iter().zip(&self.scenario.populations);
         let mut own = counts.filter(|(population, count)| population.slice == slice && **count > 0);
@@ -176,9 +216,9 @@ impl Situation<'_> {
                 guarantee.rate, guarantee.burst
             ));
         }
-        Ok(Some(DelayBound {
+        Ok(Some(Parts {
             scheduler_ns: self.in_scheduler(&guarantee),
-            outside_ns: 0,
+            outside: Ok(0),
         }))
     }
 
@@ -307,7 +347,7 @@ impl Situation<'_> {
 }
 
 /// Where a sum does not fit in 128 bits.
-const TOO_MUCH: &str = "its sources send too much to tell";
+const TOO_MUCH: &str = "the sources send too much to compute a bound";
 
 fn bit_rate(bits_per_second: u128) -> BitRate {
     BitRate::new(u64::try_from(bits_per_second).unwrap_or(u64::MAX))

@@ -37,6 +37,8 @@ pub(crate) const RUNS: Schema = Schema {
         Column::new("steady_state_reached", Kind::Flag),
         Column::new("transient_throughput_bits_per_second", Kind::Real),
         Column::new("steady_throughput_bits_per_second", Kind::Real),
+        Column::optional("scheduler_delay_max_ns", Kind::Integer),
+        Column::optional("scheduler_after_eligible_max_ns", Kind::Integer),
     ],
 };
 
@@ -186,10 +188,11 @@ fn run_row<'a>(
     slice: Option<&'a SliceRecord>,
     span: &'static str,
     figures: &Figures,
-) -> [Value<'a>; 29] {
+) -> [Value<'a>; 31] {
     let delay = &figures.delay;
     let iat = slice.map(|s| &s.iat_sent);
     let transient = &record.transient;
+    let scheduler = slice.and_then(|s| s.scheduler);
     [
         record.key.policy.as_str().into(),
         record.key.scenario.as_str().into(),
@@ -220,6 +223,8 @@ fn run_row<'a>(
         transient.steady_state_reached.into(),
         transient.throughput_before_bits_per_second.into(),
         transient.throughput_after_bits_per_second.into(),
+        scheduler.map(|s| s.delay_max_ns).into(),
+        scheduler.and_then(|s| s.after_eligible_max_ns).into(),
     ]
 }
 

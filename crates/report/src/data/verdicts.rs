@@ -147,7 +147,10 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
             Value::Text("proved_bound"),
             check.slice.as_str().into(),
             check.scenario.as_str().into(),
-            Value::Text("delay_max"),
+            Value::Text(match check.way_unbounded {
+                None => "delay_max",
+                Some(_) => "scheduler_after_eligible_max",
+            }),
             Value::Null,
             Value::Null,
             Value::Real(check.largest_ns as f64),

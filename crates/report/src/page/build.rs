@@ -252,7 +252,11 @@ fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
         outcome: attribute::sign(check.outcome),
         word: check.outcome.to_string(),
         slice: check.slice.clone(),
-        indicator: "largest delay against its proved bound".to_owned(),
+        indicator: match check.way_unbounded {
+            None => "largest delay against its proved bound",
+            Some(_) => "largest delay at the scheduler against its proved bound",
+        }
+        .to_owned(),
         scenario: check.scenario.clone(),
         measured: time(check.largest_ns as f64),
         interval: "in every packet".to_owned(),

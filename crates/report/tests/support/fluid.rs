@@ -171,6 +171,7 @@ fn slice_record(
         whole: figures(&series, 0..bins),
         steady: figures(&series, transient_bins..bins),
         delay_cdf,
+        scheduler: None,
         iat_sent: IatFigures {
             samples: 54_384,
             mean_ns: noise.about(735_500.0, 0.001),

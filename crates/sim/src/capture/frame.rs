@@ -272,6 +272,7 @@ mod tests {
     fn frame(headers: &Headers, l2_bytes: u32, snap_bytes: u32) -> Vec<u8> {
         let packet = Packet {
             sent_at: Instant::from_nanos(3_000_007_999),
+            queued_at: Instant::from_nanos(3_000_007_999),
             sequence: 0x1_0001,
             l2_bytes,
             flow: 0,

@@ -69,6 +69,7 @@ pub(super) fn record(
             delay_cdf: steady_delays.cdf(MAX_CDF_POINTS, steady.delay_max_ns),
             iat_sent: state.iat.figures(MAX_CDF_POINTS),
             series: series(state, grid.bins),
+            scheduler: None,
         });
         aggregate.add(&steady);
         aggregate_delays = aggregate_delays.merged(&steady_delays);

@@ -228,6 +228,7 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
         whole: figures,
         steady: figures,
         delay_cdf: vec![CdfPoint(figures.delay.max_ns, 1.0)],
+        scheduler: None,
         iat_sent: IatFigures {
             samples: 1000,
             mean_ns: 735_500.0,

@@ -1,0 +1,158 @@
+//! How long frames are in the device's scheduler, beside the bound that a guarantee proves.
+//!
+//! The bound counts from a frame's eligible time. Frames of a class leave in the order in which they were queued, so
+//! the token bucket that determines this time can be run as they leave. It is another one than the scheduler's:
+//! it keeps no credit and is charged with every frame, also with those that were sent as excess. Such a charge only
+//! makes later frames eligible later, so what the scheduler promises from its own eligible times holds from these.
+
+use crate::packet::Packet;
+use slicewise_dataplane::Classifier;
+use slicewise_model::{GuaranteeParams, PolicyParams};
+use slicewise_stats::record::SchedulerFigures;
+use slicewise_units::{Accounting, Instant, NANOS_PER_SECOND};
+use slicewise_wire::Headers;
+
+/// The largest times in the scheduler of each slice of a run.
+#[derive(Debug, Clone, Default)]
+pub struct SchedulerDelays {
+    /// What the guarantees count of a frame.
+    accounting: Accounting,
+    /// One a class of the policy.
+    classes: Vec<Option<Eligibility>>,
+    /// The class of each flow of the network.
+    class_of_flow: Vec<usize>,
+    /// By slice; as far as frames of slices have left.
+    slices: Vec<Option<SchedulerFigures>>,
+}
+
+impl SchedulerDelays {
+    /// Of a device under `policy`, and of the flows with these headers, in the network's order.
+    #[must_use]
+    pub fn new<'h>(policy: &PolicyParams, flows: impl Iterator<Item = &'h Headers>) -> Self {
+        let Some(guaranteed) = &policy.guaranteed else {
+            return Self::default();
+        };
+        let classes = policy.classes.iter().map(|class| {
+            let guarantee = class.slice?.guarantee?;
+            // Frames of a flow queue overtake each other.
+            class
+                .flow_queue
+                .is_none()
+                .then(|| Eligibility::new(guarantee))
+        });
+        let classifier = Classifier::new(policy);
+        let class = |headers| classifier.evaluate(headers) as usize;
+        Self {
+            accounting: guaranteed.accounting,
+            classes: classes.collect(),
+            class_of_flow: flows.map(class).collect(),
+            slices: Vec::new(),
+        }
+    }
+
+    /// The last bit of a packet of `slice` leaves at `left`.
+    #[inline]
+    pub fn on_forwarded(&mut self, slice: usize, packet: &Packet, left: Instant) {
+        let class = self.class_of_flow.get(usize::from(packet.flow));
+        let class = class.and_then(|class| self.classes.get_mut(*class)?.as_mut());
+        let own = SchedulerFigures {
+            delay_max_ns: left.saturating_since(packet.queued_at).nanos(),
+            after_eligible_max_ns: class.map(|class| {
+                let bytes = self.accounting.count(packet.lengths()).bytes();
+                let eligible_at = class.on_frame(packet.queued_at, bytes);
+                left.saturating_since(eligible_at).nanos()
+            }),
+        };
+        if self.slices.len() <= slice {
+            self.slices.resize(slice + 1, None);
+        }
+        let largest = self.slices[slice].get_or_insert(own);
+        largest.delay_max_ns = largest.delay_max_ns.max(own.delay_max_ns);
+        let both = (largest.after_eligible_max_ns).zip(own.after_eligible_max_ns);
+        largest.after_eligible_max_ns = both.map(|(one, other)| one.max(other));
+    }
+
+    /// The largest times of a slice; `None` where no frame of it has left.
+    #[must_use]
+    pub fn of_slice(&self, slice: usize) -> Option<SchedulerFigures> {
+        self.slices.get(slice).copied().flatten()
+    }
+}
+
+/// When the frames of a class are eligible: virtual scheduling, as in ITU-T I.371.
+#[derive(Debug, Clone, Copy)]
+struct Eligibility {
+    /// bit/s.
+    rate: u128,
+    /// Nanobits.
+    burst: u128,
+    /// The time at which the rate will have paid for all frames so far, times the rate, nanobits.
+    paid_at: u128,
+}
+
+impl Eligibility {
+    fn new(guarantee: GuaranteeParams) -> Self {
+        Self {
+            rate: u128::from(guarantee.rate.bits_per_second().max(1)),
+            burst: nanobits(guarantee.burst.bytes()),
+            paid_at: 0,
+        }
+    }
+
+    /// When the next frame of the class is eligible, which was queued at `queued_at`.
+    #[inline]
+    fn on_frame(&mut self, queued_at: Instant, bytes: u64) -> Instant {
+        let cost = nanobits(bytes);
+        // A frame longer than the burst waits for all of it.
+        let due = (self.paid_at + cost.min(self.burst)).saturating_sub(self.burst);
+        let due = u64::try_from(due.div_ceil(self.rate)).unwrap_or(u64::MAX);
+        let eligible_at = queued_at.max(Instant::from_nanos(due));
+        let from = u128::from(eligible_at.nanos()) * self.rate;
+        self.paid_at = self.paid_at.max(from) + cost;
+        eligible_at
+    }
+}
+
+fn nanobits(bytes: u64) -> u128 {
+    u128::from(bytes) * 8 * u128::from(NANOS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use slicewise_dataplane::TokenBucket;
+    use slicewise_model::{DelayClasses, Rate};
+    use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
+
+    proptest! {
+        /// Against the data plane's token bucket, which keeps credit instead.
+        #[test]
+        fn a_frame_is_eligible_once_a_token_bucket_pays_for_it(
+            rate in 1_000u64..100_000_000,
+            burst in 1_514u64..10_000,
+            frames in prop::collection::vec((0u64..3_000_000, 60u32..1_515), 1..200),
+        ) {
+            let delays = DelayClasses::geometric(Duration::from_micros(10), Duration::from_millis(10));
+            let guarantee = GuaranteeParams {
+                rate: BitRate::new(rate),
+                burst: ByteCount::new(burst),
+                class: delays.within(Duration::from_millis(1)).unwrap(),
+            };
+            let rate = Rate { rate: guarantee.rate, accounting: Accounting::L2 };
+            let mut bucket = TokenBucket::full(rate, guarantee.burst, Instant::ZERO);
+            let (mut class, mut now) = (Eligibility::new(guarantee), Instant::ZERO);
+            let mut last = Instant::ZERO;
+            for (gap, l2_bytes) in frames {
+                now = now.saturating_add(Duration::from_nanos(gap));
+                let cost = bucket.cost(FrameLengths { l2_bytes, l3_offset: 14 });
+                bucket.refill(now.max(last));
+                let expected = now.max(last).max(bucket.ready_at(cost).unwrap());
+                bucket.refill(expected);
+                bucket.spend(cost);
+                last = class.on_frame(now, u64::from(l2_bytes));
+                prop_assert_eq!(last, expected);
+            }
+        }
+    }
+}
