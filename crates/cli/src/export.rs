@@ -5,6 +5,7 @@ use crate::arguments::{ExportOptions, Language};
 use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
 use slicewise_formats::{ios, tc};
+use slicewise_model::PolicySpec;
 
 /// The interface configured where none is named.
 const INTERFACE: &str = "eth0";
@@ -18,7 +19,14 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
                 "`--interface` goes with `--to tc`: IOS text says what a policy is, not where it is attached",
             ));
         }
-        Language::Ios => ios::write(&policy.spec).map_err(Failure::mistake)?,
+        Language::Ios => {
+            let name = policy.policy_map.as_ref().unwrap_or(&policy.name).clone();
+            let spec = PolicySpec {
+                name,
+                ..policy.spec.clone()
+            };
+            ios::write(&spec).map_err(Failure::mistake)?
+        }
         Language::Tc => {
             let interface = options.interface.as_deref().unwrap_or(INTERFACE);
             tc::write(&policy.params, study.dut.capacity(), interface)

@@ -386,6 +386,31 @@ fn a_policy_is_exported_as_ios_text() {
 }
 
 #[test]
+fn an_exported_policy_map_keeps_the_name_it_was_read_under() {
+    let sandbox = Sandbox::new();
+    let policies = "policies:
+  router:
+    ios: |
+      class-map match-any critical
+       match vlan 10
+      policy-map GOLD
+       class critical
+        bandwidth 5000
+";
+    sandbox.write("ios.yaml", &STUDY.replace("policies:\n", policies));
+    let export = |policy| {
+        let arguments = ["export", "ios.yaml", "--policy", policy, "--to", "ios"];
+        succeeded(&sandbox.slicewise(&arguments))
+    };
+    let printed = export("router");
+    assert!(
+        printed.contains("policy-map GOLD\n class critical\n  bandwidth 5000"),
+        "{printed}"
+    );
+    assert!(export("first").contains("policy-map first\n"));
+}
+
+#[test]
 fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
     let sandbox = Sandbox::new();
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");

@@ -147,8 +147,8 @@ fn wred_drops_one_packet_in_ten_at_most_before_its_maximum() {
 
 #[test]
 fn what_ios_does_not_take_together_is_refused_by_the_model() {
-    let text = "class-map c\n match any\npolicy-map p\n class c\n  priority\n  bandwidth 1000\n";
+    let text = "class-map c\n match any\npolicy-map p\n class c\n  priority\n  shape average 1m\n";
     let policy = ios::parse(text).unwrap().policy(None).unwrap();
     let error = policy.resolve(BitRate::new(35_000_000)).unwrap_err();
-    assert_eq!((error.class.as_str(), error.field), ("c", "minimum"));
+    assert_eq!((error.class.as_str(), error.field), ("c", "shape"));
 }

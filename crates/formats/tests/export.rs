@@ -60,6 +60,27 @@ fn names_the_policy_and_the_class() {
 }
 
 #[test]
+fn refuses_what_ios_xe_does_not_take_together() {
+    let share = |minimum, weight| ClassSpec {
+        minimum,
+        weight,
+        ..ClassSpec::class_default()
+    };
+    let percent = |percent: u32| Some(RateSpec::PercentMilli(percent * 1_000));
+    let refusal = |class| ios::write(&policy(class)).unwrap_err().to_string();
+    assert_snapshot!(refusal(share(Some(MBIT), Some(2))), @"policy `p`, class `class-default`: IOS cannot express this: `bandwidth remaining ratio` and `bandwidth` in kbit/s exclude each other in a policy map; IOS XE takes one kind of `bandwidth` in all classes of a policy map");
+    // Weights that percentages can say are written so beside a minimum in percent.
+    let text = ios::write(&policy(share(percent(20), Some(7)))).unwrap();
+    assert!(text.contains("bandwidth remaining percent 100"), "{text}");
+    let queueing = Some(Box::new(policy(share(None, Some(2)))));
+    let divided = ClassSpec {
+        child: queueing,
+        ..share(percent(20), None)
+    };
+    assert_snapshot!(refusal(divided), @"policy `p`, class `class-default`: IOS cannot express this: `service-policy` of a policy map that queues and `bandwidth percent` exclude each other in a class; IOS XE takes `bandwidth remaining` in a class that a queueing policy map divides");
+}
+
+#[test]
 fn refuses_disciplines_other_than_minimum_share() {
     for discipline in [Discipline::Fifo, Discipline::DeficitRoundRobin] {
         let policy = PolicySpec {

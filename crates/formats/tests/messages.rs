@@ -103,6 +103,58 @@ fn names_what_is_wrong_with_queues_and_marking() {
 }
 
 #[test]
+fn names_commands_that_ios_xe_does_not_take_together() {
+    assert_snapshot!(hostile("rules.cfg"), @"
+    9:3: `bandwidth` in kbit/s and `bandwidth remaining ratio` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE takes one of them; the other is on line 7
+    13:3: `bandwidth remaining ratio` and `bandwidth percent` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE takes one of them; the other is on line 12
+    18:3: `bandwidth` in kbit/s and `bandwidth percent` exclude each other in a policy map: expected all of a policy map's `bandwidth` in kbit/s, or all in percent; IOS XE takes one of them; the other is on line 16
+    23:3: `bandwidth remaining percent` and `bandwidth` in kbit/s exclude each other in a policy map: expected all of a policy map's `bandwidth` in kbit/s, or all in percent; IOS XE takes one of them; the other is on line 21
+    28:3: `priority level` and `priority` exclude each other in a policy map: expected a level in every priority class of a policy map, or in none; IOS XE takes one of them; the other is on line 26
+    32:3: `bandwidth` in kbit/s and `priority` exclude each other in a class: expected a rate with `priority` instead, or another class; IOS XE takes one of them; the other is on line 31
+    35:3: `priority` and `bandwidth` in kbit/s exclude each other in a class: expected a rate with `priority` instead, or another class; IOS XE takes one of them; the other is on line 34
+    39:3: `bandwidth remaining ratio` and `priority` exclude each other in a class: expected one of the two: a priority class takes no part in what remains; IOS XE takes one of them; the other is on line 38
+    43:3: `bandwidth percent` and `service-policy` of a policy map that queues exclude each other in a class: expected `bandwidth remaining` in a class that a queueing policy map divides; IOS XE takes one of them; the other is on line 42
+    51:3: the percentages of `bandwidth percent` add up to more than 100: expected at most 40 %
+    ");
+}
+
+/// No reference was found for a rule about these.
+#[test]
+fn takes_together_what_no_rule_excludes() {
+    let text = "\
+class-map match-any gold
+ match vlan 10
+class-map match-any silver
+ match vlan 20
+class-map match-any voice
+ match vlan 30
+policy-map child
+ class gold
+  police 1000000
+policy-map all
+ class voice
+  priority percent 10
+ class gold
+  bandwidth percent 20
+  bandwidth remaining percent 50
+  shape average 2m
+  service-policy child
+ class class-default
+  priority
+policy-map one-level
+ class voice
+  priority level 1
+ class gold
+  priority level 1
+ class silver
+  bandwidth 2000
+ class class-default
+  bandwidth 1000
+";
+    ios::parse(text).unwrap();
+}
+
+#[test]
 fn names_what_is_wrong_with_access_lists() {
     assert_snapshot!(hostile("access-lists.cfg"), @"
     1:13: `200` is not the number of an IPv4 access list: expected the number of a standard (1 to 99, 1300 to 1999) or extended (100 to 199, 2000 to 2699) access list
@@ -137,7 +189,7 @@ fn names_what_is_not_defined() {
     12:8: class map `slcie` is not defined: expected the name of one that is in this text; did you mean `slice`?
     13:18: policy map `kid` is not defined: expected the name of one that is in this text
     17:3: the percentages of `child` add up to more than 100: expected at most 40 %
-    22:3: `percent` and `ratio` are both used: expected one of them throughout a policy map
+    22:3: `bandwidth remaining percent` and `bandwidth remaining ratio` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE takes one of them; the other is on line 20
     ");
 }
 

@@ -121,9 +121,12 @@ fn rate() -> impl Strategy<Value = RateSpec> {
     (1..=BitRate::MAX.bits_per_second()).prop_map(|bits| RateSpec::Absolute(BitRate::new(bits)))
 }
 
+fn kilobits_only() -> impl Strategy<Value = RateSpec> {
+    (1..=100_000_000u64).prop_map(|k| RateSpec::Absolute(BitRate::new(k * 1_000)))
+}
+
 fn kilobits() -> impl Strategy<Value = RateSpec> {
-    let rate = (1..=100_000_000u64).prop_map(|k| RateSpec::Absolute(BitRate::new(k * 1_000)));
-    prop_oneof![rate, percent()]
+    prop_oneof![kilobits_only(), percent()]
 }
 
 fn size() -> impl Strategy<Value = ByteCount> {
@@ -241,31 +244,63 @@ fn wred() -> impl Strategy<Value = WredSpec> {
         })
 }
 
-/// One class; settings that exclude each other are the model's business, not the format's.
-fn class(unique: Option<u32>) -> impl Strategy<Value = ClassSpec> {
+/// Which kinds of `bandwidth` the classes of a policy map have.
+#[derive(Debug, Clone, Copy)]
+enum Kinds {
+    Kilobits,
+    Percents,
+    Weights,
+    Any,
+}
+
+/// One class; most of them are such as IOS XE takes.
+fn class(unique: Option<u32>, kinds: Kinds) -> impl Strategy<Value = ClassSpec> {
     let base = match unique {
         Some(unique) => class_map(unique).prop_map(ClassSpec::new).boxed(),
         None => Just(ClassSpec::class_default()).boxed(),
     };
-    let sharing = (prop::option::of(kilobits()), prop::option::of(1..=1_000u32));
+    let minimum = match kinds {
+        Kinds::Kilobits => kilobits_only().boxed(),
+        // Four classes of at most 25 %.
+        Kinds::Percents => (1..=25u32)
+            .prop_map(|percent| RateSpec::PercentMilli(percent * 1_000))
+            .boxed(),
+        Kinds::Weights | Kinds::Any => kilobits().boxed(),
+    };
+    let is_weighted = matches!(kinds, Kinds::Weights | Kinds::Any);
+    let has_minimum = !matches!(kinds, Kinds::Weights);
+    let sharing = (
+        prop::option::of(minimum).prop_map(move |minimum| minimum.filter(|_| has_minimum)),
+        prop::option::of(1..=1_000u32).prop_map(move |weight| weight.filter(|_| is_weighted)),
+        prop::option::weighted(0.3, priority()),
+        prop::bool::weighted(0.9),
+    );
     (
         base,
         prop::option::of(policer()),
         prop::option::of(0..64u8),
-        prop::option::of(priority()),
         sharing,
         prop::option::of(shaper()),
         prop::option::of(queue_limit()),
         prop::option::of(wred()),
     )
         .prop_map(
-            |(base, police, set_dscp, priority, (minimum, weight), shape, queue_limit, wred)| {
+            |(
+                base,
+                police,
+                set_dscp,
+                (minimum, weight, priority, tidy),
+                shape,
+                queue_limit,
+                wred,
+            )| {
+                let is_priority = tidy && priority.is_some();
                 ClassSpec {
                     police,
                     set_dscp,
                     priority,
-                    minimum,
-                    weight,
+                    minimum: minimum.filter(|_| !is_priority),
+                    weight: weight.filter(|_| !is_priority),
                     shape,
                     queue_limit,
                     wred,
@@ -276,21 +311,28 @@ fn class(unique: Option<u32>) -> impl Strategy<Value = ClassSpec> {
 }
 
 fn level(first: u32, name: &'static str) -> impl Strategy<Value = PolicySpec> {
-    let classes: Vec<_> = (first..first + 3)
-        .map(|unique| class(Some(unique)))
-        .collect();
-    (classes, 0..=3usize, prop::option::of(class(None))).prop_map(
-        move |(mut classes, count, rest)| {
-            classes.truncate(count);
-            classes.extend(rest);
-            PolicySpec {
-                name: name.into(),
-                classes,
-                discipline: Discipline::MinimumShare,
-                guaranteed: None,
-            }
-        },
-    )
+    let kinds = select(vec![
+        Kinds::Kilobits,
+        Kinds::Percents,
+        Kinds::Weights,
+        Kinds::Any,
+    ]);
+    let classes = kinds.prop_flat_map(move |kinds| {
+        let classes: Vec<_> = (first..first + 3)
+            .map(|unique| class(Some(unique), kinds))
+            .collect();
+        (classes, 0..=3usize, prop::option::of(class(None, kinds)))
+    });
+    classes.prop_map(move |(mut classes, count, rest)| {
+        classes.truncate(count);
+        classes.extend(rest);
+        PolicySpec {
+            name: name.into(),
+            classes,
+            discipline: Discipline::MinimumShare,
+            guaranteed: None,
+        }
+    })
 }
 
 /// Two levels; the child hangs at any class of the parent.
@@ -309,15 +351,75 @@ fn policy() -> impl Strategy<Value = PolicySpec> {
         })
 }
 
+/// The rules of IOS XE once more, written for whole policies; and whether weights stand where they can only be
+/// written as percentages, which not all are.
+fn is_refused(policy: &PolicySpec) -> bool {
+    let classes = || policy.classes.iter();
+    let any = |is: fn(&ClassSpec) -> bool| classes().any(is);
+    let absolute = |class: &ClassSpec| matches!(class.minimum, Some(RateSpec::Absolute(_)));
+    let percent = |class: &ClassSpec| match class.minimum {
+        Some(RateSpec::PercentMilli(milli)) => milli,
+        _ => 0,
+    };
+    let queues = |class: &ClassSpec| {
+        (class.priority.is_some() || class.shape.is_some())
+            || (class.minimum.is_some() || class.weight.is_some())
+    };
+    let child_queues = |class: &ClassSpec| {
+        let child = class.child.as_ref();
+        child.is_some_and(|child| child.classes.iter().any(queues))
+    };
+    let is_mixed = classes().any(absolute) && classes().any(|class| percent(class) > 0);
+    let is_weighted = any(|class| class.weight.is_some())
+        && (any(|class| class.minimum.is_some())
+            || any(|class| class.weight.is_some() && class.priority.is_some()));
+    is_mixed
+        || is_weighted
+        || any(|class| class.priority.is_some() && class.minimum.is_some())
+        || classes().any(|class| class.minimum.is_some() && child_queues(class))
+        || classes().map(percent).sum::<u32>() > 100_000
+        || classes().any(|class| class.child.as_ref().is_some_and(|child| is_refused(child)))
+}
+
+/// Weights in their lowest terms where every class has one: written as percentages they mean the same.
+fn reduced(policy: &PolicySpec) -> PolicySpec {
+    fn divisor(a: u32, b: u32) -> u32 {
+        if b == 0 { a } else { divisor(b, a % b) }
+    }
+    let mut policy = policy.clone();
+    let common = (policy.classes.iter())
+        .filter_map(|class| class.weight)
+        .fold(0, divisor);
+    let is_complete =
+        (policy.classes.iter()).all(|class| class.weight.is_some() || class.priority.is_some());
+    for class in &mut policy.classes {
+        if is_complete {
+            class.weight = class.weight.map(|weight| weight / common.max(1));
+        }
+        class.child = class.child.as_ref().map(|child| Box::new(reduced(child)));
+    }
+    policy
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn a_policy_reads_as_it_was_written(policy in policy()) {
-        let text = ios::write(&policy).unwrap();
+        let text = match ios::write(&policy) {
+            Ok(text) => text,
+            Err(error) => {
+                prop_assert!(is_refused(&policy), "{}", error);
+                return Ok(());
+            }
+        };
         let config = ios::parse(&text).map_err(|errors| TestCaseError::fail(format!("{}\n{text}", errors[0])))?;
         let read = config.policy(Some(&policy.name)).unwrap();
-        prop_assert_eq!(&read, &policy, "{}", text);
+        if is_refused(&policy) {
+            prop_assert_eq!(&reduced(&read), &reduced(&policy), "{}", text);
+        } else {
+            prop_assert_eq!(&read, &policy, "{}", text);
+        }
         prop_assert_eq!(ios::write(&read).unwrap(), text);
     }
 }

@@ -74,6 +74,8 @@ pub struct StudyPolicy {
     pub configuration: String,
     /// The policy as written.
     pub spec: PolicySpec,
+    /// Of one read from IOS text: the name of its policy map, which may be another than the policy's.
+    pub policy_map: Option<String>,
     /// The policy, validated for the study's device: what a data plane runs.
     pub params: PolicyParams,
     /// How many slices it holds on this device.

@@ -6,6 +6,7 @@ use super::config::IosConfig;
 use super::error::{IosError, Report, closest, quoted};
 use super::lexer::{Span, Word};
 use super::policy_map::PolicyMapText;
+use super::rules::{self, Command, Given};
 use super::shares;
 use std::collections::BTreeMap;
 
@@ -135,8 +136,56 @@ pub(super) fn link(config: &mut IosConfig, names: &Names, report: &mut Report) {
                 names.policy_maps.resolve(child, report);
             }
         }
-        report.add_failure(shares::assign_weights(policy));
     }
+    for index in 0..config.policy_maps.len() {
+        let given = given(config, index);
+        let conflicts = rules::conflicts(&given);
+        if let (Some(policy), true) = (config.policy_maps.get_mut(index), conflicts.is_empty()) {
+            report.add_failure(shares::assign_weights(policy));
+        }
+        for conflict in conflicts {
+            report.add(|| {
+                let line = conflict.first.at.line;
+                IosError::at(conflict.second.at, conflict.to_string())
+                    .expected(conflict.instead)
+                    .help(format!(
+                        "IOS XE takes one of them; the other is on line {line}"
+                    ))
+            });
+        }
+        if let Some((above, most)) = rules::above_all(&given) {
+            report.add(|| {
+                let message = "the percentages of `bandwidth percent` add up to more than 100";
+                IosError::at(above.at, message).expected(match most {
+                    0 => "none here: the classes above have all".to_owned(),
+                    most => format!("at most {most} %"),
+                })
+            });
+        }
+    }
+}
+
+/// The commands of a policy map that rules are about.
+fn given(config: &IosConfig, policy: usize) -> Vec<Given<Span>> {
+    let queues = |index: usize| {
+        let map = config.policy_maps.get(index);
+        map.is_some_and(|map| map.classes.iter().any(|class| !class.ruled.is_empty()))
+    };
+    let mut given = Vec::new();
+    let classes = config.policy_maps.get(policy).map(|map| map.classes.iter());
+    for (class, text) in classes.into_iter().flatten().enumerate() {
+        let child = text.child.as_ref();
+        let child = child.filter(|child| child.index.is_some_and(queues));
+        let child = child.map(|child| (Command::QueueingChild, child.span));
+        let mut commands: Vec<_> = text.ruled.iter().copied().chain(child).collect();
+        commands.sort_by_key(|(_, span)| (span.line, span.column));
+        given.extend(
+            commands
+                .into_iter()
+                .map(|(command, at)| Given { class, command, at }),
+        );
+    }
+    given
 }
 
 /// Size of a policy with all its children.

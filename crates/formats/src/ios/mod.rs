@@ -23,6 +23,7 @@ mod police;
 mod policy_map;
 mod port_name;
 mod queueing;
+mod rules;
 mod shares;
 mod words;
 mod write;

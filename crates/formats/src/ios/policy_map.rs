@@ -3,6 +3,7 @@
 use super::error::{IosError, quoted};
 use super::lexer::Span;
 use super::link::Reference;
+use super::rules::Command;
 use super::shares::Share;
 use super::words::Words;
 use super::{police, queueing};
@@ -27,6 +28,8 @@ pub(super) struct ClassText {
     pub child: Option<Reference>,
     /// `bandwidth remaining`.
     pub share: Option<(Share, Span)>,
+    /// Commands that rules are about, but for `service-policy`.
+    pub ruled: Vec<(Command, Span)>,
     /// Commands given, with their lines.
     given: Vec<(&'static str, usize)>,
 }
@@ -52,6 +55,7 @@ impl ClassText {
             map: None,
             child: None,
             share: None,
+            ruled: Vec::new(),
             given: Vec::new(),
         }
     }

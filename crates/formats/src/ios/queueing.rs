@@ -4,6 +4,7 @@ use super::code_point;
 use super::error::{IosError, quoted};
 use super::number::{self, BYTES_MAX};
 use super::policy_map::ClassText;
+use super::rules::Command;
 use super::shares::Share;
 use super::words::Words;
 use slicewise_model::{PrioritySpec, QueueLimitSpec, RedCurve, ShaperSpec, WredKey, WredSpec};
@@ -59,6 +60,7 @@ pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<
     };
     words.end()?;
     class.once("shape", span)?;
+    class.ruled.push((Command::Shape, span));
     class.spec.shape = Some(ShaperSpec {
         rate,
         committed_burst_bits,
@@ -81,6 +83,13 @@ pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Res
         words.end()?;
         class.once("bandwidth remaining", span)?;
         class.share = Some((share, span));
+        class.ruled.push((
+            match share {
+                Share::Percent(_) => Command::RemainingPercent,
+                Share::Ratio(_) => Command::RemainingRatio,
+            },
+            span,
+        ));
         return Ok(());
     }
     let minimum = if words.take_if("percent").is_some() {
@@ -92,6 +101,7 @@ pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Res
     };
     words.end()?;
     class.once("bandwidth", span)?;
+    class.ruled.push((Command::of_minimum(minimum), span));
     class.spec.minimum = Some(minimum);
     Ok(())
 }
@@ -99,9 +109,12 @@ pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Res
 /// `priority [level N] [{KBPS | percent P} [BURST]]`, burst in bytes.
 pub(super) fn priority(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
     let span = words.last_span();
-    let level = match words.take_if("level") {
-        Some(_) => words.small("a priority level", 1..=PRIORITY_LEVEL_MAX)?,
-        None => 1,
+    let (command, level) = match words.take_if("level") {
+        Some(_) => (
+            Command::PriorityLevel,
+            words.small("a priority level", 1..=PRIORITY_LEVEL_MAX)?,
+        ),
+        None => (Command::Priority, 1),
     };
     let rate = if words.take_if("percent").is_some() {
         Some(number::percent(words)?)
@@ -123,6 +136,7 @@ pub(super) fn priority(words: &mut Words<'_, '_>, class: &mut ClassText) -> Resu
     };
     words.end()?;
     class.once("priority", span)?;
+    class.ruled.push((command, span));
     class.spec.priority = Some(PrioritySpec {
         level,
         rate,

@@ -4,7 +4,7 @@ use super::error::{IosError, quoted};
 use super::lexer::Span;
 use super::policy_map::{ClassText, PolicyMapText};
 use super::queueing::RATIO_MAX;
-use slicewise_model::CLASS_DEFAULT;
+use slicewise_model::{CLASS_DEFAULT, ClassSpec};
 
 /// A share of what is left after priority and minimums.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ pub(super) enum Share {
     Ratio(u32),
 }
 
-/// Set the weight of every class of `policy`.
+/// Set the weight of every class of `policy`, whose shares are all of one kind.
 ///
 /// A ratio is a weight. Percentages leave a rest, which the classes without a percentage share
 /// equally, as in IOS; class-default is one of them even where it is not written, so it may
@@ -26,11 +26,7 @@ pub(super) fn assign_weights(policy: &mut PolicyMapText) -> Result<(), IosError>
         let Some((share, span)) = class.share else {
             continue;
         };
-        let (first, _) = *first.get_or_insert((share, span));
-        if matches!(first, Share::Percent(_)) != matches!(share, Share::Percent(_)) {
-            let message = "`percent` and `ratio` are both used";
-            return Err(IosError::at(span, message).expected("one of them throughout a policy map"));
-        }
+        first.get_or_insert((share, span));
         if let Share::Percent(percent) = share {
             assigned += percent;
             if assigned > 100 {
@@ -99,6 +95,41 @@ fn share_rest(policy: &mut PolicyMapText, rest: u32, span: Span) -> Result<(), I
         }
     }
     Ok(())
+}
+
+/// The percentages from which [`assign_weights`] makes the weights of `classes`, in their proportion: none for classes
+/// that share the rest. `None` where there are no such percentages.
+pub(super) fn percentages(classes: &[ClassSpec]) -> Option<Vec<Option<u32>>> {
+    let weights = || classes.iter().filter_map(|class| class.weight);
+    if weights().any(|weight| weight == 0) {
+        return None;
+    }
+    let sum: u64 = weights().map(u64::from).sum();
+    let percent = |class: &ClassSpec| {
+        let hundredfold = u64::from(class.weight?) * 100;
+        let whole = hundredfold.is_multiple_of(sum);
+        whole.then(|| u32::try_from(hundredfold / sum).ok())?
+    };
+    let percents: Vec<Option<u32>> = classes.iter().map(percent).collect();
+    let mut rest = classes
+        .iter()
+        .zip(&percents)
+        .filter(|(class, percent)| class.weight.is_some() && percent.is_none())
+        .map(|(class, _)| class);
+    let complete = classes.iter().any(|class| class.name == CLASS_DEFAULT)
+        && classes
+            .iter()
+            .all(|class| class.weight.is_some() || class.priority.is_some());
+    let is_expressible = match rest.next() {
+        Some(first) => {
+            let shares =
+                |class: &ClassSpec| class.weight == first.weight && class.priority.is_none();
+            complete && shares(first) && rest.all(shares)
+        }
+        // A class without a weight has one of 1: beside it no common factor may be lost.
+        None => complete || weights().fold(0, greatest_common_divisor) == 1,
+    };
+    is_expressible.then_some(percents)
 }
 
 fn greatest_common_divisor(a: u32, b: u32) -> u32 {

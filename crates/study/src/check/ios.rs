@@ -64,12 +64,12 @@ impl Checker<'_> {
                 return None;
             }
         };
-        name.text().clone_into(&mut spec.name);
+        let map_name = std::mem::replace(&mut spec.name, name.text().to_owned());
         let configuration = ios.text.trim_end().to_owned();
         Some(Understood {
             spec,
             configuration,
-            origin: Origin::Ios(ios),
+            origin: Origin::Ios(ios, map_name),
         })
     }
 

@@ -23,8 +23,8 @@ pub(super) struct Understood<'a> {
 pub(super) enum Origin<'a> {
     /// In the study file.
     Classes(&'a List<At<ClassFileSpec>>, Option<&'a GuaranteedFileSpec>),
-    /// In IOS text.
-    Ios(super::ios::IosText),
+    /// In IOS text, as the policy map of this name.
+    Ios(super::ios::IosText, String),
     /// Nowhere: there is none.
     None,
 }
@@ -83,11 +83,16 @@ impl Checker<'_> {
             .as_ref()
             .map_or(name.text(), |title| title.text().trim());
         let is_none = matches!(understood.origin, Origin::None);
+        let policy_map = match understood.origin {
+            Origin::Ios(_, name) => Some(name),
+            Origin::Classes(..) | Origin::None => None,
+        };
         Some(StudyPolicy {
             name: name.text().to_owned(),
             title: title.to_owned(),
             configuration: understood.configuration,
             spec: understood.spec,
+            policy_map,
             scalability_is_of_device: stated.is_none() && !is_none,
             scalability: stated.unwrap_or_else(|| declared(dut, is_none, &params)),
             params,
@@ -181,7 +186,7 @@ impl Checker<'_> {
             Origin::Classes(classes, guaranteed) => guaranteed
                 .and_then(|guaranteed| guaranteed.place(error.field))
                 .or_else(|| place_in_classes(classes, &error.class, error.field)),
-            Origin::Ios(text) => text.place(self.sources, &error.class, error.field),
+            Origin::Ios(text, _) => text.place(self.sources, &error.class, error.field),
             Origin::None => None,
         }
     }

@@ -7,28 +7,67 @@ use crate::ios::police::{BURST_MILLIS_MAX, QOS_GROUP_MAX};
 use crate::ios::queueing::{
     MARK_DENOMINATOR_MAX, PRIORITY_LEVEL_MAX, QUEUE_LIMIT_MAX, RATIO_MAX, WRED_EXPONENT_MAX,
 };
+use crate::ios::rules::Command;
+use crate::ios::shares::Share;
 use slicewise_model::{
     Action, BurstSpec, ClassSpec, ColourMode, PolicerSpec, PrioritySpec, QueueLimitSpec, RateSpec,
     ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
-/// The lines of a class but for `service-policy`; `levels` writes priority level 1 out.
-pub(super) fn class(class: &ClassSpec, levels: bool) -> Result<Vec<String>, Problem> {
+/// How a class is written, which depends on the other classes.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    /// Priority level 1 is written out.
+    pub levels: bool,
+    /// How its weight is written.
+    pub share: Option<Share>,
+}
+
+impl Form {
+    /// The commands of `class` that rules are about.
+    pub fn commands(self, class: &ClassSpec) -> impl Iterator<Item = Command> {
+        let priority = class.priority.map(|_| match self.levels {
+            true => Command::PriorityLevel,
+            false => Command::Priority,
+        });
+        let share = self.share.map(|share| match share {
+            Share::Percent(_) => Command::RemainingPercent,
+            Share::Ratio(_) => Command::RemainingRatio,
+        });
+        let shape = class.shape.map(|_| Command::Shape);
+        let commands = [
+            priority,
+            class.minimum.map(Command::of_minimum),
+            share,
+            shape,
+        ];
+        commands.into_iter().flatten()
+    }
+}
+
+/// The lines of a class but for `service-policy`.
+pub(super) fn class(class: &ClassSpec, form: Form) -> Result<Vec<String>, Problem> {
     let mut lines = Vec::new();
     if let Some(spec) = class.priority {
-        lines.push(priority(spec, levels)?);
+        lines.push(priority(spec, form.levels)?);
     }
     if let Some(minimum) = class.minimum {
         lines.push(format!("bandwidth {}", kilobits_or_percent(minimum)?));
     }
-    if let Some(weight) = class.weight {
-        if !(1..=RATIO_MAX).contains(&weight) {
+    match form.share {
+        None => {}
+        Some(Share::Percent(percent)) => {
+            lines.push(format!("bandwidth remaining percent {percent}"))
+        }
+        Some(Share::Ratio(ratio)) if (1..=RATIO_MAX).contains(&ratio) => {
+            lines.push(format!("bandwidth remaining ratio {ratio}"));
+        }
+        Some(Share::Ratio(weight)) => {
             return Err(format!(
                 "weight {weight}: `bandwidth remaining ratio` goes from 1 to {RATIO_MAX}"
             ));
         }
-        lines.push(format!("bandwidth remaining ratio {weight}"));
     }
     if let Some(spec) = class.shape {
         lines.push(shape(spec)?);

@@ -4,7 +4,10 @@ mod commands;
 mod matches;
 
 use super::parser::TEXT_BYTES_MAX;
+use super::rules::{Command, Given, above_all, conflicts};
+use super::shares::{Share, percentages};
 use super::words::valid_name;
+use commands::Form;
 use slicewise_model::{CLASS_DEFAULT, ClassSpec, Discipline, PolicySpec};
 use std::collections::BTreeMap;
 
@@ -34,8 +37,8 @@ fn of_class(class: Option<&str>) -> String {
 /// read.
 ///
 /// # Errors
-/// The first thing that IOS cannot express: a discipline other than minimum share, rates that
-/// count other than L2 bytes, an excess information rate (RFC 4115), colour-aware metering,
+/// The first thing that IOS cannot express: commands that IOS XE does not take together, a discipline
+/// other than minimum share, rates that count other than L2 bytes, an excess information rate (RFC 4115), colour-aware metering,
 /// fractions of a percent or of a unit, conditions without an equivalent, names that are not one
 /// word or stand for two different definitions.
 pub fn write(policy: &PolicySpec) -> Result<String, IosExportError> {
@@ -137,19 +140,18 @@ impl Writer {
         }
         let mut text = format!("policy-map {}\n", policy.name);
         let mut names = BTreeMap::new();
-        // IOS does not take `priority` beside `priority level` in one policy map.
-        let levels = policy
-            .classes
-            .iter()
-            .any(|c| c.priority.is_some_and(|p| p.level != 1));
-        for class in &policy.classes {
+        let forms = forms(policy).map_err(|(class, problem)| {
+            let class = policy.classes.get(class).map(|class| class.name.clone());
+            (policy.name.clone(), class, problem)
+        })?;
+        for (class, form) in policy.classes.iter().zip(forms) {
             let fail = |problem| (policy.name.clone(), Some(class.name.clone()), problem);
             if names.insert(class.name.as_str(), ()).is_some() {
                 return Err(fail("the class is there twice".into()));
             }
             self.class_map_of(class).map_err(fail)?;
             text.push_str(&format!(" class {}\n", class.name));
-            for line in commands::class(class, levels).map_err(fail)? {
+            for line in commands::class(class, form).map_err(fail)? {
                 text.push_str(&format!("  {line}\n"));
             }
             if let Some(child) = &class.child {
@@ -180,4 +182,63 @@ impl Writer {
             }
         }
     }
+}
+
+/// How each class is written, so that IOS XE takes them together; else the class that it does not take, and why.
+fn forms(policy: &PolicySpec) -> Result<Vec<Form>, (usize, Problem)> {
+    let classes = &policy.classes;
+    let levels = classes
+        .iter()
+        .any(|class| class.priority.is_some_and(|priority| priority.level != 1));
+    let form = |share| Form { levels, share };
+    let ratios = classes
+        .iter()
+        .map(|class| form(class.weight.map(Share::Ratio)));
+    let ratios: Vec<Form> = ratios.collect();
+    let as_ratios = check(classes, &ratios);
+    if as_ratios.is_err()
+        && let Some(percentages) = percentages(classes)
+    {
+        let percentages = percentages.into_iter().map(|p| form(p.map(Share::Percent)));
+        let percentages: Vec<Form> = percentages.collect();
+        if check(classes, &percentages).is_ok() {
+            return Ok(percentages);
+        }
+    }
+    as_ratios.map(|()| ratios)
+}
+
+fn check(classes: &[ClassSpec], forms: &[Form]) -> Result<(), (usize, Problem)> {
+    let mut given = Vec::new();
+    for (index, (class, form)) in classes.iter().zip(forms).enumerate() {
+        let child = class.child.as_ref().filter(|child| queues(child));
+        let child = child.map(|_| Command::QueueingChild);
+        let commands = form.commands(class).chain(child);
+        given.extend(commands.map(|command| Given {
+            class: index,
+            command,
+            at: (),
+        }));
+    }
+    if let Some(conflict) = conflicts(&given).first() {
+        let instead = conflict.instead;
+        let problem = format!("{conflict}; IOS XE takes {instead}");
+        return Err((conflict.second.class, problem));
+    }
+    match above_all(&given) {
+        Some((above, _)) => Err((
+            above.class,
+            "the percentages of `bandwidth percent` add up to more than 100".to_owned(),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn queues(policy: &PolicySpec) -> bool {
+    let queues = |class: &ClassSpec| {
+        let share = class.weight.map(Share::Ratio);
+        let levels = false;
+        Form { levels, share }.commands(class).next().is_some()
+    };
+    policy.classes.iter().any(queues)
 }
