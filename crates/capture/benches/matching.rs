@@ -7,7 +7,7 @@
 //! once, to count instructions (`--toggle-collect='*drive'` leaves the making of packets out).
 #![allow(missing_docs, clippy::expect_used, clippy::print_stdout)]
 
-use slicewise_capture::matching::{MatchObserver, MatchParams, Matcher, drive};
+use slicewise_capture::matching::{MatchObserver, MatchParams, Matcher, SendOrder, drive};
 use slicewise_capture::{Direction, Sighting};
 use std::hint::black_box;
 use std::time::Instant;
@@ -29,7 +29,7 @@ impl MatchObserver for Sums {
         self.sent += 1;
     }
 
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: u64) {
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: SendOrder) {
         self.delay_ns += received.time_ns - sent.time_ns;
     }
 

@@ -1,7 +1,7 @@
 //! The floor of delays over time.
 
 use crate::Sighting;
-use crate::matching::MatchObserver;
+use crate::matching::{MatchObserver, SendOrder};
 
 /// The smallest delays of one direction over time, by two clocks as they are.
 ///
@@ -190,7 +190,7 @@ impl DelayFloor {
 
 impl MatchObserver for DelayFloor {
     #[inline]
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _send_order: u64) {
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: SendOrder) {
         self.add(sent.time_ns, received.time_ns);
     }
 }

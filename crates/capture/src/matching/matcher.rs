@@ -1,7 +1,7 @@
 //! The matcher: one window, one index, and for every flow a thread through its packets.
 
 use super::index::{Found, Index, Vacant};
-use super::observer::{AmbiguousGroup, MatchCounts, MatchObserver};
+use super::observer::{AmbiguousGroup, MatchCounts, MatchObserver, SendOrder};
 use super::window::{Entry, State, Window};
 use crate::Sighting;
 
@@ -58,6 +58,8 @@ pub struct Matcher {
     last_sent: Vec<u32>,
     /// By flow of the receiving point, where its last match is.
     last_matched: Vec<u32>,
+    /// By flow: number of the packet sent last among all that the flow sent.
+    sent_in_flow: Vec<u32>,
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     counts: MatchCounts,
@@ -109,6 +111,7 @@ impl Matcher {
             index: Index::new(),
             last_sent: Vec::new(),
             last_matched: Vec::new(),
+            sent_in_flow: Vec::new(),
             groups: Vec::new(),
             free_groups: Vec::new(),
             counts: MatchCounts::default(),
@@ -134,7 +137,10 @@ impl Matcher {
     pub fn memory_bytes(&self) -> usize {
         self.window.memory_bytes()
             + self.index.memory_bytes()
-            + (self.last_sent.capacity() + self.last_matched.capacity()) * size_of::<u32>()
+            + [&self.last_sent, &self.last_matched, &self.sent_in_flow]
+                .map(|flows| flows.capacity() * size_of::<u32>())
+                .iter()
+                .sum::<usize>()
             + self.groups.capacity() * size_of::<Group>()
             + self.free_groups.capacity() * size_of::<u32>()
     }
@@ -197,6 +203,10 @@ impl Matcher {
     #[inline]
     pub fn on_sent<O: MatchObserver>(&mut self, sent: &Sighting, observer: &mut O) {
         self.counts.sent += 1;
+        if let Some(number) = of_flow(&mut self.sent_in_flow, sent.flow) {
+            // The first is number 0.
+            *number = number.wrapping_add(1);
+        }
         observer.on_sent(sent);
         match self.find(sent.key) {
             Ok(found) => self.on_sent_again(found, sent, observer),
@@ -352,8 +362,13 @@ impl Matcher {
                 *last = position;
             }
         }
-        let order = self.window.order(position);
-        observer.on_received(&self.window.get(position).sighting(), received, order);
+        let sent = self.window.get(position).sighting();
+        let is_numbered = (sent.flow as usize) < self.sent_in_flow.len();
+        let order = SendOrder {
+            overall: self.window.order(position),
+            in_flow: is_numbered.then(|| self.window.in_flow(position)),
+        };
+        observer.on_received(&sent, received, order);
     }
 
     /// Remember a packet sent, and thread it to the one sent before it in its flow.
@@ -361,6 +376,9 @@ impl Matcher {
     fn push_sent(&mut self, sent: &Sighting, state: State) -> u32 {
         let position = self.window.next_position();
         self.push(sent, state, position);
+        if let Some(number) = self.sent_in_flow.get(sent.flow as usize) {
+            self.window.set_in_flow(position, *number);
+        }
         if let Some(last) = of_flow(&mut self.last_sent, sent.flow) {
             let before = std::mem::replace(last, position);
             if before != position && self.window.holds(before) {

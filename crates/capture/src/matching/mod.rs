@@ -23,5 +23,5 @@ pub use direction::{
 };
 pub use drive::drive;
 pub use matcher::{MatchParams, Matcher};
-pub use observer::{AmbiguousGroup, MatchCounts, MatchObserver};
+pub use observer::{AmbiguousGroup, MatchCounts, MatchObserver, SendOrder};
 pub use reordering::{LOOK_BACK, Reordering, ReorderingTracker};

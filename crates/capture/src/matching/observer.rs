@@ -2,6 +2,18 @@
 
 use crate::Sighting;
 
+/// Where a packet stands among those sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendOrder {
+    /// Rises with every sighting of the sending point, so that it orders packets even where their times
+    /// are equal.
+    pub overall: u64,
+    /// Number of the packet among all packets that its flow sent, from 0 and modulo 2³²: packets whose
+    /// numbers follow each other were sent one right after the other. `None` in flows beyond the million
+    /// that are counted.
+    pub in_flow: Option<u32>,
+}
+
 /// Watches the fate of packets. Dispatched statically: matching pays only for what is watched.
 ///
 /// Every sighting given to the matcher is told of once here, and its fate once:
@@ -18,9 +30,8 @@ pub trait MatchObserver {
     /// A packet was sent.
     fn on_sent(&mut self, _sent: &Sighting) {}
 
-    /// It was received. `send_order` rises with every sighting of the sending point, so that it orders
-    /// packets even where their times are equal.
-    fn on_received(&mut self, _sent: &Sighting, _received: &Sighting, _send_order: u64) {}
+    /// It was received.
+    fn on_received(&mut self, _sent: &Sighting, _received: &Sighting, _order: SendOrder) {}
 
     /// It was not received within the time-out.
     fn on_lost(&mut self, _sent: &Sighting, _send_order: u64) {}
@@ -50,8 +61,8 @@ impl<O: MatchObserver> MatchObserver for &mut O {
     }
 
     #[inline]
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, send_order: u64) {
-        (**self).on_received(sent, received, send_order);
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: SendOrder) {
+        (**self).on_received(sent, received, order);
     }
 
     #[inline]
@@ -94,9 +105,9 @@ impl<A: MatchObserver, B: MatchObserver> MatchObserver for (A, B) {
     }
 
     #[inline]
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, send_order: u64) {
-        self.0.on_received(sent, received, send_order);
-        self.1.on_received(sent, received, send_order);
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: SendOrder) {
+        self.0.on_received(sent, received, order);
+        self.1.on_received(sent, received, order);
     }
 
     #[inline]

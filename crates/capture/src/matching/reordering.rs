@@ -1,6 +1,6 @@
 //! Reordering of packets (RFC 4737), flow by flow.
 
-use super::observer::MatchObserver;
+use super::observer::{MatchObserver, SendOrder};
 use crate::Sighting;
 use std::collections::VecDeque;
 
@@ -95,13 +95,13 @@ impl ReorderingTracker {
 
 impl MatchObserver for ReorderingTracker {
     #[inline]
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, send_order: u64) {
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: SendOrder) {
         let flow = sent.flow as usize;
         if flow >= self.flows.len() {
             self.flows.resize_with(flow + 1, Flow::default);
         }
         if let Some(flow) = self.flows.get_mut(flow) {
-            flow.on_received(send_order, received.time_ns);
+            flow.on_received(order.overall, received.time_ns);
         }
     }
 }
@@ -179,6 +179,10 @@ mod tests {
                 ttl: 64,
                 dscp: 0,
                 direction: Direction::Unknown,
+            };
+            let order = SendOrder {
+                overall: order,
+                in_flow: None,
             };
             tracker.on_received(&sighting, &sighting, order);
         }

@@ -70,6 +70,8 @@ impl Entry {
 pub(super) struct Window {
     /// A power of two of them.
     entries: Vec<Entry>,
+    /// Of each entry that was sent and is not ambiguous: its number among the packets of its flow.
+    in_flow: Vec<u32>,
     /// Position of the next.
     head: u64,
     /// Position of the oldest.
@@ -80,6 +82,7 @@ impl Window {
     pub(super) fn new() -> Self {
         Self {
             entries: vec![NOTHING; FIRST_ENTRIES],
+            in_flow: vec![0; FIRST_ENTRIES],
             head: 0,
             tail: 0,
         }
@@ -177,8 +180,20 @@ impl Window {
         self.head - u64::from(self.next_position().wrapping_sub(position))
     }
 
+    /// The number of an entry that was sent among the packets of its flow.
+    #[inline]
+    pub(super) fn in_flow(&self, position: u32) -> u32 {
+        self.in_flow[self.slot(position)]
+    }
+
+    #[inline]
+    pub(super) fn set_in_flow(&mut self, position: u32, number: u32) {
+        let slot = self.slot(position);
+        self.in_flow[slot] = number;
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>()
+        self.entries.capacity() * size_of::<Entry>() + self.in_flow.capacity() * size_of::<u32>()
     }
 
     #[inline]
@@ -189,13 +204,16 @@ impl Window {
     #[cold]
     fn grow(&mut self) {
         let mut larger = vec![NOTHING; self.entries.len() * 2];
+        let mut in_flow = vec![0; larger.len()];
         let mask = larger.len() - 1;
         let first = self.oldest().unwrap_or_default();
         for offset in 0..self.len() {
             let position = first.wrapping_add(offset);
             larger[position as usize & mask] = *self.get(position);
+            in_flow[position as usize & mask] = self.in_flow(position);
         }
         self.entries = larger;
+        self.in_flow = in_flow;
     }
 }
 

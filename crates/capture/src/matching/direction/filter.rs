@@ -2,7 +2,7 @@
 
 use super::{DirectionProbe, FlowDirection, Split, by_capture, by_time_to_live, difference};
 use crate::Sighting;
-use crate::matching::{AmbiguousGroup, MatchObserver};
+use crate::matching::{AmbiguousGroup, MatchObserver, SendOrder};
 
 /// Tells one observer of the packets that go forward and another of those that go back.
 ///
@@ -247,10 +247,10 @@ where
     }
 
     #[inline]
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, send_order: u64) {
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: SendOrder) {
         match self.matched(sent, received) {
-            FlowDirection::Forward => self.forward.on_received(sent, received, send_order),
-            FlowDirection::Reverse => self.reverse.on_received(sent, received, send_order),
+            FlowDirection::Forward => self.forward.on_received(sent, received, order),
+            FlowDirection::Reverse => self.reverse.on_received(sent, received, order),
         }
     }
 

@@ -4,7 +4,7 @@ mod cases;
 mod model;
 mod networks;
 
-use super::{AmbiguousGroup, MatchObserver};
+use super::{AmbiguousGroup, MatchObserver, SendOrder};
 use crate::{Direction, Sighting};
 
 /// What was told, in order.
@@ -25,6 +25,8 @@ pub(super) enum Fact {
 pub(super) struct Told {
     pub(super) facts: Vec<Fact>,
     pub(super) orders: Vec<u64>,
+    /// Key of each packet received, and its number within its flow.
+    pub(super) in_flow: Vec<(u64, Option<u32>)>,
 }
 
 impl Told {
@@ -46,9 +48,10 @@ impl MatchObserver for Told {
         self.facts.push(Fact::Sent(sent.key, sent.time_ns));
     }
 
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, send_order: u64) {
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: SendOrder) {
         assert_eq!(sent.key, received.key);
-        self.orders.push(send_order);
+        self.orders.push(order.overall);
+        self.in_flow.push((sent.key, order.in_flow));
         self.facts
             .push(Fact::Received(sent.key, sent.time_ns, received.time_ns));
     }

@@ -84,6 +84,11 @@ proptest! {
         let (told, matcher) = matched(params, &sent, &received, batch);
         prop_assert_eq!(told.sorted(), truth);
         prop_assert_eq!(matcher.counts().received_first, 0);
+        for &(key, number) in &told.in_flow {
+            let place = sent.iter().position(|one| one.key == key).unwrap();
+            let of_flow = sent[..place].iter().filter(|one| one.flow == sent[place].flow);
+            prop_assert_eq!(number, Some(u32::try_from(of_flow.count()).unwrap()));
+        }
         let sent_order: Vec<u64> = told.facts.iter().filter_map(|fact| match fact {
             Fact::Sent(_, at) => Some(*at),
             _ => None,
