@@ -158,7 +158,10 @@ fn collector(
     });
     Ok(match (&params.slices, run) {
         (SliceRule::Matched(slices), Some(run)) => RunCollector::new(CollectorParams {
-            slices: slices.iter().map(|slice| slice.name.clone()).collect(),
+            slices: slices
+                .iter()
+                .map(|slice| slice.name.as_str().into())
+                .collect(),
             duration: run.duration,
             bin: params.bin,
             cycle: run.cycle,
@@ -222,15 +225,19 @@ fn finish(
     record
 }
 
-/// Delays of clocks that disagree say nothing: none are told.
+/// Delays of clocks that disagree say nothing: none are in the record.
 fn forget_delays(record: &mut RunRecord) {
-    record.aggregate.delay = Default::default();
-    for slice in &mut record.slices {
-        slice.whole.delay = Default::default();
-        slice.steady.delay = Default::default();
+    let slices = record.slices.iter_mut();
+    let slices = slices.flat_map(|slice| {
         slice.delay_cdf.clear();
-        slice.series.delay_mean_ns.fill(0);
-        slice.series.delay_max_ns.fill(0);
+        slice.series.delay_mean_ns.fill(None);
+        slice.series.delay_max_ns.fill(None);
+        slice.series.late_frames.clear();
+        [&mut slice.whole, &mut slice.steady]
+    });
+    for figures in slices.chain([&mut record.aggregate]) {
+        figures.delay = Default::default();
+        figures.variation = Default::default();
     }
     for flow in &mut record.flows {
         flow.delay = Default::default();

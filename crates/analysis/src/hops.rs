@@ -6,7 +6,7 @@ use crate::params::{AnalysisError, AnalysisParams};
 use crate::pass::{Beside, Pair, Watch};
 use crate::ways;
 use slicewise_capture::Sighting;
-use slicewise_capture::matching::MatchObserver;
+use slicewise_capture::matching::{MatchObserver, SendOrder};
 use slicewise_stats::flow::{HopRecord, PointRecord};
 use slicewise_stats::flow_delays::FlowDelays;
 use slicewise_stats::record::DelayFigures;
@@ -88,7 +88,7 @@ impl MatchObserver for Stretch {
         self.sent += 1;
     }
 
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: u64) {
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: SendOrder) {
         self.received += 1;
         // Where the clocks disagree, none of these is told.
         self.delays

@@ -5,8 +5,8 @@ use crate::params::{AnalysisError, SliceRule};
 use crate::slices::{AutomaticSlices, SliceOfFlow, Slices};
 use slicewise_capture::Sighting;
 use slicewise_capture::clock::ClockEstimate;
-use slicewise_capture::matching::{AmbiguousGroup, MatchObserver, ReorderingTracker};
-use slicewise_stats::collect::RunCollector;
+use slicewise_capture::matching::{AmbiguousGroup, MatchObserver, ReorderingTracker, SendOrder};
+use slicewise_stats::collect::{FlowPosition, RunCollector};
 use slicewise_units::Instant;
 use slicewise_wire::{Ecn, Headers};
 use std::cell::RefCell;
@@ -257,7 +257,7 @@ impl MatchObserver for Recorder<'_, '_> {
     }
 
     #[inline]
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: u64) {
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: SendOrder) {
         if !self.axis.holds(sent) {
             return;
         }
@@ -275,9 +275,13 @@ impl MatchObserver for Recorder<'_, '_> {
                 Instant::from_nanos(sent_ns),
                 Instant::from_nanos(received_ns),
             );
+            let position = order.in_flow.map(|sequence| FlowPosition {
+                flow: sent.flow,
+                sequence,
+            });
             self.collector
-                .on_received(slice, sent_at, at, received.l2_bytes);
-            self.tell((index, slice), sent, Some(received), order);
+                .on_received(slice, position, sent_at, at, received.l2_bytes);
+            self.tell((index, slice), sent, Some(received), order.overall);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::pass::{self, Beside, Pair, PassFacts, Prefix, Watch};
 use slicewise_capture::Sighting;
 use slicewise_capture::clock::DelayFloor;
 use slicewise_capture::matching::{
-    DirectionCounts, DirectionFilter, DirectionProbe, MatchObserver,
+    DirectionCounts, DirectionFilter, DirectionProbe, MatchObserver, SendOrder,
 };
 use slicewise_wire::Headers;
 use std::cell::RefCell;
@@ -60,7 +60,7 @@ struct Floor {
 
 impl MatchObserver for Floor {
     #[inline]
-    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: u64) {
+    fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: SendOrder) {
         self.delays.add(sent.time_ns, received.time_ns);
     }
 }

@@ -138,6 +138,61 @@ fn without_a_file_of_slices_tags_tell_them_and_else_flows_do() {
 }
 
 #[test]
+fn variation_is_between_packets_sent_in_turn_whatever_is_lost_reordered_or_copied() {
+    let sandbox = Sandbox::new();
+    // Two flows of one slice take turns.
+    let mut sent = packets(200);
+    for packet in &mut sent {
+        packet.vlan = Some(10);
+        packet.source_port += u16::try_from(packet.number % 2).unwrap();
+    }
+    // Two packets of the first flow that cannot be told apart: neither has a delay.
+    sent[82].number = sent[80].number;
+    let delay = |place: usize| match place {
+        80 | 82 => None,
+        lost if lost % 20 >= 18 => None,
+        late if late % 14 < 2 => Some(8 * MS + late as u64 * 1_000),
+        other => Some(2 * MS + other as u64 % 5 * 100_000),
+    };
+    let mut received = Vec::new();
+    for (place, packet) in sent.iter().enumerate() {
+        let is_alike = [80, 82].contains(&place);
+        let Some(delay_ns) = delay(place).or(is_alike.then_some(MS)) else {
+            continue;
+        };
+        received.extend(later(&[*packet], delay_ns));
+        if place % 9 == 4 && !is_alike {
+            received.extend(later(&[*packet], delay_ns + 300_000));
+        }
+    }
+    received.sort_by_key(|packet| packet.at_ns);
+    sandbox.write("tx.pcap", pcap(&sent));
+    sandbox.write("rx.pcap", pcap(&received));
+    let (_, record) = analysed(&sandbox, &[]);
+    assert_eq!(record["capture"]["ambiguous_sent_frames"], 2);
+    assert!(record["capture"]["duplicate_frames"].as_u64().unwrap() > 10);
+    assert!(
+        record["flows"][0]["reordering"]["reordered_frames"]
+            .as_u64()
+            .unwrap()
+            > 10
+    );
+
+    let variations: Vec<u64> = (2..200)
+        .filter_map(|place| Some(delay(place)?.abs_diff(delay(place - 2)?)))
+        .collect();
+    let variation = &record["slices"][0]["whole"]["variation"];
+    assert_eq!(variation["ipdv_samples"], variations.len());
+    assert_eq!(
+        variation["ipdv_max_ns"],
+        variations.iter().copied().max().unwrap()
+    );
+    let mean = variations.iter().sum::<u64>() as f64 / variations.len() as f64;
+    assert_eq!(variation["ipdv_mean_ns"], mean);
+    assert_eq!(variation["pdv_max_ns"], 8 * MS + 197_000 - 2 * MS);
+}
+
+#[test]
 fn packets_are_written_as_parquet_where_asked_for() {
     let sandbox = pair();
     for (slices, out) in [(None, "found"), (Some("slices.yaml"), "told")] {

@@ -47,7 +47,8 @@ pub(crate) struct BinnedSlice {
     pub(crate) received: Vec<u64>,
     pub(crate) frames: Vec<u32>,
     pub(crate) lost: Vec<u32>,
-    pub(crate) delay: Vec<u64>,
+    /// `None` where nothing that was sent in the bin was received.
+    pub(crate) delay: Vec<Option<u64>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -162,11 +163,10 @@ fn binned(record: &RunRecord, policy: usize, scenario: usize) -> BinnedRun {
             received: series.received_bytes.clone(),
             frames: series.sent_frames.clone(),
             lost: series.lost_frames.clone(),
-            // Rounded up: 0 says that nothing was received.
             delay: series
                 .delay_mean_ns
                 .iter()
-                .map(|ns| ns.div_ceil(DELAY_UNIT_NS))
+                .map(|ns| ns.map(|ns| ns.div_ceil(DELAY_UNIT_NS)))
                 .collect(),
         });
     BinnedRun {

@@ -21,8 +21,12 @@ const DELAY: DelayFigures = DelayFigures {
     mean_ns: 1_500_000.5,
     min_ns: 200_000,
     p50_ns: 1_234_000,
+    p90_ns: 5_000_000,
+    p95_ns: 6_000_000,
     p99_ns: 7_654_000,
     p999_ns: 8_000_000,
+    p9999_ns: 8_050_000,
+    p99999_ns: 8_100_000,
     max_ns: 8_100_000,
 };
 

@@ -138,10 +138,7 @@ fn refuses_a_study_file_of_somebody_else() {
     )
     .unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
-    assert!(
-        matches!(error, ResultsError::UnknownSchema { found: 7, .. }),
-        "{error}"
-    );
+    insta::assert_snapshot!(message(&error, temporary.path()), @"");
 
     fs::write(&path, r#"{"format": "slicewise results", "schema_v"#).unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
@@ -242,7 +239,19 @@ fn detects_records_that_cannot_be_trusted() {
         ("two in one", format!("{text}{text}")),
         ("another run", with(&|r| r.key.repetition = 1)),
         ("another study", with(&|r| r.study_digest = "x".to_owned())),
-        ("another schema", with(&|r| r.schema_version = 2)),
+        ("another schema", with(&|r| r.schema_version = 1)),
+        (
+            "a largest delay without a mean",
+            with(&|r| r.slices[0].series.delay_mean_ns[3] = None),
+        ),
+        (
+            "late frames of some intervals",
+            with(&|r| r.slices[0].series.late_frames = vec![0; 3]),
+        ),
+        (
+            "a negative variation",
+            with(&|r| r.slices[0].whole.variation.ipdv_mean_ns = -1.0),
+        ),
         (
             "not a number",
             text.replacen(r#""loss_ratio":"#, r#""loss_ratio":null,"x":"#, 1),
@@ -284,6 +293,28 @@ fn detects_records_that_cannot_be_trusted() {
         ..good.key
     };
     assert!(folder.read_run(&other_seed).unwrap_err().is_damaged_run());
+}
+
+#[test]
+fn a_record_of_an_earlier_version_says_that_the_study_must_be_run_again() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let good = record(&study, 0, 0, 0);
+    folder.write_run(&good).unwrap();
+    let path = folder.run_path("no policy", "0", 0);
+    let text = fs::read_to_string(&path).unwrap();
+    // Version 1 had no variation, and no percentile between the median and the 99th.
+    let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
+    earlier["schema_version"] = 1.into();
+    earlier["aggregate"]
+        .as_object_mut()
+        .unwrap()
+        .remove("variation");
+    fs::write(&path, earlier.to_string()).unwrap();
+    let error = folder.read_run(&good.key).unwrap_err();
+    assert!(error.is_damaged_run());
+    insta::assert_snapshot!(message(&error, temporary.path()), @"");
 }
 
 #[test]

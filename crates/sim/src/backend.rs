@@ -258,7 +258,7 @@ pub(crate) fn collector(
     study: &Study,
     scenario: &ScenarioParams,
 ) -> Result<RunCollector, RunError> {
-    let slices = study.slices.iter().map(|slice| slice.name.clone());
+    let slices = study.slices.iter().map(|slice| slice.name.as_str().into());
     RunCollector::new(CollectorParams {
         slices: slices.collect(),
         duration: study.duration,

@@ -3,7 +3,7 @@
 use crate::observer::{FlowId, Observer};
 use crate::packet::Packet;
 use crate::scheduler_delay::SchedulerDelays;
-use slicewise_stats::collect::RunCollector;
+use slicewise_stats::collect::{FlowPosition, RunCollector};
 use slicewise_stats::record::{DropCount, RunKey, RunRecord};
 use slicewise_units::Instant;
 
@@ -54,8 +54,13 @@ impl Observer for Measurement {
     #[inline]
     fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant) {
         let slice = usize::from(flow.slice);
+        #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32")]
+        let position = FlowPosition {
+            flow: packet.flow.into(),
+            sequence: packet.sequence as u32,
+        };
         self.collector
-            .on_received(slice, packet.sent_at, at, packet.l2_bytes);
+            .on_received(slice, Some(position), packet.sent_at, at, packet.l2_bytes);
     }
 
     #[inline]

@@ -274,7 +274,7 @@ impl Port {
         let population = &self.populations[number];
         let bytes = lengths.l2_bytes;
         self.collector
-            .on_received(population.measured_as, queued.arrival, done, bytes);
+            .on_received(population.measured_as, None, queued.arrival, done, bytes);
         if now < self.end {
             if let Some(sent) = self.sent_bytes.get_mut(id.index() as usize) {
                 *sent += u64::from(bytes);

@@ -4,7 +4,7 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use hdrhistogram::Histogram;
-use slicewise_stats::collect::{CollectorParams, RunCollector};
+use slicewise_stats::collect::{CollectorParams, FlowPosition, RunCollector};
 use slicewise_stats::record::RunKey;
 use slicewise_units::{Duration, Instant};
 use std::hint::black_box;
@@ -28,13 +28,22 @@ fn delay_ns(packet: u64) -> u64 {
     200_000 + (packet.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41)
 }
 
-fn collect(collector: &mut RunCollector) {
+/// Packets of four flows, of which every `lost_every`th is lost.
+fn collect(collector: &mut RunCollector, lost_every: u64) {
     for packet in 0..PACKETS {
         let slice = usize::from(packet & 1 == 1);
+        let position = FlowPosition {
+            flow: u32::try_from(packet & 3).unwrap(),
+            sequence: u32::try_from(packet >> 2).unwrap(),
+        };
         let sent_at = Instant::from_nanos(packet * GAP_NS);
         collector.on_sent(slice, packet & 2 == 0, sent_at, 1490);
+        if packet % lost_every == lost_every - 1 {
+            collector.on_lost(slice, sent_at, 1490);
+            continue;
+        }
         let now = Instant::from_nanos(packet * GAP_NS + delay_ns(packet));
-        collector.on_received(slice, sent_at, now, 1490);
+        collector.on_received(slice, Some(position), sent_at, now, 1490);
     }
 }
 
@@ -54,16 +63,21 @@ fn benches(c: &mut Criterion) {
         .sample_size(20)
         .measurement_time(time::Duration::from_secs(2));
     group.throughput(Throughput::Elements(PACKETS));
-    group.bench_function("on_sent + on_received", |b| {
-        b.iter(|| {
-            collect(&mut collector);
-            collector.reset();
+    for (name, lost_every) in [
+        ("on_sent + on_received", u64::MAX),
+        ("on_sent + on_received or on_lost, 1 % lost", 100),
+    ] {
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                collect(&mut collector, lost_every);
+                collector.reset();
+            });
         });
-    });
+    }
     group.throughput(Throughput::Elements(1));
     group.bench_function("finish a run of 40 s", |b| {
         let mut full = RunCollector::new(params()).unwrap();
-        collect(&mut full);
+        collect(&mut full, u64::MAX);
         b.iter_batched_ref(
             || full.clone(),
             |collector| black_box(collector.finish(key(), "study", "digest", Vec::new())),

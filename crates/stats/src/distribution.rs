@@ -1,6 +1,89 @@
 //! An empirical distribution as counts in bins: quantiles and distribution function.
 
-use crate::record::CdfPoint;
+use crate::record::{CdfPoint, DelayFigures};
+
+/// Number, sum and extremes of samples, exactly; the [`Distribution`] beside them is as fine as its bins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moments {
+    /// Number of samples.
+    pub samples: u64,
+    /// Their sum, ns.
+    pub sum_ns: u128,
+    /// The smallest, ns; the largest integer where there are no samples.
+    pub min_ns: u64,
+    /// The largest, ns; 0 where there are no samples.
+    pub max_ns: u64,
+}
+
+impl Default for Moments {
+    fn default() -> Self {
+        Self {
+            samples: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+}
+
+impl Moments {
+    /// Count one sample.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        self.samples += 1;
+        self.sum_ns += u128::from(value_ns);
+        self.min_ns = self.min_ns.min(value_ns);
+        self.max_ns = self.max_ns.max(value_ns);
+    }
+
+    /// Those of both sets of samples.
+    #[must_use]
+    pub fn merged(&self, other: &Self) -> Self {
+        Self {
+            samples: self.samples + other.samples,
+            sum_ns: self.sum_ns + other.sum_ns,
+            min_ns: self.min_ns.min(other.min_ns),
+            max_ns: self.max_ns.max(other.max_ns),
+        }
+    }
+
+    /// Mean by how much samples are above `floor_ns`, which none is below, ns; 0 without samples.
+    #[must_use]
+    pub fn mean_above_ns(&self, floor_ns: u64) -> f64 {
+        if self.samples == 0 {
+            return 0.0;
+        }
+        let floor = u128::from(floor_ns) * u128::from(self.samples);
+        self.sum_ns.saturating_sub(floor) as f64 / self.samples as f64
+    }
+
+    /// The figures of these samples, with percentiles from their distribution; all 0 without samples.
+    #[must_use]
+    pub fn figures(&self, distribution: &Distribution) -> DelayFigures {
+        if self.samples == 0 {
+            return DelayFigures::default();
+        }
+        // A bin's upper edge may lie past the largest sample, which is known exactly.
+        let quantile = |numerator, denominator| {
+            distribution
+                .quantile(numerator, denominator)
+                .clamp(self.min_ns, self.max_ns)
+        };
+        DelayFigures {
+            samples: self.samples,
+            mean_ns: self.mean_above_ns(0),
+            min_ns: self.min_ns,
+            p50_ns: quantile(1, 2),
+            p90_ns: quantile(90, 100),
+            p95_ns: quantile(95, 100),
+            p99_ns: quantile(99, 100),
+            p999_ns: quantile(999, 1000),
+            p9999_ns: quantile(9_999, 10_000),
+            p99999_ns: quantile(99_999, 100_000),
+            max_ns: self.max_ns,
+        }
+    }
+}
 
 /// Samples counted in bins of increasing value.
 ///

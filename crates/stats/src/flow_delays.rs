@@ -5,7 +5,7 @@
 //! of its values, and width 1 below 128. Bins come in pages of 32, a quarter of an octave, and only
 //! pages that hold something take memory: 132 bytes each.
 
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Moments};
 use crate::record::DelayFigures;
 
 const SUB_BITS: u32 = 7;
@@ -20,10 +20,7 @@ pub struct FlowDelays {
     pages: Vec<Page>,
     /// Index of the page counted in last: delays of a flow differ little from one to the next.
     last: u32,
-    min_ns: u64,
-    max_ns: u64,
-    samples: u64,
-    sum_ns: u128,
+    moments: Moments,
 }
 
 #[derive(Debug, Clone)]
@@ -37,65 +34,30 @@ impl FlowDelays {
     #[inline]
     pub fn record(&mut self, delay_ns: u64) {
         self.count(delay_ns, 1);
-        self.min_ns = if self.samples == 0 {
-            delay_ns
-        } else {
-            self.min_ns.min(delay_ns)
-        };
-        self.max_ns = self.max_ns.max(delay_ns);
-        self.samples += 1;
-        self.sum_ns += u128::from(delay_ns);
+        self.moments.record(delay_ns);
     }
 
     /// Count what another one counted.
     pub fn merge(&mut self, other: &Self) {
-        if other.samples == 0 {
-            return;
-        }
         for page in &other.pages {
             let own = self.page(page.number);
             for (sum, count) in own.counts.iter_mut().zip(page.counts) {
                 *sum = sum.saturating_add(count);
             }
         }
-        self.min_ns = if self.samples == 0 {
-            other.min_ns
-        } else {
-            self.min_ns.min(other.min_ns)
-        };
-        self.max_ns = self.max_ns.max(other.max_ns);
-        self.samples += other.samples;
-        self.sum_ns += other.sum_ns;
+        self.moments = self.moments.merged(&other.moments);
     }
 
     /// Number of delays counted.
     #[must_use]
     pub const fn samples(&self) -> u64 {
-        self.samples
+        self.moments.samples
     }
 
     /// Mean, smallest and largest are exact; quantiles are too large by 1/128 at most.
     #[must_use]
     pub fn figures(&self) -> DelayFigures {
-        if self.samples == 0 {
-            return DelayFigures::default();
-        }
-        let delays = self.distribution();
-        // A bin's upper edge may lie past the largest sample, which is known exactly.
-        let quantile = |numerator, denominator| {
-            delays
-                .quantile(numerator, denominator)
-                .clamp(self.min_ns, self.max_ns)
-        };
-        DelayFigures {
-            samples: self.samples,
-            mean_ns: self.sum_ns as f64 / self.samples as f64,
-            min_ns: self.min_ns,
-            p50_ns: quantile(1, 2),
-            p99_ns: quantile(99, 100),
-            p999_ns: quantile(999, 1000),
-            max_ns: self.max_ns,
-        }
+        self.moments.figures(&self.distribution())
     }
 
     /// The delays as counts in bins.
@@ -226,8 +188,16 @@ mod tests {
             sorted.sort_unstable();
             let figures = whole.figures();
             prop_assert_eq!((figures.min_ns, figures.max_ns), (sorted[0], sorted[sorted.len() - 1]));
-            for (quantile, per_mille) in [(figures.p50_ns, 500), (figures.p99_ns, 990), (figures.p999_ns, 999)] {
-                let exact = sorted[(sorted.len() * per_mille).div_ceil(1000) - 1];
+            for (quantile, per_100_000) in [
+                (figures.p50_ns, 50_000),
+                (figures.p90_ns, 90_000),
+                (figures.p95_ns, 95_000),
+                (figures.p99_ns, 99_000),
+                (figures.p999_ns, 99_900),
+                (figures.p9999_ns, 99_990),
+                (figures.p99999_ns, 99_999),
+            ] {
+                let exact = sorted[(sorted.len() * per_100_000).div_ceil(100_000) - 1];
                 prop_assert!(quantile >= exact && quantile - exact <= exact / 100, "{quantile} {exact}");
             }
         }

@@ -56,7 +56,9 @@ pub struct RunObservation {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// Written by another version of the program.
-    #[error("record has schema version {found}, expected {SCHEMA_VERSION}")]
+    #[error(
+        "the record has schema version {found}, this program reads version {SCHEMA_VERSION}: run the study again"
+    )]
     SchemaVersion {
         /// Version of the record.
         found: u32,
@@ -258,6 +260,7 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
     let lengths_differ = record.slices.iter().any(|slice| {
         slice.series.sent_bytes.len() as u64 != bins
             || slice.series.received_bytes.len() as u64 != bins
+            || !matches!(slice.series.late_frames.len() as u64, late if late == bins || late == 0)
     });
     if lengths_differ {
         return damaged("a series has not one value for each interval of the run");
@@ -272,6 +275,8 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
             figures.throughput_bits_per_second,
             figures.loss_ratio,
             figures.delay.mean_ns,
+            figures.variation.pdv_mean_ns,
+            figures.variation.ipdv_mean_ns,
         ]
     });
     let iat = record

@@ -9,7 +9,7 @@ use crate::live::LiveRecord;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader refuses what it does not know.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Which run a record is of: the run is a pure function of this and of the study.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -175,6 +175,8 @@ pub struct Figures {
     pub loss_ratio: f64,
     /// One-way delay of frames sent in the span and received.
     pub delay: DelayFigures,
+    /// How that delay varies.
+    pub variation: VariationFigures,
 }
 
 /// One-way delay (RFC 7679).
@@ -189,12 +191,54 @@ pub struct DelayFigures {
     pub min_ns: u64,
     /// Median, ns.
     pub p50_ns: u64,
+    /// 90th percentile, ns.
+    pub p90_ns: u64,
+    /// 95th percentile, ns.
+    pub p95_ns: u64,
     /// 99th percentile, ns.
     pub p99_ns: u64,
     /// 99.9th percentile, ns.
     pub p999_ns: u64,
+    /// 99.99th percentile, ns.
+    pub p9999_ns: u64,
+    /// 99.999th percentile, ns.
+    pub p99999_ns: u64,
     /// Largest, ns.
     pub max_ns: u64,
+}
+
+/// Delay variation (RFC 5481), in both of its forms.
+///
+/// PDV is the delay of a packet less the smallest delay of the same packets: never negative. Its number of
+/// samples is that of the delay. IPDV is the difference between the delays of two consecutive packets of a
+/// flow, by the order sent, of which both were received: signed in RFC 3393, kept here as absolute value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VariationFigures {
+    /// Mean PDV, ns.
+    pub pdv_mean_ns: f64,
+    /// Median PDV, ns.
+    pub pdv_p50_ns: u64,
+    /// 95th percentile of PDV, ns.
+    pub pdv_p95_ns: u64,
+    /// 99th percentile of PDV, ns.
+    pub pdv_p99_ns: u64,
+    /// 99.9th percentile of PDV, ns.
+    pub pdv_p999_ns: u64,
+    /// Largest PDV, ns: the range of the delays.
+    pub pdv_max_ns: u64,
+    /// Pairs of consecutive packets measured. All else of IPDV is 0 where this is 0.
+    pub ipdv_samples: u64,
+    /// Mean absolute IPDV, ns.
+    pub ipdv_mean_ns: f64,
+    /// 95th percentile of absolute IPDV, ns.
+    pub ipdv_p95_ns: u64,
+    /// 99th percentile of absolute IPDV, ns.
+    pub ipdv_p99_ns: u64,
+    /// 99.9th percentile of absolute IPDV, ns.
+    pub ipdv_p999_ns: u64,
+    /// Largest absolute IPDV, ns.
+    pub ipdv_max_ns: u64,
 }
 
 /// A point of an empirical distribution function.
@@ -220,7 +264,7 @@ pub struct IatFigures {
     pub cdf: Vec<CdfPoint>,
 }
 
-/// One value a bin; all vectors have the same length.
+/// One value a bin; all vectors have the same length, `late_frames` maybe none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
@@ -232,8 +276,12 @@ pub struct Series {
     pub sent_frames: Vec<u32>,
     /// Frames sent in this bin that never arrived.
     pub lost_frames: Vec<u32>,
-    /// Mean one-way delay of packets sent in this bin and received, ns; 0 where there was none.
-    pub delay_mean_ns: Vec<u64>,
-    /// Largest one-way delay of those packets, ns.
-    pub delay_max_ns: Vec<u64>,
+    /// Mean one-way delay of packets sent in this bin and received, ns; `None` where there was none.
+    pub delay_mean_ns: Vec<Option<u64>>,
+    /// Largest one-way delay of those packets, ns; `None` where there was none.
+    pub delay_max_ns: Vec<Option<u64>>,
+    /// Of a slice with a limit of delay: frames sent in this bin and received with a delay above it. Empty
+    /// where there is no limit, and where delays are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late_frames: Vec<u32>,
 }

@@ -232,7 +232,7 @@ fn refuses_records_that_do_not_belong_or_are_damaged() {
         refused(&|r| r.transient.end_ns = u64::MAX),
     ];
     insta::assert_snapshot!(messages.join("\n"), @r"
-    record has schema version 99, expected 1
+    the record has schema version 99, this program reads version 2: run the study again
     record is of study `synthetic` as it was when its digest was `other`: not of this one
     record names the policy `z`: not what the study has
     record names the slices `best effort, critical`: not what the study has

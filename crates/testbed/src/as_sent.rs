@@ -71,7 +71,7 @@ mod tests {
 
     fn record(sent_frames: u64) -> RunRecord {
         let mut collector = RunCollector::new(CollectorParams {
-            slices: vec!["voice".to_owned()],
+            slices: vec!["voice".into()],
             duration: Duration::from_secs(1),
             bin: Duration::from_millis(100),
             cycle: Duration::ZERO,

@@ -10,7 +10,7 @@ function seriesOf(run, slice) {
     offered: sent.map((bytes, bin) => [at(bin), bytes * perSecond]),
     throughput: received.map((bytes, bin) => [at(bin), bytes * perSecond]),
     loss: lost.map((count, bin) => [at(bin), frames[bin] > 0 ? count / frames[bin] : 0]),
-    delay: delay.map((value, bin) => [at(bin), value > 0 ? value * run.delay_unit_ns : null]),
+    delay: delay.map((value, bin) => [at(bin), value === null ? null : value * run.delay_unit_ns]),
   };
 }
 
@@ -83,7 +83,7 @@ function timeOption(shown, run) {
           [sliceColour(shown, index), `${results.slices[index].name}: sent`, rate(s.offered[bin][1])],
           [null, "received", rate(s.throughput[bin][1])],
           [null, "loss", percent(s.loss[bin][1])],
-          [null, "mean delay", s.delay[bin][1] ? time(s.delay[bin][1]) : "–"],
+          [null, "mean delay", s.delay[bin][1] === null ? "–" : time(s.delay[bin][1])],
         ]));
       },
     },

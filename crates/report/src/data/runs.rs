@@ -54,8 +54,8 @@ pub(crate) const SERIES: Schema = Schema {
         Column::new("received_bytes", Kind::Integer),
         Column::new("sent_frames", Kind::Integer),
         Column::new("lost_frames", Kind::Integer),
-        Column::new("delay_mean_ns", Kind::Integer),
-        Column::new("delay_max_ns", Kind::Integer),
+        Column::optional("delay_mean_ns", Kind::Integer),
+        Column::optional("delay_max_ns", Kind::Integer),
     ],
 };
 

@@ -367,7 +367,7 @@ impl<'a> SliceSeries<'a> {
         self.slice
             .delay
             .iter()
-            .map(move |units| (*units > 0).then_some(*units as f64 * unit))
+            .map(move |units| units.map(|units| units as f64 * unit))
     }
 
     /// Values with the middle of their bin, s.

@@ -8,12 +8,7 @@ use slicewise_stats::record::{
 /// Check that `record` is of `study` and that its numbers can be: every reader after this relies
 /// on it.
 pub(crate) fn record_of_study(record: &RunRecord, study: &StudyDescription) -> Result<(), String> {
-    if record.schema_version != SCHEMA_VERSION {
-        return Err(format!(
-            "its schema version is {}, not {SCHEMA_VERSION}",
-            record.schema_version
-        ));
-    }
+    schema_version(record.schema_version)?;
     if record.study_digest != study.digest {
         return Err(format!("it is of study digest `{}`", record.study_digest));
     }
@@ -33,6 +28,16 @@ pub(crate) fn record_of_study(record: &RunRecord, study: &StudyDescription) -> R
         .slices
         .iter()
         .try_for_each(|s| slice(s).map_err(|e| format!("slice `{}`: {e}", s.slice)))
+}
+
+/// Check that this program reads records of version `found`.
+pub(crate) fn schema_version(found: u32) -> Result<(), String> {
+    if found == SCHEMA_VERSION {
+        return Ok(());
+    }
+    Err(format!(
+        "its schema version is {found}, this program reads version {SCHEMA_VERSION}: run the study again"
+    ))
 }
 
 /// Check that `record` lies where it belongs.
@@ -74,6 +79,8 @@ fn figures(figures: &Figures) -> Result<(), String> {
         figures.throughput_bits_per_second,
         figures.loss_ratio,
         figures.delay.mean_ns,
+        figures.variation.pdv_mean_ns,
+        figures.variation.ipdv_mean_ns,
     ])?;
     if figures.loss_ratio > 1.0 {
         return Err(format!("a loss ratio of {}", figures.loss_ratio));
@@ -112,9 +119,18 @@ fn series(series: &Series) -> Result<(), String> {
         series.delay_mean_ns.len(),
         series.delay_max_ns.len(),
     ];
-    if lengths.iter().all(|&length| length == bins) {
+    let late = series.late_frames.len();
+    if lengths.iter().any(|&length| length != bins) || (late != bins && late != 0) {
+        return Err("time series of different lengths".to_owned());
+    }
+    let delays = series.delay_mean_ns.iter().zip(&series.delay_max_ns);
+    let possible = |(mean, max): (&Option<u64>, &Option<u64>)| match (mean, max) {
+        (Some(mean), Some(max)) => mean <= max,
+        (mean, max) => mean.is_none() && max.is_none(),
+    };
+    if delays.into_iter().all(possible) {
         Ok(())
     } else {
-        Err("time series of different lengths".to_owned())
+        Err("an interval whose mean delay is not that of its largest".to_owned())
     }
 }

@@ -84,8 +84,8 @@ pub enum ResultsError {
     },
     /// The folder was written by a version of the program with another schema.
     #[error(
-        "`{}` has schema version {found}, this program reads version {supported}: use the \
-         version of the program that wrote it, or run the study again into another folder",
+        "`{}` has schema version {found}, this program reads version {supported}: run the study \
+         again into another folder, or use the version of the program that wrote this one",
         path.display()
     )]
     UnknownSchema {

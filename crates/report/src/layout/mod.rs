@@ -70,6 +70,12 @@ struct StudyFileHead {
     schema_version: u32,
 }
 
+/// The part of a [`RunRecord`] that every version of the program can read.
+#[derive(Debug, Deserialize)]
+struct RecordHead {
+    schema_version: u32,
+}
+
 impl ResultsFolder {
     /// A folder to run `study` into: a new one, an empty one, or one that holds results of the
     /// same study, which is gone on with.
@@ -341,7 +347,11 @@ impl ResultsFolder {
         };
         let record: Result<RunRecord, String> = serde_json::from_slice(&text)
             .map_err(|e| {
-                if e.is_eof() {
+                let head: Result<RecordHead, _> = serde_json::from_slice(&text);
+                let version = head.map(|head| check::schema_version(head.schema_version));
+                if let Ok(Err(other_version)) = version {
+                    other_version
+                } else if e.is_eof() {
                     format!("it ends too early: {e}")
                 } else {
                     e.to_string()

@@ -2,7 +2,7 @@ use super::study::POLICIES;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{
     CdfPoint, DelayFigures, DropCount, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION,
-    Series, SliceRecord, Transient,
+    Series, SliceRecord, Transient, VariationFigures,
 };
 
 const BIN_NS: u64 = 50_000_000;
@@ -145,8 +145,9 @@ fn series(
             s.sent_frames.push((offered[slice] / FRAME_BYTES) as u32);
             s.lost_frames
                 .push((lost / FRAME_BYTES).min(offered[slice] / FRAME_BYTES) as u32);
-            s.delay_mean_ns.push(delay_ns as u64);
-            s.delay_max_ns.push(noise.about(delay_ns * 2.2, 0.3) as u64);
+            s.delay_mean_ns.push(Some(delay_ns as u64));
+            s.delay_max_ns
+                .push(Some(noise.about(delay_ns * 2.2, 0.3) as u64));
         }
     }
     out
@@ -159,8 +160,7 @@ fn slice_record(
     noise: &mut Noise,
 ) -> SliceRecord {
     let bins = series.sent_bytes.len();
-    let mut delays: Vec<u64> = series.delay_mean_ns[transient_bins..].to_vec();
-    delays.sort_unstable();
+    let delays = sorted_delays(&series, transient_bins..bins);
     let last = delays.len() - 1;
     let delay_cdf = (1..=100)
         .map(|i| CdfPoint(delays[last * i / 100], i as f64 / 100.0))
@@ -188,6 +188,16 @@ fn slice_record(
     }
 }
 
+fn sorted_delays(series: &Series, bins: std::ops::Range<usize>) -> Vec<u64> {
+    let mut delays: Vec<u64> = series.delay_mean_ns[bins]
+        .iter()
+        .copied()
+        .flatten()
+        .collect();
+    delays.sort_unstable();
+    delays
+}
+
 fn figures(series: &Series, bins: std::ops::Range<usize>) -> Figures {
     let sum = |values: &[u64]| values[bins.clone()].iter().sum::<u64>();
     let sum32 = |values: &[u32]| {
@@ -197,10 +207,12 @@ fn figures(series: &Series, bins: std::ops::Range<usize>) -> Figures {
             .sum::<u64>()
     };
     let seconds = bins.len() as f64 * 0.05;
-    let mut delays = series.delay_mean_ns[bins.clone()].to_vec();
-    delays.sort_unstable();
+    let delays = sorted_delays(series, bins.clone());
     let at = |permille: usize| delays[(delays.len() - 1) * permille / 1000];
     let (sent_frames, lost_frames) = (sum32(&series.sent_frames), sum32(&series.lost_frames));
+    let mean_ns = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
+    let largest = series.delay_max_ns[bins.clone()].iter().copied().flatten();
+    let largest = largest.max().unwrap();
     Figures {
         span_ns: bins.len() as u64 * BIN_NS,
         sent_frames,
@@ -213,12 +225,30 @@ fn figures(series: &Series, bins: std::ops::Range<usize>) -> Figures {
         loss_ratio: lost_frames as f64 / sent_frames as f64,
         delay: DelayFigures {
             samples: sent_frames - lost_frames,
-            mean_ns: delays.iter().sum::<u64>() as f64 / delays.len() as f64,
+            mean_ns,
             min_ns: delays[0],
             p50_ns: at(500),
+            p90_ns: at(900),
+            p95_ns: at(950),
             p99_ns: at(990),
             p999_ns: at(999),
-            max_ns: series.delay_max_ns[bins].iter().copied().max().unwrap(),
+            p9999_ns: at(1000),
+            p99999_ns: at(1000),
+            max_ns: largest,
+        },
+        variation: VariationFigures {
+            pdv_mean_ns: mean_ns - delays[0] as f64,
+            pdv_p50_ns: at(500) - delays[0],
+            pdv_p95_ns: at(950) - delays[0],
+            pdv_p99_ns: at(990) - delays[0],
+            pdv_p999_ns: at(999) - delays[0],
+            pdv_max_ns: largest - delays[0],
+            ipdv_samples: sent_frames - 2 * lost_frames.min(sent_frames / 2),
+            ipdv_mean_ns: mean_ns / 10.0,
+            ipdv_p95_ns: at(500) / 4,
+            ipdv_p99_ns: at(500) / 2,
+            ipdv_p999_ns: at(500),
+            ipdv_max_ns: at(990),
         },
     }
 }
@@ -241,5 +271,6 @@ fn both(slices: &[SliceRecord]) -> Figures {
             max_ns: a.delay.max_ns.max(b.delay.max_ns),
             ..b.delay
         },
+        variation: b.variation,
     }
 }

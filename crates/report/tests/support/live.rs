@@ -106,8 +106,12 @@ fn slower(delay: DelayFigures) -> DelayFigures {
         mean_ns: delay.mean_ns + SOFTWARE_NS as f64,
         min_ns: delay.min_ns + SOFTWARE_NS,
         p50_ns: delay.p50_ns + SOFTWARE_NS,
+        p90_ns: delay.p90_ns + 2 * SOFTWARE_NS,
+        p95_ns: delay.p95_ns + 3 * SOFTWARE_NS,
         p99_ns: delay.p99_ns + 5 * SOFTWARE_NS,
         p999_ns: delay.p999_ns + 8 * SOFTWARE_NS,
+        p9999_ns: delay.p9999_ns + 9 * SOFTWARE_NS,
+        p99999_ns: delay.p99999_ns + 9 * SOFTWARE_NS,
         max_ns: delay.max_ns + 10 * SOFTWARE_NS,
         ..delay
     }

@@ -85,6 +85,8 @@ pub(super) struct Bin {
     pub sent_frames: u32,
     pub received_frames: u32,
     pub lost_frames: u32,
+    /// Of frames sent in this bin and received later than the slice's limit of delay.
+    pub late_frames: u32,
 }
 
 impl Bin {
@@ -98,6 +100,7 @@ impl Bin {
         sent_frames: 0,
         received_frames: 0,
         lost_frames: 0,
+        late_frames: 0,
     };
 
     /// What happened in this bin and in `other`.
@@ -112,17 +115,23 @@ impl Bin {
             sent_frames: self.sent_frames.saturating_add(other.sent_frames),
             received_frames: self.received_frames.saturating_add(other.received_frames),
             lost_frames: self.lost_frames.saturating_add(other.lost_frames),
+            late_frames: self.late_frames.saturating_add(other.late_frames),
         }
     }
 
-    /// Mean delay, rounded to the nearest nanosecond; 0 without samples.
-    pub fn delay_mean_ns(&self) -> u64 {
+    /// Mean delay, rounded to the nearest nanosecond; `None` without samples.
+    pub fn delay_mean_ns(&self) -> Option<u64> {
         let samples = u64::from(self.delay_samples);
-        (self.delay_sum_ns.saturating_add(samples / 2))
-            .checked_div(samples)
-            .unwrap_or(0)
+        (self.delay_sum_ns.saturating_add(samples / 2)).checked_div(samples)
+    }
+
+    /// Largest delay; `None` without samples.
+    pub fn delay_max_ns(&self) -> Option<u64> {
+        (self.delay_samples > 0).then_some(self.delay_max_ns)
     }
 }
+
+const _: () = assert!(size_of::<Bin>() == 64, "one cache line");
 
 #[cfg(test)]
 mod tests {

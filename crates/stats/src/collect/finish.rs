@@ -2,10 +2,10 @@
 
 use super::bins::Bin;
 use super::{MAX_CDF_POINTS, RunCollector, SliceState};
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Moments};
 use crate::mser;
 use crate::record::{
-    DelayFigures, DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, Series, SliceRecord,
+    DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, Series, SliceRecord, VariationFigures,
 };
 use slicewise_units::Duration;
 
@@ -39,9 +39,9 @@ pub(super) fn record(
     let segments = collector.grid.segments();
 
     let mut aggregate = Totals::default();
-    let mut aggregate_delays = Distribution::default();
+    let mut aggregate_samples = Samples::default();
     let mut slices = Vec::with_capacity(collector.slices.len());
-    for (index, (name, state)) in collector
+    for (index, (slice, state)) in collector
         .params
         .slices
         .iter()
@@ -50,29 +50,29 @@ pub(super) fn record(
     {
         let whole = Totals::of(&state.bins[..grid.bins]);
         let steady = Totals::of(&state.bins[steady_from..grid.bins]);
-        let delays_between = |from: usize, to: usize| {
+        let between = |from: usize, to: usize| {
             let first = index * collector.stride;
-            collector.delays.distribution(first + from..first + to)
+            Samples::of(collector, first + from..first + to)
         };
-        let before = delays_between(0, steady_segment);
-        let mut steady_delays = delays_between(steady_segment, segments);
-        let whole_delays = before.merged(&steady_delays);
-        if steady_delays.total() == 0 && steady.delay_samples > 0 {
+        let before = between(0, steady_segment);
+        let mut after = between(steady_segment, segments);
+        let all = before.merged(&after);
+        if after.delays.total() == 0 && steady.delay.samples > 0 {
             // All of them lie in the segment that rounding up left out.
             let from = steady_from / grid.bins_per_segment * grid.bins_per_segment;
-            steady_delays = delays_between(from / collector.grid.bins_per_segment, segments);
+            after = between(from / collector.grid.bins_per_segment, segments);
         }
         slices.push(SliceRecord {
-            slice: name.clone(),
-            whole: whole.figures(grid.bin_ns, &whole_delays),
-            steady: steady.figures(grid.bin_ns, &steady_delays),
-            delay_cdf: steady_delays.cdf(MAX_CDF_POINTS, steady.delay_max_ns),
+            slice: slice.name.clone(),
+            whole: whole.figures(grid.bin_ns, &all),
+            steady: steady.figures(grid.bin_ns, &after),
+            delay_cdf: after.delays.cdf(MAX_CDF_POINTS, steady.delay.max_ns),
             iat_sent: state.iat.figures(MAX_CDF_POINTS),
             series: series(state, grid.bins),
             scheduler: None,
         });
         aggregate.add(&steady);
-        aggregate_delays = aggregate_delays.merged(&steady_delays);
+        aggregate_samples = aggregate_samples.merged(&after);
     }
     RunRecord {
         schema_version: SCHEMA_VERSION,
@@ -83,7 +83,7 @@ pub(super) fn record(
         bin_ns: grid.bin_ns,
         transient,
         slices,
-        aggregate: aggregate.figures(grid.bin_ns, &aggregate_delays),
+        aggregate: aggregate.figures(grid.bin_ns, &aggregate_samples),
         drops,
         populations: Vec::new(),
         capture: None,
@@ -95,18 +95,49 @@ pub(super) fn record(
 
 fn series(state: &SliceState, bins: usize) -> Series {
     let bins = &state.bins[..bins];
+    let has_limit = state.delay_limit_ns < u64::MAX;
+    let late_frames = bins.iter().filter(|_| has_limit).map(|b| b.late_frames);
     Series {
         sent_bytes: bins.iter().map(|b| b.sent_bytes).collect(),
         received_bytes: bins.iter().map(|b| b.received_bytes).collect(),
         sent_frames: bins.iter().map(|b| b.sent_frames).collect(),
         lost_frames: bins.iter().map(|b| b.lost_frames).collect(),
         delay_mean_ns: bins.iter().map(Bin::delay_mean_ns).collect(),
-        delay_max_ns: bins.iter().map(|b| b.delay_max_ns).collect(),
+        delay_max_ns: bins.iter().map(Bin::delay_max_ns).collect(),
+        late_frames: late_frames.collect(),
+    }
+}
+
+/// What is held of a span of time for percentiles, and of delay variation for all figures.
+#[derive(Debug, Default)]
+struct Samples {
+    delays: Distribution,
+    variations: Distribution,
+    variation: Moments,
+}
+
+impl Samples {
+    /// Those of a range of histograms.
+    fn of(collector: &RunCollector, histograms: std::ops::Range<usize>) -> Self {
+        let (variation, variations) = collector.ipdv.between(histograms.clone());
+        Self {
+            delays: collector.delays.distribution(histograms),
+            variations,
+            variation,
+        }
+    }
+
+    fn merged(&self, other: &Self) -> Self {
+        Self {
+            delays: self.delays.merged(&other.delays),
+            variations: self.variations.merged(&other.variations),
+            variation: self.variation.merged(&other.variation),
+        }
     }
 }
 
 /// Exact sums over a span of bins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Totals {
     bins: u64,
     sent_frames: u64,
@@ -114,27 +145,7 @@ struct Totals {
     received_frames: u64,
     received_bytes: u64,
     lost_frames: u64,
-    delay_samples: u64,
-    delay_sum_ns: u128,
-    delay_min_ns: u64,
-    delay_max_ns: u64,
-}
-
-impl Default for Totals {
-    fn default() -> Self {
-        Self {
-            bins: 0,
-            sent_frames: 0,
-            sent_bytes: 0,
-            received_frames: 0,
-            received_bytes: 0,
-            lost_frames: 0,
-            delay_samples: 0,
-            delay_sum_ns: 0,
-            delay_min_ns: u64::MAX,
-            delay_max_ns: 0,
-        }
-    }
+    delay: Moments,
 }
 
 impl Totals {
@@ -149,10 +160,12 @@ impl Totals {
             totals.received_frames += u64::from(bin.received_frames);
             totals.received_bytes += bin.received_bytes;
             totals.lost_frames += u64::from(bin.lost_frames);
-            totals.delay_samples += u64::from(bin.delay_samples);
-            totals.delay_sum_ns += u128::from(bin.delay_sum_ns);
-            totals.delay_min_ns = totals.delay_min_ns.min(bin.delay_min_ns);
-            totals.delay_max_ns = totals.delay_max_ns.max(bin.delay_max_ns);
+            totals.delay = totals.delay.merged(&Moments {
+                samples: bin.delay_samples.into(),
+                sum_ns: bin.delay_sum_ns.into(),
+                min_ns: bin.delay_min_ns,
+                max_ns: bin.delay_max_ns,
+            });
         }
         totals
     }
@@ -165,13 +178,10 @@ impl Totals {
         self.received_frames += other.received_frames;
         self.received_bytes += other.received_bytes;
         self.lost_frames += other.lost_frames;
-        self.delay_samples += other.delay_samples;
-        self.delay_sum_ns += other.delay_sum_ns;
-        self.delay_min_ns = self.delay_min_ns.min(other.delay_min_ns);
-        self.delay_max_ns = self.delay_max_ns.max(other.delay_max_ns);
+        self.delay = self.delay.merged(&other.delay);
     }
 
-    fn figures(&self, bin_ns: u64, delays: &Distribution) -> Figures {
+    fn figures(&self, bin_ns: u64, samples: &Samples) -> Figures {
         let span_ns = self.bins * bin_ns;
         let rate = |bytes: u64| match span_ns {
             0 => 0.0,
@@ -191,28 +201,28 @@ impl Totals {
             offered_bits_per_second: rate(self.sent_bytes),
             throughput_bits_per_second: rate(self.received_bytes),
             loss_ratio,
-            delay: self.delay_figures(delays),
+            delay: self.delay.figures(&samples.delays),
+            variation: self.variation_figures(samples),
         }
     }
 
-    fn delay_figures(&self, delays: &Distribution) -> DelayFigures {
-        if self.delay_samples == 0 {
-            return DelayFigures::default();
-        }
-        // A bin's upper edge may lie past the largest sample, which is known exactly.
-        let quantile = |numerator, denominator| {
-            delays
-                .quantile(numerator, denominator)
-                .clamp(self.delay_min_ns, self.delay_max_ns)
-        };
-        DelayFigures {
-            samples: self.delay_samples,
-            mean_ns: self.delay_sum_ns as f64 / self.delay_samples as f64,
-            min_ns: self.delay_min_ns,
-            p50_ns: quantile(1, 2),
-            p99_ns: quantile(99, 100),
-            p999_ns: quantile(999, 1000),
-            max_ns: self.delay_max_ns,
+    fn variation_figures(&self, samples: &Samples) -> VariationFigures {
+        let delay = self.delay.figures(&samples.delays);
+        let ipdv = samples.variation.figures(&samples.variations);
+        let above_min = |delay_ns: u64| delay_ns.saturating_sub(delay.min_ns);
+        VariationFigures {
+            pdv_mean_ns: self.delay.mean_above_ns(delay.min_ns),
+            pdv_p50_ns: above_min(delay.p50_ns),
+            pdv_p95_ns: above_min(delay.p95_ns),
+            pdv_p99_ns: above_min(delay.p99_ns),
+            pdv_p999_ns: above_min(delay.p999_ns),
+            pdv_max_ns: above_min(delay.max_ns),
+            ipdv_samples: ipdv.samples,
+            ipdv_mean_ns: ipdv.mean_ns,
+            ipdv_p95_ns: ipdv.p95_ns,
+            ipdv_p99_ns: ipdv.p99_ns,
+            ipdv_p999_ns: ipdv.p999_ns,
+            ipdv_max_ns: ipdv.max_ns,
         }
     }
 }

@@ -7,7 +7,11 @@
 
 use super::bins::{Bin, Cursor, Grid};
 use super::histogram::Histograms;
-use super::{CollectorError, CollectorParams, MAX_BINS, MAX_SEGMENTS, RunCollector, SliceState};
+use super::ipdv::Ipdv;
+use super::{
+    CollectorError, CollectorParams, MAX_BINS, MAX_SEGMENTS, MeasuredSlice, RunCollector,
+    SliceState,
+};
 use slicewise_units::{Duration, Instant};
 
 /// What a collector has to know to grow.
@@ -27,7 +31,7 @@ impl RunCollector {
     /// together: then they are twice, four times … as wide, and the record says so. Of the same
     /// packets, the record is that of a collector that knew length and slices. Only percentiles of
     /// the steady state may begin later than there, by 1/32 of the run at most, where the run is
-    /// longer than 1,024 bins or delay histograms take more than 128 MiB; with hundreds of slices
+    /// longer than 1,024 bins or histograms take more than 128 MiB; with hundreds of slices
     /// under that limit, later still.
     ///
     /// # Errors
@@ -53,17 +57,21 @@ impl RunCollector {
             received: Cursor::START,
             slices: Vec::new(),
             delays: Histograms::new(0),
+            ipdv: Ipdv::new(0),
             stride: grid.segments() + 1,
             growth: Some(Growth { bin, last_bin: 0 }),
         })
     }
 
     /// Measure one more slice, and tell its index. It has sent and received nothing until now.
-    pub fn add_slice(&mut self, name: impl Into<String>) -> usize {
+    pub fn add_slice(&mut self, slice: impl Into<MeasuredSlice>) -> usize {
         let index = self.slices.len();
-        self.params.slices.push(name.into());
-        self.slices.push(SliceState::new(self.grid.bins));
+        let slice = slice.into();
+        self.slices
+            .push(SliceState::new(self.grid.bins, slice.delay_limit));
+        self.params.slices.push(slice);
         self.delays.add(self.stride);
+        self.ipdv.add(self.stride);
         if self.growth.is_some() {
             while self.last_bin() >= self.most_bins() {
                 self.double_bin_width();
@@ -89,9 +97,7 @@ impl RunCollector {
         if let Some(growth) = &mut self.growth {
             growth.last_bin = growth.last_bin.max(bin);
         }
-        if self.delays.page_bytes() > MAX_HELD_BYTES
-            && self.last_bin() >= self.grid.bins_per_segment
-        {
+        if self.page_bytes() > MAX_HELD_BYTES && self.last_bin() >= self.grid.bins_per_segment {
             self.double_segment_width();
         }
         Instant::from_nanos(at_ns)
@@ -178,6 +184,7 @@ impl RunCollector {
         let stride = self.grid.segments() + 1;
         if (stride, 1) != (self.stride, factor) {
             self.delays.regroup(self.stride, stride, factor);
+            self.ipdv.regroup(self.stride, stride, factor);
             self.stride = stride;
         }
     }

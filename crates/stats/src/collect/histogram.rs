@@ -1,21 +1,20 @@
 //! Log-linear histograms with three significant digits, in pages that many histograms share.
 //!
 //! The layout is that of HdrHistogram (Tene): 1,024 bins an octave, each as wide as 1/1,024 of the
-//! octave's lower end, and width 1 below 1,024. Only octaves that hold something take memory
-//! (4 KiB each), which is what lets a run keep a histogram for each segment of time; and one is
-//! counted with a shift, a table look-up and an addition.
+//! octave's lower end, and width 1 below 1,024; or another power of two instead of 1,024. Only octaves
+//! that hold something take memory (4 KiB each), which is what lets a run keep a histogram for each
+//! segment of time; and one is counted with a shift, a table look-up and an addition.
 
 use crate::distribution::Distribution;
 
-const SUB_BINS: usize = 1 << SUB_BITS;
-const SUB_BITS: u32 = 10;
-/// Values below 1,024, and one for each bit above.
-const OCTAVES: usize = 65 - SUB_BITS as usize;
+/// Octaves that a histogram of 128 bins an octave or more may have: values below that number, and one
+/// for each bit above.
+const OCTAVES: usize = 58;
 const NO_PAGE: u32 = u32::MAX;
 
-/// A set of histograms.
+/// A set of histograms of `SUB_BINS` bins an octave: a power of two, 128 at least.
 #[derive(Debug, Clone)]
-pub(super) struct Histograms {
+pub(super) struct Histograms<const SUB_BINS: usize = 1024> {
     pages: Vec<[u32; SUB_BINS]>,
     /// Which page holds an octave of a histogram.
     tables: Vec<[u32; OCTAVES]>,
@@ -23,7 +22,12 @@ pub(super) struct Histograms {
     free: Vec<u32>,
 }
 
-impl Histograms {
+impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
+    const SUB_BITS: u32 = {
+        assert!(SUB_BINS.is_power_of_two() && SUB_BINS >= 128);
+        SUB_BINS.ilog2()
+    };
+
     pub fn new(count: usize) -> Self {
         Self {
             pages: Vec::new(),
@@ -42,13 +46,12 @@ impl Histograms {
     /// Count `value` in a histogram; a full counter stays full.
     #[inline]
     pub fn record(&mut self, histogram: usize, value: u64) {
-        let octave = octave_of(value);
+        let octave = Self::octave_of(value);
         let mut page = self.tables[histogram][octave];
         if page == NO_PAGE {
             page = self.add_page(histogram, octave);
         }
-        // Truncation is meant: the mask keeps ten bits.
-        #[expect(clippy::cast_possible_truncation, reason = "masked to ten bits")]
+        #[expect(clippy::cast_possible_truncation, reason = "masked to fewer bits")]
         let sub_bin = (value >> octave.saturating_sub(1)) as usize & (SUB_BINS - 1);
         let counter = &mut self.pages[page as usize][sub_bin];
         *counter = counter.saturating_add(1);
@@ -77,9 +80,9 @@ impl Histograms {
         let sets = self.tables.len() / from.max(1);
         let mut tables = vec![[NO_PAGE; OCTAVES]; sets * to];
         for (index, old) in self.tables.iter().enumerate() {
-            let (set, place) = (index / from, (index % from) / factor);
+            let table = &mut tables[regrouped(index, from, to, factor)];
             for (octave, &page) in old.iter().enumerate().filter(|(_, page)| **page != NO_PAGE) {
-                let held = &mut tables[set * to + place.min(to - 1)][octave];
+                let held = &mut table[octave];
                 if *held == NO_PAGE {
                     *held = page;
                     continue;
@@ -119,26 +122,34 @@ impl Histograms {
                 }
             }
             for (sub_bin, &count) in sums.iter().enumerate() {
-                merged.push(upper_edge(octave, sub_bin), count);
+                merged.push(Self::upper_edge(octave, sub_bin), count);
             }
         }
         merged
     }
-}
 
-#[inline]
-fn octave_of(value: u64) -> usize {
-    (u64::BITS - SUB_BITS - (value | (SUB_BINS as u64 - 1)).leading_zeros()) as usize
-}
-
-/// Largest value that a bin holds.
-fn upper_edge(octave: usize, sub_bin: usize) -> u64 {
-    if octave == 0 {
-        return sub_bin as u64;
+    #[inline]
+    fn octave_of(value: u64) -> usize {
+        let zeros = (value | (SUB_BINS as u64 - 1)).leading_zeros();
+        (u64::BITS - Self::SUB_BITS - zeros) as usize
     }
-    let shift = octave - 1;
-    // `x << shift` with all lower bits set, without overflow in the last bin.
-    ((SUB_BINS + sub_bin) as u64) << shift | ((1u64 << shift) - 1)
+
+    /// Largest value that a bin holds.
+    fn upper_edge(octave: usize, sub_bin: usize) -> u64 {
+        if octave == 0 {
+            return sub_bin as u64;
+        }
+        let shift = octave - 1;
+        // `x << shift` with all lower bits set, without overflow in the last bin.
+        ((SUB_BINS + sub_bin) as u64) << shift | ((1u64 << shift) - 1)
+    }
+}
+
+/// Where histogram `index` goes when sets of `from` histograms become sets of `to`, each histogram of a
+/// set being the sum of `factor` old ones.
+pub(super) fn regrouped(index: usize, from: usize, to: usize, factor: usize) -> usize {
+    let (set, place) = (index / from, (index % from) / factor);
+    set * to + place.min(to - 1)
 }
 
 #[cfg(test)]
@@ -153,17 +164,22 @@ mod tests {
             let power = 1u64 << bit;
             [power - 1, power, power + power / 3, power | (power - 1)]
         }) {
-            let mut histograms = Histograms::new(1);
+            let mut histograms = <Histograms>::new(1);
             histograms.record(0, value);
             let edge = histograms.distribution(0..1).quantile(1, 1);
             assert!(edge >= value, "{edge} < {value}");
             assert!(edge - value <= value / 1_000, "{edge} is far above {value}");
+            let mut coarse = Histograms::<128>::new(1);
+            coarse.record(0, value);
+            let edge = coarse.distribution(0..1).quantile(1, 1);
+            assert!(edge >= value, "{edge} < {value}");
+            assert!(edge - value <= value / 128, "{edge} is far above {value}");
         }
     }
 
     #[test]
     fn clearing_forgets_and_a_range_merges() {
-        let mut histograms = Histograms::new(3);
+        let mut histograms = <Histograms>::new(3);
         histograms.record(0, 5);
         histograms.clear();
         histograms.record(0, 7);
@@ -177,7 +193,7 @@ mod tests {
     #[test]
     fn regrouping_adds_neighbours_and_uses_their_pages_again() {
         // Two sets of four.
-        let mut histograms = Histograms::new(8);
+        let mut histograms = <Histograms>::new(8);
         for (histogram, value) in [(0, 1), (1, 2), (3, 3), (4, 4), (5, 5_000)] {
             histograms.record(histogram, value);
         }
@@ -199,7 +215,7 @@ mod tests {
         fn quantiles_equal_those_of_hdrhistogram_within_its_resolution(
             values in prop::collection::vec(1u64..10_000_000_000, 1..500),
         ) {
-            let mut ours = Histograms::new(1);
+            let mut ours = <Histograms>::new(1);
             let mut reference = Histogram::<u32>::new(3).unwrap();
             for &value in &values {
                 ours.record(0, value);

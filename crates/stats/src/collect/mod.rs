@@ -10,26 +10,48 @@ mod finish;
 mod growth;
 mod histogram;
 mod iat;
+mod ipdv;
 
 use crate::record::{DropCount, RunKey, RunRecord};
 use bins::{Bin, Cursor, Grid};
 use growth::Growth;
 use histogram::Histograms;
 use iat::IatState;
+pub use ipdv::FlowPosition;
+use ipdv::{Ipdv, Received};
 use slicewise_units::{Duration, Instant};
 use thiserror::Error;
 
 /// What a collector has to know of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectorParams {
-    /// Names of the slices, in the order of the study: a slice is told by its index from then on.
-    pub slices: Vec<String>,
+    /// The slices in the order of the study: a slice is named by its index from then on.
+    pub slices: Vec<MeasuredSlice>,
     /// How long traffic is offered.
     pub duration: Duration,
     /// Width of a bin of the series; `duration` must be a multiple of it.
     pub bin: Duration,
     /// The longest on/off cycle of the load; zero where the load is constant.
     pub cycle: Duration,
+}
+
+/// A slice as it is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredSlice {
+    /// Its name.
+    pub name: String,
+    /// Frames with a larger delay are counted as late, interval by interval; `None`: they are not counted.
+    pub delay_limit: Option<Duration>,
+}
+
+impl<T: Into<String>> From<T> for MeasuredSlice {
+    /// A slice without a limit.
+    fn from(name: T) -> Self {
+        Self {
+            name: name.into(),
+            delay_limit: None,
+        }
+    }
 }
 
 /// Why a collector cannot be set up.
@@ -61,8 +83,9 @@ pub enum CollectorError {
 
 /// Collects one run.
 ///
-/// Where the length of the run is known, memory is set up once: 64 B a bin and slice, and 4 KiB for each octave of delay that occurs in
-/// a segment of time (see [`RunCollector::memory_bytes`]).
+/// Where the length of the run is known, memory is set up once: 64 B a bin and slice, and for each octave that
+/// occurs in a segment of time 4 KiB of delay and 512 B of delay variation. A flow takes 40 B, and 2 KiB more
+/// once a packet of it was lost or reordered (see [`RunCollector::memory_bytes`]).
 #[derive(Debug, Clone)]
 pub struct RunCollector {
     params: CollectorParams,
@@ -73,6 +96,8 @@ pub struct RunCollector {
     slices: Vec<SliceState>,
     /// One a slice and segment; segment `grid.segments()` holds what was sent after the end.
     delays: Histograms,
+    /// Laid out like `delays`.
+    ipdv: Ipdv,
     /// Histograms a slice: the first of slice `s` is `s * stride`.
     stride: usize,
     /// Of a run whose length is not known.
@@ -88,6 +113,8 @@ struct SliceState {
     origin: Cursor,
     iat: IatState,
     lost_bytes: u64,
+    /// Frames with a larger delay are late.
+    delay_limit_ns: u64,
 }
 
 /// Packets sent whose fate is not known.
@@ -131,8 +158,11 @@ impl RunCollector {
             grid,
             sent: Cursor::START,
             received: Cursor::START,
-            slices: vec![SliceState::new(bins); params.slices.len()],
+            slices: (params.slices.iter())
+                .map(|slice| SliceState::new(bins, slice.delay_limit))
+                .collect(),
             delays: Histograms::new(params.slices.len() * stride),
+            ipdv: Ipdv::new(params.slices.len() * stride),
             stride,
             growth: None,
             params,
@@ -158,12 +188,20 @@ impl RunCollector {
         }
     }
 
-    /// A frame sent at `sent_at` was received.
+    /// A frame sent at `sent_at` was received. `position` is what delay variation between consecutive packets
+    /// of a flow is measured by; `None` leaves the frame out of it.
     ///
     /// # Panics
     /// If `slice` is not the index of a slice.
     #[inline]
-    pub fn on_received(&mut self, slice: usize, sent_at: Instant, now: Instant, bytes: u32) {
+    pub fn on_received(
+        &mut self,
+        slice: usize,
+        position: Option<FlowPosition>,
+        sent_at: Instant,
+        now: Instant,
+        bytes: u32,
+    ) {
         if !self.received.holds(&self.grid, now) {
             self.received = self.find(now);
         }
@@ -180,8 +218,23 @@ impl RunCollector {
         origin.delay_sum_ns = origin.delay_sum_ns.saturating_add(delay_ns);
         origin.delay_min_ns = origin.delay_min_ns.min(delay_ns);
         origin.delay_max_ns = origin.delay_max_ns.max(delay_ns);
+        let is_late = delay_ns > state.delay_limit_ns;
+        origin.late_frames = origin.late_frames.saturating_add(u32::from(is_late));
         let histogram = slice * self.stride + state.origin.segment;
         self.delays.record(histogram, delay_ns);
+        let Some(FlowPosition { flow, sequence }) = position else {
+            return;
+        };
+        let packet = Received {
+            sequence,
+            sent_at,
+            delay_ns,
+        };
+        if let Some((after, variation_ns)) = self.ipdv.on_received(flow, packet, histogram) {
+            let segment = Cursor::at(&self.grid, after.sent_at).segment;
+            let histogram = slice * self.stride + segment;
+            self.ipdv.record(histogram, variation_ns);
+        }
     }
 
     /// A frame was received of which it is not known when it was sent: it counts as received, and has
@@ -273,6 +326,7 @@ impl RunCollector {
         self.sent = Cursor::START;
         self.received = Cursor::START;
         self.delays.clear();
+        self.ipdv.clear();
         for slice in &mut self.slices {
             slice.bins.fill(Bin::EMPTY);
             slice.origin = Cursor::START;
@@ -281,7 +335,7 @@ impl RunCollector {
         }
     }
 
-    /// Bytes held for bins and delay histograms.
+    /// Bytes held for bins, histograms and flows.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let bins: usize = self
@@ -289,13 +343,19 @@ impl RunCollector {
             .iter()
             .map(|s| s.bins.len() * size_of::<Bin>())
             .sum();
-        bins + self.delays.page_bytes()
+        bins + self.page_bytes() + self.ipdv.flow_bytes()
+    }
+
+    /// Bytes held for the pages of histograms.
+    fn page_bytes(&self) -> usize {
+        self.delays.page_bytes() + self.ipdv.page_bytes()
     }
 }
 
 impl SliceState {
-    fn new(bins: usize) -> Self {
+    fn new(bins: usize, delay_limit: Option<Duration>) -> Self {
         Self {
+            delay_limit_ns: delay_limit.map_or(u64::MAX, Duration::nanos),
             bins: vec![Bin::EMPTY; bins + 1],
             origin: Cursor::START,
             iat: IatState::new(),

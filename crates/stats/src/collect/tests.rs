@@ -60,18 +60,22 @@ fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
     collector.on_sent(0, true, at(49 * MS), 500);
     collector.on_sent(1, true, at(50 * MS), 100);
     collector.on_sent(0, true, at(120 * MS), 1000);
-    collector.on_received(0, at(10 * MS), at(60 * MS), 1000);
+    collector.on_received(0, None, at(10 * MS), at(60 * MS), 1000);
     collector.on_lost(0, at(49 * MS), 500);
     // Received after the end: counts for delay, not for throughput.
-    collector.on_received(0, at(120 * MS), at(230 * MS), 1000);
+    collector.on_received(0, None, at(120 * MS), at(230 * MS), 1000);
     let record = finish(&mut collector);
     let series = &record.slices[0].series;
     assert_eq!(series.sent_bytes, [1500, 0, 1000, 0]);
     assert_eq!(series.sent_frames, [2, 0, 1, 0]);
     assert_eq!(series.received_bytes, [0, 1000, 0, 0]);
     assert_eq!(series.lost_frames, [1, 0, 0, 0]);
-    assert_eq!(series.delay_mean_ns, [50 * MS, 0, 110 * MS, 0]);
-    assert_eq!(series.delay_max_ns, [50 * MS, 0, 110 * MS, 0]);
+    assert_eq!(
+        series.delay_mean_ns,
+        [Some(50 * MS), None, Some(110 * MS), None]
+    );
+    assert_eq!(series.delay_max_ns, series.delay_mean_ns);
+    assert!(series.late_frames.is_empty());
     let whole = record.slices[0].whole;
     assert_eq!(
         (whole.sent_frames, whole.received_frames, whole.lost_frames),
@@ -94,7 +98,7 @@ fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
 fn what_is_sent_after_the_end_is_in_no_figure() {
     let mut collector = RunCollector::new(params(100, 50)).unwrap();
     collector.on_sent(0, true, at(100 * MS), 1000);
-    collector.on_received(0, at(100 * MS), at(101 * MS), 1000);
+    collector.on_received(0, None, at(100 * MS), at(101 * MS), 1000);
     collector.on_sent(0, true, at(170 * MS), 1000);
     collector.on_lost(0, at(170 * MS), 1000);
     assert_eq!(collector.in_flight(0), InFlight::default());
@@ -119,7 +123,7 @@ fn percentiles_are_those_of_the_steady_state() {
             _ => (1000, MS),
         };
         collector.on_sent(0, true, at(sent_at), bytes);
-        collector.on_received(0, at(sent_at), at(sent_at + delay), bytes);
+        collector.on_received(0, None, at(sent_at), at(sent_at + delay), bytes);
     }
     let record = finish(&mut collector);
     // The first packets of the excess arrive 10 ms late: the end may be a batch later.
@@ -156,7 +160,7 @@ fn a_collector_used_again_gives_the_same_record() {
             if packet % 11 == 0 {
                 collector.on_lost(slice, at(sent_at), 1400);
             } else {
-                collector.on_received(slice, at(sent_at), at(sent_at + delay), 1400);
+                collector.on_received(slice, None, at(sent_at), at(sent_at + delay), 1400);
             }
         }
         finish(collector)
@@ -182,7 +186,7 @@ fn a_run_of_the_router_study_takes_a_few_megabytes() {
             packet * 7919 % (500 * MS)
         };
         collector.on_sent(slice, false, at(sent_at), 1400);
-        collector.on_received(slice, at(sent_at), at(sent_at + delay), 1400);
+        collector.on_received(slice, None, at(sent_at), at(sent_at + delay), 1400);
     }
     assert!(
         collector.memory_bytes() < 5_000_000,
@@ -196,7 +200,13 @@ fn a_record_survives_json() {
     let mut collector = RunCollector::new(params(3_000, 50)).unwrap();
     for packet in 0..3000u64 {
         collector.on_sent(0, true, at(packet * MS + packet * packet % 1000), 1000);
-        collector.on_received(0, at(packet * MS), at(packet * MS + 333_333 + packet), 1000);
+        collector.on_received(
+            0,
+            None,
+            at(packet * MS),
+            at(packet * MS + 333_333 + packet),
+            1000,
+        );
     }
     let record = finish(&mut collector);
     let text = serde_json::to_string(&record).unwrap();
@@ -238,7 +248,7 @@ proptest! {
                     under_way[slice].bytes += i64::from(bytes);
                 }
                 Fate::Received(delay) => {
-                    collector.on_received(slice, at(sent_at), at(sent_at + delay), bytes);
+                    collector.on_received(slice, None, at(sent_at), at(sent_at + delay), bytes);
                     if sent_at < 1_000 * MS {
                         delays.push(delay);
                     }

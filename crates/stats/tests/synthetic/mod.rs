@@ -13,7 +13,7 @@ use slicewise_stats::description::{
 };
 use slicewise_stats::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, Series,
-    SliceRecord, Transient,
+    SliceRecord, Transient, VariationFigures,
 };
 
 pub const CRITICAL: usize = 0;
@@ -218,10 +218,15 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
             mean_ns: service.delay_mean_ns * delay_factor,
             min_ns: delay_ns(service.delay_mean_ns / 3.0),
             p50_ns: delay_ns(service.delay_mean_ns),
+            p90_ns: delay_ns(service.delay_mean_ns * 1.1),
+            p95_ns: delay_ns(service.delay_mean_ns * 1.2),
             p99_ns: delay_ns(service.delay_p99_ns),
             p999_ns: delay_ns(service.delay_p99_ns * 1.1),
+            p9999_ns: delay_ns(service.delay_p99_ns * 1.2),
+            p99999_ns: delay_ns(service.delay_p99_ns * 1.2),
             max_ns: delay_ns(service.delay_p99_ns * 1.2),
         },
+        variation: VariationFigures::default(),
     };
     SliceRecord {
         slice: name.into(),
@@ -238,8 +243,9 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
         series: Series {
             sent_frames: vec![0; sent.len()],
             lost_frames: vec![0; sent.len()],
-            delay_mean_ns: vec![0; sent.len()],
-            delay_max_ns: vec![0; sent.len()],
+            delay_mean_ns: vec![None; sent.len()],
+            delay_max_ns: vec![None; sent.len()],
+            late_frames: Vec::new(),
             sent_bytes: sent,
             received_bytes: received,
         },

@@ -1,4 +1,5 @@
 use super::*;
+use crate::collect::FlowPosition;
 use crate::record::{RunKey, RunRecord};
 use proptest::prelude::*;
 
@@ -21,12 +22,27 @@ fn finish(collector: &mut RunCollector) -> RunRecord {
 /// A packet: slice, when it is sent, and after how long it arrives, if it does.
 type Told = (usize, u64, Option<u64>);
 
+/// Each slice is one flow. Packets arrive in threes, the last sent first.
 fn tell(collector: &mut RunCollector, packets: &[Told]) {
-    for &(slice, sent_at, delay) in packets {
-        collector.on_sent(slice, true, at(sent_at), 1000);
-        match delay {
-            Some(delay) => collector.on_received(slice, at(sent_at), at(sent_at + delay), 1000),
-            None => collector.on_lost(slice, at(sent_at), 1000),
+    let mut sequences = [0; 3];
+    for three in packets.chunks(3) {
+        let mut sent = Vec::new();
+        for &(slice, sent_at, delay) in three {
+            collector.on_sent(slice, true, at(sent_at), 1000);
+            let position = FlowPosition {
+                flow: u32::try_from(slice).unwrap(),
+                sequence: sequences[slice],
+            };
+            sequences[slice] += 1;
+            sent.push((slice, sent_at, delay, position));
+        }
+        for (slice, sent_at, delay, position) in sent.into_iter().rev() {
+            let Some(delay) = delay else {
+                collector.on_lost(slice, at(sent_at), 1000);
+                continue;
+            };
+            let received_at = at(sent_at + delay);
+            collector.on_received(slice, Some(position), at(sent_at), received_at, 1000);
         }
     }
 }
@@ -37,7 +53,7 @@ fn known(packets: &[Told], slices: usize, bin: Duration) -> RunRecord {
     let last = packets.iter().map(|p| p.1 + p.2.unwrap_or(0)).max();
     let bins = last.unwrap_or(0) / bin.nanos() + 1;
     let mut collector = RunCollector::new(CollectorParams {
-        slices: names(slices),
+        slices: names(slices).into_iter().map(Into::into).collect(),
         duration: Duration::from_nanos(bins * bin.nanos()),
         bin,
         cycle: Duration::ZERO,
@@ -50,7 +66,7 @@ fn known(packets: &[Told], slices: usize, bin: Duration) -> RunRecord {
 fn names(slices: usize) -> Vec<String> {
     ["a", "b", "c"][..slices]
         .iter()
-        .map(|&s| s.into())
+        .map(|&s| s.to_owned())
         .collect()
 }
 
@@ -71,7 +87,7 @@ fn a_run_lasts_until_the_end_of_the_bin_in_which_the_last_thing_happened() {
     );
     let mut collector = open_ended(bin, 1);
     collector.on_sent(0, true, at(120 * MS), 1000);
-    collector.on_received(0, at(120 * MS), at(150 * MS), 1000);
+    collector.on_received(0, None, at(120 * MS), at(150 * MS), 1000);
     let record = finish(&mut collector);
     assert_eq!((record.duration_ns, record.bin_ns), (200 * MS, 50 * MS));
     assert_eq!(record.slices[0].series.received_bytes, [0, 0, 0, 1000]);
@@ -145,7 +161,7 @@ fn delays_of_many_slices_stay_within_their_limit() {
         let sent_at = at(packet * 200_000);
         let delay = Duration::from_nanos(1 << (10 + packet % 7));
         collector.on_sent(slice, true, sent_at, 100);
-        collector.on_received(slice, sent_at, sent_at.saturating_add(delay), 100);
+        collector.on_received(slice, None, sent_at, sent_at.saturating_add(delay), 100);
     }
     let bytes = collector.delays.page_bytes();
     assert!(bytes <= MAX_HELD_BYTES + (2 << 20), "{bytes}");

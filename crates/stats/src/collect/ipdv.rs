@@ -1,0 +1,187 @@
+//! Delay variation between consecutive packets of a flow (IPDV, RFC 3393 and RFC 5481).
+//!
+//! Two packets are consecutive where their flow sent none between them. A pair is measured when both
+//! of them have been received, in either order; it counts where the later one was sent. A pair of which
+//! one packet was lost is never measured, so losses need not be reported.
+
+use super::histogram::{Histograms, regrouped};
+use crate::distribution::{Distribution, Moments};
+use slicewise_units::Instant;
+
+/// Which packet of which flow a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowPosition {
+    /// Index of the flow, from 0: memory grows with the largest. A flow belongs to one slice.
+    pub flow: u32,
+    /// Number of the packet among all packets that the flow sent, lost ones included, modulo 2³².
+    pub sequence: u32,
+}
+
+/// A packet that was received.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Received {
+    pub sequence: u32,
+    pub sent_at: Instant,
+    pub delay_ns: u64,
+}
+
+/// Packets of a flow that a packet may still be compared with.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Flow {
+    /// The newest packet, while each packet came right after the one sent before it.
+    newest: Option<Received>,
+    /// From then on the packets received last, each at its sequence number modulo [`WINDOW`].
+    window: Option<Box<[Option<Received>; WINDOW]>>,
+}
+
+/// Packets that a flow remembers. A pair is missed where one of its packets arrives after one that was
+/// sent so many packets later.
+pub(super) const WINDOW: usize = 64;
+
+impl Flow {
+    /// The packet sent before `packet`, where all packets of the flow so far came in order and without
+    /// loss. Otherwise `None`, and [`Self::neighbours`] must be asked.
+    #[inline]
+    fn predecessor(&mut self, packet: Received) -> Option<Received> {
+        let before = self.newest?;
+        if self.window.is_some() || packet.sequence != before.sequence.wrapping_add(1) {
+            return None;
+        }
+        self.newest = Some(packet);
+        Some(before)
+    }
+
+    /// The packets sent right before and right after `packet`, where they were received.
+    fn neighbours(&mut self, packet: Received) -> [Option<Received>; 2] {
+        if packet.sequence == 0 && self.newest.is_none() && self.window.is_none() {
+            self.newest = Some(packet);
+            return [None, None];
+        }
+        let window = self.window.get_or_insert_with(|| {
+            let mut window = Box::new([None; WINDOW]);
+            if let Some(newest) = self.newest {
+                window[slot(newest.sequence)] = Some(newest);
+            }
+            window
+        });
+        let find = |sequence: u32| window[slot(sequence)].filter(|one| one.sequence == sequence);
+        let before = find(packet.sequence.wrapping_sub(1));
+        let after = find(packet.sequence.wrapping_add(1));
+        let is_later = |than: Received| packet.sequence.wrapping_sub(than.sequence) < 1 << 31;
+        let held = &mut window[slot(packet.sequence)];
+        if held.is_none_or(is_later) {
+            *held = Some(packet);
+        }
+        [before, after]
+    }
+}
+
+#[inline]
+const fn slot(sequence: u32) -> usize {
+    sequence as usize % WINDOW
+}
+
+/// Variations of every slice, in a histogram and exact moments for each of its segments.
+#[derive(Debug, Clone)]
+pub(super) struct Ipdv {
+    flows: Vec<Flow>,
+    /// 128 bins an octave: variations are spread over more octaves than delays.
+    histograms: Histograms<128>,
+    moments: Vec<Moments>,
+}
+
+impl Ipdv {
+    pub fn new(count: usize) -> Self {
+        Self {
+            flows: Vec::new(),
+            histograms: Histograms::new(count),
+            moments: vec![Moments::default(); count],
+        }
+    }
+
+    /// Forget every packet and variation.
+    pub fn clear(&mut self) {
+        self.flows.clear();
+        self.histograms.clear();
+        self.moments.fill(Moments::default());
+    }
+
+    /// A packet was received whose variation against the one before belongs into `histogram`. Where the
+    /// packet after it came first, that one and its variation are returned.
+    #[inline]
+    pub fn on_received(
+        &mut self,
+        flow: u32,
+        packet: Received,
+        histogram: usize,
+    ) -> Option<(Received, u64)> {
+        let index = flow as usize;
+        if index >= self.flows.len() {
+            self.add_flows(index);
+        }
+        let flow = &mut self.flows[index];
+        if let Some(before) = flow.predecessor(packet) {
+            self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
+            return None;
+        }
+        let [before, after] = flow.neighbours(packet);
+        if let Some(before) = before {
+            self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
+        }
+        after.map(|after| (after, after.delay_ns.abs_diff(packet.delay_ns)))
+    }
+
+    #[cold]
+    fn add_flows(&mut self, last: usize) {
+        self.flows.resize_with(last + 1, Flow::default);
+    }
+
+    #[inline]
+    pub fn record(&mut self, histogram: usize, variation_ns: u64) {
+        self.histograms.record(histogram, variation_ns);
+        self.moments[histogram].record(variation_ns);
+    }
+
+    /// Add empty histograms at the end.
+    pub fn add(&mut self, count: usize) {
+        self.histograms.add(count);
+        let all = self.moments.len() + count;
+        self.moments.resize(all, Moments::default());
+    }
+
+    /// As [`Histograms::regroup`].
+    pub fn regroup(&mut self, from: usize, to: usize, factor: usize) {
+        self.histograms.regroup(from, to, factor);
+        let mut moments = vec![Moments::default(); self.moments.len() / from.max(1) * to];
+        for (index, old) in self.moments.iter().enumerate() {
+            let sum = &mut moments[regrouped(index, from, to, factor)];
+            *sum = sum.merged(old);
+        }
+        self.moments = moments;
+    }
+
+    /// The variations of a range of histograms together.
+    pub fn between(&self, histograms: std::ops::Range<usize>) -> (Moments, Distribution) {
+        let moments = self.moments.get(histograms.clone()).unwrap_or_default();
+        let sum = |sum: Moments, one: &Moments| sum.merged(one);
+        (
+            moments.iter().fold(Moments::default(), sum),
+            self.histograms.distribution(histograms),
+        )
+    }
+
+    /// Bytes held for the pages of histograms.
+    pub fn page_bytes(&self) -> usize {
+        self.histograms.page_bytes()
+    }
+
+    /// Bytes held for flows.
+    pub fn flow_bytes(&self) -> usize {
+        let windows = self.flows.iter().filter(|flow| flow.window.is_some());
+        self.flows.len() * size_of::<Flow>()
+            + windows.count() * size_of::<[Option<Received>; WINDOW]>()
+    }
+}
+
+#[cfg(test)]
+mod tests;
