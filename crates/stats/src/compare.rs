@@ -1,7 +1,9 @@
-//! Comparing two independent means: their difference (Welch) and their ratio (Fieller).
+//! Comparing two means: their difference and their ratio (Fieller), of independent samples or of pairs.
 //!
-//! Degrees of freedom are Welch's and Satterthwaite's, so that the two variances need not be
-//! equal. Where neither sample varies, the comparison is exact and every probability 0 or 1.
+//! Of independent samples, degrees of freedom are Welch's and Satterthwaite's, so that the two variances
+//! need not be equal; for a ratio they are those of `treatment − θ × reference` at the estimated ratio
+//! θ, and the same for every θ that is tested. Of pairs, they are one less than there are pairs. Where
+//! nothing varies, the comparison is exact and every probability 0 or 1.
 
 use crate::estimate::{Interval, Sample, t_quantile, t_tail, valid_confidence};
 
@@ -11,9 +13,10 @@ pub struct Comparison {
     kind: Kind,
     treatment: f64,
     reference: f64,
-    /// Variances of the two means.
+    /// Variances of the two means, and their covariance: 0 for independent samples.
     treatment_variance: f64,
     reference_variance: f64,
+    covariance: f64,
     freedom: f64,
 }
 
@@ -46,7 +49,42 @@ pub fn ratio(treatment: &Sample, reference: &Sample) -> Option<Comparison> {
     )
 }
 
+/// `treatment − reference` of pairs (treatment, reference): Student's t of the differences. `None` for
+/// fewer than two pairs.
+#[must_use]
+pub fn paired_difference(pairs: &[(f64, f64)]) -> Option<Comparison> {
+    Comparison::of_pairs(Kind::Difference, pairs)
+}
+
+/// `treatment / reference` of pairs (treatment, reference) of values that are not negative (Fieller, with
+/// the covariance). `None` for fewer than two pairs, or where the mean reference is not above 0.
+#[must_use]
+pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Comparison> {
+    Comparison::of_pairs(Kind::Ratio, pairs)
+        .filter(|compared| compared.reference > 0.0 && compared.treatment >= 0.0)
+}
+
 impl Comparison {
+    fn of_pairs(kind: Kind, pairs: &[(f64, f64)]) -> Option<Self> {
+        let (treatment, reference): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let (treatment, reference) = (Sample::of(&treatment)?, Sample::of(&reference)?);
+        let (treatment_variance, freedom) = treatment.variance_of_mean()?;
+        let (reference_variance, _) = reference.variance_of_mean()?;
+        let products: f64 = pairs
+            .iter()
+            .map(|(t, r)| (t - treatment.mean) * (r - reference.mean))
+            .sum();
+        Some(Self {
+            kind,
+            treatment: treatment.mean,
+            reference: reference.mean,
+            treatment_variance,
+            reference_variance,
+            covariance: products / freedom / (freedom + 1.0),
+            freedom,
+        })
+    }
+
     /// The contrast is that of `treatment − slope × reference`.
     fn new(kind: Kind, treatment: &Sample, reference: &Sample, slope: f64) -> Option<Self> {
         let (treatment_variance, treatment_freedom) = treatment.variance_of_mean()?;
@@ -66,6 +104,7 @@ impl Comparison {
             reference: reference.mean,
             treatment_variance,
             reference_variance,
+            covariance: 0.0,
             freedom,
         })
     }
@@ -130,16 +169,20 @@ impl Comparison {
 
     /// How far the contrast lies above `value`, and the standard error of that distance.
     fn distance_from(&self, value: f64) -> (f64, f64) {
-        match self.kind {
-            Kind::Difference => (
-                self.treatment - self.reference - value,
-                (self.treatment_variance + self.reference_variance).sqrt(),
-            ),
-            Kind::Ratio => (
-                self.treatment - value * self.reference,
-                (self.treatment_variance + value * value * self.reference_variance).sqrt(),
-            ),
-        }
+        let (slope, distance) = match self.kind {
+            Kind::Difference => (1.0, self.treatment - self.reference - value),
+            Kind::Ratio => (value, self.treatment - value * self.reference),
+        };
+        (distance, self.contrast_variance(slope).sqrt())
+    }
+
+    /// Variance of `treatment − slope × reference`, of means.
+    #[must_use]
+    pub fn contrast_variance(&self, slope: f64) -> f64 {
+        let sum = self.treatment_variance + slope * slope * self.reference_variance
+            - 2.0 * slope * self.covariance;
+        // Of pairs that move together, rounding may leave less than nothing.
+        sum.max(0.0)
     }
 
     fn interval_at(&self, probability: f64) -> Interval {
@@ -170,13 +213,22 @@ impl Comparison {
     fn fieller(&self, quantile: f64) -> Interval {
         let squared = quantile * quantile;
         let a = self.reference * self.reference - squared * self.reference_variance;
-        let b = self.treatment * self.reference;
+        let b = self.treatment * self.reference - squared * self.covariance;
         let c = self.treatment * self.treatment - squared * self.treatment_variance;
         // b² − ac without cancellation of its large terms.
         let discriminant = squared
             * (self.reference * self.reference * self.treatment_variance
                 + self.treatment * self.treatment * self.reference_variance
-                - squared * self.treatment_variance * self.reference_variance);
+                - 2.0 * self.treatment * self.reference * self.covariance
+                - squared
+                    * (self.treatment_variance * self.reference_variance
+                        - self.covariance * self.covariance));
+        // Where the reference is clearly above 0 there are two roots, but for rounding.
+        let discriminant = if a > 0.0 {
+            discriminant.max(0.0)
+        } else {
+            discriminant
+        };
         if discriminant < 0.0 {
             return Interval::UNBOUNDED;
         }
@@ -222,6 +274,48 @@ mod tests {
         assert!((ratio.p_above(bounds.low.unwrap()) - 0.05).abs() < 1e-9);
         assert!((ratio.p_below(bounds.high.unwrap()) - 0.05).abs() < 1e-9);
         assert!(bounds.low.unwrap() < ratio.estimate() && ratio.estimate() < bounds.high.unwrap());
+    }
+
+    #[test]
+    fn pairs_are_compared_by_their_differences() {
+        // Differences 1, 2, 3: mean 2, s.e. 1/√3, t(0.95, 2) = 2.919986.
+        let pairs = [(101.0, 100.0), (52.0, 50.0), (78.0, 75.0)];
+        let compared = paired_difference(&pairs).unwrap();
+        assert_eq!((compared.estimate(), compared.freedom()), (2.0, 2.0));
+        let bounds = compared.one_sided_bounds(0.95);
+        assert!((bounds.high.unwrap() - 2.0 - 2.919_986 / 3f64.sqrt()).abs() < 1e-5);
+        // t = 2 √3 = 3.4641: p = 0.0371.
+        assert!((compared.p_above(0.0) - 0.037_1).abs() < 1e-4);
+    }
+
+    #[test]
+    fn pairs_of_one_ratio_give_it_exactly_however_their_levels_scatter() {
+        let pairs: Vec<_> = [3.0, 4.0, 5.0, 6.0].map(|r| (1.5 * r, r)).into();
+        let bounds = paired_ratio(&pairs).unwrap().one_sided_bounds(0.95);
+        assert!((bounds.low.unwrap() - 1.5).abs() < 1e-6, "{bounds:?}");
+        assert!((bounds.high.unwrap() - 1.5).abs() < 1e-6, "{bounds:?}");
+    }
+
+    #[test]
+    fn fieller_bounds_of_pairs_are_where_the_paired_test_turns() {
+        let pairs = [(10.2, 4.9), (11.0, 5.3), (9.7, 5.0), (10.5, 5.6)];
+        let ratio = paired_ratio(&pairs).unwrap();
+        let bounds = ratio.one_sided_bounds(0.95);
+        for (bound, p) in [
+            (
+                bounds.low.unwrap(),
+                Comparison::p_above as fn(&Comparison, f64) -> f64,
+            ),
+            (bounds.high.unwrap(), Comparison::p_below),
+        ] {
+            assert!((p(&ratio, bound) - 0.05).abs() < 1e-9);
+            // The same as Student's t of `treatment − bound × reference`.
+            let contrasts: Vec<f64> = pairs.iter().map(|(t, r)| t - bound * r).collect();
+            let contrasts = sample(&contrasts);
+            let (variance, freedom) = contrasts.variance_of_mean().unwrap();
+            let tail = t_tail(contrasts.mean.abs() / variance.sqrt(), freedom);
+            assert!((tail - 0.05).abs() < 1e-9, "{tail}");
+        }
     }
 
     #[test]
@@ -318,12 +412,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
         fn no_comparison_is_nan_and_every_interval_holds_its_estimate(
-            a in prop::collection::vec(0.0f64..1e12, 2..8),
-            b in prop::collection::vec(0.0f64..1e12, 2..8),
+            a_values in prop::collection::vec(0.0f64..1e12, 2..8),
+            b_values in prop::collection::vec(0.0f64..1e12, 2..8),
             value in 0.0f64..100.0,
         ) {
-            let (a, b) = (sample(&a), sample(&b));
-            for compared in difference(&a, &b).into_iter().chain(ratio(&a, &b)) {
+            let (a, b) = (sample(&a_values), sample(&b_values));
+            let pairs: Vec<_> = a_values.iter().copied().zip(b_values.iter().copied()).collect();
+            let of_pairs = paired_difference(&pairs).into_iter().chain(paired_ratio(&pairs));
+            for compared in difference(&a, &b).into_iter().chain(ratio(&a, &b)).chain(of_pairs) {
                 let interval = compared.interval(0.95);
                 let estimate = compared.estimate();
                 let slack = estimate.abs() * 1e-9;

@@ -24,6 +24,7 @@ pub mod holm;
 pub mod ks;
 pub mod live;
 pub mod mser;
+pub mod objective;
 pub mod observations;
 pub mod opportunity;
 pub mod path;

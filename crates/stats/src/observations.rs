@@ -20,6 +20,9 @@ pub struct SliceObservation {
     pub steady: Figures,
     /// Over the whole run.
     pub whole: Figures,
+    /// Share of intervals after the transient in which all objectives of the slice are met; `None` where
+    /// it states none, or sent nothing.
+    pub availability: Option<f64>,
     /// Number of inter-arrival times of the first source.
     pub iat_samples: u64,
     /// Their mean, ns.
@@ -199,6 +202,25 @@ impl Observations {
             .flat_map(BTreeMap::values)
     }
 
+    /// One run of a cell.
+    #[must_use]
+    pub fn run(&self, policy: usize, scenario: usize, repetition: u32) -> Option<&RunObservation> {
+        self.cells.get(&(policy, scenario))?.get(&repetition)
+    }
+
+    /// The smallest one-way delay of a slice in any run of a policy, ns: its delay without queueing. 0
+    /// where nothing arrived.
+    #[must_use]
+    pub fn smallest_delay_ns(&self, policy: usize, slice: usize) -> u64 {
+        let runs = self.cells.iter().filter(|((p, _), _)| *p == policy);
+        runs.flat_map(|(_, runs)| runs.values())
+            .filter_map(|run| Some(&run.slices.get(slice)?.whole.delay))
+            .filter(|delay| delay.samples > 0)
+            .map(|delay| delay.min_ns)
+            .min()
+            .unwrap_or(0)
+    }
+
     /// One value a run of a cell, where the run has it.
     pub fn values(
         &self,
@@ -220,6 +242,7 @@ fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
     SliceObservation {
         steady: record.steady,
         whole: record.whole,
+        availability: None,
         iat_samples: *samples,
         iat_mean_ns: *mean_ns,
         iat_variance_ns2: *variance_ns2,

@@ -4,14 +4,23 @@
 //! How each is decided, and why so, is told in `docs/verdicts.md`.
 
 mod bound;
+#[cfg(test)]
+mod coverage;
+mod influence;
 mod isolation;
+mod objectives;
 mod reallocation;
 mod reason;
+mod repetitions;
 mod scalability;
 
 pub use bound::BoundCheck;
-pub use isolation::{IsolationTest, IsolationVerdict, NotJudged};
+pub use influence::{InfluenceTest, InfluenceVerdict};
+pub use isolation::{IsolationVerdict, NotJudged};
+pub use objectives::{ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict};
 pub use reallocation::{ReallocationVerdict, ScenarioReallocation};
+pub use reason::objective_value;
+pub use repetitions::rare_share_excluded;
 pub use scalability::ScalabilityVerdict;
 
 use crate::description::{PublishedVerdict, StudyDescription};
@@ -81,6 +90,16 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What tests come to of which one that is broken breaks all, and one that is undecided leaves all
+    /// undecided; `NotTested` where there are none.
+    fn of_all(outcomes: impl Iterator<Item = Self>) -> Self {
+        outcomes.fold(Self::NotTested, |all, one| match (all, one) {
+            (Self::Broken, _) | (_, Self::Broken) => Self::Broken,
+            (Self::Inconclusive, _) | (_, Self::Inconclusive) => Self::Inconclusive,
+            (_, one) => one,
+        })
+    }
+
     /// True or false where a publication's yes or no can be compared with it.
     fn agrees_with(self, published: bool) -> Option<bool> {
         match self {
@@ -104,16 +123,20 @@ pub enum Indicator {
     DelayMean,
     /// Increase of the 99th percentile of one-way delay.
     DelayP99,
+    /// Increase of the mean queueing delay: one-way delay less the smallest of the slice.
+    QueueingDelayMean,
+    /// Increase of the 99th percentile of queueing delay.
+    QueueingDelayP99,
 }
 
 /// The statistical test behind a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestName {
-    /// One-sided test of the difference of two means with unequal variances (Welch).
-    WelchDifference,
-    /// One-sided test of the ratio of two means with unequal variances (Fieller).
-    FiellerRatio,
+    /// One-sided test of the mean difference of pairs, one a repetition (Student).
+    PairedDifference,
+    /// One-sided test of the ratio of the means of pairs, one a repetition (Fieller).
+    PairedRatio,
     /// One-sided bound of one mean (Student).
     StudentMean,
 }
@@ -156,6 +179,10 @@ pub struct DecidedBy {
     pub interval: Interval,
     /// What `statistic` was held against.
     pub margin: f64,
+    /// Repetitions behind it.
+    pub repetitions: u32,
+    /// Those of them beyond the margin.
+    pub repetitions_beyond: u32,
     /// p-value of the decision, corrected where it is one of many; `None` where the repetitions do
     /// not allow one.
     pub p_value: Option<f64>,

@@ -1,5 +1,6 @@
 //! Resource reallocation: how much of what guaranteed slices leave does best effort get?
 
+use super::repetitions::Rules;
 use super::{DecidedBy, Outcome, Scale, TestName};
 use crate::description::StudyDescription;
 use crate::estimate::{Interval, Sample, valid_confidence};
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReallocationVerdict {
-    /// `Holds`, `Broken`, `Partial`, `Inconclusive` (a single repetition) or `NotTested`.
+    /// `Holds`, `Broken`, `Partial`, `Inconclusive` (too few repetitions) or `NotTested`.
     pub outcome: Outcome,
     /// The numbers: `statistic` is the reallocated fraction, `margin` the threshold it was held
     /// against (for a partial one, that of "holds").
@@ -78,26 +79,34 @@ pub(super) fn judge(
             scenarios,
         };
     };
-    conclude(study, &sample, scenarios)
+    conclude(study, &fractions, &sample, scenarios)
 }
 
 fn conclude(
     study: &StudyDescription,
+    fractions: &[f64],
     sample: &Sample,
     scenarios: Vec<ScenarioReallocation>,
 ) -> ReallocationVerdict {
     let margins = &study.margins;
-    let confidence = valid_confidence(margins.confidence);
-    let interval = sample.one_sided_bounds(confidence);
-    let (outcome, margin) = match (interval.low, interval.high) {
-        (Some(low), _) if low >= margins.reallocation_holds => {
-            (Outcome::Holds, margins.reallocation_holds)
-        }
-        (_, Some(high)) if high <= margins.reallocation_broken => {
-            (Outcome::Broken, margins.reallocation_broken)
-        }
-        (Some(_), Some(_)) => (Outcome::Partial, margins.reallocation_holds),
-        _ => (Outcome::Inconclusive, margins.reallocation_holds),
+    let rules = Rules::of(margins);
+    let interval = sample.one_sided_bounds(rules.confidence);
+    let count = |beyond: &dyn Fn(f64) -> bool| {
+        let beyond = fractions.iter().filter(|&&fraction| beyond(fraction));
+        u32::try_from(beyond.count()).unwrap_or(u32::MAX)
+    };
+    let (holds, broken) = (margins.reallocation_holds, margins.reallocation_broken);
+    // What the means show; the margin and the repetitions beyond it.
+    let (of_means, margin, beyond) = match (interval.low, interval.high) {
+        (Some(low), _) if low >= holds => (Outcome::Holds, holds, count(&|f| f < holds)),
+        (_, Some(high)) if high <= broken => (Outcome::Broken, broken, count(&|f| f > broken)),
+        (Some(_), Some(_)) => (Outcome::Partial, holds, count(&|f| f < holds)),
+        _ => (Outcome::Inconclusive, holds, count(&|f| f < holds)),
+    };
+    let excludes_rare = rules.p_rare(sample.count, beyond) <= rules.alpha();
+    let outcome = match of_means {
+        Outcome::Holds | Outcome::Broken if !excludes_rare => Outcome::Inconclusive,
+        outcome => outcome,
     };
     let best_effort = study
         .slices
@@ -120,11 +129,14 @@ fn conclude(
             scale: Scale::Fraction,
             interval,
             margin,
+            repetitions: sample.count,
+            repetitions_beyond: beyond,
             p_value: None,
         }),
         repetitions_needed: match outcome {
             Outcome::Partial => repetitions_needed(study, sample),
-            Outcome::Inconclusive => Some(2),
+            Outcome::Inconclusive if of_means == Outcome::Inconclusive => Some(2),
+            Outcome::Inconclusive => rules.runs_to_exclude_rare(sample.count, beyond),
             _ => None,
         },
         scenarios,

@@ -1,11 +1,11 @@
 //! Each verdict's reason in one line of English.
 
 use super::{
-    BoundCheck, DecidedBy, Indicator, IsolationVerdict, Outcome, PolicyVerdict,
-    ReallocationVerdict, ScalabilityVerdict, Scale, TestName,
+    BoundCheck, DecidedBy, Indicator, InfluenceVerdict, IsolationVerdict, ObjectiveIndicator,
+    ObjectiveTest, ObjectivesVerdict, Outcome, PolicyVerdict, ReallocationVerdict,
+    ScalabilityVerdict, Scale, TestName,
 };
 use crate::description::SliceLimit;
-use crate::estimate::Interval;
 use crate::words::{self, percent};
 use std::fmt;
 
@@ -28,15 +28,29 @@ impl fmt::Display for Indicator {
             Self::LossRatio => "loss ratio",
             Self::DelayMean => "mean delay",
             Self::DelayP99 => "p99 delay",
+            Self::QueueingDelayMean => "mean queueing delay",
+            Self::QueueingDelayP99 => "p99 queueing delay",
         })
+    }
+}
+
+impl fmt::Display for ObjectiveIndicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Throughput => f.pad("throughput"),
+            Self::LossRatio => f.pad("loss ratio"),
+            Self::Delay(at) => f.pad(&format!("delay at {at}")),
+            Self::DelayVariation(at) => f.pad(&format!("delay variation at {at}")),
+            Self::Availability => f.pad("availability"),
+        }
     }
 }
 
 impl fmt::Display for TestName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::WelchDifference => "Welch",
-            Self::FiellerRatio => "Fieller",
+            Self::PairedDifference => "paired t",
+            Self::PairedRatio => "paired Fieller",
             Self::StudentMean => "Student",
         })
     }
@@ -65,16 +79,54 @@ impl IsolationVerdict {
         if let Some(broken) = self.broken_bound() {
             return format!("broken: {}", broken.told());
         }
-        let mut reason = self.reason_of_tests();
-        for bound in &self.bounds {
-            reason.push_str("; ");
-            reason.push_str(&bound.told());
+        let mut parts = vec![format!("{}: {}", self.outcome, self.deciding())];
+        parts.extend(self.beside());
+        parts.extend(self.bounds.iter().map(BoundCheck::told));
+        parts.extend(self.unbounded());
+        parts.join("; ")
+    }
+
+    /// What decided it.
+    #[must_use]
+    pub fn deciding(&self) -> String {
+        let of_objectives = (self.objectives.as_ref())
+            .filter(|verdict| verdict.outcome == self.outcome)
+            .and_then(ObjectivesVerdict::deciding);
+        let of_influence = || {
+            (self.influence_decides && self.influence.outcome == self.outcome)
+                .then(|| self.influence.deciding())
+                .flatten()
+        };
+        of_objectives
+            .or_else(of_influence)
+            .unwrap_or_else(|| self.why_not_judged())
+    }
+
+    /// Influence where objectives decide: the comparison with the reference scenario stands beside it.
+    #[must_use]
+    pub fn beside(&self) -> Option<String> {
+        let objectives = self.objectives.as_ref()?;
+        if objectives.outcome != self.outcome {
+            return None;
         }
-        if let Some(unbounded) = self.unbounded() {
-            reason.push_str("; ");
-            reason.push_str(&unbounded);
+        let outcome = match self.influence.outcome {
+            Outcome::Holds => "no influence of others",
+            Outcome::Broken => "influence of others",
+            Outcome::Inconclusive => "influence of others inconclusive",
+            Outcome::Partial | Outcome::NotTested => return None,
+        };
+        Some(format!("{outcome}: {}", self.influence.deciding()?))
+    }
+
+    fn why_not_judged(&self) -> String {
+        let mut not_judged = self.not_judged.iter().filter(|n| !n.only_bound);
+        let missing = not_judged.clone().find(|n| n.missing);
+        match missing.or(not_judged.next()) {
+            Some(first) => format!("{} in {}: {}", first.slice, first.scenario, first.why),
+            None => "no slice states an objective, and there is no guaranteed slice, no reference \
+                     scenario, or no other one"
+                .to_owned(),
         }
-        reason
     }
 
     /// Where a bound of delay is promised, and could not be judged in any scenario: of which slice,
@@ -89,19 +141,15 @@ impl IsolationVerdict {
             "no bound of delay for {slice} in scenario {scenario}: {why}"
         ))
     }
+}
 
-    fn reason_of_tests(&self) -> String {
-        let Some(numbers) = &self.decided_by else {
-            let mut not_judged = self.not_judged.iter().filter(|n| !n.only_bound);
-            let missing = not_judged.clone().find(|n| n.missing);
-            let why = match missing.or(not_judged.next()) {
-                Some(first) => format!("{} in {}: {}", first.slice, first.scenario, first.why),
-                None => "no guaranteed slice, no reference scenario, or no other one".to_owned(),
-            };
-            return format!("{}: {why}", self.outcome);
-        };
-        let told = numbers.worsening();
-        match self.outcome {
+impl InfluenceVerdict {
+    /// The test that decided, and what it takes where it is open; `None` where there was none.
+    #[must_use]
+    pub fn deciding(&self) -> Option<String> {
+        let numbers = self.decided_by.as_ref()?;
+        let worsening = numbers.worsening();
+        Some(match self.outcome {
             Outcome::Broken => {
                 let first = match &self.first_broken {
                     Some(first) if numbers.scenario.as_ref() != Some(first) => {
@@ -109,15 +157,83 @@ impl IsolationVerdict {
                     }
                     _ => String::new(),
                 };
-                format!("broken: {told}{first}")
+                format!("{worsening}{first}")
             }
-            Outcome::Holds => format!("holds; closest call: {told}"),
+            Outcome::Holds => format!("closest call {worsening}"),
             _ => format!(
-                "{}: {told}{}",
-                self.outcome,
-                more_repetitions(numbers, self.repetitions_needed)
+                "{worsening}{}",
+                more_repetitions(numbers.repetitions, self.repetitions_needed)
             ),
-        }
+        })
+    }
+}
+
+impl ObjectivesVerdict {
+    /// The objective that decided, and what it takes where it is open; `None` where there was none.
+    #[must_use]
+    pub fn deciding(&self) -> Option<String> {
+        let test = self.decided_by.as_ref()?;
+        let told = test.told();
+        Some(match self.outcome {
+            Outcome::Broken => match &self.first_missed {
+                Some(first) if *first != test.scenario => {
+                    format!("{told}; first missed in {first}")
+                }
+                _ => told,
+            },
+            Outcome::Holds => format!("least room {told}"),
+            _ => format!(
+                "{told}{}",
+                more_repetitions(test.repetitions, self.repetitions_needed)
+            ),
+        })
+    }
+}
+
+impl ObjectiveTest {
+    /// "delay at 99 % of voice in storm 6.2 ms (5.9 ms to 6.5 ms), objective at most 5 ms, missed".
+    #[must_use]
+    pub fn told(&self) -> String {
+        let value = |value: f64| objective_value(self.indicator, value);
+        let bounds = match (self.interval.low, self.interval.high) {
+            (Some(low), Some(high)) if low == high => "in every repetition".to_owned(),
+            (Some(low), Some(high)) => format!("{} to {}", value(low), value(high)),
+            _ => "no interval".to_owned(),
+        };
+        let (slice, scenario) = (&self.slice, &self.scenario);
+        format!(
+            "{} of {slice} in {scenario} {} ({bounds}), {}",
+            self.indicator,
+            value(self.mean),
+            self.compared(),
+        )
+    }
+
+    /// "objective at most 5 ms, room 46 %".
+    #[must_use]
+    pub fn compared(&self) -> String {
+        let at = if self.indicator.is_at_least() {
+            "at least"
+        } else {
+            "at most"
+        };
+        let limit = objective_value(self.indicator, self.limit);
+        let room = match (self.outcome, self.room) {
+            (Outcome::Holds, Some(room)) => format!(", room {}", percent(room)),
+            (Outcome::Broken, _) => ", missed".to_owned(),
+            _ => String::new(),
+        };
+        format!("objective {at} {limit}{room}")
+    }
+}
+
+/// A value of an objective in its unit.
+#[must_use]
+pub fn objective_value(indicator: ObjectiveIndicator, value: f64) -> String {
+    match indicator {
+        ObjectiveIndicator::Throughput => words::rate(value),
+        ObjectiveIndicator::LossRatio | ObjectiveIndicator::Availability => percent(value),
+        ObjectiveIndicator::Delay(_) | ObjectiveIndicator::DelayVariation(_) => words::time(value),
     }
 }
 
@@ -144,7 +260,7 @@ impl ReallocationVerdict {
         let more = match self.outcome {
             Outcome::Partial if self.repetitions_needed.is_none() => String::new(),
             Outcome::Partial | Outcome::Inconclusive => {
-                more_repetitions(numbers, self.repetitions_needed)
+                more_repetitions(numbers.repetitions, self.repetitions_needed)
             }
             _ => String::new(),
         };
@@ -216,7 +332,15 @@ impl BoundCheck {
 }
 
 impl DecidedBy {
-    /// "mean delay of critical in s6 +104 % (98 % to 110 %), margin 25 % (Fieller, p < 0.001)".
+    /// "0 of 32 repetitions".
+    #[must_use]
+    pub fn beyond(&self) -> String {
+        let repetitions = words::count(self.repetitions.into(), "repetition");
+        format!("{} of {repetitions}", self.repetitions_beyond)
+    }
+
+    /// "mean delay of critical in s6 +104 % (98 % to 110 %), margin 25 %; 32 of 32 repetitions beyond it
+    /// (paired Fieller, p < 0.001)".
     fn worsening(&self) -> String {
         let indicator = self
             .indicator
@@ -239,11 +363,12 @@ impl DecidedBy {
             Some(p) => format!(", p = {p:.3}"),
         };
         format!(
-            "{indicator}{}{scenario} {} ({}), margin {} ({}{p_value})",
+            "{indicator}{}{scenario} {} ({}), margin {}; {} beyond it ({}{p_value})",
             self.slice,
             signed(self.scale, sign * self.statistic),
             bounds(self),
             quantity(self.scale, self.margin),
+            self.beyond(),
             self.test,
         )
     }
@@ -277,12 +402,13 @@ fn bounds(numbers: &DecidedBy) -> String {
     }
 }
 
-fn more_repetitions(numbers: &DecidedBy, needed: Option<u32>) -> String {
+fn more_repetitions(repetitions: u32, needed: Option<u32>) -> String {
     match needed {
-        Some(needed) if numbers.interval == Interval::UNBOUNDED => {
-            format!("; at least {needed} repetitions are needed")
+        Some(needed) if needed > repetitions => {
+            format!("; about {needed} repetitions would decide")
         }
-        Some(needed) => format!("; about {needed} repetitions would decide"),
+        // The estimate says that there are enough: chance decides.
+        Some(_) => "; a few more repetitions would decide".to_owned(),
         None => "; more repetitions alone will not decide".to_owned(),
     }
 }

@@ -8,8 +8,8 @@
 )]
 
 use slicewise_stats::description::{
-    Capacity, Margins, PolicyDescription, PublishedVerdict, Scalability, ScenarioDescription,
-    SliceDescription, SliceLimit, StudyDescription,
+    Capacity, ComparedDelay, Margins, PolicyDescription, PublishedVerdict, Scalability,
+    ScenarioDescription, SliceDescription, SliceLimit, StudyDescription,
 };
 use slicewise_stats::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, Series,
@@ -21,6 +21,20 @@ pub const BEST_EFFORT: usize = 1;
 pub const LINK: f64 = 35e6;
 
 use std::collections::BTreeMap;
+
+/// The one-way delay is compared, and two repetitions are enough to decide: what the number of repetitions
+/// and queueing delay change has tests of its own.
+pub const MARGINS: Margins = Margins {
+    confidence: 0.95,
+    throughput_relative: 0.01,
+    loss_absolute: 0.001,
+    delay_relative: 0.25,
+    delay_of: ComparedDelay::OneWay,
+    delay_resolution_ns: 0,
+    rare_runs: 0.78,
+    reallocation_holds: 0.95,
+    reallocation_broken: 0.05,
+};
 
 const DURATION_NS: u64 = 40_000_000_000;
 const BIN_NS: u64 = 50_000_000;
@@ -34,6 +48,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
         name: name.to_owned(),
         share_bits_per_second: 17_500_000,
         guaranteed,
+        objective: None,
     };
     StudyDescription {
         name: "synthetic".into(),
@@ -80,7 +95,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
                 cycle_ns: 2_000_000_000,
             })
             .collect(),
-        margins: Margins::default(),
+        margins: MARGINS,
         published: Vec::new(),
     }
 }
@@ -225,6 +240,7 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
             p9999_ns: delay_ns(service.delay_p99_ns * 1.2),
             p99999_ns: delay_ns(service.delay_p99_ns * 1.2),
             max_ns: delay_ns(service.delay_p99_ns * 1.2),
+            ..DelayFigures::default()
         },
         variation: VariationFigures::default(),
     };

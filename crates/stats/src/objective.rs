@@ -1,0 +1,123 @@
+//! What a slice needs, in absolute terms: its service-level objectives.
+
+use crate::record::DelayFigures;
+use serde::{Deserialize, Serialize};
+
+/// The objectives of one slice. At least one of them is stated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Objective {
+    /// Largest one-way delay (RFC 7679).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<DelayLimit>,
+    /// Largest packet delay variation (PDV of RFC 5481: delay less the smallest delay of the run).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_variation: Option<DelayLimit>,
+    /// Largest loss ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_ratio: Option<f64>,
+    /// Least rate received, bit/s of L2 frames without FCS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput_bits_per_second: Option<u64>,
+    /// Least share of intervals in which all of the above are met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub availability: Option<f64>,
+}
+
+/// A delay that a share of packets must not exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayLimit {
+    /// The limit, ns.
+    pub limit_ns: u64,
+    /// Of which packets.
+    pub at: Percentile,
+}
+
+/// A percentile that records hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Percentile {
+    /// Median.
+    #[serde(rename = "50 %")]
+    P50,
+    /// 90th percentile.
+    #[serde(rename = "90 %")]
+    P90,
+    /// 95th percentile.
+    #[serde(rename = "95 %")]
+    P95,
+    /// 99th percentile.
+    #[serde(rename = "99 %")]
+    P99,
+    /// 99.9th percentile.
+    #[serde(rename = "99.9 %")]
+    P999,
+    /// 99.99th percentile.
+    #[serde(rename = "99.99 %")]
+    P9999,
+    /// 99.999th percentile.
+    #[serde(rename = "99.999 %")]
+    P99999,
+    /// The largest.
+    #[serde(rename = "100 %")]
+    Max,
+}
+
+impl Percentile {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::P50,
+        Self::P90,
+        Self::P95,
+        Self::P99,
+        Self::P999,
+        Self::P9999,
+        Self::P99999,
+        Self::Max,
+    ];
+
+    /// In parts per 100,000.
+    #[must_use]
+    pub const fn per_100_000(self) -> u32 {
+        match self {
+            Self::P50 => 50_000,
+            Self::P90 => 90_000,
+            Self::P95 => 95_000,
+            Self::P99 => 99_000,
+            Self::P999 => 99_900,
+            Self::P9999 => 99_990,
+            Self::P99999 => 99_999,
+            Self::Max => 100_000,
+        }
+    }
+
+    /// This percentile of `delay`, ns.
+    #[must_use]
+    pub const fn of(self, delay: &DelayFigures) -> u64 {
+        match self {
+            Self::P50 => delay.p50_ns,
+            Self::P90 => delay.p90_ns,
+            Self::P95 => delay.p95_ns,
+            Self::P99 => delay.p99_ns,
+            Self::P999 => delay.p999_ns,
+            Self::P9999 => delay.p9999_ns,
+            Self::P99999 => delay.p99999_ns,
+            Self::Max => delay.max_ns,
+        }
+    }
+}
+
+impl std::fmt::Display for Percentile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::P50 => "50 %",
+            Self::P90 => "90 %",
+            Self::P95 => "95 %",
+            Self::P99 => "99 %",
+            Self::P999 => "99.9 %",
+            Self::P9999 => "99.99 %",
+            Self::P99999 => "99.999 %",
+            Self::Max => "100 %",
+        })
+    }
+}

@@ -1,0 +1,504 @@
+//! Influence: does a guaranteed slice fare worse when another one overloads? Non-inferiority of each
+//! indicator against the reference scenario, repetition by repetition.
+
+use super::repetitions::Rules;
+use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale, TestName};
+use crate::compare::{self, Comparison};
+use crate::description::{ComparedDelay, Margins, StudyDescription};
+use crate::estimate::{Interval, Sample};
+use crate::holm;
+use crate::observations::{Observations, RunObservation};
+use crate::power;
+use serde::{Deserialize, Serialize};
+
+/// The comparison of every guaranteed slice with itself in the reference scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InfluenceVerdict {
+    /// `Holds` (no influence beyond the margins), `Broken`, `Inconclusive` or `NotTested`.
+    pub outcome: Outcome,
+    /// Where it is broken: the worst breach. Where it holds: the closest call. Where it is
+    /// inconclusive: the least decided test.
+    pub decided_by: Option<DecidedBy>,
+    /// The first scenario, in the order of the study, in which it is broken.
+    pub first_broken: Option<String>,
+    /// Repetitions that would decide it, by a power calculation; `None` where it is decided or no
+    /// number within reason would.
+    pub repetitions_needed: Option<u32>,
+    /// Every test: by slice, scenario, indicator.
+    pub tests: Vec<InfluenceTest>,
+}
+
+/// One test: one indicator of one slice in one scenario against the reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InfluenceTest {
+    /// `Holds`, `Broken` or `Inconclusive`.
+    pub outcome: Outcome,
+    /// The numbers; `p_value` is that of the outcome.
+    pub numbers: DecidedBy,
+    /// Small where the worsening is within the margin. Not corrected: isolation holds only if all
+    /// tests do (an intersection–union test, R. L. Berger 1982).
+    pub p_holds: f64,
+    /// Small where the worsening is beyond the margin. Corrected for all tests of the policy
+    /// (Holm): one of them breaks it.
+    pub p_broken: f64,
+    /// Repetitions that would decide it; `None` where it is decided or no number within reason
+    /// would.
+    pub repetitions_needed: Option<u32>,
+}
+
+/// Compare every guaranteed slice of a policy with its reference; what cannot be compared goes to
+/// `not_judged`.
+pub(super) fn judge(
+    study: &StudyDescription,
+    observations: &Observations,
+    policy: usize,
+    not_judged: &mut Vec<NotJudged>,
+) -> InfluenceVerdict {
+    let mut comparing = Comparing {
+        study,
+        observations,
+        policy,
+        rules: Rules::of(&study.margins),
+        drafts: Vec::new(),
+        not_judged,
+    };
+    if let Some(reference) = study.scenarios.iter().position(|s| s.reference) {
+        for slice in (0..study.slices.len()).filter(|&s| study.slices[s].guaranteed) {
+            for scenario in (0..study.scenarios.len()).filter(|&s| !study.scenarios[s].reference) {
+                comparing.compare_cells(slice, scenario, reference);
+            }
+        }
+    }
+    let (rules, drafts) = (comparing.rules, comparing.drafts);
+    let raw: Vec<f64> = drafts.iter().map(|draft| draft.p_broken).collect();
+    let count = raw.len();
+    let tests: Vec<InfluenceTest> = drafts
+        .into_iter()
+        .zip(holm::holm_adjusted(&raw))
+        .map(|(draft, p_broken)| draft.decide(p_broken, count, rules))
+        .collect();
+    conclude(study, tests)
+}
+
+fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVerdict {
+    let outcome = Outcome::of_all(tests.iter().map(|test| test.outcome));
+    let of = |outcome: Outcome| tests.iter().filter(move |t| t.outcome == outcome);
+    let deciding = match outcome {
+        Outcome::Broken => largest(of(Outcome::Broken), |t| severity(t, t.numbers.statistic)),
+        Outcome::Holds => largest(tests.iter(), closeness),
+        _ => largest(of(Outcome::Inconclusive), |t| t.p_holds.min(t.p_broken)),
+    };
+    let first_broken = study
+        .scenarios
+        .iter()
+        .map(|s| &s.name)
+        .find(|name| of(Outcome::Broken).any(|t| t.numbers.scenario.as_ref() == Some(name)));
+    InfluenceVerdict {
+        outcome,
+        decided_by: deciding.map(|test| test.numbers.clone()),
+        first_broken: first_broken.cloned(),
+        repetitions_needed: match outcome {
+            Outcome::Inconclusive => repetitions_to_decide(&tests),
+            _ => None,
+        },
+        tests,
+    }
+}
+
+impl Indicator {
+    /// What is compared, in the order of the report.
+    const fn compared(delay: ComparedDelay) -> [Self; 4] {
+        let (mean, p99) = match delay {
+            ComparedDelay::Queueing => (Self::QueueingDelayMean, Self::QueueingDelayP99),
+            ComparedDelay::OneWay => (Self::DelayMean, Self::DelayP99),
+        };
+        [Self::Throughput, Self::LossRatio, mean, p99]
+    }
+
+    /// The indicator of a slice in one run; `None` where the run has none. `smallest_ns` is the
+    /// slice's delay without queueing.
+    fn of(self, run: &RunObservation, slice: usize, smallest_ns: u64) -> Option<f64> {
+        let figures = &run.slices.get(slice)?.steady;
+        let delay = &figures.delay;
+        let of_delay = |value: f64| (delay.samples > 0).then_some(value);
+        let smallest = smallest_ns as f64;
+        match self {
+            Self::Throughput => Some(figures.throughput_bits_per_second),
+            Self::LossRatio => (figures.sent_frames > 0).then_some(figures.loss_ratio),
+            Self::DelayMean => of_delay(delay.mean_ns),
+            Self::DelayP99 => of_delay(delay.p99_ns as f64),
+            Self::QueueingDelayMean => of_delay((delay.mean_ns - smallest).max(0.0)),
+            Self::QueueingDelayP99 => of_delay(delay.p99_ns.saturating_sub(smallest_ns) as f64),
+        }
+    }
+}
+
+/// A test before the correction for many.
+pub(super) struct Draft {
+    numbers: DecidedBy,
+    pub p_holds: f64,
+    pub p_broken: f64,
+    /// Distance of the contrast from the margin, and its variance with one repetition:
+    /// `None` for a single repetition.
+    contrast: Option<(f64, f64)>,
+}
+
+struct Comparing<'a> {
+    study: &'a StudyDescription,
+    observations: &'a Observations,
+    policy: usize,
+    rules: Rules,
+    drafts: Vec<Draft>,
+    not_judged: &'a mut Vec<NotJudged>,
+}
+
+impl Comparing<'_> {
+    fn compare_cells(&mut self, slice: usize, scenario: usize, reference: usize) {
+        let description = &self.study.slices[slice];
+        let name = &self.study.scenarios[scenario].name;
+        let margins = &self.study.margins;
+        let pairs = pairs(self.observations, self.policy, scenario, reference);
+        let mut skip = |why: &str, missing| {
+            self.not_judged.push(NotJudged {
+                scenario: name.clone(),
+                slice: description.name.clone(),
+                why: why.to_owned(),
+                missing,
+                only_bound: false,
+            });
+        };
+        let has_runs = |scenario| {
+            self.observations
+                .cell(self.policy, scenario)
+                .next()
+                .is_some()
+        };
+        if !has_runs(reference) {
+            return skip("the reference scenario has no runs", true);
+        }
+        if !has_runs(scenario) {
+            return skip("the scenario has no runs", true);
+        }
+        if pairs.is_empty() {
+            return skip(
+                "it has no repetition in common with the reference scenario",
+                true,
+            );
+        }
+        let most = description.share_bits_per_second as f64 * (1.0 + margins.throughput_relative);
+        let offers_more = |offered: Option<f64>| offered.is_some_and(|offered| offered > most);
+        if offers_more(mean_offered(pairs.iter().map(|pair| pair.treatment), slice))
+            && !offers_more(mean_offered(pairs.iter().map(|pair| pair.reference), slice))
+        {
+            return skip("it exceeds its own guarantee there", false);
+        }
+        if pairs
+            .iter()
+            .flat_map(Pair::both)
+            .any(|run| run.has_no_delays)
+        {
+            let why = "its delays are not known: the clocks of the two ends disagree";
+            skip(why, true);
+        }
+        let margins = Margins {
+            delay_resolution_ns: (margins.delay_resolution_ns)
+                .max(idle_delay(pairs.iter().flat_map(Pair::both))),
+            ..*margins
+        };
+        let smallest_ns = self.observations.smallest_delay_ns(self.policy, slice);
+        for indicator in Indicator::compared(margins.delay_of) {
+            let values: Vec<(f64, f64)> = pairs
+                .iter()
+                .filter_map(|pair| {
+                    let of = |run| indicator.of(run, slice, smallest_ns);
+                    of(pair.treatment).zip(of(pair.reference))
+                })
+                .collect();
+            let (treatment, reference): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
+            let Some(means) = Sample::of(&treatment).zip(Sample::of(&reference)) else {
+                // Without a packet there is no delay; throughput and loss show that.
+                continue;
+            };
+            if indicator == Indicator::Throughput && means.1.mean <= 0.0 {
+                skip("it received nothing in the reference scenario", true);
+                break;
+            }
+            let mut draft = test(indicator, &values, &means, &margins, self.rules);
+            draft.numbers.scenario = Some(name.clone());
+            draft.numbers.slice.clone_from(&description.name);
+            self.drafts.push(draft);
+        }
+    }
+}
+
+/// The runs of both scenarios by repetition: those of one repetition share their random numbers.
+fn pairs(
+    observations: &Observations,
+    policy: usize,
+    scenario: usize,
+    reference: usize,
+) -> Vec<Pair<'_>> {
+    observations
+        .cell(policy, scenario)
+        .filter_map(|treatment| {
+            let reference = observations.run(policy, reference, treatment.repetition)?;
+            Some(Pair {
+                treatment,
+                reference,
+            })
+        })
+        .collect()
+}
+
+/// One repetition of a scenario and of the reference.
+struct Pair<'a> {
+    treatment: &'a RunObservation,
+    reference: &'a RunObservation,
+}
+
+impl<'a> Pair<'a> {
+    fn both(&self) -> [&'a RunObservation; 2] {
+        [self.treatment, self.reference]
+    }
+}
+
+/// What the delays of these runs cannot resolve: the mean of their idle 99th percentiles, ns.
+fn idle_delay<'a>(runs: impl Iterator<Item = &'a RunObservation>) -> u64 {
+    let idle: Vec<u64> = runs.filter_map(|run| run.idle_delay_p99_ns).collect();
+    let sum = idle.iter().copied().fold(0, u64::saturating_add);
+    sum.checked_div(idle.len() as u64).unwrap_or(0)
+}
+
+/// Mean rate offered by a slice over runs, bit/s.
+pub(super) fn mean_offered<'a>(
+    runs: impl Iterator<Item = &'a RunObservation>,
+    slice: usize,
+) -> Option<f64> {
+    let values: Vec<f64> = runs
+        .filter_map(|run| Some(run.slices.get(slice)?.steady.offered_bits_per_second))
+        .collect();
+    Sample::of(&values).map(|sample| sample.mean)
+}
+
+impl Draft {
+    fn decide(mut self, p_broken: f64, tests: usize, rules: Rules) -> InfluenceTest {
+        let alpha = rules.alpha();
+        let (outcome, p_value) = if self.p_holds <= alpha {
+            (Outcome::Holds, self.p_holds)
+        } else if p_broken <= alpha {
+            (Outcome::Broken, p_broken)
+        } else {
+            (Outcome::Inconclusive, self.p_holds.min(p_broken))
+        };
+        self.numbers.p_value = self.contrast.map(|_| p_value);
+        let repetitions_needed = match (outcome, self.contrast) {
+            (Outcome::Inconclusive, None) => Some(2),
+            (Outcome::Inconclusive, Some((distance, variance))) if distance > 0.0 => {
+                // To show a breach, the strictest step of Holm's correction must be passed.
+                let level = 1.0 - alpha / tests.max(1) as f64;
+                power::repetitions_needed(distance, variance, level, 1)
+            }
+            (Outcome::Inconclusive, Some((distance, variance))) => {
+                let of_mean = power::repetitions_needed(distance, variance, rules.confidence, 1);
+                let (runs, beyond) = (self.numbers.repetitions, self.numbers.repetitions_beyond);
+                let of_rare = rules.runs_to_exclude_rare(runs, beyond);
+                of_mean.zip(of_rare).map(|(mean, rare)| mean.max(rare))
+            }
+            _ => None,
+        };
+        InfluenceTest {
+            outcome,
+            numbers: self.numbers,
+            p_holds: self.p_holds,
+            p_broken,
+            repetitions_needed,
+        }
+    }
+}
+
+/// Compare one indicator, a pair (treatment, reference) a repetition; `means` are those of both.
+pub(super) fn test(
+    indicator: Indicator,
+    pairs: &[(f64, f64)],
+    means: &(Sample, Sample),
+    margins: &Margins,
+    rules: Rules,
+) -> Draft {
+    let (treatment, reference) = means;
+    let (test, scale, margin) = margin(indicator, reference.mean, margins);
+    let falls = indicator == Indicator::Throughput;
+    let is_ratio = test == TestName::PairedRatio;
+    let sign = if falls { -1.0 } else { 1.0 };
+    // The worsening is that of `treatment − slope × reference − offset`, times `sign`.
+    let at = |margin: f64| {
+        if is_ratio {
+            (1.0 + sign * margin, 0.0)
+        } else {
+            (1.0, margin)
+        }
+    };
+    let (slope, offset) = at(margin);
+    let is_beyond = |(t, r): &&(f64, f64)| sign * (t - slope * r - offset) > 0.0;
+    let beyond = u32::try_from(pairs.iter().filter(is_beyond).count()).unwrap_or(u32::MAX);
+    let comparison = if is_ratio {
+        compare::paired_ratio(pairs)
+    } else {
+        compare::paired_difference(pairs)
+    };
+    let limit = |margin: f64| if is_ratio { at(margin).0 } else { margin };
+    // Broken only if it would be so had the runs that were not seen shown no worsening.
+    let strict = margin / rules.seen_share(treatment.count);
+    let p_rare = rules.p_rare(treatment.count, beyond);
+    let (p_holds, p_broken) = comparison.map_or((1.0, 1.0), |comparison| {
+        let (within, _) = p_values(&comparison, limit(margin), falls);
+        let (_, outside) = p_values(&comparison, limit(strict), falls);
+        (within.max(p_rare), outside)
+    });
+    let contrast = comparison.map(|comparison| {
+        let from = |margin: f64| {
+            let (slope, offset) = at(margin);
+            let distance = sign * (treatment.mean - slope * reference.mean - offset);
+            let variance = comparison.contrast_variance(slope) * f64::from(treatment.count);
+            (distance, variance)
+        };
+        // More repetitions bring the stricter margin down to the margin itself.
+        Some(from(strict))
+            .filter(|(distance, _)| *distance > 0.0)
+            .unwrap_or_else(|| from(margin))
+    });
+    Draft {
+        numbers: DecidedBy {
+            test,
+            scenario: None,
+            slice: String::new(),
+            indicator: Some(indicator),
+            reference: Some(reference.mean),
+            treatment: Some(treatment.mean),
+            statistic: if is_ratio {
+                sign * (treatment.mean / reference.mean - 1.0)
+            } else {
+                treatment.mean - reference.mean
+            },
+            scale,
+            interval: worsening_bounds(comparison.as_ref(), is_ratio, falls, rules.confidence),
+            margin,
+            repetitions: treatment.count,
+            repetitions_beyond: beyond,
+            p_value: None,
+        },
+        p_holds,
+        p_broken,
+        contrast,
+    }
+}
+
+/// The larger of the margins of an indicator, in the unit in which it is stated.
+fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (TestName, Scale, f64) {
+    let resolution = margins.delay_resolution_ns as f64;
+    match indicator {
+        Indicator::Throughput => (
+            TestName::PairedRatio,
+            Scale::Relative,
+            margins.throughput_relative,
+        ),
+        Indicator::LossRatio => (
+            TestName::PairedDifference,
+            Scale::RatioDifference,
+            margins.loss_absolute,
+        ),
+        // Without delay in the reference there is nothing to be relative to.
+        _ if reference <= 0.0 || resolution >= margins.delay_relative * reference => {
+            (TestName::PairedDifference, Scale::Nanoseconds, resolution)
+        }
+        _ => (
+            TestName::PairedRatio,
+            Scale::Relative,
+            margins.delay_relative,
+        ),
+    }
+}
+
+fn worsening_bounds(
+    comparison: Option<&Comparison>,
+    is_ratio: bool,
+    falls: bool,
+    confidence: f64,
+) -> Interval {
+    let bounds = comparison.map_or(Interval::UNBOUNDED, |c| c.one_sided_bounds(confidence));
+    match (is_ratio, falls) {
+        (true, true) => bounds.one_minus(),
+        (true, false) => bounds.minus_one(),
+        _ => bounds,
+    }
+}
+
+/// p-values of "within the margin" and "beyond it". The margin itself is within.
+fn p_values(comparison: &Comparison, limit: f64, falls: bool) -> (f64, f64) {
+    if comparison.is_exact() {
+        let estimate = comparison.estimate();
+        let within = if falls {
+            estimate >= limit
+        } else {
+            estimate <= limit
+        };
+        return if within { (0.0, 1.0) } else { (1.0, 0.0) };
+    }
+    let (above, below) = (comparison.p_above(limit), comparison.p_below(limit));
+    if falls {
+        (above, below)
+    } else {
+        (below, above)
+    }
+}
+
+/// The first of the tests with the largest value.
+fn largest<'a>(
+    tests: impl Iterator<Item = &'a InfluenceTest>,
+    value: impl Fn(&InfluenceTest) -> f64,
+) -> Option<&'a InfluenceTest> {
+    let mut found: Option<(&InfluenceTest, f64)> = None;
+    for test in tests {
+        let value = value(test);
+        if found.is_none_or(|(_, most)| value > most) {
+            found = Some((test, value));
+        }
+    }
+    found.map(|(test, _)| test)
+}
+
+/// How many margins a worsening is: tests of different units can be ranked by it.
+fn severity(test: &InfluenceTest, worsening: f64) -> f64 {
+    let margin = test.numbers.margin;
+    if margin > 0.0 {
+        worsening / margin
+    } else if worsening > 0.0 {
+        f64::INFINITY
+    } else {
+        worsening
+    }
+}
+
+/// How near the bound of a test that holds comes to its margin.
+fn closeness(test: &InfluenceTest) -> f64 {
+    severity(test, test.numbers.interval.high.unwrap_or(f64::INFINITY))
+}
+
+/// Every test that leans towards "holds" must be decided; of those that lean towards "broken",
+/// one is enough.
+fn repetitions_to_decide(tests: &[InfluenceTest]) -> Option<u32> {
+    let open = || tests.iter().filter(|t| t.outcome == Outcome::Inconclusive);
+    let leans_to_broken = |t: &&InfluenceTest| t.numbers.statistic > t.numbers.margin;
+    if open().any(|t| leans_to_broken(&t)) {
+        return open()
+            .filter(leans_to_broken)
+            .filter_map(|t| t.repetitions_needed)
+            .min();
+    }
+    open()
+        .map(|t| t.repetitions_needed)
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .max()
+}

@@ -1,0 +1,126 @@
+//! What a number of repetitions can show.
+//!
+//! Student's bounds assume that repetitions scatter like a normal sample. Real ones need not: losses may
+//! be confined to one run in ten, and a sample of ten without them then looks exact. No bound of a mean
+//! keeps its level for every distribution (R. R. Bahadur and L. J. Savage, Ann. Math. Stat. 27, 1956),
+//! so two rules stand beside Student's bounds, each exact whatever the distribution is:
+//!
+//! - "Holds" also needs a binomial test: with the stated confidence, fewer than
+//!   [`Margins::rare_runs`] of all runs lie beyond the margin. What is rarer than that is not looked for.
+//! - "Broken" must be true even if every run that these repetitions may have missed showed no worsening
+//!   at all: the margin is divided by [`seen_share`].
+
+use crate::description::Margins;
+use crate::estimate::valid_confidence;
+use crate::power::MAX_REPETITIONS;
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+/// What a study asks of its repetitions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    /// One-sided confidence of a decision.
+    pub confidence: f64,
+    /// Share of runs beyond the margin that must be excluded.
+    rare_runs: f64,
+}
+
+impl Rules {
+    pub fn of(margins: &Margins) -> Self {
+        let rare_runs = if margins.rare_runs.is_finite() {
+            margins.rare_runs.clamp(1e-6, 0.999_999)
+        } else {
+            Margins::default().rare_runs
+        };
+        Self {
+            confidence: valid_confidence(margins.confidence),
+            rare_runs,
+        }
+    }
+
+    /// Largest p-value of a decision.
+    pub fn alpha(self) -> f64 {
+        1.0 - self.confidence
+    }
+
+    /// Probability of at most `beyond` of `runs` runs beyond the margin if the rare share of all runs is.
+    pub fn p_rare(self, runs: u32, beyond: u32) -> f64 {
+        if beyond >= runs {
+            return 1.0;
+        }
+        Binomial::new(self.rare_runs, runs.into()).map_or(1.0, |runs| runs.cdf(beyond.into()))
+    }
+
+    /// The fewest runs that exclude the rare share where the share of runs beyond the margin stays
+    /// `beyond` of `runs`; `None` where no number within reason does.
+    pub fn runs_to_exclude_rare(self, runs: u32, beyond: u32) -> Option<u32> {
+        let scaled = |n: u32| {
+            let beyond = u64::from(beyond) * u64::from(n);
+            u32::try_from(beyond.div_ceil(u64::from(runs.max(1)))).unwrap_or(u32::MAX)
+        };
+        if f64::from(beyond) >= self.rare_runs * f64::from(runs.max(1)) {
+            return None;
+        }
+        (1..=MAX_REPETITIONS).find(|&n| self.p_rare(n, scaled(n)) <= self.alpha())
+    }
+
+    /// The share of all runs that `runs` runs have seen: a behaviour of a larger share than the rest is in
+    /// at least one of them, with the stated confidence.
+    pub fn seen_share(self, runs: u32) -> f64 {
+        self.alpha().powf(1.0 / f64::from(runs.max(1)))
+    }
+}
+
+/// The smallest share of runs, in whole percent, that `runs` runs can exclude at `confidence`.
+#[must_use]
+pub fn rare_share_excluded(runs: u32, confidence: f64) -> f64 {
+    let alpha = 1.0 - valid_confidence(confidence);
+    let share = 1.0 - alpha.powf(1.0 / f64::from(runs.max(1)));
+    (share * 100.0).ceil().min(99.0) / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(rare_runs: f64) -> Rules {
+        Rules::of(&Margins {
+            rare_runs,
+            ..Margins::default()
+        })
+    }
+
+    #[test]
+    fn the_fewest_runs_without_one_beyond_the_margin_are_those_of_the_binomial_test() {
+        // 0.9^28 = 0.0523, 0.9^29 = 0.0471.
+        assert!(rules(0.1).p_rare(28, 0) > 0.05 && rules(0.1).p_rare(29, 0) < 0.05);
+        assert_eq!(rules(0.1).runs_to_exclude_rare(5, 0), Some(29));
+        assert_eq!(rules(0.09).runs_to_exclude_rare(10, 0), Some(32));
+        assert_eq!(rules(0.4).runs_to_exclude_rare(3, 0), Some(6));
+    }
+
+    #[test]
+    fn runs_beyond_the_margin_ask_for_more_and_too_many_cannot_be_excluded() {
+        // One in 40 beyond: 0.025 against 0.09.
+        let needed = rules(0.09).runs_to_exclude_rare(40, 1).unwrap();
+        assert!((40..120).contains(&needed), "{needed}");
+        assert!(rules(0.09).p_rare(needed, needed.div_ceil(40)) <= 0.05);
+        assert_eq!(rules(0.09).runs_to_exclude_rare(10, 1), None);
+        assert_eq!(rules(0.09).runs_to_exclude_rare(0, 0), Some(32));
+    }
+
+    #[test]
+    fn all_runs_beyond_the_margin_exclude_nothing() {
+        assert_eq!(rules(0.5).p_rare(1, 1), 1.0);
+        assert_eq!(rules(0.5).p_rare(0, 0), 1.0);
+    }
+
+    #[test]
+    fn the_share_that_a_quick_look_excludes_is_the_one_its_rule_accepts() {
+        for runs in 2..60 {
+            let rare = rare_share_excluded(runs, 0.95);
+            assert!(rules(rare).p_rare(runs, 0) <= 0.05 + 1e-12, "{runs} {rare}");
+            assert!(rules(rare - 0.01).p_rare(runs, 0) > 0.05, "{runs} {rare}");
+        }
+        assert_eq!(rare_share_excluded(6, 0.95), 0.4);
+    }
+}
