@@ -36,10 +36,9 @@ pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Fa
             report.finished_runs, report.expected_runs
         );
     }
-    println!(
-        "{}",
-        terminal::verdict_table_text(&report.verdicts, columns())
-    );
+    if let Some(table) = terminal::verdict_table_text(&report.verdicts, columns()) {
+        println!("{table}");
+    }
     if let Some(table) = terminal::beside_table_text(&report.sides, columns()) {
         println!("{table}");
     }

@@ -2,7 +2,10 @@
 
 use slicewise_stats::description::SliceLimit;
 use slicewise_stats::estimate::Interval;
-use slicewise_stats::verdict::{BoundCheck, DecidedBy, Indicator, Outcome, PolicyVerdict, Scale};
+use slicewise_stats::verdict::{
+    BoundCheck, DecidedBy, Indicator, IsolationVerdict, ObjectiveTest, Outcome, PolicyVerdict, Scale,
+    objective_value,
+};
 use slicewise_stats::words::{change, percent, points, signed, time};
 
 /// One attribute of one policy, in words.
@@ -48,29 +51,11 @@ pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
 
 fn isolation(verdict: &PolicyVerdict) -> AttributeText {
     let isolation = &verdict.isolation;
-    let of_tests = isolation.decided_by.as_ref().map_or_else(
-        || "nothing to judge it by".to_owned(),
-        |numbers| {
-            let scenario = numbers
-                .scenario
-                .as_ref()
-                .map_or_else(String::new, |s| format!(" in scenario {s}"));
-            format!(
-                "{} {}{scenario} (margin {})",
-                numbers
-                    .indicator
-                    .map_or_else(String::new, |i| i.to_string()),
-                worsening(numbers),
-                margin(numbers)
-            )
-        },
-    );
     let deciding = if let Some(broken) = isolation.broken_bound() {
         broken.told()
     } else {
-        let of_tests = with_repetitions(of_tests, isolation.repetitions_needed);
         let bounds = isolation.bounds.iter().map(bound);
-        std::iter::once(of_tests)
+        std::iter::once(deciding(isolation))
             .chain(bounds)
             .chain(isolation.unbounded())
             .collect::<Vec<_>>()
@@ -92,6 +77,65 @@ fn isolation(verdict: &PolicyVerdict) -> AttributeText {
             }),
         agrees: verdict.agrees.isolation,
     }
+}
+
+/// The test that decided isolation, and influence beside it where objectives did.
+fn deciding(isolation: &IsolationVerdict) -> String {
+    let needed = isolation.repetitions_needed();
+    let objectives = (isolation.objectives.as_ref())
+        .filter(|verdict| verdict.outcome == isolation.outcome)
+        .and_then(|verdict| verdict.decided_by.as_ref());
+    let of_influence = isolation.influence.decided_by.as_ref();
+    if let Some(test) = objectives {
+        let text = with_repetitions(objective(test), needed);
+        let beside = match isolation.influence.outcome {
+            Outcome::Holds => "; no influence beyond the margins".to_owned(),
+            Outcome::Broken => of_influence.map_or_else(String::new, |numbers| {
+                format!("; influence: {}", influence(numbers))
+            }),
+            _ => String::new(),
+        };
+        return text + &beside;
+    }
+    let of_influence = of_influence.filter(|_| {
+        isolation.influence_decides && isolation.influence.outcome == isolation.outcome
+    });
+    of_influence.map_or_else(
+        || match isolation.outcome {
+            Outcome::Inconclusive => isolation.deciding(),
+            _ => "nothing to judge it by".to_owned(),
+        },
+        |numbers| with_repetitions(influence(numbers), needed),
+    )
+}
+
+/// "voice: delay at 99 % 6.2 ms in scenario storm (objective at most 5 ms, missed)".
+fn objective(test: &ObjectiveTest) -> String {
+    format!(
+        "{}: {} {} in scenario {} ({})",
+        test.slice,
+        test.indicator,
+        objective_value(test.indicator, test.mean),
+        test.scenario,
+        test.compared()
+    )
+}
+
+/// "critical: mean delay +104 % in scenario 6 (margin 25 %)".
+fn influence(numbers: &DecidedBy) -> String {
+    let scenario = numbers
+        .scenario
+        .as_ref()
+        .map_or_else(String::new, |s| format!(" in scenario {s}"));
+    let indicator = numbers
+        .indicator
+        .map_or_else(String::new, |i| i.to_string());
+    format!(
+        "{}: {indicator} {}{scenario} (margin {})",
+        numbers.slice,
+        worsening(numbers),
+        margin(numbers)
+    )
 }
 
 fn reallocation(verdict: &PolicyVerdict) -> AttributeText {

@@ -14,9 +14,13 @@ use slicewise_stats::words::{count, digits, percent, rate, time};
 /// `verdicts` as a table: one row a policy, each verdict with the number that decided it, and what
 /// was published beside it.
 ///
-/// `width` is the terminal's, in columns; no line is wider than that, nor than 120.
+/// `width` is the terminal's, in columns; no line is wider than that, nor than 120. `None` where nothing was
+/// judged.
 #[must_use]
-pub fn verdict_table_text(verdicts: &VerdictTable, width: u16) -> String {
+pub fn verdict_table_text(verdicts: &VerdictTable, width: u16) -> Option<String> {
+    if !verdicts.says_something() {
+        return None;
+    }
     let mut table = Table::new();
     table
         .load_style(UTF8_HORIZONTAL_ONLY)
@@ -38,7 +42,7 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16) -> String {
     if let Some(published) = table.column_mut(4) {
         published.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
     }
-    text(&table)
+    Some(text(&table))
 }
 
 /// The verdicts of several back ends: one row a policy, one column a back end with "isolation /

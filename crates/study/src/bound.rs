@@ -29,8 +29,6 @@ const ROUNDING: Duration = Duration::from_nanos(2);
 const SMALLEST_FRAME: u32 = 60;
 /// Bytes before the IP header behind two tags.
 const LARGEST_OFFSET: u8 = 22;
-/// Bytes before the IP header without a tag, as the frames of populations have it.
-const UNTAGGED_OFFSET: u8 = 14;
 
 /// What a policy promises in a study.
 #[derive(Debug, Default)]
@@ -205,7 +203,7 @@ impl Situation<'_> {
         };
         let frame = FrameLengths {
             l2_bytes: population.frame_bytes,
-            l3_offset: UNTAGGED_OFFSET,
+            l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
         };
         let frame = self.guaranteed.accounting.count(frame);
         let burst = ByteCount::new(frame.bytes().saturating_mul(u64::from(frames)));

@@ -1,9 +1,9 @@
 //! What the devices that can be studied are known for: names, and the limits their makers state.
 
 use crate::params::{DutModel, DutParams};
-use slicewise_model::{PolicyError, PolicyParams};
+use slicewise_model::{PolicyError, PolicyParams, Rate};
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
-use slicewise_units::{FrameLengths, Layer};
+use slicewise_units::{Duration, FrameLengths, Layer};
 
 /// Classes that can be used in one policy of an ISR 4221.
 const ISR4221_CLASSES: usize = 256;
@@ -87,7 +87,7 @@ pub(crate) fn capacity(dut: &DutParams) -> Capacity {
     // Of a frame that needs no padding: how many bytes it is beside those of L2.
     let frame = FrameLengths {
         l2_bytes: 1_500,
-        l3_offset: 14,
+        l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
     };
     let occupies = match rate.accounting.layer {
         Layer::L1 => rate.accounting.count(frame).bytes(),
@@ -98,6 +98,14 @@ pub(crate) fn capacity(dut: &DutParams) -> Capacity {
         bits_per_second: rate.rate.bits_per_second(),
         frame_overhead_bytes: u32::try_from(overhead).unwrap_or(0),
     }
+}
+
+/// How long a frame occupies what slices share.
+pub(crate) fn frame_time(rate: Rate, frame: FrameLengths) -> Duration {
+    let bits = u128::from(rate.accounting.count(frame).bytes()) * 8;
+    let per_second = u128::from(rate.rate.bits_per_second().max(1));
+    let ns = (bits * 1_000_000_000).div_ceil(per_second);
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
 /// The device in one line.

@@ -6,6 +6,7 @@ use crate::study::Study;
 use sha2::{Digest, Sha256};
 use slicewise_model::{PolicyError, PortParams, Rate};
 use slicewise_stats::mser::MIN_CYCLES;
+use slicewise_stats::verdict::rare_share_excluded;
 use slicewise_units::{BitRate, Duration, FrameLengths};
 
 /// The links to and from a device under test in namespaces: nothing waits on them.
@@ -65,6 +66,10 @@ impl Study {
         });
         self.is_quick = true;
         self.repetitions = quick.repetitions;
+        // A first look finds what its repetitions can show.
+        let margins = &mut self.margins;
+        let excluded = rare_share_excluded(quick.repetitions, margins.confidence);
+        margins.rare_runs = margins.rare_runs.max(excluded);
         self.duration = quick.duration;
         for source in self.scenarios.iter_mut().flat_map(|s| &mut s.sources) {
             source.stop = source.stop.min(quick.duration);
@@ -116,7 +121,11 @@ impl Study {
                 policy.scalability = device::scalability(DutModel::Gateway, &policy.params);
             }
         }
-        let frame = frame_time(capacity, self.link);
+        let largest = FrameLengths {
+            l2_bytes: self.link.mtu_bytes.saturating_add(14),
+            l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
+        };
+        let frame = device::frame_time(capacity, largest).nanos();
         self.margins.delay_resolution_ns = self.margins.delay_resolution_ns.max(frame);
         self.dut = DutParams {
             model: DutModel::Gateway,
@@ -141,17 +150,6 @@ impl Study {
         self.digest = derived(&self.digest, "live");
         Ok(self)
     }
-}
-
-/// How long the largest frame without tags occupies a link, ns.
-fn frame_time(capacity: Rate, link: LinkParams) -> u64 {
-    let frame = FrameLengths {
-        l2_bytes: link.mtu_bytes.saturating_add(14),
-        l3_offset: 14,
-    };
-    let bits = u128::from(capacity.accounting.count(frame).bytes()) * 8;
-    let rate = u128::from(capacity.rate.bits_per_second().max(1));
-    u64::try_from((bits * 1_000_000_000).div_ceil(rate)).unwrap_or(u64::MAX)
 }
 
 /// The digest of a study derived from another: results of both never mix.

@@ -3,6 +3,7 @@
 //! These are the types an executor reads. The path of a frame is
 //! host → link → device under test → link → host; both links are [`LinkParams`].
 
+use slicewise_stats::objective::Objective;
 use slicewise_model::{ClassMap, Rate};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use slicewise_wire::{Ecn, Headers, IpVersion};
@@ -80,7 +81,7 @@ pub struct HostParams {
 }
 
 /// A slice: who belongs to it and what it was promised.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SliceParams {
     /// Name.
     pub name: String,
@@ -90,6 +91,8 @@ pub struct SliceParams {
     pub share: BitRate,
     /// True where its isolation is judged; false for best effort.
     pub guaranteed: bool,
+    /// What it needs in absolute terms, where the study says so.
+    pub objective: Option<Objective>,
 }
 
 /// A scenario: who sends what.

@@ -120,6 +120,7 @@ impl Study {
             name: slice.name.clone(),
             share_bits_per_second: slice.share.bits_per_second(),
             guaranteed: slice.guaranteed,
+            objective: slice.objective,
         });
         let policies = self.policies.iter().map(|policy| {
             let promised = bound::promised(self, &policy.params);

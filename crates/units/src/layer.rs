@@ -25,6 +25,11 @@ pub struct FrameLengths {
     pub l3_offset: u8,
 }
 
+impl FrameLengths {
+    /// Bytes before the IP header of a frame without tags.
+    pub const UNTAGGED_L3_OFFSET: u8 = 14;
+}
+
 /// How a rate or burst counts a frame: the layer, and bytes added (or taken) for each frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Accounting {

@@ -210,6 +210,7 @@ fn slices_of(record: &RunRecord) -> Vec<SliceDescription> {
         name: slice.slice.clone(),
         share_bits_per_second: 0,
         guaranteed: false,
+        objective: None,
     });
     slices.collect()
 }

@@ -75,6 +75,13 @@ function reasons(row) {
 }
 
 function showVerdicts() {
+  show("finding", results.finding);
+  document.querySelectorAll(".confidence").forEach((node) => { node.textContent = percent(results.study.confidence); });
+  if (!results.verdicts.length) {
+    // Captures without a study: there is nothing to judge.
+    document.querySelectorAll('#verdict-table, #verdict-key').forEach((node) => node.remove());
+    return;
+  }
   const body = element("tbody");
   results.verdicts.forEach((row, index) => {
     const policy = results.policies[row.policy];
@@ -95,9 +102,7 @@ function showVerdicts() {
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Policy"),
       ATTRIBUTES.map(([, title]) => element("th", { scope: "col" }, title)))),
     body));
-  show("finding", results.finding);
   byId("verdict-key").append(...results.verdict_key.map((text) => element("span", {}, text, element("br"))));
-  document.querySelectorAll(".confidence").forEach((node) => { node.textContent = percent(results.study.confidence); });
 }
 
 /** Frames dropped by class and reason, as the device's own counters tell. */

@@ -3,8 +3,10 @@
 use super::table::{Column, Kind, Schema, TableWriter, Value};
 use crate::attribute::attributes;
 use crate::error::ReportError;
+use slicewise_stats::objective::Percentile;
 use slicewise_stats::verdict::{
-    DecidedBy, Indicator, PolicyVerdict, Scale, TestName, VerdictTable,
+    DecidedBy, Indicator, ObjectiveIndicator, ObjectiveTest, PolicyVerdict, Scale, TestName,
+    VerdictTable,
 };
 use std::path::Path;
 
@@ -52,6 +54,8 @@ pub(crate) const VERDICT_TESTS: Schema = Schema {
         Column::optional("interval_high", Kind::Real),
         Column::optional("margin", Kind::Real),
         Column::new("scale", Kind::Text),
+        Column::optional("repetitions", Kind::Integer),
+        Column::optional("repetitions_beyond", Kind::Integer),
         Column::optional("p_holds", Kind::Real),
         Column::optional("p_broken", Kind::Real),
         Column::optional("repetitions_needed", Kind::Integer),
@@ -77,8 +81,8 @@ fn verdict_rows(
 ) -> Result<(), ReportError> {
     let numbers = [
         (
-            verdict.isolation.decided_by.as_ref(),
-            verdict.isolation.repetitions_needed,
+            verdict.isolation.influence.decided_by.as_ref(),
+            verdict.isolation.repetitions_needed(),
             None,
         ),
         (
@@ -117,11 +121,11 @@ fn verdict_rows(
 }
 
 fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), ReportError> {
-    for test in &verdict.isolation.tests {
+    for test in &verdict.isolation.influence.tests {
         let n: &DecidedBy = &test.numbers;
         table.row(&[
             verdict.policy.as_str().into(),
-            "isolation".into(),
+            "influence".into(),
             test.outcome.to_string().as_str().into(),
             Value::Text(test_name(n.test)),
             n.slice.as_str().into(),
@@ -134,10 +138,15 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
             n.interval.high.into(),
             n.margin.into(),
             scale_name(n.scale).into(),
+            u64::from(n.repetitions).into(),
+            u64::from(n.repetitions_beyond).into(),
             test.p_holds.into(),
             test.p_broken.into(),
             test.repetitions_needed.into(),
         ])?;
+    }
+    for test in verdict.isolation.objectives.iter().flat_map(|o| &o.tests) {
+        objective_row(table, &verdict.policy, test)?;
     }
     for check in &verdict.isolation.bounds {
         table.row(&[
@@ -158,6 +167,8 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
             Value::Null,
             Value::Real(check.bound.end_to_end_ns() as f64),
             scale_name(Scale::Nanoseconds).into(),
+            Value::Null,
+            Value::Null,
             Value::Null,
             Value::Null,
             Value::Null,
@@ -187,15 +198,66 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
             Value::Null,
             Value::Null,
             Value::Null,
+            Value::Null,
+            Value::Null,
         ])?;
     }
     Ok(())
 }
 
+/// `statistic` is the mean, `margin` the objective.
+fn objective_row(
+    table: &mut TableWriter,
+    policy: &str,
+    test: &ObjectiveTest,
+) -> Result<(), ReportError> {
+    let (indicator, scale) = objective_name(test.indicator);
+    table.row(&[
+        policy.into(),
+        "objective".into(),
+        test.outcome.to_string().as_str().into(),
+        Value::Text(test_name(TestName::StudentMean)),
+        test.slice.as_str().into(),
+        test.scenario.as_str().into(),
+        Value::Text(&indicator),
+        Value::Null,
+        Value::Null,
+        test.mean.into(),
+        test.interval.low.into(),
+        test.interval.high.into(),
+        test.limit.into(),
+        scale.into(),
+        u64::from(test.repetitions).into(),
+        u64::from(test.repetitions_beyond).into(),
+        test.p_met.into(),
+        test.p_missed.into(),
+        test.repetitions_needed.into(),
+    ])
+}
+
+/// "delay_p99", "nanoseconds".
+fn objective_name(indicator: ObjectiveIndicator) -> (String, &'static str) {
+    let at = |name: &str, at: Percentile| {
+        let percentile = at.to_string().replace(['.', ' ', '%'], "");
+        let name = match at {
+            Percentile::Max => format!("{name}_max"),
+            _ => format!("{name}_p{percentile}"),
+        };
+        (name, "nanoseconds")
+    };
+    match indicator {
+        ObjectiveIndicator::Throughput => ("throughput".to_owned(), "bits_per_second"),
+        ObjectiveIndicator::LossRatio => ("loss_ratio".to_owned(), "fraction"),
+        ObjectiveIndicator::Availability => ("availability".to_owned(), "fraction"),
+        ObjectiveIndicator::Delay(percentile) => at("delay", percentile),
+        ObjectiveIndicator::DelayVariation(percentile) => at("delay_variation", percentile),
+    }
+}
+
 fn test_name(test: TestName) -> &'static str {
     match test {
-        TestName::WelchDifference => "welch_difference",
-        TestName::FiellerRatio => "fieller_ratio",
+        TestName::PairedDifference => "paired_difference",
+        TestName::PairedRatio => "paired_ratio",
         TestName::StudentMean => "student_mean",
     }
 }
@@ -206,6 +268,8 @@ fn indicator_name(indicator: Indicator) -> &'static str {
         Indicator::LossRatio => "loss_ratio",
         Indicator::DelayMean => "delay_mean",
         Indicator::DelayP99 => "delay_p99",
+        Indicator::QueueingDelayMean => "queueing_delay_mean",
+        Indicator::QueueingDelayP99 => "queueing_delay_p99",
     }
 }
 

@@ -18,7 +18,9 @@ use slicewise_stats::description::StudyDescription;
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use slicewise_stats::summary::{SliceSummary, Summary};
-use slicewise_stats::verdict::{IsolationTest, Outcome, PolicyVerdict};
+use slicewise_stats::verdict::{
+    InfluenceTest, ObjectiveTest, Outcome, PolicyVerdict, VerdictTable, objective_value,
+};
 use slicewise_stats::words::{percent, time};
 
 pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
@@ -63,11 +65,8 @@ pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
             slices_light: colours::SLICES_LIGHT,
             slices_dark: colours::SLICES_DARK,
         },
-        finding: wording::finding(&findings.verdicts),
-        verdicts: findings
-            .verdicts
-            .policies
-            .iter()
+        finding: wording::finding(study, &findings.verdicts, &findings.published),
+        verdicts: judged(&findings.verdicts)
             .enumerate()
             .map(verdict_view)
             .collect(),
@@ -202,6 +201,12 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {
     estimate.map(|e| (e.mean, e.interval.low, e.interval.high))
 }
 
+/// The policies, or none of them where nothing was judged: captures without a study.
+fn judged(verdicts: &VerdictTable) -> impl Iterator<Item = &PolicyVerdict> {
+    let policies = verdicts.policies.iter();
+    policies.take(if verdicts.says_something() { usize::MAX } else { 0 })
+}
+
 fn verdict_view((policy, verdict): (usize, &PolicyVerdict)) -> VerdictView {
     let [isolation, reallocation, scalability] = attributes(verdict);
     VerdictView {
@@ -225,29 +230,24 @@ pub(crate) fn attribute_view(text: AttributeText, tests: Vec<TestView>) -> Attri
 }
 
 fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
-    let decisive = verdict.isolation.decided_by.as_ref();
-    let view = |test: &IsolationTest| {
+    let isolation = &verdict.isolation;
+    let by_bound = isolation.broken_bound().is_some();
+    let decisive = (isolation.objectives.as_ref())
+        .filter(|verdict| !by_bound && verdict.outcome == isolation.outcome)
+        .and_then(|verdict| verdict.decided_by.as_ref());
+    let objectives = isolation.objectives.iter().flat_map(|verdict| &verdict.tests);
+    let objectives = objectives.map(|test| objective_view(test, decisive == Some(test)));
+    let by_influence = !by_bound && decisive.is_none() && isolation.influence_decides;
+    let decided_by = isolation.influence.decided_by.as_ref().filter(|_| by_influence);
+    let influence = isolation.influence.tests.iter().map(|test| {
         let numbers = &test.numbers;
-        TestView {
-            outcome: attribute::sign(test.outcome),
-            word: test.outcome.to_string(),
-            slice: numbers.slice.clone(),
-            indicator: numbers
-                .indicator
-                .map_or_else(String::new, |i| i.to_string()),
-            scenario: numbers.scenario.clone().unwrap_or_default(),
-            measured: attribute::worsening(numbers),
-            interval: attribute::bounds(numbers),
-            margin: attribute::margin(numbers),
-            p_value: numbers.p_value.map_or_else(String::new, wording::p_value),
-            decides: verdict.isolation.broken_bound().is_none()
-                && decisive.is_some_and(|d| {
-                    d.slice == numbers.slice
-                        && d.scenario == numbers.scenario
-                        && d.indicator == numbers.indicator
-                }),
-        }
-    };
+        let decides = decided_by.is_some_and(|d| {
+            d.slice == numbers.slice
+                && d.scenario == numbers.scenario
+                && d.indicator == numbers.indicator
+        });
+        influence_view(test, decides)
+    });
     let bounds = verdict.isolation.bounds.iter().map(|check| TestView {
         outcome: attribute::sign(check.outcome),
         word: check.outcome.to_string(),
@@ -281,14 +281,52 @@ fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
         p_value: String::new(),
         decides: false,
     });
-    verdict
-        .isolation
-        .tests
-        .iter()
-        .map(view)
+    objectives
+        .chain(influence)
         .chain(bounds)
         .chain(not_judged)
         .collect()
+}
+
+fn objective_view(test: &ObjectiveTest, decides: bool) -> TestView {
+    let value = |value: f64| objective_value(test.indicator, value);
+    TestView {
+        outcome: attribute::sign(test.outcome),
+        word: match test.outcome {
+            Outcome::Holds => "met".to_owned(),
+            Outcome::Broken => "missed".to_owned(),
+            outcome => outcome.to_string(),
+        },
+        slice: test.slice.clone(),
+        indicator: format!("objective: {}", test.indicator),
+        scenario: test.scenario.clone(),
+        measured: value(test.mean),
+        interval: match (test.interval.low, test.interval.high) {
+            (Some(low), Some(high)) => format!("{} to {}", value(low), value(high)),
+            _ => "unknown".to_owned(),
+        },
+        margin: test.compared().replacen("objective ", "", 1),
+        p_value: wording::p_value(test.p_met.min(test.p_missed)),
+        decides,
+    }
+}
+
+fn influence_view(test: &InfluenceTest, decides: bool) -> TestView {
+    let numbers = &test.numbers;
+    TestView {
+        outcome: attribute::sign(test.outcome),
+        word: test.outcome.to_string(),
+        slice: numbers.slice.clone(),
+        indicator: numbers
+            .indicator
+            .map_or_else(String::new, |i| i.to_string()),
+        scenario: numbers.scenario.clone().unwrap_or_default(),
+        measured: attribute::worsening(numbers),
+        interval: attribute::bounds(numbers),
+        margin: format!("{}; {} beyond it", attribute::margin(numbers), numbers.beyond()),
+        p_value: numbers.p_value.map_or_else(String::new, wording::p_value),
+        decides,
+    }
 }
 
 fn reallocation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {

@@ -2,38 +2,37 @@
 
 use crate::attribute::attributes;
 use crate::host::HostFacts;
-use slicewise_stats::description::StudyDescription;
+use slicewise_stats::description::{ComparedDelay, SliceDescription, StudyDescription};
+use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, percent, time};
 
-/// What the verdicts come to.
-pub(crate) fn finding(verdicts: &VerdictTable) -> String {
+/// What the verdicts come to, and how they and the figures compare with published ones.
+pub(crate) fn finding(
+    study: &StudyDescription,
+    verdicts: &VerdictTable,
+    figures: &[PublishedComparison],
+) -> String {
     let (policies, unsupported): (Vec<_>, Vec<_>) = verdicts
         .policies
         .iter()
         .partition(|policy| policy.not_supported.is_none());
-    let mut text = if policies.is_empty() {
-        String::new()
-    } else {
-        finding_of(&policies)
-    };
+    let mut sentences = Vec::new();
+    if !policies.is_empty() {
+        sentences.push(finding_of(study, &policies));
+        sentences.extend(agreement(&policies, figures));
+    }
     let names: Vec<&str> = unsupported.iter().map(|p| p.policy.as_str()).collect();
     if !names.is_empty() {
-        let (separator, be) = (
-            if text.is_empty() { "" } else { " " },
-            if names.len() == 1 { "is" } else { "are" },
-        );
-        text.push_str(&format!(
-            "{separator}{} {be} not supported here.",
-            listed(&names)
-        ));
+        let be = if names.len() == 1 { "is" } else { "are" };
+        sentences.push(format!("{} {be} not supported here.", listed(&names)));
     }
-    text
+    sentences.join(" ")
 }
 
 /// What the verdicts of policies that have runs come to.
-fn finding_of(policies: &[&PolicyVerdict]) -> String {
+fn finding_of(study: &StudyDescription, policies: &[&PolicyVerdict]) -> String {
     let that = |holds: fn(&PolicyVerdict) -> bool| -> Vec<&str> {
         policies
             .iter()
@@ -50,38 +49,49 @@ fn finding_of(policies: &[&PolicyVerdict]) -> String {
         p.isolation.outcome == Outcome::NotTested && p.reallocation.outcome == Outcome::NotTested
     };
     if policies.iter().copied().all(unjudged) {
-        let text =
-            "Nothing was judged: that needs a guaranteed slice, and a scenario to compare with.";
-        return text.to_owned() + &agreement(policies);
+        return "Nothing was judged: that needs a slice with an objective, or a guaranteed slice and a \
+                scenario to compare with."
+            .to_owned();
     }
+    let slices = judged_slices(study);
     let isolates = number_verb(isolating.len(), "isolates", "isolate");
     let untested = |p: &PolicyVerdict| p.reallocation.outcome == Outcome::NotTested;
     if policies.iter().copied().all(untested) {
-        let text = format!(
-            "Of {}, {isolates} the guaranteed slice; it left nothing to give to others.",
+        return format!(
+            "Of {}, {isolates} {slices}; whether others get what is unused was not tested.",
             count_policies(total)
         );
-        return text + &agreement(policies);
     }
-    let mut text = format!(
-        "Of {}, {isolates} the guaranteed slice and {} what it leaves to others; ",
-        count_policies(total),
-        number_verb(reallocating.len(), "gives", "give"),
-    );
-    text.push_str(&match both.as_slice() {
+    let does_both = match both.as_slice() {
         [] => "none does both.".to_owned(),
         names => format!(
             "{} {} both.",
             listed(names),
             if names.len() == 1 { "does" } else { "do" }
         ),
-    });
-    text.push_str(&agreement(policies));
-    text
+    };
+    format!(
+        "Of {}, {isolates} {slices} and {} unused capacity to others; {does_both}",
+        count_policies(total),
+        number_verb(reallocating.len(), "gives", "give"),
+    )
 }
 
-/// How our verdicts compare with the published ones.
-fn agreement(policies: &[&PolicyVerdict]) -> String {
+/// The slices whose isolation is judged, by name as far as that stays short.
+fn judged_slices(study: &StudyDescription) -> String {
+    let slices = study.slices.iter();
+    let names: Vec<&str> = slices
+        .filter(|slice| slice.guaranteed || slice.objective.is_some())
+        .map(|slice| slice.name.as_str())
+        .collect();
+    if names.len() > MOST_NAMES {
+        return format!("all {} slices that are judged", names.len());
+    }
+    listed(&names)
+}
+
+/// How our verdicts and figures compare with the published ones; `None` where nothing was published.
+fn agreement(policies: &[&PolicyVerdict], figures: &[PublishedComparison]) -> Option<String> {
     let mut compared = 0;
     let mut differing = Vec::new();
     for policy in policies {
@@ -96,23 +106,31 @@ fn agreement(policies: &[&PolicyVerdict]) -> String {
             }
         }
     }
-    match (compared, differing.as_slice()) {
+    let measured = |c: &&PublishedComparison| c.outcome != PublishedOutcome::NotMeasured;
+    let agreeing = |c: &&PublishedComparison| c.outcome == PublishedOutcome::Agrees;
+    let (all_figures, same_figures) = (
+        figures.iter().filter(measured).count(),
+        figures.iter().filter(agreeing).count(),
+    );
+    let of_figures = match (all_figures, compared) {
         (0, _) => String::new(),
-        (_, []) => format!(" All {compared} verdicts are the published ones."),
-        (_, differing) => {
-            let names: Vec<&str> = differing.iter().map(String::as_str).collect();
-            format!(
-                " {} of {compared} verdicts are the published ones; {} {}.",
-                compared - differing.len(),
-                listed(&names),
-                if differing.len() == 1 {
-                    "differs"
-                } else {
-                    "differ"
-                }
-            )
-        }
+        (_, 0) => format!("{same_figures} of {all_figures} published figures agree"),
+        _ => format!("; {same_figures} of {all_figures} figures do"),
+    };
+    if compared == 0 {
+        return (!of_figures.is_empty()).then(|| format!("{of_figures}."));
     }
+    let names: Vec<&str> = differing.iter().map(String::as_str).collect();
+    let of_verdicts = match names.as_slice() {
+        [] => format!("All {compared} comparable verdicts match the publication"),
+        names => format!(
+            "{} of {compared} comparable verdicts match the publication ({} {})",
+            compared - names.len(),
+            listed(names),
+            if names.len() == 1 { "differs" } else { "differ" }
+        ),
+    };
+    Some(format!("{of_verdicts}{of_figures}."))
 }
 
 fn count_policies(number: usize) -> String {
@@ -130,6 +148,9 @@ fn number_verb(number: usize, one: &str, several: &str) -> String {
         n => format!("{n} {several}"),
     }
 }
+
+/// More slices than these are counted, not named.
+const MOST_NAMES: usize = 3;
 
 /// "a", "a and b", "a, b and c".
 fn listed(names: &[&str]) -> String {
@@ -153,12 +174,24 @@ pub(crate) fn verdict_key(study: &StudyDescription) -> Vec<String> {
         [] => "the reference scenario".to_owned(),
         names => format!("scenario {}", listed(names)),
     };
-    vec![
-        format!(
+    let mut isolation = Vec::new();
+    if study.slices.iter().any(|slice| slice.objective.is_some()) {
+        isolation.push(
+            "Isolation of a slice with objectives: whether it meets them in every scenario in which it keeps \
+             to its own share. The number is the worst miss, or, where all are met, the one with the least \
+             room."
+                .to_owned(),
+        );
+    }
+    let by_influence = |slice: &SliceDescription| slice.guaranteed && slice.objective.is_none();
+    if study.slices.iter().any(by_influence) {
+        isolation.push(format!(
             "Isolation: how much worse a guaranteed slice fares than in {reference}, where nobody \
              asks for more than was promised. The number is the worst breach, or, where none is \
              found, the closest call."
-        ),
+        ));
+    }
+    isolation.extend([
         format!(
             "Reallocation: the part of what guaranteed slices leave that best effort gets while it \
              wants it; from {} it holds, up to {} it is broken.",
@@ -166,7 +199,8 @@ pub(crate) fn verdict_key(study: &StudyDescription) -> Vec<String> {
             percent(margins.reallocation_broken)
         ),
         "Scalability: how many slices the mechanism can tell apart on this device.".to_owned(),
-    ]
+    ]);
+    isolation
 }
 
 /// How it was measured and judged, a paragraph each.
@@ -176,9 +210,15 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
     let resolution = match margins.delay_resolution_ns {
         0 => String::new(),
         ns => format!(
-            " (never less than {}, which the method cannot resolve)",
+            " (never less than {}: the time of one largest frame, or what the method cannot resolve)",
             time(ns as f64)
         ),
+    };
+    let compared = match margins.delay_of {
+        ComparedDelay::Queueing => {
+            "queueing delay (one-way delay less the smallest of the slice under the policy)"
+        }
+        ComparedDelay::OneWay => "one-way delay",
     };
     vec![
         "Rates count whole Ethernet frames without their check sequence. Sent rate, loss and \
@@ -194,13 +234,15 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
             "A repetition is one sample, a frame is not: an estimate is the mean over repetitions \
              with Student's {confidence} interval, and tests compare repetitions. Every decision \
              is one-sided at {confidence}; where one of many tests may break a verdict, Holm's \
-             correction applies. A verdict that the repetitions cannot decide is inconclusive, \
-             never guessed."
+             correction applies. Holding also takes enough repetitions to show that fewer than {} of \
+             all runs are beyond the margin. A verdict that the repetitions cannot decide is \
+             inconclusive, never guessed.",
+            percent(margins.rare_runs)
         ),
         format!(
             "Isolation holds where, in every scenario with overload, throughput is shown to fall \
              by less than {}, the loss ratio to rise by less than {} points, and mean and 99th \
-             percentile of delay to rise by less than {}{resolution}.",
+             percentile of {compared} to rise by less than {}{resolution}.",
             percent(margins.throughput_relative),
             percent(margins.loss_absolute).trim_end_matches(" %"),
             percent(margins.delay_relative),

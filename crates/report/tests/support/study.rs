@@ -130,11 +130,13 @@ pub fn study(size: Size) -> StudyDescription {
                 name: "critical".to_owned(),
                 share_bits_per_second: 17_500_000,
                 guaranteed: true,
+                objective: None,
             },
             SliceDescription {
                 name: "best effort".to_owned(),
                 share_bits_per_second: 17_500_000,
                 guaranteed: false,
+                objective: None,
             },
         ],
         policies: policies.collect(),

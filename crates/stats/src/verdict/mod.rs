@@ -23,7 +23,7 @@ pub use reason::objective_value;
 pub use repetitions::rare_share_excluded;
 pub use scalability::ScalabilityVerdict;
 
-use crate::description::{PublishedVerdict, StudyDescription};
+use crate::description::{PublishedVerdict, SliceLimit, StudyDescription};
 use crate::estimate::Interval;
 use crate::observations::Observations;
 use serde::{Deserialize, Serialize};
@@ -186,6 +186,20 @@ pub struct DecidedBy {
     /// p-value of the decision, corrected where it is one of many; `None` where the repetitions do
     /// not allow one.
     pub p_value: Option<f64>,
+}
+
+impl VerdictTable {
+    /// False where there is nothing to read in it: no attribute of any policy was tested or stated.
+    #[must_use]
+    pub fn says_something(&self) -> bool {
+        self.policies.iter().any(|policy| {
+            policy.isolation.outcome != Outcome::NotTested
+                || policy.reallocation.outcome != Outcome::NotTested
+                || policy.scalability.limit != SliceLimit::NotStated
+                || policy.published.is_some()
+                || policy.not_supported.is_some()
+        })
+    }
 }
 
 /// Judge every policy of `study` by its runs.

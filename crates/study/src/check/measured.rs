@@ -14,10 +14,15 @@ use slicewise_stats::description::{
     Capacity, PolicyDescription, Scalability, ScenarioDescription, SliceDescription, SliceLimit,
     StudyDescription,
 };
-use slicewise_units::{BitRate, Duration};
+use slicewise_units::{BitRate, Duration, FrameLengths};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// The largest frame of an Ethernet, without tags: captures do not say which was the largest sent.
+const ETHERNET_FRAME: FrameLengths = FrameLengths {
+    l2_bytes: 1514,
+    l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
+};
 /// What stands for one part of a run in the path of its captures.
 const PLACEHOLDERS: [&str; 3] = ["{policy}", "{scenario}", "{repetition}"];
 /// What shares are of where the file does not say what the slices share.
@@ -59,7 +64,8 @@ impl Checker<'_> {
         let bin = self.nonzero_duration(bin).unwrap_or(DEFAULT_BIN);
         self.check_whole_bins(spec, duration, bin);
         let captures = self.captures(spec, place.folder);
-        let margins = self.margins(spec.margins.as_ref());
+        let frame = capacity.map_or(Duration::ZERO, |rate| device::frame_time(rate, ETHERNET_FRAME));
+        let margins = self.margins(spec.margins.as_ref(), frame);
         let name = self.read(spec.name.as_ref()).map(|name: Name| name.0);
         let name = name.unwrap_or_else(|| "captures".to_owned());
         let title = trimmed(spec.title.as_ref());
@@ -150,6 +156,7 @@ impl Checker<'_> {
             name: name.text().to_owned(),
             share_bits_per_second: share.bits_per_second(),
             guaranteed: self.read_or(slice.guaranteed.as_ref(), false),
+            objective: self.objective(slice.objective.as_ref(), share),
         };
         (description, matches)
     }

@@ -9,6 +9,7 @@ mod limits;
 pub(crate) mod matching;
 mod measured;
 mod network;
+mod objective;
 mod plan;
 mod policies;
 mod populations;
@@ -16,6 +17,7 @@ mod published;
 mod quick;
 mod traffic;
 
+use crate::device;
 use crate::diagnostics::suggestion;
 use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
 use crate::params::{
@@ -24,7 +26,7 @@ use crate::params::{
 use crate::spec::{Name, Named, Scalar, StudySpec, Text};
 use crate::study::Study;
 use slicewise_model::Rate;
-use slicewise_units::{Accounting, BitRate, Duration};
+use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
 
 /// Longest run: a day.
 const MAX_DURATION: Duration = Duration::from_secs(86_400);
@@ -217,7 +219,6 @@ impl Checker<'_> {
         let name = self.required(spec.name.as_ref(), "name", at);
         let network = self.network(spec);
         let repetitions = self.repetitions(spec);
-        let margins = self.margins(spec.margins.as_ref());
         let slices = self.slices(spec, &network.dut);
         let measure = self.measure(spec, network.duration, slices.len());
         let populations = self.populations(spec);
@@ -228,6 +229,8 @@ impl Checker<'_> {
         if let Some(repetitions) = repetitions {
             self.check_amount(spec, repetitions);
         }
+        let frame = largest_frame_time(&network, &scenarios, &populations);
+        let margins = self.margins(spec.margins.as_ref(), frame);
         let published = self.published(spec);
         let quick = self.quick(spec, network.duration, measure, &scenarios);
         let seed = self.read_or(spec.seed.as_ref(), 1);
@@ -394,6 +397,27 @@ impl Checker<'_> {
             self.problems.add(at, message);
         }
     }
+}
+
+/// How long the largest frame that anything sends occupies what slices share.
+fn largest_frame_time(
+    network: &traffic::Network,
+    scenarios: &[ScenarioParams],
+    populations: &[PopulationParams],
+) -> Duration {
+    let of_sources = scenarios.iter().flat_map(|s| &s.sources).map(|source| FrameLengths {
+        l2_bytes: source.l2_bytes,
+        l3_offset: source.headers.l3_offset(),
+    });
+    let of_populations = populations.iter().map(|population| FrameLengths {
+        l2_bytes: population.frame_bytes,
+        l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
+    });
+    let times = of_sources.chain(of_populations);
+    times
+        .map(|frame| device::frame_time(network.dut.capacity(), frame))
+        .max()
+        .unwrap_or(Duration::ZERO)
 }
 
 /// Where the first entry that is too many is.

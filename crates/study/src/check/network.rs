@@ -213,8 +213,12 @@ impl Checker<'_> {
         MeasureParams { bin }
     }
 
-    pub(super) fn margins(&mut self, spec: Option<&MarginsSpec>) -> Margins {
-        let mut margins = Margins::default();
+    /// Margins as written; unless it says otherwise, delay is resolved to the time of one largest frame.
+    pub(super) fn margins(&mut self, spec: Option<&MarginsSpec>, largest_frame: Duration) -> Margins {
+        let mut margins = Margins {
+            delay_resolution_ns: largest_frame.nanos(),
+            ..Margins::default()
+        };
         let Some(spec) = spec else { return margins };
         let fields = [
             (&spec.confidence, &mut margins.confidence),
@@ -237,8 +241,19 @@ impl Checker<'_> {
             margins.delay_relative = percent.fraction();
         }
         margins.delay_resolution_ns = self
-            .read_or(spec.delay_resolution.as_ref(), Duration::ZERO)
+            .read_or(spec.delay_resolution.as_ref(), largest_frame)
             .nanos();
+        margins.delay_of = self.read_or(spec.delay_of.as_ref(), margins.delay_of);
+        if let Some(text) = &spec.rare_runs
+            && let Some(percent) = self.read(Some(text))
+        {
+            if percent.0 == 0 || percent.0 >= Percent::ALL.0 {
+                let message = "this must be above 0 % and below 100 %: no number of repetitions excludes \
+                               everything";
+                self.problems.add(text.span(), message);
+            }
+            margins.rare_runs = percent.fraction();
+        }
         if let Some(text) = &spec.confidence
             && !(0.5..1.0).contains(&margins.confidence)
         {

@@ -90,11 +90,13 @@ impl Checker<'_> {
         }
         let share = share.unwrap_or(BitRate::ZERO);
         let guaranteed = self.read_or(slice.guaranteed.as_ref(), false);
+        let objective = self.objective(slice.objective.as_ref(), share);
         SliceParams {
             name: name.text().to_owned(),
             matches,
             share,
             guaranteed,
+            objective,
         }
     }
 

@@ -5,7 +5,7 @@ use super::plan::PlanLinkSpec;
 use super::policy::{ScalabilitySpec, VerdictSpec};
 use super::scalar::{Name, Share, Text};
 use super::traffic::MatchSpec;
-use super::{MarginsSpec, MeasureSpec};
+use super::{MarginsSpec, MeasureSpec, ObjectiveSpec};
 use crate::file::At;
 use serde::Deserialize;
 use slicewise_units::{BitRate, Duration};
@@ -45,6 +45,8 @@ pub(crate) struct MeasuredSliceSpec {
     /// Its share of the link: needed where isolation and reallocation are to be judged.
     pub(crate) share: Option<Text<Share>>,
     pub(crate) guaranteed: Option<Text<bool>>,
+    /// What it needs in absolute terms.
+    pub(crate) objective: Option<At<ObjectiveSpec>>,
 }
 
 /// What was configured: only told, not understood.

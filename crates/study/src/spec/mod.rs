@@ -7,6 +7,7 @@
 mod containers;
 mod gateway;
 mod measured;
+mod objective;
 mod plan;
 mod policy;
 mod population;
@@ -19,6 +20,7 @@ pub(crate) use gateway::GatewayFileSpec;
 pub(crate) use measured::{
     CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec,
 };
+pub(crate) use objective::ObjectiveSpec;
 pub(crate) use plan::{PlanFileSpec, PlanLinkSpec, PlanSliceSpec};
 pub(crate) use policy::{
     ChildSpec, ClassFileSpec, FlowQueueFileSpec, GuaranteeFileSpec, GuaranteedFileSpec,
@@ -36,7 +38,7 @@ pub(crate) use words::{
 use crate::file::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use slicewise_stats::description::Metric;
+use slicewise_stats::description::{ComparedDelay, Metric};
 use slicewise_units::{BitRate, ByteCount, Duration, Layer};
 
 /// A study: policies compared under scenarios on one device.
@@ -209,8 +211,15 @@ pub(crate) struct MarginsSpec {
     pub(crate) loss: Option<Text<Percent>>,
     /// Relative increase of delay tolerated, mean and 99th percentile. Default 25 %.
     pub(crate) delay: Option<Text<Percent>>,
-    /// Increase of delay that the method cannot resolve, and that is always tolerated. Default 0 s.
+    /// Which delay that is: `queueing` (default: the one-way delay less the smallest of the slice) or
+    /// `one_way`.
+    pub(crate) delay_of: Option<Text<ComparedDelay>>,
+    /// Increase of delay that is always tolerated. Default: the time of one largest frame at the rate
+    /// that slices share.
     pub(crate) delay_resolution: Option<Text<Duration>>,
+    /// Worsening confined to a smaller share of runs than this is not looked for: it takes 32
+    /// repetitions to exclude the default, 9 %.
+    pub(crate) rare_runs: Option<Text<Percent>>,
     /// Reallocated fraction from which reallocation holds. Default 95 %.
     pub(crate) reallocation_holds: Option<Text<Percent>>,
     /// Reallocated fraction up to which it is broken. Default 5 %.

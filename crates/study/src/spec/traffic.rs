@@ -1,5 +1,6 @@
 //! Slices, sources and scenarios as written.
 
+use super::ObjectiveSpec;
 use super::containers::{Named, OneOrMany};
 use super::scalar::{Name, NumberRange, Share, Text};
 use super::words::{Counted, Dscp, PatternName, Protocol};
@@ -23,6 +24,8 @@ pub(crate) struct SliceSpec {
     pub(crate) share: Option<Text<Share>>,
     /// Whether the share is guaranteed, and the slice's isolation judged. Default false.
     pub(crate) guaranteed: Option<Text<bool>>,
+    /// What it needs in absolute terms: isolation then asks whether it gets that.
+    pub(crate) objective: Option<At<ObjectiveSpec>>,
     /// Header fields of the packets its sources send.
     #[serde(default)]
     pub(crate) headers: HeadersSpec,

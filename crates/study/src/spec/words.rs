@@ -4,7 +4,7 @@ use super::scalar::Scalar;
 use crate::diagnostics::suggestion;
 use schemars::{Schema, json_schema};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
-use slicewise_stats::description::{Metric, SliceLimit};
+use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
 use slicewise_units::{Accounting, ByteCount, Duration, Layer};
 
 /// The meaning of `text` among `words`.
@@ -62,6 +62,13 @@ words!(
         ("port", Self::Port),
         ("gateway", Self::Gateway),
     ]
+);
+
+words!(
+    ComparedDelay,
+    "ComparedDelay",
+    "a delay that is compared",
+    &[("queueing", Self::Queueing), ("one_way", Self::OneWay)]
 );
 
 /// How a gateway receives and sends frames.

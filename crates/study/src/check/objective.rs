@@ -1,0 +1,63 @@
+//! Objectives of slices.
+
+use super::Checker;
+use crate::file::At;
+use crate::spec::{ObjectiveSpec, Percent, Text};
+use slicewise_stats::objective::Objective;
+use slicewise_units::BitRate;
+
+impl Checker<'_> {
+    /// The objectives of a slice whose share is `share`; zero where that is not known.
+    pub(super) fn objective(
+        &mut self,
+        spec: Option<&At<ObjectiveSpec>>,
+        share: BitRate,
+    ) -> Option<Objective> {
+        let At { value: spec, span } = spec?;
+        let objective = Objective {
+            delay: self.read(spec.delay.as_ref()),
+            delay_variation: self.read(spec.delay_variation.as_ref()),
+            loss_ratio: self.at_most_all(spec.loss.as_ref()),
+            throughput_bits_per_second: self
+                .read(spec.throughput.as_ref())
+                .map(BitRate::bits_per_second),
+            availability: self.at_most_all(spec.availability.as_ref()),
+        };
+        let is_written = spec.delay.is_some()
+            || spec.delay_variation.is_some()
+            || spec.loss.is_some()
+            || spec.throughput.is_some();
+        if !is_written {
+            let message = if spec.availability.is_some() {
+                "availability is the share of intervals in which the other objectives are met, and there is \
+                 none"
+            } else {
+                "an objective of nothing"
+            };
+            let help = "state at least one of `delay`, `delay_variation`, `loss` and `throughput`";
+            self.problems
+                .add_with_help(*span, message, Some(help.to_owned()));
+        }
+        if let (Some(text), Some(rate)) = (&spec.throughput, objective.throughput_bits_per_second)
+            && share > BitRate::ZERO
+            && rate > share.bits_per_second()
+        {
+            let message = format!(
+                "an objective of {} is above the slice's share of {share}: it is not judged where it sends \
+                 more than that",
+                BitRate::new(rate)
+            );
+            self.problems.add(text.span(), message);
+        }
+        Some(objective)
+    }
+
+    fn at_most_all(&mut self, text: Option<&Text<Percent>>) -> Option<f64> {
+        let text = text?;
+        let percent = text.read(self.problems)?;
+        if percent.0 > Percent::ALL.0 {
+            self.problems.add(text.span(), "this is more than 100 %");
+        }
+        Some(percent.fraction())
+    }
+}
