@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod availability;
 pub mod collect;
 pub mod compare;
 pub mod description;

@@ -4,6 +4,7 @@
 //! a run, so that thousands of runs fit. Runs may be added in any order: what is computed from
 //! them goes by policy, scenario and repetition.
 
+use crate::availability;
 use crate::description::{Metric, StudyDescription};
 use crate::opportunity::{self, Opportunity};
 use crate::record::{
@@ -158,7 +159,13 @@ impl Observations {
             slices: record
                 .slices
                 .iter()
-                .map(|slice| observe(slice, keeps_cdf))
+                .zip(&study.slices)
+                .map(|(slice, description)| SliceObservation {
+                    availability: (description.objective.as_ref())
+                        .filter(|objective| objective.availability.is_some())
+                        .and_then(|objective| availability::of_slice(objective, record, slice)),
+                    ..observe(slice, keeps_cdf)
+                })
                 .collect(),
             aggregate: record.aggregate,
             opportunity: opportunity::of_run(study, record, study.scenarios[scenario].cycle_ns),

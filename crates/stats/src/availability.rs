@@ -1,0 +1,214 @@
+//! Availability: the share of intervals in which a slice gets all it needs.
+
+use crate::objective::Objective;
+use crate::record::{RunRecord, SliceRecord};
+
+/// The share of intervals after the transient, of those in which the slice sent something, in which every
+/// objective but availability itself is met; `None` where it sent nothing.
+pub(crate) fn of_slice(
+    objective: &Objective,
+    run: &RunRecord,
+    slice: &SliceRecord,
+) -> Option<f64> {
+    let bins = slice.series.sent_frames.len();
+    let first = usize::try_from(run.transient.end_ns / run.bin_ns.max(1)).unwrap_or(bins);
+    let interval = Interval {
+        objective,
+        slice,
+        seconds: run.bin_ns as f64 / 1e9,
+    };
+    let (mut available, mut all) = (0u32, 0u32);
+    for bin in first..bins {
+        if slice.series.sent_frames.get(bin).is_none_or(|&sent| sent == 0) {
+            continue;
+        }
+        all = all.saturating_add(1);
+        available = available.saturating_add(u32::from(interval.is_available(bin)));
+    }
+    (all > 0).then(|| f64::from(available) / f64::from(all))
+}
+
+struct Interval<'a> {
+    objective: &'a Objective,
+    slice: &'a SliceRecord,
+    seconds: f64,
+}
+
+impl Interval<'_> {
+    fn is_available(&self, bin: usize) -> bool {
+        let series = &self.slice.series;
+        let sent_frames = u64::from(at(&series.sent_frames, bin));
+        let lost_frames = u64::from(at(&series.lost_frames, bin));
+        let sent_bytes = at(&series.sent_bytes, bin);
+        let objective = self.objective;
+
+        let is_lossless_enough = objective
+            .loss_ratio
+            .is_none_or(|limit| lost_frames as f64 <= limit * sent_frames as f64);
+        let is_fast_enough = objective.throughput_bits_per_second.is_none_or(|rate| {
+            let wanted = (rate as f64 / 8.0 * self.seconds).min(sent_bytes as f64);
+            // A frame that ends just after an interval counts in the next one.
+            let frame = sent_bytes.div_ceil(sent_frames.max(1));
+            (at(&series.received_bytes, bin) + frame) as f64 >= wanted
+        });
+        let is_prompt_enough = objective.delay.is_none_or(|limit| {
+            let received = sent_frames.saturating_sub(lost_frames);
+            let late = u64::from(at(&series.late_frames, bin));
+            // late / received ≤ 1 − percentile, in whole numbers.
+            late * 100_000 <= received * u64::from(100_000 - limit.at.per_100_000())
+        });
+        let is_even_enough = objective.delay_variation.is_none_or(|limit| {
+            let largest = series.delay_max_ns.get(bin).copied().flatten();
+            let smallest = self.slice.whole.delay.min_ns;
+            largest.is_none_or(|largest| largest.saturating_sub(smallest) <= limit.limit_ns)
+        });
+        is_lossless_enough && is_fast_enough && is_prompt_enough && is_even_enough
+    }
+}
+
+fn at<T: Copy + Default>(series: &[T], bin: usize) -> T {
+    series.get(bin).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objective::{DelayLimit, Percentile};
+    use crate::record::{DelayFigures, Figures, IatFigures, RunKey, Series, Transient};
+
+    /// Four intervals of 100 ms, ten frames of 1000 B each, all of them received within 1 to 2 ms.
+    fn run() -> RunRecord {
+        let figures = Figures {
+            delay: DelayFigures {
+                samples: 40,
+                min_ns: 1_000_000,
+                ..DelayFigures::default()
+            },
+            ..Figures::default()
+        };
+        RunRecord {
+            schema_version: crate::record::SCHEMA_VERSION,
+            study: String::new(),
+            study_digest: String::new(),
+            key: RunKey {
+                policy: String::new(),
+                scenario: String::new(),
+                repetition: 0,
+                seed: 0,
+            },
+            duration_ns: 400_000_000,
+            bin_ns: 100_000_000,
+            transient: Transient {
+                end_ns: 0,
+                steady_state_reached: true,
+                throughput_before_bits_per_second: 0.0,
+                throughput_after_bits_per_second: 0.0,
+            },
+            slices: vec![SliceRecord {
+                slice: "voice".to_owned(),
+                whole: figures,
+                steady: figures,
+                delay_cdf: Vec::new(),
+                iat_sent: IatFigures::default(),
+                series: Series {
+                    sent_bytes: vec![10_000; 4],
+                    received_bytes: vec![10_000; 4],
+                    sent_frames: vec![10; 4],
+                    lost_frames: vec![0; 4],
+                    delay_mean_ns: vec![Some(1_500_000); 4],
+                    delay_max_ns: vec![Some(2_000_000); 4],
+                    late_frames: vec![0; 4],
+                },
+            }],
+            aggregate: figures,
+            drops: Vec::new(),
+            populations: Vec::new(),
+            capture: None,
+            flows: Vec::new(),
+            hops: Vec::new(),
+            live: None,
+        }
+    }
+
+    fn objective() -> Objective {
+        Objective {
+            delay: Some(DelayLimit {
+                limit_ns: 5_000_000,
+                at: Percentile::P90,
+            }),
+            delay_variation: Some(DelayLimit {
+                limit_ns: 1_000_000,
+                at: Percentile::P999,
+            }),
+            loss_ratio: Some(0.1),
+            throughput_bits_per_second: Some(800_000),
+            availability: Some(0.999),
+        }
+    }
+
+    fn availability_after(change: impl Fn(&mut Series)) -> Option<f64> {
+        let mut run = run();
+        change(&mut run.slices[0].series);
+        of_slice(&objective(), &run, &run.slices[0])
+    }
+
+    #[test]
+    fn intervals_at_the_limits_are_available() {
+        assert_eq!(availability_after(|_| ()), Some(1.0));
+        let at_the_limits = availability_after(|series| {
+            series.lost_frames[0] = 1;
+            series.received_bytes[1] = 9_000;
+            series.late_frames[2] = 1;
+        });
+        assert_eq!(at_the_limits, Some(1.0));
+    }
+
+    #[test]
+    fn each_objective_that_is_missed_makes_its_interval_unavailable() {
+        type Change = fn(&mut Series);
+        let changes: [Change; 4] = [
+            |series| series.lost_frames[0] = 2,
+            |series| series.received_bytes[0] = 8_999,
+            |series| series.late_frames[0] = 2,
+            |series| series.delay_max_ns[0] = Some(2_000_001),
+        ];
+        for change in changes {
+            assert_eq!(availability_after(change), Some(0.75));
+        }
+    }
+
+    #[test]
+    fn what_was_lost_is_not_late_and_leaves_fewer_that_may_be() {
+        let availability = availability_after(|series| {
+            series.lost_frames[0] = 1;
+            series.late_frames[0] = 1;
+        });
+        assert_eq!(availability, Some(0.75));
+    }
+
+    #[test]
+    fn a_slice_that_sends_less_than_its_objective_needs_only_what_it_sent() {
+        let availability = availability_after(|series| {
+            series.sent_bytes[0] = 5_000;
+            series.received_bytes[0] = 5_000;
+        });
+        assert_eq!(availability, Some(1.0));
+    }
+
+    #[test]
+    fn silent_intervals_and_the_transient_do_not_count() {
+        let silent = |series: &mut Series| {
+            series.sent_frames[1] = 0;
+            series.delay_max_ns[1] = None;
+            series.lost_frames[0] = 5;
+        };
+        let share = availability_after(silent).unwrap();
+        assert!((share - 2.0 / 3.0).abs() < 1e-12);
+        let mut run = run();
+        silent(&mut run.slices[0].series);
+        run.transient.end_ns = 100_000_000;
+        assert_eq!(of_slice(&objective(), &run, &run.slices[0]), Some(1.0));
+        run.slices[0].series.sent_frames.fill(0);
+        assert_eq!(of_slice(&objective(), &run, &run.slices[0]), None);
+    }
+}
