@@ -12,7 +12,7 @@ use crate::ways;
 use slicewise_capture::RunMark;
 use slicewise_capture::clock::ClockEstimate;
 use slicewise_capture::matching::DirectionCounts;
-use slicewise_stats::collect::{CollectorParams, RunCollector};
+use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::flow::{FlowRecord, PointRecord};
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_units::Duration;
@@ -160,7 +160,7 @@ fn collector(
         (SliceRule::Matched(slices), Some(run)) => RunCollector::new(CollectorParams {
             slices: slices
                 .iter()
-                .map(|slice| slice.name.as_str().into())
+                .map(|slice| MeasuredSlice::new(&slice.name, slice.objective.as_ref()))
                 .collect(),
             duration: run.duration,
             bin: params.bin,
@@ -171,7 +171,10 @@ fn collector(
             let mut collector = RunCollector::open_ended(params.bin, cycle)?;
             if let SliceRule::Matched(slices) = rule {
                 for slice in slices {
-                    collector.add_slice(slice.name.as_str());
+                    collector.add_slice(MeasuredSlice::new(
+                        &slice.name,
+                        slice.objective.as_ref(),
+                    ));
                 }
             }
             collector

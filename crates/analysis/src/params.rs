@@ -3,6 +3,7 @@
 use slicewise_capture::CaptureError;
 use slicewise_model::ClassMap;
 use slicewise_stats::collect::CollectorError;
+use slicewise_stats::objective::Objective;
 use slicewise_units::Duration;
 use slicewise_wire::Headers;
 use std::path::PathBuf;
@@ -61,6 +62,8 @@ pub struct MatchedSlice {
     /// Headers of its first source, whose inter-arrival times are measured; `None`: of the flow of
     /// which a packet is seen first.
     pub first_source: Option<Headers>,
+    /// What it needs, where the study says so.
+    pub objective: Option<Objective>,
 }
 
 /// Why captures could not be analysed.

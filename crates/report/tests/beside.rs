@@ -157,7 +157,7 @@ fn a_policy_that_is_not_supported_says_why() {
     let [_, _, kernel] = three_back_ends(temporary.path(), Size::SMALL);
     let report = write(&kernel).unwrap();
     assert_eq!((report.finished_runs, report.expected_runs), (8, 8));
-    insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120), @"
+    insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      Policy      Performance isolation     Resource reallocation    Scalability                        Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════

@@ -6,13 +6,13 @@ use slicewise_report::terminal::verdict_table_text;
 use slicewise_stats::description::{DelayBound, PublishedVerdict, SliceLimit};
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{
-    Agreement, BoundCheck, DecidedBy, Indicator, IsolationVerdict, Outcome, PolicyVerdict,
+    Agreement, BoundCheck, DecidedBy, Indicator, InfluenceVerdict, IsolationVerdict, Outcome, PolicyVerdict,
     ReallocationVerdict, ScalabilityVerdict, Scale, TestName, VerdictTable,
 };
 
 fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
     DecidedBy {
-        test: TestName::FiellerRatio,
+        test: TestName::PairedRatio,
         scenario: Some("6".to_owned()),
         slice: "critical".to_owned(),
         indicator: Some(indicator),
@@ -25,6 +25,8 @@ fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> D
             high: Some(statistic * 1.02),
         },
         margin,
+        repetitions: 32,
+        repetitions_beyond: 32,
         p_value: Some(1e-9),
     }
 }
@@ -45,10 +47,15 @@ fn policy(
         policy: name.to_owned(),
         isolation: IsolationVerdict {
             outcome,
-            decided_by,
-            first_broken: None,
-            repetitions_needed,
-            tests: Vec::new(),
+            objectives: None,
+            influence: InfluenceVerdict {
+                outcome,
+                decided_by,
+                first_broken: None,
+                repetitions_needed,
+                tests: Vec::new(),
+            },
+            influence_decides: true,
             bounds: Vec::new(),
             not_judged: Vec::new(),
         },
@@ -132,7 +139,7 @@ fn table() -> VerdictTable {
 
 #[test]
 fn shows_each_verdict_with_its_number_and_the_published_one() {
-    insta::assert_snapshot!(verdict_table_text(&table(), 120), @r"
+    insta::assert_snapshot!(verdict_table_text(&table(), 120).unwrap(), @r"
 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
  Policy                    Performance isolation     Resource reallocation    Scalability        Published
 ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
@@ -162,7 +169,7 @@ fn shows_each_verdict_with_its_number_and_the_published_one() {
 #[test]
 fn is_never_wider_than_the_terminal_nor_than_120_columns() {
     for (asked, widest) in [(80, 80), (100, 100), (120, 120), (u16::MAX, 120)] {
-        let text = verdict_table_text(&table(), asked);
+        let text = verdict_table_text(&table(), asked).unwrap();
         let width = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(
             width <= widest,
@@ -192,7 +199,7 @@ fn a_proved_bound_is_told_beside_the_tests_and_decides_where_it_is_broken() {
     verdicts.policies[0].isolation.bounds = vec![check(500_000, Outcome::Holds)];
     // A cell is wrapped: its words are there, in several lines.
     let has = |verdicts: &VerdictTable, words: &[&str]| {
-        let text = verdict_table_text(verdicts, 120);
+        let text = verdict_table_text(verdicts, 120).unwrap();
         let missing = words.iter().find(|word| !text.contains(**word));
         assert_eq!(missing, None, "{text}");
         text

@@ -13,7 +13,7 @@ use crate::population;
 use crate::scheduler_delay::SchedulerDelays;
 use crate::topology::{FlowParams, Node, Topology};
 use slicewise_dataplane::{DropReason, Pipeline};
-use slicewise_stats::collect::{CollectorParams, RunCollector};
+use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::path_component;
 use slicewise_stats::record::{DropCount, RunKey, RunRecord};
 use slicewise_study::{Backend, DutModel, RunError, RunSpec, ScenarioParams, Study};
@@ -258,7 +258,8 @@ pub(crate) fn collector(
     study: &Study,
     scenario: &ScenarioParams,
 ) -> Result<RunCollector, RunError> {
-    let slices = study.slices.iter().map(|slice| slice.name.as_str().into());
+    let slices = study.slices.iter();
+    let slices = slices.map(|slice| MeasuredSlice::new(&slice.name, slice.objective.as_ref()));
     RunCollector::new(CollectorParams {
         slices: slices.collect(),
         duration: study.duration,

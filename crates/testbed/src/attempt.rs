@@ -342,6 +342,7 @@ impl Attempt<'_> {
                 name: slice.name.clone(),
                 matches: slice.matches.clone(),
                 first_source: first.map(|source| Headers::from(&source.headers)),
+                objective: slice.objective,
             }
         });
         SliceRule::Matched(matched.collect())

@@ -245,6 +245,7 @@ fn planned(
                     name: slice.name.clone(),
                     matches: matches.clone(),
                     first_source: source.as_ref().map(Headers::from),
+                    objective: slice.objective,
                 }
             });
             SliceRule::Matched(matched.collect())

@@ -12,6 +12,7 @@ mod histogram;
 mod iat;
 mod ipdv;
 
+use crate::objective::Objective;
 use crate::record::{DropCount, RunKey, RunRecord};
 use bins::{Bin, Cursor, Grid};
 use growth::Growth;
@@ -42,6 +43,18 @@ pub struct MeasuredSlice {
     pub name: String,
     /// Frames with a larger delay are counted as late, interval by interval; `None`: they are not counted.
     pub delay_limit: Option<Duration>,
+}
+
+impl MeasuredSlice {
+    /// A slice of this name, whose frames are late where its objective says so.
+    #[must_use]
+    pub fn new(name: &str, objective: Option<&Objective>) -> Self {
+        let limit = objective.and_then(|objective| objective.delay);
+        Self {
+            name: name.to_owned(),
+            delay_limit: limit.map(|limit| Duration::from_nanos(limit.limit_ns)),
+        }
+    }
 }
 
 impl<T: Into<String>> From<T> for MeasuredSlice {

@@ -240,7 +240,6 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
             p9999_ns: delay_ns(service.delay_p99_ns * 1.2),
             p99999_ns: delay_ns(service.delay_p99_ns * 1.2),
             max_ns: delay_ns(service.delay_p99_ns * 1.2),
-            ..DelayFigures::default()
         },
         variation: VariationFigures::default(),
     };
