@@ -109,6 +109,7 @@ mod tests {
                 whole: figures,
                 steady: figures,
                 delay_cdf: Vec::new(),
+                scheduler: None,
                 iat_sent: IatFigures::default(),
                 series: Series {
                     sent_bytes: vec![10_000; 4],

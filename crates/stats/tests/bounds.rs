@@ -147,7 +147,7 @@ fn where_only_the_way_to_the_device_has_no_bound_the_scheduler_is_judged() {
     assert_eq!(with_largest(2_000_000).outcome, Outcome::Holds);
     assert_eq!(with_largest(2_000_001).outcome, Outcome::Broken);
     let isolation = with_largest(2_100_000);
-    assert_eq!(isolation.first_broken.as_deref(), Some("s1"));
+    assert_eq!(isolation.broken_bound().unwrap().scenario, "s1");
     insta::assert_snapshot!(isolation.reason(), @"broken: at the scheduler: largest delay of critical 2.1 ms after its eligible time in scenario s1, above its proved bound of 2 ms (the way to the device has no bound, because source `x` is Poisson)");
 
     // Of captures and of real packets it is not known.
