@@ -1,6 +1,6 @@
 //! What runs measured from captures hold beside slices: flows, hops and how they were measured.
 
-use crate::data::CapturedTables;
+use crate::data::{CapturedTables, DataFolder};
 use crate::error::ReportError;
 use crate::populations::grouped;
 use slicewise_stats::flow::{
@@ -8,7 +8,6 @@ use slicewise_stats::flow::{
 };
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_stats::words::{count, digits, time};
-use std::path::PathBuf;
 
 /// Flows that a report names; the others are in its data.
 pub const FLOWS_SHOWN: usize = 50;
@@ -68,9 +67,8 @@ impl FlowFinding {
 }
 
 /// Gathers what records hold of captures, run by run; tables are written on the way.
-#[derive(Default)]
 pub(crate) struct Captured {
-    folder: PathBuf,
+    folder: DataFolder,
     /// Begun with the first run that has something for them.
     tables: Option<CapturedTables>,
     findings: CapturedFindings,
@@ -78,10 +76,11 @@ pub(crate) struct Captured {
 
 impl Captured {
     /// Tables will be written into `folder`.
-    pub(crate) fn new(folder: PathBuf) -> Self {
+    pub(crate) fn new(folder: DataFolder) -> Self {
         Self {
             folder,
-            ..Self::default()
+            tables: None,
+            findings: CapturedFindings::default(),
         }
     }
 

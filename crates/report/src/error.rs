@@ -33,14 +33,6 @@ pub enum ReportError {
         /// The folder.
         path: PathBuf,
     },
-    /// A table could not be written as CSV.
-    #[error("cannot write `{}`: {source}", path.display())]
-    Csv {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        source: csv::Error,
-    },
     /// A table could not be written as Parquet.
     #[error("cannot write `{}`: {source}", path.display())]
     Parquet {
@@ -69,7 +61,7 @@ impl ReportError {
             Self::NoRuns { .. } | Self::OtherStudyBeside { .. } | Self::SameFolderTwice { .. } => {
                 true
             }
-            Self::Csv { .. } | Self::Parquet { .. } | Self::Figure { .. } => false,
+            Self::Parquet { .. } | Self::Figure { .. } => false,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::captured::{Captured, CapturedFindings};
 use crate::curves::Curves;
-use crate::data::RunTables;
+use crate::data::{DataFolder, RunTables};
 use crate::error::ReportError;
 use crate::host::HostFacts;
 use crate::layout::{ResultsError, ResultsFolder};
@@ -42,15 +42,16 @@ impl<'a> Findings<'a> {
     pub(crate) fn gather(
         folder: &'a ResultsFolder,
         beside: &[PathBuf],
+        data: &DataFolder,
     ) -> Result<Self, ReportError> {
         let study = folder.study();
         let beside_sides = side::read_beside(folder, beside)?;
         let mut intake = Intake {
-            tables: RunTables::create(&folder.data_path())?,
+            tables: RunTables::create(data)?,
             builder: SummaryBuilder::new(study),
             curves: Curves::new(study),
             populations: Populations::default(),
-            captured: Captured::new(folder.data_path()),
+            captured: Captured::new(data.clone()),
             testbed: Testbed::default(),
             finished_runs: 0,
             damaged_runs: Vec::new(),

@@ -27,6 +27,7 @@ pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
 
 use captured::CapturedFindings;
+use data::DataFolder;
 use findings::Findings;
 use layout::{ResultsError, ResultsFolder};
 use populations::PopulationFinding;
@@ -89,14 +90,15 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
     for path in [&data, &figures] {
         fs::create_dir_all(path).map_err(|e| ResultsError::io("create the folder", path, e))?;
     }
-    let findings = Findings::gather(folder, beside)?;
-    data::write_cells(&data, &findings.summary)?;
-    data::write_verdicts(&data, &findings.verdicts)?;
-    data::write_published(&data, &findings.published)?;
-    data::write_populations(&data, &findings.populations)?;
-    data::write_beside(&data, &findings.sides)?;
-    data::write_prediction(&data, &findings.sides)?;
-    data::write_testbed(&data, &findings.sides)?;
+    let data_folder = DataFolder::new(data.clone(), folder.study());
+    let findings = Findings::gather(folder, beside, &data_folder)?;
+    data::write_cells(&data_folder, &findings.summary)?;
+    data::write_verdicts(&data_folder, &findings.verdicts)?;
+    data::write_published(&data_folder, &findings.published)?;
+    data::write_populations(&data_folder, &findings.populations)?;
+    data::write_beside(&data_folder, &findings.sides)?;
+    data::write_prediction(&data_folder, &findings.sides)?;
+    data::write_testbed(&data_folder, &findings.sides)?;
     figures::write_figures(&figures, &findings)?;
     page::write_page(&html, &findings)?;
     Ok(Report {

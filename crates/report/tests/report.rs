@@ -4,6 +4,7 @@
 
 mod support;
 
+use parquet::basic::Type;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use slicewise_report::ReportError;
@@ -55,21 +56,60 @@ fn csv_rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
     )
 }
 
+/// A field of a CSV file: its text, and whether it was quoted.
+type CsvField = (String, bool);
+
+/// The rows of a CSV file after its header, which a reader of RFC 4180 would not tell from numbers.
+fn csv_fields(path: &Path) -> Vec<Vec<CsvField>> {
+    let text = fs::read_to_string(path).unwrap();
+    let (_, mut rest) = text.split_once('\n').unwrap();
+    let (mut rows, mut row) = (Vec::new(), Vec::new());
+    while !rest.is_empty() {
+        let field = if let Some(quoted) = rest.strip_prefix('"') {
+            let mut end = 0;
+            while !quoted[end..].starts_with('"') || quoted[end..].starts_with("\"\"") {
+                end += quoted[end..].find('"').map_or(1, |quote| match quote {
+                    0 => 2,
+                    further => further,
+                });
+            }
+            rest = &quoted[end + 1..];
+            (quoted[..end].replace("\"\"", "\""), true)
+        } else {
+            let end = rest.find([',', '\n']).unwrap();
+            let field = &rest[..end];
+            rest = &rest[end..];
+            (field.to_owned(), false)
+        };
+        row.push(field);
+        if rest.starts_with('\n') {
+            rows.push(std::mem::take(&mut row));
+        }
+        rest = &rest[1..];
+    }
+    rows
+}
+
 /// A value of a Parquet file as the CSV writes it.
-fn text(field: &Field) -> String {
-    match field {
-        Field::Null => String::new(),
-        Field::Str(text) => text.clone(),
-        Field::Long(value) => value.to_string(),
-        Field::ULong(value) => value.to_string(),
-        Field::Double(value) => value.to_string(),
-        Field::Bool(value) => value.to_string(),
+fn field(value: &Field) -> CsvField {
+    let plain = |text: String| (text, false);
+    match value {
+        Field::Null => plain(String::new()),
+        Field::Str(text) => (text.clone(), true),
+        Field::Long(value) => plain(value.to_string()),
+        Field::ULong(value) => plain(value.to_string()),
+        Field::Double(value) => plain(format!("{value:?}")),
+        Field::Bool(value) => plain(value.to_string()),
         other => panic!("a kind of value that no table has: {other:?}"),
     }
 }
 
-fn parquet_rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
-    let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+fn open_parquet(path: &Path) -> SerializedFileReader<fs::File> {
+    SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap()
+}
+
+fn parquet_rows(path: &Path) -> (Vec<String>, Vec<Vec<CsvField>>) {
+    let reader = open_parquet(path);
     let columns = reader
         .metadata()
         .file_metadata()
@@ -78,26 +118,121 @@ fn parquet_rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
         .to_vec();
     let header = columns.iter().map(|c| c.name().to_owned()).collect();
     let rows = reader.get_row_iter(None).unwrap();
-    let texts = rows.map(|r| r.unwrap().get_column_iter().map(|(_, f)| text(f)).collect());
-    (header, texts.collect())
+    let fields = rows.map(|r| {
+        r.unwrap()
+            .get_column_iter()
+            .map(|(_, f)| field(f))
+            .collect()
+    });
+    (header, fields.collect())
 }
 
 #[test]
-fn holds_the_same_numbers_as_csv_and_as_parquet() {
+fn holds_the_same_values_of_the_same_types_as_csv_and_as_parquet() {
     let (_temporary, path) = report(Size::SMALL);
     let data = path.join("data");
     for table in TABLES {
-        let csv = csv_rows(&data.join(format!("{table}.csv")));
-        let parquet = parquet_rows(&data.join(format!("{table}.parquet")));
-        assert_eq!(csv.0, parquet.0, "{table}: columns");
+        let csv = data.join(format!("{table}.csv"));
+        let (header, rows) = parquet_rows(&data.join(format!("{table}.parquet")));
+        assert_eq!(csv_rows(&csv).0, header, "{table}: columns");
         // `tests/populations.rs` fills this one.
         assert!(
-            !csv.1.is_empty() || table == "populations",
+            !rows.is_empty() || table == "populations",
             "{table} is empty"
         );
-        assert!(csv.1 == parquet.1, "{table}: rows");
+        assert!(csv_fields(&csv) == rows, "{table}: rows");
+        let reader = open_parquet(&data.join(format!("{table}.parquet")));
+        let columns = reader.metadata().file_metadata().schema_descr().columns();
+        for (index, column) in columns.iter().enumerate() {
+            let has_type = |text: &str, quoted: bool| match column.physical_type() {
+                Type::BYTE_ARRAY => quoted,
+                Type::INT64 => text.bytes().all(|byte| byte.is_ascii_digit()) && !quoted,
+                Type::DOUBLE => text.contains(['.', 'e']) && !quoted,
+                _ => ["true", "false"].contains(&text) && !quoted,
+            };
+            let other = rows.iter().map(|row| &row[index]).find(|(text, quoted)| {
+                let is_null = text.is_empty() && !quoted;
+                !is_null && !has_type(text, *quoted)
+            });
+            assert_eq!(other, None, "{table}.{}", column.name());
+        }
     }
     assert_eq!(files(&data).len(), 2 * TABLES.len());
+    // The scenarios of this study are called 0, 1 and 2.
+    let runs = csv_fields(&data.join("runs.csv"));
+    assert_eq!(runs[0][1], ("0".to_owned(), true));
+    assert_eq!(runs[0][2], ("0".to_owned(), false));
+}
+
+#[test]
+fn a_parquet_file_says_of_which_study_it_is() {
+    let (_temporary, path) = report(Size::SMALL);
+    let study = study(Size::SMALL);
+    let expected = [
+        ("slicewise.study", study.name),
+        ("slicewise.study_digest", study.digest),
+        ("slicewise.program_version", study.program_version),
+        ("slicewise.seed", study.seed.to_string()),
+    ];
+    for table in TABLES {
+        let reader = open_parquet(&path.join(format!("data/{table}.parquet")));
+        let metadata = reader.metadata().file_metadata().key_value_metadata();
+        let found: Vec<(&str, String)> = metadata
+            .unwrap()
+            .iter()
+            .map(|entry| (entry.key.as_str(), entry.value.clone().unwrap()))
+            .collect();
+        assert_eq!(found, expected, "{table}");
+    }
+}
+
+#[test]
+fn an_interval_in_which_nothing_arrived_has_no_delay_anywhere() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let lines = || {
+        let name = "figures/time-series-no+policy-scenario-0.svg";
+        let svg = fs::read_to_string(temporary.path().join(name)).unwrap();
+        svg.matches("<polyline").count()
+    };
+    let mut run = record(&study, 0, 0, 0);
+    folder.write_run(&run).unwrap();
+    slicewise_report::write(&folder).unwrap();
+    let whole_lines = lines();
+    let series = &mut run.slices[0].series;
+    (series.delay_mean_ns[7], series.delay_max_ns[7]) = (None, None);
+    (run.slices[1].whole.delay, run.slices[1].whole.variation) = Default::default();
+    folder.write_run(&run).unwrap();
+    slicewise_report::write(&folder).unwrap();
+    assert_eq!(lines(), whole_lines + 1, "one line is in two parts");
+
+    let data = temporary.path().join("data");
+    let (header, rows) = parquet_rows(&data.join("series.parquet"));
+    assert!(csv_fields(&data.join("series.csv")) == rows);
+    let column = |name: &str| header.iter().position(|h| h == name).unwrap();
+    for name in ["delay_mean_ns", "delay_max_ns"] {
+        let empty = rows.iter().filter(|row| row[column(name)].0.is_empty());
+        assert_eq!(empty.count(), 1);
+        assert_eq!(rows[7][column(name)].0, "", "{name}");
+    }
+    let (header, rows) = parquet_rows(&data.join("runs.parquet"));
+    let without: Vec<&str> = header
+        .iter()
+        .zip(&rows[2])
+        .filter(|(_, (text, _))| text.is_empty())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(without.len(), 21, "{without:?}");
+    assert!(
+        without
+            .iter()
+            .all(|name| name.contains("delay_") || name.contains("pdv_"))
+    );
+
+    let html = fs::read_to_string(temporary.path().join("report.html")).unwrap();
+    let (_, delays) = html.split_once(r#""delay":["#).unwrap();
+    assert_eq!(delays.split(',').nth(7), Some("null"));
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn refuses_a_study_file_of_somebody_else() {
     )
     .unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
-    insta::assert_snapshot!(message(&error, temporary.path()), @"");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 2: run the study again into another folder, or use the version of the program that wrote this one");
 
     fs::write(&path, r#"{"format": "slicewise results", "schema_v"#).unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
@@ -314,7 +314,7 @@ fn a_record_of_an_earlier_version_says_that_the_study_must_be_run_again() {
     fs::write(&path, earlier.to_string()).unwrap();
     let error = folder.read_run(&good.key).unwrap_err();
     assert!(error.is_damaged_run());
-    insta::assert_snapshot!(message(&error, temporary.path()), @"");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/runs/no+policy/0/rep-000.json` cannot be trusted (its schema version is 1, this program reads version 2: run the study again)");
 }
 
 #[test]

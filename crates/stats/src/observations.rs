@@ -1,6 +1,6 @@
 //! The scalars of many runs: what summaries, verdicts and published figures are made of.
 //!
-//! A record holds time series and distributions, some 100 kB; what is kept here is less than 1 kB
+//! A record holds time series and distributions, some 100 kB; what is kept here is less than 2 kB
 //! a run, so that thousands of runs fit. Runs may be added in any order: what is computed from
 //! them goes by policy, scenario and repetition.
 

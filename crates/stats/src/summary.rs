@@ -3,7 +3,7 @@
 use crate::description::StudyDescription;
 use crate::estimate::{Estimate, valid_confidence};
 use crate::observations::{Observations, RecordError, RunObservation};
-use crate::record::{Figures, RunRecord};
+use crate::record::{Figures, RunRecord, VariationFigures};
 use serde::{Deserialize, Serialize};
 
 /// All cells of a study that have runs.
@@ -81,12 +81,42 @@ pub struct FiguresSummary {
     pub delay_mean_ns: Option<Estimate>,
     /// Median one-way delay, ns.
     pub delay_p50_ns: Option<Estimate>,
+    /// 90th percentile of one-way delay, ns.
+    pub delay_p90_ns: Option<Estimate>,
+    /// 95th percentile of one-way delay, ns.
+    pub delay_p95_ns: Option<Estimate>,
     /// 99th percentile of one-way delay, ns.
     pub delay_p99_ns: Option<Estimate>,
     /// 99.9th percentile of one-way delay, ns.
     pub delay_p999_ns: Option<Estimate>,
+    /// 99.99th percentile of one-way delay, ns.
+    pub delay_p9999_ns: Option<Estimate>,
+    /// 99.999th percentile of one-way delay, ns.
+    pub delay_p99999_ns: Option<Estimate>,
     /// Largest one-way delay of a run, ns.
     pub delay_max_ns: Option<Estimate>,
+    /// Mean delay above the smallest of the run (PDV), ns.
+    pub pdv_mean_ns: Option<Estimate>,
+    /// Median of PDV, ns.
+    pub pdv_p50_ns: Option<Estimate>,
+    /// 95th percentile of PDV, ns.
+    pub pdv_p95_ns: Option<Estimate>,
+    /// 99th percentile of PDV, ns.
+    pub pdv_p99_ns: Option<Estimate>,
+    /// 99.9th percentile of PDV, ns.
+    pub pdv_p999_ns: Option<Estimate>,
+    /// Largest PDV of a run, ns.
+    pub pdv_max_ns: Option<Estimate>,
+    /// Mean absolute difference between the delays of consecutive packets (IPDV), ns.
+    pub ipdv_mean_ns: Option<Estimate>,
+    /// 95th percentile of absolute IPDV, ns.
+    pub ipdv_p95_ns: Option<Estimate>,
+    /// 99th percentile of absolute IPDV, ns.
+    pub ipdv_p99_ns: Option<Estimate>,
+    /// 99.9th percentile of absolute IPDV, ns.
+    pub ipdv_p999_ns: Option<Estimate>,
+    /// Largest absolute IPDV of a run, ns.
+    pub ipdv_max_ns: Option<Estimate>,
     /// Smallest one-way delay of all runs, ns.
     pub delay_min_ns: Option<u64>,
 }
@@ -220,15 +250,33 @@ fn summarise_figures(figures: &[Figures], confidence: f64) -> FiguresSummary {
     };
     let delay =
         |value: &dyn Fn(&Figures) -> f64| estimate(&|f| (f.delay.samples > 0).then(|| value(f)));
+    let ipdv = |value: &dyn Fn(&VariationFigures) -> f64| {
+        estimate(&|f| (f.variation.ipdv_samples > 0).then(|| value(&f.variation)))
+    };
     FiguresSummary {
         offered_bits_per_second: estimate(&|f| Some(f.offered_bits_per_second)),
         throughput_bits_per_second: estimate(&|f| Some(f.throughput_bits_per_second)),
         loss_ratio: estimate(&|f| (f.sent_frames > 0).then_some(f.loss_ratio)),
         delay_mean_ns: delay(&|f| f.delay.mean_ns),
         delay_p50_ns: delay(&|f| f.delay.p50_ns as f64),
+        delay_p90_ns: delay(&|f| f.delay.p90_ns as f64),
+        delay_p95_ns: delay(&|f| f.delay.p95_ns as f64),
         delay_p99_ns: delay(&|f| f.delay.p99_ns as f64),
         delay_p999_ns: delay(&|f| f.delay.p999_ns as f64),
+        delay_p9999_ns: delay(&|f| f.delay.p9999_ns as f64),
+        delay_p99999_ns: delay(&|f| f.delay.p99999_ns as f64),
         delay_max_ns: delay(&|f| f.delay.max_ns as f64),
+        pdv_mean_ns: delay(&|f| f.variation.pdv_mean_ns),
+        pdv_p50_ns: delay(&|f| f.variation.pdv_p50_ns as f64),
+        pdv_p95_ns: delay(&|f| f.variation.pdv_p95_ns as f64),
+        pdv_p99_ns: delay(&|f| f.variation.pdv_p99_ns as f64),
+        pdv_p999_ns: delay(&|f| f.variation.pdv_p999_ns as f64),
+        pdv_max_ns: delay(&|f| f.variation.pdv_max_ns as f64),
+        ipdv_mean_ns: ipdv(&|v| v.ipdv_mean_ns),
+        ipdv_p95_ns: ipdv(&|v| v.ipdv_p95_ns as f64),
+        ipdv_p99_ns: ipdv(&|v| v.ipdv_p99_ns as f64),
+        ipdv_p999_ns: ipdv(&|v| v.ipdv_p999_ns as f64),
+        ipdv_max_ns: ipdv(&|v| v.ipdv_max_ns as f64),
         delay_min_ns: figures
             .iter()
             .filter(|f| f.delay.samples > 0)

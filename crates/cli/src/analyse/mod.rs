@@ -19,7 +19,7 @@ use slicewise_analysis::{
 use slicewise_report::host::HostFacts;
 use slicewise_report::layout::ResultsFolder;
 use slicewise_report::{PacketRow, PacketTable};
-use slicewise_stats::description::SliceDescription;
+use slicewise_stats::description::{SliceDescription, StudyDescription};
 use slicewise_stats::record::RunRecord;
 use slicewise_wire::Headers;
 use std::collections::HashMap;
@@ -175,7 +175,7 @@ impl Work<'_> {
         let description = &self.plan.description;
         let mut packets = match self.options.packets {
             true => Some(
-                Packets::create(&self.packets(), run)
+                Packets::create(&self.packets(), run, description)
                     .map_err(|error| AnalysisError::Sink(error.to_string()))?,
             ),
             false => None,
@@ -231,8 +231,12 @@ struct Packets {
 }
 
 impl Packets {
-    fn create(folder: &Path, run: &PlannedRun) -> Result<Self, slicewise_report::ReportError> {
-        let table = PacketTable::create(folder, &run.key)?;
+    fn create(
+        folder: &Path,
+        run: &PlannedRun,
+        study: &StudyDescription,
+    ) -> Result<Self, slicewise_report::ReportError> {
+        let table = PacketTable::create(folder, &run.key, study)?;
         let names = HashMap::new();
         Ok(Self { table, names })
     }

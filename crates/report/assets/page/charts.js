@@ -89,6 +89,8 @@ function marks(shown, metric, slice, policy, place, count, withPoints) {
       const offset = api.barLayout({ ...BAR_LAYOUT, count })[place]?.offsetCenter ?? 0;
       const at = (value) => api.coord([api.value(0), value]);
       const [x, y] = at(api.value(1));
+      // A logarithmic axis has no place for 0.
+      if (!Number.isFinite(y)) return null;
       const children = [];
       const [low, high] = [api.value(2), api.value(3)];
       // Repetitions that all agree need no whisker.

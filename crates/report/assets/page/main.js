@@ -1,14 +1,28 @@
 // Puts the page together, and draws the charts again whenever their surroundings change.
 
+/** Delay and its variation beside each other, one row a policy, scenario and slice. */
+function delayNumbers() {
+  const shown = ["delay_mean", "delay_p99", "pdv_mean", "pdv_p99", "ipdv_mean", "ipdv_p99"];
+  const rows = results.policies.flatMap((policy, p) => results.scenarios.flatMap((scenario, s) =>
+    (results.cells[p][s]?.slices ?? []).map((slice, index) => [
+      policy.name, scenario.name, results.slices[index].name, ...shown.map((metric) => estimateText(slice[metric], TIMES))])));
+  return element("details", { class: "numbers" },
+    element("summary", {}, "Delay and its variation side by side"),
+    element("p", { class: "note" }, "PDV is the delay above the smallest of the run, IPDV the absolute difference between the delays of two packets that a flow sent one right after the other (RFC 5481)."),
+    element("div", { class: "table-frame" }, groupedTable(
+      ["Policy", "Scenario", "Slice", "Delay: mean", "99 %", "PDV: mean", "99 %", "IPDV: mean", "99 %"], rows, 3)));
+}
+
 function showDelay() {
   let metric = "delay_mean";
   let axis = "log";
-  const figures = Object.keys(METRICS).filter((name) => name.startsWith("delay_"));
+  const figures = Object.keys(METRICS).filter((name) => METRICS[name].units === TIMES);
   const charts = showEstimates(document.querySelector('[data-metric="delay"]'), () => metric, () => axis);
   const redraw = () => {
     charts.forEach(draw);
-    document.querySelectorAll("#delay details.numbers[open]").forEach((node) => node.dispatchEvent(new Event("toggle")));
+    document.querySelectorAll("#delay .charts details.numbers[open]").forEach((node) => node.dispatchEvent(new Event("toggle")));
   };
+  byId("delay").append(delayNumbers());
   choices("delay-figure", figures.map((name) => METRICS[name].title), 0, (chosen) => {
     metric = figures[chosen];
     redraw();

@@ -1,13 +1,13 @@
 //! Results folders beside each other: back ends, their verdicts and figures, what was predicted.
 
 use super::cells::quantities;
+use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, TableWriter, Value};
 use crate::attribute::attributes;
 use crate::error::ReportError;
 use crate::side::Side;
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::prediction::{OfferedTraffic, PredictedFigure, Quantity};
-use std::path::Path;
 
 pub(crate) const BACK_ENDS: Schema = Schema {
     name: "back_ends",
@@ -81,11 +81,11 @@ pub(crate) const PREDICTION: Schema = Schema {
 };
 
 /// Write what other back ends came to; nothing where there is none beside.
-pub(crate) fn write_beside(folder: &Path, sides: &[Side]) -> Result<(), ReportError> {
+pub(crate) fn write_beside(folder: &DataFolder, sides: &[Side]) -> Result<(), ReportError> {
     if sides.len() < 2 {
         return [BACK_ENDS, BESIDE_VERDICTS, BESIDE_CELLS]
             .into_iter()
-            .try_for_each(|schema| super::remove_table(folder, schema));
+            .try_for_each(|schema| folder.remove_table(schema));
     }
     let mut back_ends = TableWriter::create(folder, BACK_ENDS)?;
     let mut verdicts = TableWriter::create(folder, BESIDE_VERDICTS)?;
@@ -114,9 +114,9 @@ pub(crate) fn write_beside(folder: &Path, sides: &[Side]) -> Result<(), ReportEr
 }
 
 /// Write what was measured beside what was predicted of it; nothing where nothing was.
-pub(crate) fn write_prediction(folder: &Path, sides: &[Side]) -> Result<(), ReportError> {
+pub(crate) fn write_prediction(folder: &DataFolder, sides: &[Side]) -> Result<(), ReportError> {
     if sides.iter().all(|side| side.prediction.is_empty()) {
-        return super::remove_table(folder, PREDICTION);
+        return folder.remove_table(PREDICTION);
     }
     let mut table = TableWriter::create(folder, PREDICTION)?;
     for side in sides {

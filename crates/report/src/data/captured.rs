@@ -1,11 +1,12 @@
 //! Flows and hops of runs that were measured from captures.
 
+use super::folder::DataFolder;
+use super::runs::delay_values;
 use super::table::{Column, Kind, Schema, TableWriter, Value};
 use crate::captured::vlans_text;
 use crate::error::ReportError;
 use slicewise_stats::flow::{FlowRecord, HopRecord};
-use slicewise_stats::record::{DelayFigures, RunKey, RunRecord};
-use std::path::Path;
+use slicewise_stats::record::{RunKey, RunRecord};
 
 pub(crate) const FLOWS: Schema = Schema {
     name: "flows",
@@ -37,8 +38,12 @@ pub(crate) const FLOWS: Schema = Schema {
         Column::optional("delay_mean_ns", Kind::Real),
         Column::optional("delay_min_ns", Kind::Integer),
         Column::optional("delay_p50_ns", Kind::Integer),
+        Column::optional("delay_p90_ns", Kind::Integer),
+        Column::optional("delay_p95_ns", Kind::Integer),
         Column::optional("delay_p99_ns", Kind::Integer),
         Column::optional("delay_p999_ns", Kind::Integer),
+        Column::optional("delay_p9999_ns", Kind::Integer),
+        Column::optional("delay_p99999_ns", Kind::Integer),
         Column::optional("delay_max_ns", Kind::Integer),
         Column::optional("first_sent_ns", Kind::Integer),
         Column::optional("last_sent_ns", Kind::Integer),
@@ -70,8 +75,12 @@ pub(crate) const HOPS: Schema = Schema {
         Column::optional("delay_mean_ns", Kind::Real),
         Column::optional("delay_min_ns", Kind::Integer),
         Column::optional("delay_p50_ns", Kind::Integer),
+        Column::optional("delay_p90_ns", Kind::Integer),
+        Column::optional("delay_p95_ns", Kind::Integer),
         Column::optional("delay_p99_ns", Kind::Integer),
         Column::optional("delay_p999_ns", Kind::Integer),
+        Column::optional("delay_p9999_ns", Kind::Integer),
+        Column::optional("delay_p99999_ns", Kind::Integer),
         Column::optional("delay_max_ns", Kind::Integer),
     ],
 };
@@ -83,7 +92,7 @@ pub(crate) struct CapturedTables {
 }
 
 impl CapturedTables {
-    pub(crate) fn create(folder: &Path) -> Result<Self, ReportError> {
+    pub(crate) fn create(folder: &DataFolder) -> Result<Self, ReportError> {
         Ok(Self {
             flows: TableWriter::create(folder, FLOWS)?,
             hops: TableWriter::create(folder, HOPS)?,
@@ -115,20 +124,6 @@ fn run<'a>(key: &'a RunKey) -> [Value<'a>; 3] {
     ]
 }
 
-/// Nothing but the number of samples where there are none.
-fn delay(figures: &DelayFigures) -> [Value<'static>; 7] {
-    let some = figures.samples > 0;
-    [
-        figures.samples.into(),
-        some.then_some(figures.mean_ns).into(),
-        some.then_some(figures.min_ns).into(),
-        some.then_some(figures.p50_ns).into(),
-        some.then_some(figures.p99_ns).into(),
-        some.then_some(figures.p999_ns).into(),
-        some.then_some(figures.max_ns).into(),
-    ]
-}
-
 fn flow_row<'a>(key: &'a RunKey, flow: &'a FlowRecord, vlans: &'a str) -> Vec<Value<'a>> {
     let headers = &flow.flow;
     let reordering = &flow.reordering;
@@ -155,7 +150,7 @@ fn flow_row<'a>(key: &'a RunKey, flow: &'a FlowRecord, vlans: &'a str) -> Vec<Va
         reordering.max_n_reordering.into(),
         reordering.max_late_ns.into(),
     ]);
-    row.extend(delay(&flow.delay));
+    row.extend(delay_values(&flow.delay));
     for span in [flow.sent, flow.received] {
         row.push(span.map(|span| span.first_ns).into());
         row.push(span.map(|span| span.last_ns).into());
@@ -185,6 +180,6 @@ fn hop_row<'a>(key: &'a RunKey, hop: &'a HopRecord) -> Vec<Value<'a>> {
         hop.out_frames.into(),
         hop.lost_frames.into(),
     ]);
-    row.extend(delay(&hop.delay));
+    row.extend(delay_values(&hop.delay));
     row
 }

@@ -1,10 +1,10 @@
 //! Estimates over repetitions: one row a quantity of a slice in a cell.
 
+use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, TableWriter, Value};
 use crate::error::ReportError;
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::summary::{FiguresSummary, Summary};
-use std::path::Path;
 
 pub(crate) const CELLS: Schema = Schema {
     name: "cells",
@@ -24,7 +24,7 @@ pub(crate) const CELLS: Schema = Schema {
 };
 
 /// Write every estimate of `summary`.
-pub(crate) fn write_cells(folder: &Path, summary: &Summary) -> Result<(), ReportError> {
+pub(crate) fn write_cells(folder: &DataFolder, summary: &Summary) -> Result<(), ReportError> {
     let mut table = TableWriter::create(folder, CELLS)?;
     for cell in &summary.cells {
         let mut rows =
@@ -69,7 +69,7 @@ pub(crate) fn write_cells(folder: &Path, summary: &Summary) -> Result<(), Report
 }
 
 /// The estimates of a summary under the names of the `runs` table's columns.
-pub(crate) fn quantities(figures: &FiguresSummary) -> [(&'static str, Option<&Estimate>); 8] {
+pub(crate) fn quantities(figures: &FiguresSummary) -> [(&'static str, Option<&Estimate>); 23] {
     [
         (
             "offered_bits_per_second",
@@ -82,8 +82,23 @@ pub(crate) fn quantities(figures: &FiguresSummary) -> [(&'static str, Option<&Es
         ("loss_ratio", figures.loss_ratio.as_ref()),
         ("delay_mean_ns", figures.delay_mean_ns.as_ref()),
         ("delay_p50_ns", figures.delay_p50_ns.as_ref()),
+        ("delay_p90_ns", figures.delay_p90_ns.as_ref()),
+        ("delay_p95_ns", figures.delay_p95_ns.as_ref()),
         ("delay_p99_ns", figures.delay_p99_ns.as_ref()),
         ("delay_p999_ns", figures.delay_p999_ns.as_ref()),
+        ("delay_p9999_ns", figures.delay_p9999_ns.as_ref()),
+        ("delay_p99999_ns", figures.delay_p99999_ns.as_ref()),
         ("delay_max_ns", figures.delay_max_ns.as_ref()),
+        ("pdv_mean_ns", figures.pdv_mean_ns.as_ref()),
+        ("pdv_p50_ns", figures.pdv_p50_ns.as_ref()),
+        ("pdv_p95_ns", figures.pdv_p95_ns.as_ref()),
+        ("pdv_p99_ns", figures.pdv_p99_ns.as_ref()),
+        ("pdv_p999_ns", figures.pdv_p999_ns.as_ref()),
+        ("pdv_max_ns", figures.pdv_max_ns.as_ref()),
+        ("ipdv_mean_ns", figures.ipdv_mean_ns.as_ref()),
+        ("ipdv_p95_ns", figures.ipdv_p95_ns.as_ref()),
+        ("ipdv_p99_ns", figures.ipdv_p99_ns.as_ref()),
+        ("ipdv_p999_ns", figures.ipdv_p999_ns.as_ref()),
+        ("ipdv_max_ns", figures.ipdv_max_ns.as_ref()),
     ]
 }

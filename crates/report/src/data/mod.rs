@@ -4,6 +4,7 @@
 mod beside;
 mod captured;
 mod cells;
+mod folder;
 mod packets;
 mod parquet_table;
 mod populations;
@@ -15,32 +16,14 @@ mod verdicts;
 
 pub(crate) use beside::{write_beside, write_prediction};
 pub(crate) use captured::CapturedTables;
-pub(crate) use cells::write_cells;
+pub(crate) use cells::{quantities, write_cells};
+pub(crate) use folder::DataFolder;
 pub use packets::{PacketRow, PacketTable};
 pub(crate) use populations::write_populations;
 pub(crate) use published::write_published;
 pub(crate) use runs::RunTables;
 pub(crate) use testbed::write_testbed;
 pub(crate) use verdicts::write_verdicts;
-
-use crate::error::ReportError;
-use crate::layout::ResultsError;
-use std::path::Path;
-use std::{fs, io};
-
-/// A table that an earlier report had and this one has not.
-fn remove_table(folder: &Path, schema: table::Schema) -> Result<(), ReportError> {
-    for extension in ["csv", "parquet"] {
-        let path = folder.join(format!("{}.{extension}", schema.name));
-        match fs::remove_file(&path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(ResultsError::io("remove", path, e).into());
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
 
 #[cfg(test)]
 mod tests {

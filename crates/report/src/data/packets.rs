@@ -3,10 +3,12 @@
 //! `<folder>/<policy>/<scenario>/rep-000/packets-00000.parquet`, as many files as it takes, so that a
 //! reader that works on several files at once has some.
 
+use super::folder::DataFolder;
 use super::parquet_table::ParquetTable;
 use super::table::{Column, Kind, Schema, Value};
 use crate::error::ReportError;
 use crate::layout::{ResultsError, path_component};
+use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::RunKey;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +53,7 @@ pub struct PacketRow<'a> {
 
 /// Writes the packets of one run.
 pub struct PacketTable {
-    folder: PathBuf,
+    folder: DataFolder,
     run_id: String,
     files: u32,
     rows: u64,
@@ -59,12 +61,16 @@ pub struct PacketTable {
 }
 
 impl PacketTable {
-    /// The packets of run `key`, in folders of its own below `folder`. What an earlier command left
+    /// The packets of run `key` of `study`, in folders of its own below `folder`. What an earlier command left
     /// there of the same run is removed.
     ///
     /// # Errors
     /// Where the folder or the first file cannot be made.
-    pub fn create(folder: &Path, key: &RunKey) -> Result<Self, ReportError> {
+    pub fn create(
+        folder: &Path,
+        key: &RunKey,
+        study: &StudyDescription,
+    ) -> Result<Self, ReportError> {
         let repetition = repetition(key);
         let path = Self::folder_of_run(folder, key);
         if path.exists() {
@@ -72,9 +78,10 @@ impl PacketTable {
                 .map_err(|e| ResultsError::io("remove the packets in", &path, e))?;
         }
         fs::create_dir_all(&path).map_err(|e| ResultsError::io("create the folder", &path, e))?;
+        let folder = DataFolder::new(path, study);
         Ok(Self {
-            table: ParquetTable::create(&path, &file_name(0), PACKETS)?,
-            folder: path,
+            table: ParquetTable::create(&folder, &file_name(0), PACKETS)?,
+            folder,
             run_id: format!("{}/{}/{repetition}", key.policy, key.scenario),
             files: 0,
             rows: 0,

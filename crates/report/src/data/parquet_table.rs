@@ -1,5 +1,6 @@
 //! A table written row by row as Parquet.
 
+use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, Value};
 use crate::error::ReportError;
 use crate::layout::AtomicFile;
@@ -11,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Writes one table to one file.
@@ -39,12 +40,16 @@ enum Values {
 
 impl ParquetTable {
     /// A table `<folder>/<name>.parquet`.
-    pub(crate) fn create(folder: &Path, name: &str, schema: Schema) -> Result<Self, ReportError> {
-        let path = folder.join(format!("{name}.parquet"));
+    pub(crate) fn create(
+        folder: &DataFolder,
+        name: &str,
+        schema: Schema,
+    ) -> Result<Self, ReportError> {
+        let path = folder.path().join(format!("{name}.parquet"));
         let file = AtomicFile::create(&path)?;
         let writer = parse_message_type(&message_type(schema))
             .and_then(|message| {
-                SerializedFileWriter::new(file, Arc::new(message), Arc::new(properties()))
+                SerializedFileWriter::new(file, Arc::new(message), Arc::new(properties(folder)))
             })
             .map_err(|source| ReportError::Parquet {
                 path: path.clone(),
@@ -219,8 +224,9 @@ fn message_type(schema: Schema) -> String {
     message
 }
 
-fn properties() -> WriterProperties {
+fn properties(folder: &DataFolder) -> WriterProperties {
     WriterProperties::builder()
+        .set_key_value_metadata(Some(folder.metadata()))
         .set_compression(Compression::SNAPPY)
         .set_created_by(concat!("slicewise version ", env!("CARGO_PKG_VERSION")).to_owned())
         .build()

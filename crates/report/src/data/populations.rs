@@ -1,9 +1,9 @@
 //! Populations, over the repetitions of each policy × scenario.
 
+use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, TableWriter, Value};
 use crate::error::ReportError;
 use crate::populations::PopulationFinding;
-use std::path::Path;
 
 pub(crate) const POPULATIONS: Schema = Schema {
     name: "populations",
@@ -26,7 +26,7 @@ pub(crate) const POPULATIONS: Schema = Schema {
 
 /// Write what every population got. Times of the host are not in it: they are no results.
 pub(crate) fn write_populations(
-    folder: &Path,
+    folder: &DataFolder,
     populations: &[PopulationFinding],
 ) -> Result<(), ReportError> {
     let mut table = TableWriter::create(folder, POPULATIONS)?;

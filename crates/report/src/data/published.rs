@@ -1,11 +1,11 @@
 //! Published figures and ours.
 
+use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, TableWriter};
 use crate::error::ReportError;
 use crate::published::{metric_name, metric_unit};
 use slicewise_stats::description::Expected;
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
-use std::path::Path;
 
 pub(crate) const PUBLISHED: Schema = Schema {
     name: "published",
@@ -38,7 +38,7 @@ pub(crate) const PUBLISHED: Schema = Schema {
 
 /// Write every published figure beside ours.
 pub(crate) fn write_published(
-    folder: &Path,
+    folder: &DataFolder,
     comparisons: &[PublishedComparison],
 ) -> Result<(), ReportError> {
     let mut table = TableWriter::create(folder, PUBLISHED)?;

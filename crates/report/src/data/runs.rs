@@ -1,9 +1,9 @@
 //! Tables filled run by run, so that no more than one run is in memory.
 
+use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, TableWriter, Value};
 use crate::error::ReportError;
-use slicewise_stats::record::{CdfPoint, Figures, RunKey, RunRecord, SliceRecord};
-use std::path::Path;
+use slicewise_stats::record::{CdfPoint, DelayFigures, Figures, RunKey, RunRecord, SliceRecord};
 
 pub(crate) const RUNS: Schema = Schema {
     name: "runs",
@@ -24,12 +24,28 @@ pub(crate) const RUNS: Schema = Schema {
         Column::new("throughput_bits_per_second", Kind::Real),
         Column::new("loss_ratio", Kind::Real),
         Column::new("delay_samples", Kind::Integer),
-        Column::new("delay_mean_ns", Kind::Real),
-        Column::new("delay_min_ns", Kind::Integer),
-        Column::new("delay_p50_ns", Kind::Integer),
-        Column::new("delay_p99_ns", Kind::Integer),
-        Column::new("delay_p999_ns", Kind::Integer),
-        Column::new("delay_max_ns", Kind::Integer),
+        Column::optional("delay_mean_ns", Kind::Real),
+        Column::optional("delay_min_ns", Kind::Integer),
+        Column::optional("delay_p50_ns", Kind::Integer),
+        Column::optional("delay_p90_ns", Kind::Integer),
+        Column::optional("delay_p95_ns", Kind::Integer),
+        Column::optional("delay_p99_ns", Kind::Integer),
+        Column::optional("delay_p999_ns", Kind::Integer),
+        Column::optional("delay_p9999_ns", Kind::Integer),
+        Column::optional("delay_p99999_ns", Kind::Integer),
+        Column::optional("delay_max_ns", Kind::Integer),
+        Column::optional("pdv_mean_ns", Kind::Real),
+        Column::optional("pdv_p50_ns", Kind::Integer),
+        Column::optional("pdv_p95_ns", Kind::Integer),
+        Column::optional("pdv_p99_ns", Kind::Integer),
+        Column::optional("pdv_p999_ns", Kind::Integer),
+        Column::optional("pdv_max_ns", Kind::Integer),
+        Column::new("ipdv_samples", Kind::Integer),
+        Column::optional("ipdv_mean_ns", Kind::Real),
+        Column::optional("ipdv_p95_ns", Kind::Integer),
+        Column::optional("ipdv_p99_ns", Kind::Integer),
+        Column::optional("ipdv_p999_ns", Kind::Integer),
+        Column::optional("ipdv_max_ns", Kind::Integer),
         Column::optional("iat_samples", Kind::Integer),
         Column::optional("iat_mean_ns", Kind::Real),
         Column::optional("iat_variance_ns2", Kind::Real),
@@ -105,7 +121,7 @@ pub(crate) struct RunTables {
 }
 
 impl RunTables {
-    pub(crate) fn create(folder: &Path) -> Result<Self, ReportError> {
+    pub(crate) fn create(folder: &DataFolder) -> Result<Self, ReportError> {
         Ok(Self {
             runs: TableWriter::create(folder, RUNS)?,
             series: TableWriter::create(folder, SERIES)?,
@@ -164,7 +180,7 @@ impl RunTables {
             .zip(&series.lost_frames)
             .zip(&series.delay_mean_ns)
             .zip(&series.delay_max_ns);
-        for ((((((bin, &sent), &received), &frames), &lost), &mean), &max) in bins {
+        for ((((((bin, &sent), &received), &frames), &lost), mean), max) in bins {
             self.series.row(&[
                 policy.as_str().into(),
                 scenario.as_str().into(),
@@ -175,8 +191,8 @@ impl RunTables {
                 received.into(),
                 frames.into(),
                 lost.into(),
-                mean.into(),
-                max.into(),
+                (*mean).into(),
+                (*max).into(),
             ])?;
         }
         Ok(())
@@ -188,12 +204,11 @@ fn run_row<'a>(
     slice: Option<&'a SliceRecord>,
     span: &'static str,
     figures: &Figures,
-) -> [Value<'a>; 31] {
-    let delay = &figures.delay;
+) -> Vec<Value<'a>> {
     let iat = slice.map(|s| &s.iat_sent);
     let transient = &record.transient;
     let scheduler = slice.and_then(|s| s.scheduler);
-    [
+    let mut row: Vec<Value<'a>> = vec![
         record.key.policy.as_str().into(),
         record.key.scenario.as_str().into(),
         record.key.repetition.into(),
@@ -209,13 +224,10 @@ fn run_row<'a>(
         figures.offered_bits_per_second.into(),
         figures.throughput_bits_per_second.into(),
         figures.loss_ratio.into(),
-        delay.samples.into(),
-        delay.mean_ns.into(),
-        delay.min_ns.into(),
-        delay.p50_ns.into(),
-        delay.p99_ns.into(),
-        delay.p999_ns.into(),
-        delay.max_ns.into(),
+    ];
+    row.extend(delay_values(&figures.delay));
+    row.extend(variation_values(figures));
+    row.extend::<[Value<'a>; 7]>([
         iat.map(|i| i.samples).into(),
         iat.map(|i| i.mean_ns).into(),
         iat.map(|i| i.variance_ns2).into(),
@@ -225,6 +237,48 @@ fn run_row<'a>(
         transient.throughput_after_bits_per_second.into(),
         scheduler.map(|s| s.delay_max_ns).into(),
         scheduler.and_then(|s| s.after_eligible_max_ns).into(),
+    ]);
+    row
+}
+
+/// The number of samples, then mean, smallest, percentiles and largest: nothing where there are no samples.
+pub(super) fn delay_values(figures: &DelayFigures) -> [Value<'static>; 11] {
+    let known = |ns: u64| Value::from((figures.samples > 0).then_some(ns));
+    [
+        figures.samples.into(),
+        (figures.samples > 0).then_some(figures.mean_ns).into(),
+        known(figures.min_ns),
+        known(figures.p50_ns),
+        known(figures.p90_ns),
+        known(figures.p95_ns),
+        known(figures.p99_ns),
+        known(figures.p999_ns),
+        known(figures.p9999_ns),
+        known(figures.p99999_ns),
+        known(figures.max_ns),
+    ]
+}
+
+/// PDV, which has the samples of the delay, then IPDV with its own.
+fn variation_values(figures: &Figures) -> [Value<'static>; 12] {
+    let variation = &figures.variation;
+    let has_pdv = figures.delay.samples > 0;
+    let has_ipdv = variation.ipdv_samples > 0;
+    let pdv = |ns: u64| Value::from(has_pdv.then_some(ns));
+    let ipdv = |ns: u64| Value::from(has_ipdv.then_some(ns));
+    [
+        has_pdv.then_some(variation.pdv_mean_ns).into(),
+        pdv(variation.pdv_p50_ns),
+        pdv(variation.pdv_p95_ns),
+        pdv(variation.pdv_p99_ns),
+        pdv(variation.pdv_p999_ns),
+        pdv(variation.pdv_max_ns),
+        variation.ipdv_samples.into(),
+        has_ipdv.then_some(variation.ipdv_mean_ns).into(),
+        ipdv(variation.ipdv_p95_ns),
+        ipdv(variation.ipdv_p99_ns),
+        ipdv(variation.ipdv_p999_ns),
+        ipdv(variation.ipdv_max_ns),
     ]
 }
 

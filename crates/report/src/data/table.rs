@@ -1,11 +1,12 @@
 //! A table written row by row, as CSV and as Parquet at once: both hold the same numbers.
 
+use super::folder::DataFolder;
 use super::parquet_table::{ParquetTable, signed};
 use crate::error::ReportError;
-use crate::layout::AtomicFile;
-use csv::Writer as CsvWriter;
+use crate::layout::{AtomicFile, ResultsError};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,73 +106,67 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
 
 /// Writes one table to two files.
 pub(crate) struct TableWriter {
-    csv: CsvWriter<AtomicFile>,
+    csv: AtomicFile,
     csv_path: PathBuf,
     parquet: ParquetTable,
-    field: String,
+    line: String,
 }
 
 impl TableWriter {
-    /// A table `<folder>/<schema.name>.csv` and `.parquet`.
-    pub(crate) fn create(folder: &Path, schema: Schema) -> Result<Self, ReportError> {
-        let csv_path = folder.join(format!("{}.csv", schema.name));
-        let mut csv = CsvWriter::from_writer(AtomicFile::create(&csv_path)?);
-        csv.write_record(schema.columns.iter().map(|c| c.name))
-            .map_err(|source| ReportError::Csv {
-                path: csv_path.clone(),
-                source,
-            })?;
-        Ok(Self {
-            csv,
+    /// A table `<schema.name>.csv` and `.parquet` in `folder`.
+    pub(crate) fn create(folder: &DataFolder, schema: Schema) -> Result<Self, ReportError> {
+        let csv_path = folder.path().join(format!("{}.csv", schema.name));
+        let names: Vec<&str> = schema.columns.iter().map(|c| c.name).collect();
+        let mut table = Self {
+            csv: AtomicFile::create(&csv_path)?,
             csv_path,
             parquet: ParquetTable::create(folder, schema.name, schema)?,
-            field: String::new(),
-        })
+            line: names.join(","),
+        };
+        table.end_line()?;
+        Ok(table)
     }
 
     /// Write one row: one value a column, of the column's kind.
     pub(crate) fn row(&mut self, values: &[Value<'_>]) -> Result<(), ReportError> {
         self.parquet.row(values)?;
-        self.csv_row(values).map_err(|source| ReportError::Csv {
-            path: self.csv_path.clone(),
-            source,
-        })
+        for (index, value) in values.iter().enumerate() {
+            if index > 0 {
+                self.line.push(',');
+            }
+            self.field(*value);
+        }
+        self.end_line()
     }
 
-    /// Write what is buffered and give both files their names.
+    /// Give both files their names.
     pub(crate) fn finish(self) -> Result<(), ReportError> {
-        let csv_error = |source| ReportError::Csv {
-            path: self.csv_path.clone(),
-            source,
-        };
-        let csv = self
-            .csv
-            .into_inner()
-            .map_err(|e| csv_error(e.into_error().into()))?;
         // Neither file appears where the other cannot be finished.
         let parquet = self.parquet.end()?;
-        csv.commit()?;
+        self.csv.commit()?;
         parquet.commit()?;
         Ok(())
     }
 
-    fn csv_row(&mut self, values: &[Value<'_>]) -> Result<(), csv::Error> {
-        for value in values {
-            if let Value::Text(text) = value {
-                self.csv.write_field(text)?;
-                continue;
-            }
-            self.field.clear();
-            // Writing to a String cannot fail.
-            let _ = match *value {
-                Value::Null | Value::Text(_) => Ok(()),
-                Value::Integer(v) => write!(self.field, "{}", signed(v)),
-                Value::Unsigned(v) => write!(self.field, "{v}"),
-                Value::Real(v) => write!(self.field, "{v}"),
-                Value::Flag(v) => write!(self.field, "{v}"),
-            };
-            self.csv.write_field(&self.field)?;
-        }
-        self.csv.write_record(None::<&[u8]>)
+    /// Text is always quoted and a float always has a point or an exponent, so that the kind of a value can
+    /// be seen: `"6"` is a name, `6` an integer, `6.0` a float, and nothing is no value.
+    fn field(&mut self, value: Value<'_>) {
+        let line = &mut self.line;
+        // Writing to a String cannot fail.
+        let _ = match value {
+            Value::Null => Ok(()),
+            Value::Text(text) => write!(line, "\"{}\"", text.replace('"', "\"\"")),
+            Value::Integer(v) => write!(line, "{}", signed(v)),
+            Value::Unsigned(v) => write!(line, "{v}"),
+            Value::Real(v) => write!(line, "{v:?}"),
+            Value::Flag(v) => write!(line, "{v}"),
+        };
+    }
+
+    fn end_line(&mut self) -> Result<(), ReportError> {
+        self.line.push('\n');
+        let written = self.csv.write_all(self.line.as_bytes());
+        self.line.clear();
+        written.map_err(|e| ResultsError::io("write", &self.csv_path, e).into())
     }
 }

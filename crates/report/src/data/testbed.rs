@@ -1,10 +1,10 @@
 //! How runs on real packets went.
 
+use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, TableWriter, Value};
 use crate::error::ReportError;
 use crate::side::Side;
 use crate::testbed::LiveRun;
-use std::path::Path;
 
 pub(crate) const TESTBED_RUNS: Schema = Schema {
     name: "testbed_runs",
@@ -52,10 +52,10 @@ pub(crate) const TESTBED_SENDERS: Schema = Schema {
 };
 
 /// Write how runs on real packets went; nothing where there were none.
-pub(crate) fn write_testbed(folder: &Path, sides: &[Side]) -> Result<(), ReportError> {
+pub(crate) fn write_testbed(folder: &DataFolder, sides: &[Side]) -> Result<(), ReportError> {
     if sides.iter().all(|side| side.testbed.is_empty()) {
-        super::remove_table(folder, TESTBED_RUNS)?;
-        return super::remove_table(folder, TESTBED_SENDERS);
+        folder.remove_table(TESTBED_RUNS)?;
+        return folder.remove_table(TESTBED_SENDERS);
     }
     let mut runs = TableWriter::create(folder, TESTBED_RUNS)?;
     let mut senders = TableWriter::create(folder, TESTBED_SENDERS)?;

@@ -1,5 +1,6 @@
 //! Verdicts, and every test behind them.
 
+use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, TableWriter, Value};
 use crate::attribute::attributes;
 use crate::error::ReportError;
@@ -8,7 +9,6 @@ use slicewise_stats::verdict::{
     DecidedBy, Indicator, ObjectiveIndicator, ObjectiveTest, PolicyVerdict, Scale, TestName,
     VerdictTable,
 };
-use std::path::Path;
 
 pub(crate) const VERDICTS: Schema = Schema {
     name: "verdicts",
@@ -63,7 +63,10 @@ pub(crate) const VERDICT_TESTS: Schema = Schema {
 };
 
 /// Write the verdicts and the tests behind them.
-pub(crate) fn write_verdicts(folder: &Path, verdicts: &VerdictTable) -> Result<(), ReportError> {
+pub(crate) fn write_verdicts(
+    folder: &DataFolder,
+    verdicts: &VerdictTable,
+) -> Result<(), ReportError> {
     let mut table = TableWriter::create(folder, VERDICTS)?;
     let mut tests = TableWriter::create(folder, VERDICT_TESTS)?;
     for verdict in &verdicts.policies {

@@ -12,6 +12,7 @@ use super::wording;
 use crate::attribute::{self, AttributeText, attributes};
 use crate::colours;
 use crate::curves::Curves;
+use crate::data::quantities;
 use crate::findings::Findings;
 use crate::published::{expected, ours, seen_in, subject};
 use slicewise_stats::description::StudyDescription;
@@ -185,16 +186,16 @@ fn slice_cell<'a>(
 }
 
 pub(crate) fn slice_figures(slice: &SliceSummary) -> SliceFiguresView {
-    let figures = &slice.steady;
-    SliceFiguresView {
-        throughput: estimate(figures.throughput_bits_per_second.as_ref()),
-        loss: estimate(figures.loss_ratio.as_ref()),
-        delay_mean: estimate(figures.delay_mean_ns.as_ref()),
-        delay_p50: estimate(figures.delay_p50_ns.as_ref()),
-        delay_p99: estimate(figures.delay_p99_ns.as_ref()),
-        delay_p999: estimate(figures.delay_p999_ns.as_ref()),
-        delay_max: estimate(figures.delay_max_ns.as_ref()),
-    }
+    let figures = quantities(&slice.steady).into_iter();
+    let figures = figures.filter_map(|(column, value)| {
+        let name = match column {
+            "throughput_bits_per_second" => "throughput",
+            "loss_ratio" => "loss",
+            time => time.strip_suffix("_ns")?,
+        };
+        Some((name, estimate(value)))
+    });
+    figures.collect()
 }
 
 pub(crate) fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {

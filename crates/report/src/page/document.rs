@@ -4,6 +4,7 @@
 
 use crate::curves::{Arrivals, BinnedRun, Curve};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The whole document.
 #[derive(Debug, Serialize)]
@@ -173,16 +174,9 @@ pub(crate) struct SliceCellView<'a> {
     pub(crate) delay_cdf: Option<&'a Curve>,
 }
 
-#[derive(Debug, Serialize)]
-pub(crate) struct SliceFiguresView {
-    pub(crate) throughput: Option<EstimateView>,
-    pub(crate) loss: Option<EstimateView>,
-    pub(crate) delay_mean: Option<EstimateView>,
-    pub(crate) delay_p50: Option<EstimateView>,
-    pub(crate) delay_p99: Option<EstimateView>,
-    pub(crate) delay_p999: Option<EstimateView>,
-    pub(crate) delay_max: Option<EstimateView>,
-}
+/// Estimates by what the script calls them: `throughput`, `loss`, and all of delay and its variation under
+/// their columns' names without the unit.
+pub(crate) type SliceFiguresView = BTreeMap<&'static str, Option<EstimateView>>;
 
 /// The same study on several back ends.
 #[derive(Debug, Serialize)]

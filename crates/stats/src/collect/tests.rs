@@ -123,7 +123,11 @@ fn percentiles_are_those_of_the_steady_state() {
             _ => (1000, MS),
         };
         collector.on_sent(0, true, at(sent_at), bytes);
-        collector.on_received(0, None, at(sent_at), at(sent_at + delay), bytes);
+        let position = FlowPosition {
+            flow: 7,
+            sequence: u32::try_from(packet).unwrap(),
+        };
+        collector.on_received(0, Some(position), at(sent_at), at(sent_at + delay), bytes);
     }
     let record = finish(&mut collector);
     // The first packets of the excess arrive 10 ms late: the end may be a batch later.
@@ -144,6 +148,17 @@ fn percentiles_are_those_of_the_steady_state() {
         "{}",
         steady.mean_ns
     );
+    // 10 ms to 5 ms once, at the end of the transient; 1 ms to 5 ms and back after it. A segment has 650 ms.
+    let (whole, steady) = (
+        record.slices[0].whole.variation,
+        record.slices[0].steady.variation,
+    );
+    assert_eq!((whole.ipdv_samples, whole.ipdv_max_ns), (39_999, 5 * MS));
+    assert_eq!(
+        (steady.ipdv_samples, steady.ipdv_max_ns),
+        (40_000 - 13 * 650, 4 * MS)
+    );
+    assert_eq!((whole.pdv_max_ns, steady.pdv_max_ns), (9 * MS, 4 * MS));
     let cdf = &record.slices[0].delay_cdf;
     assert_eq!(cdf.len(), 2);
     assert!((cdf[0].1 - 0.98).abs() < 1e-3);
@@ -185,8 +200,18 @@ fn a_run_of_the_router_study_takes_a_few_megabytes() {
         } else {
             packet * 7919 % (500 * MS)
         };
+        let position = FlowPosition {
+            flow: u32::try_from(packet % 4).unwrap(),
+            sequence: u32::try_from(packet / 4).unwrap(),
+        };
         collector.on_sent(slice, false, at(sent_at), 1400);
-        collector.on_received(slice, None, at(sent_at), at(sent_at + delay), 1400);
+        collector.on_received(
+            slice,
+            Some(position),
+            at(sent_at),
+            at(sent_at + delay),
+            1400,
+        );
     }
     assert!(
         collector.memory_bytes() < 5_000_000,
