@@ -227,7 +227,7 @@ fn run_row<'a>(
     ];
     row.extend(delay_values(&figures.delay));
     row.extend(variation_values(figures));
-    row.extend::<[Value<'a>; 7]>([
+    row.extend::<[Value<'a>; 9]>([
         iat.map(|i| i.samples).into(),
         iat.map(|i| i.mean_ns).into(),
         iat.map(|i| i.variance_ns2).into(),
