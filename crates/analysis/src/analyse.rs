@@ -171,10 +171,7 @@ fn collector(
             let mut collector = RunCollector::open_ended(params.bin, cycle)?;
             if let SliceRule::Matched(slices) = rule {
                 for slice in slices {
-                    collector.add_slice(MeasuredSlice::new(
-                        &slice.name,
-                        slice.objective.as_ref(),
-                    ));
+                    collector.add_slice(MeasuredSlice::new(&slice.name, slice.objective.as_ref()));
                 }
             }
             collector

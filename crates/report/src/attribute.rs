@@ -3,8 +3,8 @@
 use slicewise_stats::description::SliceLimit;
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{
-    BoundCheck, DecidedBy, Indicator, IsolationVerdict, ObjectiveTest, Outcome, PolicyVerdict, Scale,
-    objective_value,
+    BoundCheck, DecidedBy, Indicator, IsolationVerdict, ObjectiveTest, Outcome, PolicyVerdict,
+    Scale, objective_value,
 };
 use slicewise_stats::words::{change, percent, points, signed, time};
 

@@ -6,8 +6,8 @@ use slicewise_report::terminal::verdict_table_text;
 use slicewise_stats::description::{DelayBound, PublishedVerdict, SliceLimit};
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{
-    Agreement, BoundCheck, DecidedBy, Indicator, InfluenceVerdict, IsolationVerdict, Outcome, PolicyVerdict,
-    ReallocationVerdict, ScalabilityVerdict, Scale, TestName, VerdictTable,
+    Agreement, BoundCheck, DecidedBy, Indicator, InfluenceVerdict, IsolationVerdict, Outcome,
+    PolicyVerdict, ReallocationVerdict, ScalabilityVerdict, Scale, TestName, VerdictTable,
 };
 
 fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
@@ -139,31 +139,33 @@ fn table() -> VerdictTable {
 
 #[test]
 fn shows_each_verdict_with_its_number_and_the_published_one() {
-    insta::assert_snapshot!(verdict_table_text(&table(), 120).unwrap(), @r"
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- Policy                    Performance isolation     Resource reallocation    Scalability        Published
-════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
- bandwidth                 broken                    holds                    256 slices         no (latency) / yes /
-                           mean delay +104 % in      99.2 % of what is left   256 classes in a   256
-                           scenario 6 (margin        (95 % needed)            policy             = agrees
-                           25 %)
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- priority                  holds                     partial                  1 slice            no / yes / 256
-                           throughput −0.01 % in     42 % of what is left     256 classes in a   ≠ differs: isolation
-                           scenario 6 (margin 1 %)   (95 % needed)            policy
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- a policy with a long      inconclusive              broken                   no limit known     –
- name                      loss ratio +0.04 points   −1.3 % of what is left   256 classes in a
-                           in scenario 6 (margin     (up to 5 % is none)      policy
-                           0.1 points); about 23
-                           repetitions would
-                           decide
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- unjudged                  not tested                not tested               2 slices           –
-                           nothing to judge it by    nothing was left to      256 classes in a
-                                                     reallocate               policy
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-");
+    insta::assert_snapshot!(verdict_table_text(&table(), 120).unwrap(), @"
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     Policy                    Performance isolation     Resource reallocation    Scalability        Published
+    ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
+     bandwidth                 broken                    holds                    256 slices         no (latency) / yes /
+                               critical: mean delay      99.2 % of what is left   256 classes in a   256
+                               +104 % in scenario 6      (95 % needed)            policy             = agrees
+                               (margin 25 %)
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     priority                  holds                     partial                  1 slice            no / yes / 256
+                               critical: throughput      42 % of what is left     256 classes in a   ≠ differs: isolation
+                               −0.01 % in scenario 6     (95 % needed)            policy
+                               (margin 1 %)
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     a policy with a long      inconclusive              broken                   no limit known     –
+     name                      critical: loss ratio      −1.3 % of what is left   256 classes in a
+                               +0.04 points in           (up to 5 % is none)      policy
+                               scenario 6 (margin
+                               0.1 points); about 23
+                               repetitions would
+                               decide
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     unjudged                  not tested                not tested               2 slices           –
+                               nothing to judge it by    nothing was left to      256 classes in a
+                                                         reallocate               policy
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ");
 }
 
 #[test]

@@ -5,11 +5,7 @@ use crate::record::{RunRecord, SliceRecord};
 
 /// The share of intervals after the transient, of those in which the slice sent something, in which every
 /// objective but availability itself is met; `None` where it sent nothing.
-pub(crate) fn of_slice(
-    objective: &Objective,
-    run: &RunRecord,
-    slice: &SliceRecord,
-) -> Option<f64> {
+pub(crate) fn of_slice(objective: &Objective, run: &RunRecord, slice: &SliceRecord) -> Option<f64> {
     let bins = slice.series.sent_frames.len();
     let first = usize::try_from(run.transient.end_ns / run.bin_ns.max(1)).unwrap_or(bins);
     let interval = Interval {
@@ -19,7 +15,12 @@ pub(crate) fn of_slice(
     };
     let (mut available, mut all) = (0u32, 0u32);
     for bin in first..bins {
-        if slice.series.sent_frames.get(bin).is_none_or(|&sent| sent == 0) {
+        if slice
+            .series
+            .sent_frames
+            .get(bin)
+            .is_none_or(|&sent| sent == 0)
+        {
             continue;
         }
         all = all.saturating_add(1);

@@ -157,7 +157,7 @@ fn where_only_the_way_to_the_device_has_no_bound_the_scheduler_is_judged() {
     study.policies[0].delay_bounds.clear();
     let isolation = judge(&study, &records).isolation;
     assert!(isolation.bounds.is_empty());
-    insta::assert_snapshot!(isolation.reason(), @"holds; closest call: throughput of critical in s1 0 % (in every repetition), margin 1 % (Fieller); no bound of delay for critical in scenario s1: the way to the device has no bound, because source `x` is Poisson");
+    insta::assert_snapshot!(isolation.reason(), @"holds: closest call throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); no bound of delay for critical in scenario s1: the way to the device has no bound, because source `x` is Poisson");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! These are the types an executor reads. The path of a frame is
 //! host → link → device under test → link → host; both links are [`LinkParams`].
 
-use slicewise_stats::objective::Objective;
 use slicewise_model::{ClassMap, Rate};
+use slicewise_stats::objective::Objective;
 use slicewise_units::{BitRate, ByteCount, Duration};
 use slicewise_wire::{Ecn, Headers, IpVersion};
 use std::net::IpAddr;

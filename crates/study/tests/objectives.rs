@@ -54,26 +54,78 @@ fn every_percentile_that_is_measured_can_be_asked_for_and_no_other() {
         let study = parse(&with_objective(&format!("{{delay: 1 ms at {at}}}"))).unwrap();
         assert_eq!(study.slices[0].objective.unwrap().delay.unwrap().at, at);
     }
-    assert_snapshot!(objective_mistakes("{delay: 5 ms at 97 %}"), @"");
+    assert_snapshot!(objective_mistakes("{delay: 5 ms at 97 %}"), @"
+    error: `97 %` is not a percentile that is measured: take one of 50 %, 90 %, 95 %, 99 %, 99.9 %, 99.99 %, 99.999 %, 100 %
+      --> study.yaml:11:24
+       |
+    11 |     objective: {delay: 5 ms at 97 %}
+       |                        ^^^^^^^^^^^^
+    ");
 }
 
 #[test]
 fn an_objective_of_nothing_is_refused() {
-    assert_snapshot!(objective_mistakes("{}"), @"");
-    assert_snapshot!(objective_mistakes("{availability: 99 %}"), @"");
+    assert_snapshot!(objective_mistakes("{}"), @"
+    error: an objective of nothing
+      --> study.yaml:11:5
+       |
+    11 |     objective: {}
+       |     ^^^^^^^^^
+       |
+       = help: state at least one of `delay`, `delay_variation`, `loss` and `throughput`
+    ");
+    assert_snapshot!(objective_mistakes("{availability: 99 %}"), @"
+    error: availability is the share of intervals in which the other objectives are met, and there is none
+      --> study.yaml:11:5
+       |
+    11 |     objective: {availability: 99 %}
+       |     ^^^^^^^^^
+       |
+       = help: state at least one of `delay`, `delay_variation`, `loss` and `throughput`
+    ");
 }
 
 #[test]
 fn values_that_nothing_can_meet_are_refused() {
-    assert_snapshot!(objective_mistakes("{delay: 0 ms, loss: 101 %}"), @"");
+    assert_snapshot!(objective_mistakes("{delay: 0 ms, loss: 101 %}"), @"
+    error: a delay of zero cannot be met
+      --> study.yaml:11:24
+       |
+    11 |     objective: {delay: 0 ms, loss: 101 %}
+       |                        ^^^^
+
+    error: this is more than 100 %
+      --> study.yaml:11:36
+       |
+    11 |     objective: {delay: 0 ms, loss: 101 %}
+       |                                    ^^^^^
+    ");
     // The share is 60 % of 10 Mbit/s.
-    assert_snapshot!(objective_mistakes("{throughput: 7 Mbit/s}"), @"");
+    assert_snapshot!(objective_mistakes("{throughput: 7 Mbit/s}"), @"
+    error: an objective of 7 Mbit/s is above the slice's share of 6 Mbit/s: it is not judged where it sends more than that
+      --> study.yaml:11:29
+       |
+    11 |     objective: {throughput: 7 Mbit/s}
+       |                             ^^^^^^^^
+    ");
 }
 
 #[test]
 fn delay_without_a_unit_or_with_a_bare_percentile_says_what_is_missing() {
-    assert_snapshot!(objective_mistakes("{delay: 5}"), @"");
-    assert_snapshot!(objective_mistakes("{delay: 5 ms at 99}"), @"");
+    assert_snapshot!(objective_mistakes("{delay: 5}"), @"
+    error: `5` is a number without a unit: a duration needs one of ns, us, µs, ms, s, min, h
+      --> study.yaml:11:24
+       |
+    11 |     objective: {delay: 5}
+       |                        ^
+    ");
+    assert_snapshot!(objective_mistakes("{delay: 5 ms at 99}"), @"
+    error: `99` is a number without a unit: write `99 %`
+      --> study.yaml:11:24
+       |
+    11 |     objective: {delay: 5 ms at 99}
+       |                        ^^^^^^^^^^
+    ");
 }
 
 #[test]
@@ -82,7 +134,8 @@ fn delay_is_resolved_to_one_largest_frame_unless_the_study_says_otherwise() {
     let margins = parse(STUDY).unwrap().margins;
     assert_eq!(margins.delay_resolution_ns, (1000 + 28 + 4 + 38) * 8 * 100);
     assert_eq!(margins.delay_of, ComparedDelay::Queueing);
-    let declared = format!("{STUDY}margins: {{delay_of: one_way, delay_resolution: 0 s, rare_runs: 20 %}}\n");
+    let declared =
+        format!("{STUDY}margins: {{delay_of: one_way, delay_resolution: 0 s, rare_runs: 20 %}}\n");
     let margins = parse(&declared).unwrap().margins;
     assert_eq!(margins.delay_resolution_ns, 0);
     assert_eq!(margins.delay_of, ComparedDelay::OneWay);
@@ -91,9 +144,26 @@ fn delay_is_resolved_to_one_largest_frame_unless_the_study_says_otherwise() {
 
 #[test]
 fn a_share_of_runs_that_no_repetitions_exclude_is_refused() {
-    let with = |share| mistakes("duration: 5 s", &format!("duration: 5 s\nmargins: {{rare_runs: {share}}}"));
-    assert_snapshot!(with("0 %"), @"");
-    assert_snapshot!(with("100 %"), @"");
+    let with = |share| {
+        mistakes(
+            "duration: 5 s",
+            &format!("duration: 5 s\nmargins: {{rare_runs: {share}}}"),
+        )
+    };
+    assert_snapshot!(with("0 %"), @"
+    error: this must be above 0 % and below 100 %: no number of repetitions excludes everything
+      --> study.yaml:34:22
+       |
+    34 | margins: {rare_runs: 0 %}
+       |                      ^^^
+    ");
+    assert_snapshot!(with("100 %"), @"
+    error: this must be above 0 % and below 100 %: no number of repetitions excludes everything
+      --> study.yaml:34:22
+       |
+    34 | margins: {rare_runs: 100 %}
+       |                      ^^^^^
+    ");
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn every_shipped_study_is_correct() {
             "router-mechanisms-wred-bandwidth",
             "router-mechanisms",
             "shape-peak",
+            "voice-and-bulk",
         ]
     );
 }

@@ -205,7 +205,11 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {
 /// The policies, or none of them where nothing was judged: captures without a study.
 fn judged(verdicts: &VerdictTable) -> impl Iterator<Item = &PolicyVerdict> {
     let policies = verdicts.policies.iter();
-    policies.take(if verdicts.says_something() { usize::MAX } else { 0 })
+    policies.take(if verdicts.says_something() {
+        usize::MAX
+    } else {
+        0
+    })
 }
 
 fn verdict_view((policy, verdict): (usize, &PolicyVerdict)) -> VerdictView {
@@ -236,10 +240,17 @@ fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
     let decisive = (isolation.objectives.as_ref())
         .filter(|verdict| !by_bound && verdict.outcome == isolation.outcome)
         .and_then(|verdict| verdict.decided_by.as_ref());
-    let objectives = isolation.objectives.iter().flat_map(|verdict| &verdict.tests);
+    let objectives = isolation
+        .objectives
+        .iter()
+        .flat_map(|verdict| &verdict.tests);
     let objectives = objectives.map(|test| objective_view(test, decisive == Some(test)));
     let by_influence = !by_bound && decisive.is_none() && isolation.influence_decides;
-    let decided_by = isolation.influence.decided_by.as_ref().filter(|_| by_influence);
+    let decided_by = isolation
+        .influence
+        .decided_by
+        .as_ref()
+        .filter(|_| by_influence);
     let influence = isolation.influence.tests.iter().map(|test| {
         let numbers = &test.numbers;
         let decides = decided_by.is_some_and(|d| {
@@ -324,7 +335,11 @@ fn influence_view(test: &InfluenceTest, decides: bool) -> TestView {
         scenario: numbers.scenario.clone().unwrap_or_default(),
         measured: attribute::worsening(numbers),
         interval: attribute::bounds(numbers),
-        margin: format!("{}; {} beyond it", attribute::margin(numbers), numbers.beyond()),
+        margin: format!(
+            "{}; {} beyond it",
+            attribute::margin(numbers),
+            numbers.beyond()
+        ),
         p_value: numbers.p_value.map_or_else(String::new, wording::p_value),
         decides,
     }

@@ -127,7 +127,11 @@ fn agreement(policies: &[&PolicyVerdict], figures: &[PublishedComparison]) -> Op
             "{} of {compared} comparable verdicts match the publication ({} {})",
             compared - names.len(),
             listed(names),
-            if names.len() == 1 { "differs" } else { "differ" }
+            if names.len() == 1 {
+                "differs"
+            } else {
+                "differ"
+            }
         ),
     };
     Some(format!("{of_verdicts}{of_figures}."))

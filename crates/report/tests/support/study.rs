@@ -141,7 +141,11 @@ pub fn study(size: Size) -> StudyDescription {
         ],
         policies: policies.collect(),
         scenarios: scenarios.collect(),
-        margins: Margins::default(),
+        // Two repetitions are enough to decide: what their number changes has tests of its own.
+        margins: Margins {
+            rare_runs: 0.78,
+            ..Margins::default()
+        },
         published: published(size),
     }
 }

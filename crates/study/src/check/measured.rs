@@ -64,7 +64,9 @@ impl Checker<'_> {
         let bin = self.nonzero_duration(bin).unwrap_or(DEFAULT_BIN);
         self.check_whole_bins(spec, duration, bin);
         let captures = self.captures(spec, place.folder);
-        let frame = capacity.map_or(Duration::ZERO, |rate| device::frame_time(rate, ETHERNET_FRAME));
+        let frame = capacity.map_or(Duration::ZERO, |rate| {
+            device::frame_time(rate, ETHERNET_FRAME)
+        });
         let margins = self.margins(spec.margins.as_ref(), frame);
         let name = self.read(spec.name.as_ref()).map(|name: Name| name.0);
         let name = name.unwrap_or_else(|| "captures".to_owned());

@@ -405,10 +405,13 @@ fn largest_frame_time(
     scenarios: &[ScenarioParams],
     populations: &[PopulationParams],
 ) -> Duration {
-    let of_sources = scenarios.iter().flat_map(|s| &s.sources).map(|source| FrameLengths {
-        l2_bytes: source.l2_bytes,
-        l3_offset: source.headers.l3_offset(),
-    });
+    let of_sources = scenarios
+        .iter()
+        .flat_map(|s| &s.sources)
+        .map(|source| FrameLengths {
+            l2_bytes: source.l2_bytes,
+            l3_offset: source.headers.l3_offset(),
+        });
     let of_populations = populations.iter().map(|population| FrameLengths {
         l2_bytes: population.frame_bytes,
         l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,

@@ -214,7 +214,11 @@ impl Checker<'_> {
     }
 
     /// Margins as written; unless it says otherwise, delay is resolved to the time of one largest frame.
-    pub(super) fn margins(&mut self, spec: Option<&MarginsSpec>, largest_frame: Duration) -> Margins {
+    pub(super) fn margins(
+        &mut self,
+        spec: Option<&MarginsSpec>,
+        largest_frame: Duration,
+    ) -> Margins {
         let mut margins = Margins {
             delay_resolution_ns: largest_frame.nanos(),
             ..Margins::default()

@@ -55,7 +55,9 @@ impl Scalar for DelayLimit {
 
 fn percentile(text: &str) -> Result<Percentile, String> {
     let percent = Percent::from_text(text)?;
-    let found = Percentile::ALL.iter().find(|p| p.per_100_000() == percent.0);
+    let found = Percentile::ALL
+        .iter()
+        .find(|p| p.per_100_000() == percent.0);
     found.copied().ok_or_else(|| {
         let known: Vec<String> = Percentile::ALL.iter().map(ToString::to_string).collect();
         format!(
