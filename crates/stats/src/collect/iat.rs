@@ -11,7 +11,7 @@ pub(super) struct IatState {
     last: Option<Instant>,
     samples: u64,
     sum_ns: u128,
-    sum_of_squares_ns2: u128,
+    sum_of_squares_ns2: Wide,
     max_ns: u64,
     histogram: Histograms,
 }
@@ -22,7 +22,7 @@ impl IatState {
             last: None,
             samples: 0,
             sum_ns: 0,
-            sum_of_squares_ns2: 0,
+            sum_of_squares_ns2: Wide::ZERO,
             max_ns: 0,
             histogram: Histograms::new(1),
         }
@@ -45,10 +45,8 @@ impl IatState {
         let interval_ns = now.saturating_since(last).nanos();
         self.samples += 1;
         self.sum_ns += u128::from(interval_ns);
-        // 2⁴⁴ intervals of an hour each fit.
-        self.sum_of_squares_ns2 = self
-            .sum_of_squares_ns2
-            .saturating_add(u128::from(interval_ns) * u128::from(interval_ns));
+        let square = u128::from(interval_ns) * u128::from(interval_ns);
+        self.sum_of_squares_ns2 = self.sum_of_squares_ns2.plus(Wide::from(square));
         self.max_ns = self.max_ns.max(interval_ns);
         self.histogram.record(0, interval_ns);
     }
@@ -70,22 +68,87 @@ impl IatState {
 
     /// Sample variance (divisor n − 1); 0 for less than two samples.
     ///
-    /// Σ(x − k)² with k the whole part of the mean is exact in integers and as small as it can be,
-    /// so that only the last division rounds: Σx² − (Σx)²/n would cancel.
+    /// (n Σx² − (Σx)²) / (n (n − 1)). The numerator is exact: n and x are below 2⁶⁴, so both terms are
+    /// below 2²⁵⁶. Only the division rounds, so the variance is never negative.
     fn variance_ns2(&self) -> f64 {
         if self.samples < 2 {
             return 0.0;
         }
         let n = u128::from(self.samples);
-        let k = self.sum_ns / n;
-        let remainder = (self.sum_ns % n) as f64;
-        let about_k = self
-            .sum_of_squares_ns2
-            .saturating_add(n.saturating_mul(k).saturating_mul(k))
-            .saturating_sub((2 * k).saturating_mul(self.sum_ns));
-        (about_k as f64 - remainder * remainder / n as f64) / (n - 1) as f64
+        let scaled = self.sum_of_squares_ns2.times(self.samples);
+        let numerator = scaled.minus(Wide::square(self.sum_ns));
+        numerator.to_f64() / (n * (n - 1)) as f64
     }
 }
+
+/// An unsigned integer of 256 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wide {
+    high: u128,
+    low: u128,
+}
+
+impl Wide {
+    const ZERO: Self = Self { high: 0, low: 0 };
+
+    const fn from(low: u128) -> Self {
+        Self { high: 0, low }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        let (low, carry) = self.low.overflowing_add(other.low);
+        let high = self.high.wrapping_add(other.high);
+        Self {
+            high: high.wrapping_add(carry as u128),
+            low,
+        }
+    }
+
+    /// `other` is at most `self`.
+    const fn minus(self, other: Self) -> Self {
+        let (low, borrow) = self.low.overflowing_sub(other.low);
+        let high = self.high.wrapping_sub(other.high);
+        Self {
+            high: high.wrapping_sub(borrow as u128),
+            low,
+        }
+    }
+
+    const fn product(one: u128, other: u64) -> Self {
+        let other = other as u128;
+        let low = (one & LOW_HALF) * other;
+        let high = (one >> 64) * other;
+        let shifted = Self {
+            high: high >> 64,
+            low: high << 64,
+        };
+        shifted.plus(Self::from(low))
+    }
+
+    const fn times(self, factor: u64) -> Self {
+        let low = Self::product(self.low, factor);
+        Self {
+            high: low.high.wrapping_add(self.high.wrapping_mul(factor as u128)),
+            low: low.low,
+        }
+    }
+
+    /// The square of `number`.
+    const fn square(number: u128) -> Self {
+        let low = Self::product(number, (number & LOW_HALF) as u64);
+        let high = Self::product(number, (number >> 64) as u64);
+        low.plus(Self {
+            high: high.high << 64 | high.low >> 64,
+            low: high.low << 64,
+        })
+    }
+
+    fn to_f64(self) -> f64 {
+        self.high as f64 * 2_f64.powi(128) + self.low as f64
+    }
+}
+
+const LOW_HALF: u128 = u64::MAX as u128;
 
 #[cfg(test)]
 mod tests {
@@ -124,5 +187,87 @@ mod tests {
     #[test]
     fn one_packet_has_no_interval() {
         assert_eq!(figures_of(&[5]), IatFigures::default());
+    }
+
+    /// Digits to base 2³², the lowest first: as many as are needed.
+    #[derive(Debug, Clone, Default)]
+    struct Digits(Vec<u64>);
+
+    impl Digits {
+        fn of(number: u64) -> Self {
+            Self(vec![number & 0xffff_ffff, number >> 32])
+        }
+
+        fn carried(columns: Vec<u128>) -> Self {
+            let mut carry = 0;
+            let mut digits = Vec::new();
+            for column in columns.into_iter().chain([0; 4]) {
+                carry += column;
+                digits.push((carry & 0xffff_ffff) as u64);
+                carry >>= 32;
+            }
+            Self(digits)
+        }
+
+        fn plus(&self, other: &Self) -> Self {
+            let mut columns = vec![0; self.0.len().max(other.0.len())];
+            for number in [self, other] {
+                for (column, digit) in columns.iter_mut().zip(&number.0) {
+                    *column += u128::from(*digit);
+                }
+            }
+            Self::carried(columns)
+        }
+
+        fn squared(&self) -> Self {
+            let mut columns = vec![0; self.0.len() * 2];
+            for (i, one) in self.0.iter().enumerate() {
+                for (j, other) in self.0.iter().enumerate() {
+                    columns[i + j] += u128::from(*one) * u128::from(*other);
+                }
+            }
+            Self::carried(columns)
+        }
+
+        fn to_f64(&self) -> f64 {
+            let digits = self.0.iter().rev();
+            digits.fold(0.0, |sum, digit| sum * 2_f64.powi(32) + *digit as f64)
+        }
+    }
+
+    /// Σ (x − y)² over all pairs / (n (n − 1)): no difference of large numbers, so nothing cancels.
+    fn variance_of_pairs(intervals: &[u64]) -> f64 {
+        let mut sum = Digits::default();
+        for (i, one) in intervals.iter().enumerate() {
+            for other in &intervals[i + 1..] {
+                sum = sum.plus(&Digits::of(one.abs_diff(*other)).squared());
+            }
+        }
+        let n = intervals.len() as f64;
+        sum.to_f64() / (n * (n - 1.0))
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn variance_of_any_stamps_is_that_of_exact_integers(
+            wild in proptest::collection::vec(proptest::prelude::any::<u64>(), 0..12),
+            near in proptest::collection::vec(0_u64..2_000_000, 0..12),
+            base in proptest::prelude::any::<u64>(),
+        ) {
+            let near = near.into_iter().map(|offset| base.saturating_add(offset));
+            let times: Vec<u64> = near.chain(wild).collect();
+            let intervals: Vec<u64> =
+                times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+            proptest::prop_assume!(intervals.len() > 1);
+            let variance = figures_of(&times).variance_ns2;
+            let expected = variance_of_pairs(&intervals);
+            proptest::prop_assert!(variance >= 0.0);
+            proptest::prop_assert!(
+                (variance - expected).abs() <= expected * 1e-14,
+                "{variance} instead of {expected}"
+            );
+        }
     }
 }
