@@ -68,6 +68,9 @@ pub fn analyse(
     if looked.facts.counts.matched == 0 {
         return Err(AnalysisError::Nothing(describe::no_match(&looked.facts)));
     }
+    if looked.is_one_capture {
+        return Err(AnalysisError::Nothing(describe::same_capture(params)));
+    }
     let (hops, via) = hops::measure(params, watch)?;
     let timeout_ns = params.loss_timeout.nanos();
     let mut record = finish(looked, key, study, study_digest, timeout_ns, via);
@@ -80,6 +83,8 @@ struct Looked {
     recorded: Recorded,
     facts: PassFacts,
     ways: DirectionCounts,
+    lost_back: u64,
+    is_one_capture: bool,
     clocks: Clocks,
     connections: Connections,
 }
@@ -131,6 +136,8 @@ fn look<'s>(
         recorded: sorted.forward.finish()?,
         facts: sorted.facts,
         ways: sorted.ways,
+        lost_back: sorted.lost_back,
+        is_one_capture: sorted.is_one_capture,
         clocks: sorted.clocks.corrected(correction),
         connections,
     })
@@ -191,8 +198,10 @@ fn finish(
         mut recorded,
         facts,
         ways,
+        lost_back,
         clocks,
         connections,
+        ..
     } = looked;
     let mut record = recorded
         .collector
@@ -216,7 +225,9 @@ fn finish(
     records.sort_by(|a, b| b.sent_bytes.cmp(&a.sent_bytes).then(a.flow.cmp(&b.flow)));
     records.truncate(MOST_FLOW_RECORDS);
     record.flows = records;
-    let capture = describe::capture(&facts, via, timeout_ns, &ways, &recorded, &clocks);
+    let capture = describe::capture(
+        &facts, via, timeout_ns, &ways, lost_back, &recorded, &clocks,
+    );
     let has_no_delays = capture.clock.leaves_no_delays();
     record.capture = Some(capture);
     if has_no_delays {

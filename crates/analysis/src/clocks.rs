@@ -11,14 +11,22 @@ pub(crate) struct Clocks {
     alignment_ns: i64,
     /// What received times are corrected by.
     correction: Option<ClockEstimate>,
+    /// One of them was set on the way.
+    was_set: bool,
 }
 
 impl Clocks {
-    pub(crate) fn new(forward: &DelayFloor, reverse: &DelayFloor, alignment_ns: i64) -> Self {
+    pub(crate) fn new(
+        forward: &DelayFloor,
+        reverse: &DelayFloor,
+        alignment_ns: i64,
+        was_set: bool,
+    ) -> Self {
         Self {
             report: ClockReport::new(forward, reverse),
             alignment_ns,
             correction: None,
+            was_set,
         }
     }
 
@@ -28,9 +36,11 @@ impl Clocks {
         self
     }
 
-    /// Whether some packet arrived before it was sent, or all of them later than any network is slow.
+    /// Whether one was set on the way, some packet arrived before it was sent, or all of them later than any network is slow.
     pub(crate) fn disagree(&self) -> bool {
-        self.alignment_ns != 0 || matches!(self.report.verdict, ClockVerdict::Disagree { .. })
+        self.was_set
+            || self.alignment_ns != 0
+            || matches!(self.report.verdict, ClockVerdict::Disagree { .. })
     }
 
     /// By what the receiving clock is ahead by more than any delay, ns; else 0.
@@ -38,15 +48,15 @@ impl Clocks {
         self.alignment_ns
     }
 
-    /// What received times can be corrected by.
+    /// What received times can be corrected by; nothing where a clock was set on the way.
     pub(crate) fn estimate(&self) -> Option<ClockEstimate> {
-        self.report.estimate
+        self.report.estimate.filter(|_| !self.was_set)
     }
 
     /// For the record of the run. Where the clocks agree there is nothing to estimate.
     pub(crate) fn record(&self) -> ClockRecord {
         let report = &self.report;
-        let estimate = report.estimate.filter(|_| self.disagree());
+        let estimate = self.estimate().filter(|_| self.disagree());
         ClockRecord {
             negative_delays: report.negative_delays,
             smallest_delay_ns: report.smallest_delay_ns,
@@ -59,6 +69,7 @@ impl Clocks {
             }),
             alignment_ns: self.alignment_ns,
             aligned: self.correction.is_some(),
+            was_set: self.was_set,
         }
     }
 }

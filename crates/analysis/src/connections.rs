@@ -22,6 +22,16 @@ struct Ends {
     protocol: u8,
 }
 
+impl Ends {
+    const fn of(headers: &Headers) -> Self {
+        Self {
+            source: (headers.source, headers.source_port),
+            destination: (headers.destination, headers.destination_port),
+            protocol: headers.protocol,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Known {
     ends: Vec<Ends>,
@@ -33,15 +43,27 @@ impl FlowPairs {
     pub(crate) fn learn(&self, flows: &[Headers]) {
         let mut known = self.0.borrow_mut();
         for headers in flows.get(known.ends.len()..).unwrap_or_default() {
-            let ends = Ends {
-                source: (headers.source, headers.source_port),
-                destination: (headers.destination, headers.destination_port),
-                protocol: headers.protocol,
-            };
+            let ends = Ends::of(headers);
             let flow = u32::try_from(known.ends.len()).unwrap_or(u32::MAX);
             known.ends.push(ends);
             known.flows.entry(ends).or_insert(flow);
         }
+    }
+
+    /// The first flow with the ends of a packet with these headers.
+    pub(crate) fn flow_of(&self, headers: &Headers) -> Option<u32> {
+        self.0.borrow().flows.get(&Ends::of(headers)).copied()
+    }
+
+    /// The first flow that a packet with these headers answers.
+    pub(crate) fn answered_by(&self, headers: &Headers) -> Option<u32> {
+        let ends = Ends::of(headers);
+        let answered = Ends {
+            source: ends.destination,
+            destination: ends.source,
+            ..ends
+        };
+        self.0.borrow().flows.get(&answered).copied()
     }
 
     /// The first flow with the ends of `flow`: they differ in tags or code points alone.

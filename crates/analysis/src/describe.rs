@@ -1,11 +1,17 @@
 //! How a run was measured, as its record tells it.
 
 use crate::clocks::Clocks;
+use crate::ends::{MOST_NAMED, PointTimes};
+use crate::params::AnalysisParams;
 use crate::pass::PassFacts;
 use crate::recorder::Recorded;
 use slicewise_capture::PointFacts;
 use slicewise_capture::matching::{DirectionCounts, ReorderingTracker};
-use slicewise_stats::flow::{CaptureRecord, IncompleteFile, PointRecord, ReorderingFigures};
+use slicewise_stats::flow::{
+    CaptureRecord, ClockStep, IncompleteFile, PointRecord, ReorderingFigures, StampPlace,
+    TimesRecord,
+};
+use std::path::PathBuf;
 
 /// The record of a pass over both ends; `via` are the points between.
 pub(crate) fn capture(
@@ -13,6 +19,7 @@ pub(crate) fn capture(
     via: Vec<PointRecord>,
     timeout_ns: u64,
     ways: &DirectionCounts,
+    lost_back: u64,
     recorded: &Recorded,
     clocks: &Clocks,
 ) -> CaptureRecord {
@@ -28,9 +35,9 @@ pub(crate) fn capture(
         (Some(one), Some(other)) => one.saturating_sub(other),
         _ => 0,
     };
-    let mut points = vec![point("sent", &facts.sent)];
+    let mut points = vec![point("sent", &facts.sent, &facts.sent_times)];
     points.extend(via);
-    points.push(point("received", &facts.received));
+    points.push(point("received", &facts.received, &facts.received_times));
     CaptureRecord {
         points,
         loss_timeout_ns: timeout_ns,
@@ -39,9 +46,10 @@ pub(crate) fn capture(
         ambiguous_sent_frames: counts.ambiguous_sent,
         ambiguous_received_frames: counts.ambiguous_received,
         ambiguous_lost_frames: counts.ambiguous_lost,
-        unsent_frames: counts.unsent,
+        unsent_frames: counts.unsent.saturating_sub(lost_back),
         decided_early_frames: counts.decided_early,
         reverse_frames: ways.reverse.packets,
+        reverse_lost_frames: lost_back,
         looks_exchanged: ways.look_exchanged(),
         unclassified_frames: recorded.unclassified_frames,
         assumed_flows: ways.assumed_flows,
@@ -54,7 +62,7 @@ pub(crate) fn capture(
 }
 
 /// What one point captured.
-pub(crate) fn point(name: &str, facts: &PointFacts) -> PointRecord {
+pub(crate) fn point(name: &str, facts: &PointFacts, compared: &PointTimes) -> PointRecord {
     let counts = &facts.counts;
     PointRecord {
         name: name.to_owned(),
@@ -63,6 +71,7 @@ pub(crate) fn point(name: &str, facts: &PointFacts) -> PointRecord {
         fragments: counts.fragments,
         not_ip: counts.not_ip + counts.arp + counts.unknown_link,
         link_scope: counts.link_scope,
+        copies: counts.copies,
         beyond_flows: counts.beyond_flows,
         truncated: counts.cut_short,
         malformed: counts.malformed,
@@ -70,6 +79,7 @@ pub(crate) fn point(name: &str, facts: &PointFacts) -> PointRecord {
         capture_drops: facts.dropped(),
         largest_l2_bytes: counts.largest_l2_bytes,
         backwards_timestamps: facts.backward_steps(),
+        times: times(facts, compared),
         incomplete: facts
             .incomplete()
             .map(|incomplete| IncompleteFile {
@@ -78,6 +88,37 @@ pub(crate) fn point(name: &str, facts: &PointFacts) -> PointRecord {
                 reason: incomplete.why.clone(),
             })
             .collect(),
+    }
+}
+
+/// What is known of the times of a point, by its files and by comparing it with another point.
+fn times(facts: &PointFacts, compared: &PointTimes) -> TimesRecord {
+    let sum = facts.times();
+    let place = |file: &str, packet, stamped_ns| StampPlace {
+        file: file.to_owned(),
+        packet,
+        stamped_ns,
+    };
+    let of_files = facts.files.iter().flat_map(|file| {
+        let named = file.times.named_wrong_stamps.iter();
+        named.map(move |one| place(&file.name, one.record, one.stamped_ns))
+    });
+    let of_ends = compared.wrong_stamps.iter();
+    let of_ends = of_ends.map(|one| place(&one.jump.file, one.jump.record, one.stamped_ns));
+    let steps = compared.steps.iter().map(|step| ClockStep {
+        file: step.jump.file.clone(),
+        packet: step.jump.record,
+        after_ns: step.jump.before_ns,
+        by_ns: step.by_ns,
+    });
+    TimesRecord {
+        out_of_order: sum.out_of_order,
+        most_out_of_order_ns: sum.most_out_of_order_ns,
+        beyond_window: sum.beyond_window,
+        wrong_stamps: sum.wrong_stamps + compared.wrong_stamp_count,
+        named_wrong_stamps: of_files.chain(of_ends).take(MOST_NAMED).collect(),
+        clock_steps: compared.step_count,
+        named_clock_steps: steps.collect(),
     }
 }
 
@@ -91,6 +132,17 @@ pub(crate) fn reordering(tracker: &ReorderingTracker, flow: usize) -> Reordering
         max_n_reordering: figures.n_reordering_max,
         max_late_ns: figures.late_time_max_ns,
     }
+}
+
+/// Why figures of these captures would say nothing, where all else is well.
+pub(crate) fn same_capture(params: &AnalysisParams) -> String {
+    let first = |files: &[PathBuf]| files.first().map(|file| file.display().to_string());
+    format!(
+        "every packet has the same time stamp at both ends, to the nanosecond: {} and {} hold the same \
+         capture. Give the capture of each end",
+        first(&params.sent).unwrap_or_default(),
+        first(&params.received).unwrap_or_default(),
+    )
 }
 
 /// Why nothing could be matched, as far as that can be told.

@@ -59,7 +59,7 @@ pub(crate) fn measure(
             clocks_disagree,
         });
         if to != "received" {
-            via.push(describe::point(to, &facts.received));
+            via.push(describe::point(to, &facts.received, &facts.received_times));
         }
     }
     Ok((hops, via))
@@ -90,6 +90,9 @@ impl MatchObserver for Stretch {
 
     fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: SendOrder) {
         self.received += 1;
+        if sent.time_is_restored || received.time_is_restored {
+            return;
+        }
         // Where the clocks disagree, none of these is told.
         self.delays
             .record(received.time_ns.saturating_sub(sent.time_ns));

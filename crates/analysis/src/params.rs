@@ -1,5 +1,6 @@
 //! What is to be analysed, and how.
 
+use crate::offload::SplitFlow;
 use slicewise_capture::CaptureError;
 use slicewise_model::ClassMap;
 use slicewise_stats::collect::CollectorError;
@@ -78,6 +79,9 @@ pub enum AnalysisError {
     /// Nothing in the captures is of any use.
     #[error("{0}")]
     Nothing(String),
+    /// An adapter or a kernel splits or joins segments between the two captures.
+    #[error("{0}")]
+    Split(SplitFlow),
     /// Files have to be read again, and one of them cannot be.
     #[error(
         "standard input and pipes can be read only once, and {why}: write them to files first, and give \

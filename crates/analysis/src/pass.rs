@@ -1,25 +1,17 @@
 //! One pass over the captures of two points: each is read by a thread of its own, and matched here.
 
+use crate::ends::{Ends, PointTimes, Side};
+use crate::feed::Feed;
+use crate::offload::Segments;
 use crate::params::AnalysisError;
-use slicewise_capture::matching::{
-    Alignment, MatchCounts, MatchObserver, MatchParams, Matcher, drive,
-};
+use slicewise_capture::matching::{MatchCounts, MatchObserver, MatchParams, Matcher, drive};
 use slicewise_capture::{CaptureError, Point, PointFacts, Progress, Sighting, TcpSegment};
 use slicewise_wire::Headers;
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-
-/// Sightings a thread hands over at a time.
-const BATCH: usize = 4_096;
-/// Batches that wait between two threads.
-const BATCHES_WAITING: usize = 8;
-/// Sightings of each side that are looked at before the first is matched.
-const PREFIX: usize = 1 << 16;
 
 /// What is taken for delay rather than for a difference of clocks: beyond any queue, as the default of
 /// the loss time-out, of which it is half.
@@ -64,21 +56,13 @@ pub(crate) struct Pair {
 pub(crate) struct PassFacts {
     pub(crate) sent: PointFacts,
     pub(crate) received: PointFacts,
+    /// What was found out about the times of the two points by comparing them.
+    pub(crate) sent_times: PointTimes,
+    pub(crate) received_times: PointTimes,
     pub(crate) counts: MatchCounts,
-}
-
-enum Message {
-    Batch(Batch),
-    End(Box<PointFacts>),
-    Failed(CaptureError),
-}
-
-/// Sightings, and what has come to be known with them.
-#[derive(Debug, Default)]
-struct Batch {
-    sightings: Vec<Sighting>,
-    segments: Vec<TcpSegment>,
-    new_flows: Vec<Headers>,
+    /// Headers of the flows of the receiving point.
+    pub(crate) received_flows: Vec<Headers>,
+    pub(crate) segments: Segments,
 }
 
 impl Pair {
@@ -91,81 +75,6 @@ impl Pair {
         sent.set_key_bytes(bytes);
         received.set_key_bytes(bytes);
         Ok(Self { sent, received })
-    }
-}
-
-/// The side of a channel where batches arrive.
-struct Feed {
-    batches: Receiver<Message>,
-    /// Taken before matching began.
-    waiting: VecDeque<Batch>,
-    facts: Option<PointFacts>,
-    failed: Option<CaptureError>,
-}
-
-impl Feed {
-    /// Read a point in a thread of its own.
-    fn spawn<'scope>(
-        scope: &'scope thread::Scope<'scope, '_>,
-        point: Point,
-        stop: &'scope AtomicBool,
-    ) -> Self {
-        let (sender, batches) = sync_channel(BATCHES_WAITING);
-        scope.spawn(move || read(point, &sender, stop));
-        Self {
-            batches,
-            waiting: VecDeque::new(),
-            facts: None,
-            failed: None,
-        }
-    }
-
-    /// The next batch; none at the end, or where reading failed. `learn` is told of each once, as it
-    /// arrives.
-    fn next(&mut self, learn: impl FnOnce(&mut Batch)) -> Option<Batch> {
-        if let Some(batch) = self.waiting.pop_front() {
-            return Some(batch);
-        }
-        let mut batch = self.receive()?;
-        learn(&mut batch);
-        Some(batch)
-    }
-
-    fn receive(&mut self) -> Option<Batch> {
-        if self.facts.is_some() || self.failed.is_some() {
-            return None;
-        }
-        match self.batches.recv() {
-            Ok(Message::Batch(batch)) => return Some(batch),
-            Ok(Message::End(facts)) => self.facts = Some(*facts),
-            Ok(Message::Failed(error)) => self.failed = Some(error),
-            // The thread ended without a word: a defect of ours, which the scope tells of.
-            Err(_) => {}
-        }
-        None
-    }
-
-    /// Take what comes first, to look at it.
-    fn look_ahead(&mut self, mut learn: impl FnMut(&mut Batch)) -> Vec<Sighting> {
-        let mut seen = Vec::new();
-        while seen.len() < PREFIX
-            && let Some(mut batch) = self.receive()
-        {
-            learn(&mut batch);
-            seen.extend_from_slice(&batch.sightings);
-            self.waiting.push_back(batch);
-        }
-        seen
-    }
-
-    /// What was read at the point, or why that failed.
-    fn end(mut self) -> Result<PointFacts, AnalysisError> {
-        while self.receive().is_some() {}
-        match (self.facts, self.failed) {
-            (_, Some(error)) => Err(error.into()),
-            (Some(facts), None) => Ok(facts),
-            (None, None) => Err(AnalysisError::Interrupted),
-        }
     }
 }
 
@@ -182,19 +91,14 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
     let progress = [pair.sent.progress(), pair.received.progress()];
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let mut sent = Feed::spawn(scope, pair.sent, &stop);
-        let mut received = Feed::spawn(scope, pair.received, &stop);
-        let mut learn = |batch: &mut Batch| {
-            if !batch.new_flows.is_empty() {
-                let mut headers = headers.borrow_mut();
-                headers.append(&mut batch.new_flows);
-                beside.on_flows(&headers);
-            }
-            beside.on_segments(&batch.segments);
-        };
-        let first_sent = sent.look_ahead(&mut learn);
-        let first_received = received.look_ahead(|_| {});
-        let alignment_ns = alignment_ns(&first_sent, &first_received, timeout_ns);
+        let largest_delay_ns = LARGEST_DELAY_NS.max(timeout_ns / 2);
+        let feeds = [
+            Feed::spawn(scope, pair.sent, &stop),
+            Feed::spawn(scope, pair.received, &stop),
+        ];
+        let mut ends = Ends::new(feeds, headers, beside, largest_delay_ns);
+        let (first_sent, first_received) = ends.look_ahead();
+        let alignment_ns = ends.align(&first_sent, &first_received);
         let mut observer = begin(&Prefix {
             sent: &first_sent,
             received: &first_received,
@@ -206,71 +110,46 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
             alignment_ns,
             ..MatchParams::default()
         });
+        let ends = RefCell::new(ends);
         // Where one side fails, the other need not be read to its end.
-        let failed = Cell::new(false);
-        let pull = |feed: &mut Feed, out: &mut Vec<_>, learn: &mut dyn FnMut(&mut Batch)| -> bool {
-            if watch.is_interrupted() || failed.get() {
+        let pull = |side: Side, out: &mut Vec<Sighting>| -> bool {
+            let mut ends = ends.borrow_mut();
+            if watch.is_interrupted() || ends.have_failed() {
                 stop.store(true, Ordering::Relaxed);
                 return false;
             }
             report(&progress, watch);
-            let batch = feed.next(learn);
-            failed.set(failed.get() || feed.failed.is_some());
-            batch
-                .map(|mut batch| out.append(&mut batch.sightings))
-                .is_some()
+            ends.pull(side, out)
         };
         drive(
             &mut matcher,
-            |out| pull(&mut sent, out, &mut learn),
-            |out| pull(&mut received, out, &mut |_| {}),
+            |out| pull(Side::Sent, out),
+            |out| pull(Side::Received, out),
             &mut observer,
         );
         // Threads that still want to hand something over are let go.
         stop.store(true, Ordering::Relaxed);
-        let (sent, received) = (sent.end(), received.end());
+        let finished = ends.into_inner().finish();
         if watch.is_interrupted() {
             return Err(AnalysisError::Interrupted);
         }
+        let (sent, sent_times) = finished.sent?;
+        let (received, received_times) = finished.received?;
         let facts = PassFacts {
-            sent: sent?,
-            received: received?,
+            sent,
+            received,
+            sent_times,
+            received_times,
             counts: *matcher.counts(),
+            received_flows: finished.received_flows,
+            segments: finished.segments,
         };
         report(&progress, watch);
         Ok((observer, facts))
     })
 }
 
-/// By what the receiving clock is ahead by more than any delay; else 0.
-fn alignment_ns(sent: &[Sighting], received: &[Sighting], timeout_ns: u64) -> i64 {
-    let tolerance = LARGEST_DELAY_NS.max(timeout_ns / 2);
-    Alignment::probe(sent, received).map_or(0, |alignment| alignment.offset_ns(tolerance))
-}
-
 fn report(progress: &[Arc<Progress>; 2], watch: &dyn Watch) {
     let sum = |of: fn(&Progress) -> u64| progress.iter().map(|one| of(one)).sum();
     watch.on_progress(sum(Progress::read_bytes), sum(Progress::total_bytes));
-}
-
-/// Read a point to its end, batch by batch.
-fn read(mut point: Point, batches: &SyncSender<Message>, stop: &AtomicBool) {
-    let mut flows = 0;
-    let last = loop {
-        let mut batch = Batch::default();
-        let more = match point.read_with_tcp(&mut batch.sightings, &mut batch.segments, BATCH) {
-            Ok(more) => more,
-            Err(error) => break Message::Failed(error),
-        };
-        batch.new_flows = point.flows().iter().skip(flows).copied().collect();
-        flows = point.flows().len();
-        // Where nobody listens any more, there is nothing left to do.
-        if batches.send(Message::Batch(batch)).is_err() || stop.load(Ordering::Relaxed) {
-            return;
-        }
-        if !more {
-            break Message::End(Box::new(point.facts()));
-        }
-    };
-    let _ = batches.send(last);
 }

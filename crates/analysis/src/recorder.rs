@@ -249,8 +249,9 @@ impl MatchObserver for Recorder<'_, '_> {
         match slice {
             Some(slice) => {
                 let at = Instant::from_nanos(at_ns);
-                self.collector
-                    .on_sent(slice, flow.is_first, at, sent.l2_bytes);
+                // A time that was not captured ends no inter-arrival time.
+                let is_first = flow.is_first && !sent.time_is_restored;
+                self.collector.on_sent(slice, is_first, at, sent.l2_bytes);
             }
             None => self.unclassified_frames += 1,
         }
@@ -269,18 +270,26 @@ impl MatchObserver for Recorder<'_, '_> {
         flow.received_frames += 1;
         flow.received_bytes += u64::from(received.l2_bytes);
         flow.received = extended(flow.received, received_ns);
-        flow.delays.record(received_ns.saturating_sub(sent_ns));
+        let has_delay = !sent.time_is_restored && !received.time_is_restored;
+        if has_delay {
+            flow.delays.record(received_ns.saturating_sub(sent_ns));
+        }
         if let Some(slice) = slice {
             let (sent_at, at) = (
                 Instant::from_nanos(sent_ns),
                 Instant::from_nanos(received_ns),
             );
-            let position = order.in_flow.map(|sequence| FlowPosition {
-                flow: sent.flow,
-                sequence,
-            });
-            self.collector
-                .on_received(slice, position, sent_at, at, received.l2_bytes);
+            if has_delay {
+                let position = order.in_flow.map(|sequence| FlowPosition {
+                    flow: sent.flow,
+                    sequence,
+                });
+                self.collector
+                    .on_received(slice, position, sent_at, at, received.l2_bytes);
+            } else {
+                self.collector
+                    .on_received_unmatched(slice, at, received.l2_bytes);
+            }
             self.tell((index, slice), sent, Some(received), order.overall);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::clocks::Clocks;
 use crate::connections::FlowPairs;
+use crate::offload::OneEnded;
 use crate::params::AnalysisError;
 use crate::pass::{self, Beside, Pair, PassFacts, Prefix, Watch};
 use slicewise_capture::Sighting;
@@ -18,6 +19,10 @@ pub(crate) struct Sorted<O> {
     pub(crate) forward: O,
     /// How much went which way.
     pub(crate) ways: DirectionCounts,
+    /// Packets that were sent back and lost on the way.
+    pub(crate) lost_back: u64,
+    /// All times of all packets are the same at both points.
+    pub(crate) is_one_capture: bool,
     pub(crate) clocks: Clocks,
     pub(crate) facts: PassFacts,
 }
@@ -35,19 +40,32 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
 ) -> Result<Sorted<O>, AnalysisError> {
     let mut alignment_ns = 0;
     let reverse_flow = |flow| pairs.reverse_of(flow);
-    let (filter, facts) = pass::run(pair, timeout_ns, headers, beside, watch, |prefix| {
+    let (observers, facts) = pass::run(pair, timeout_ns, headers, beside, watch, |prefix| {
         alignment_ns = prefix.alignment_ns;
-        let floor = |delays| Floor { delays };
+        let floor = |delays| Floor {
+            delays,
+            differs: false,
+        };
         let forward = (floor(DelayFloor::forward()), begin(prefix));
         let reverse = floor(DelayFloor::reverse());
         let probe = DirectionProbe::new(prefix.sent, prefix.received, reverse_flow);
-        DirectionFilter::new(forward, reverse, &probe, reverse_flow)
+        let filter = DirectionFilter::new(forward, reverse, &probe, reverse_flow);
+        (filter, OneEnded::default())
     })?;
+    let (filter, one_ended) = observers;
+    let way = |flow| filter.direction(flow);
+    let unsent = one_ended.judge(&facts.received_flows, pairs, &facts.segments, way);
+    if let Some(flow) = unsent.split {
+        return Err(AnalysisError::Split(flow));
+    }
     let ((forth, forward), back, ways) = filter.into_parts();
-    let clocks = Clocks::new(&forth.delays, &back.delays, alignment_ns);
+    let was_set = facts.sent_times.step_count + facts.received_times.step_count > 0;
+    let clocks = Clocks::new(&forth.delays, &back.delays, alignment_ns, was_set);
     Ok(Sorted {
         forward,
         ways,
+        lost_back: unsent.lost_back,
+        is_one_capture: forth.is_one_capture() && !back.differs,
         clocks,
         facts,
     })
@@ -56,11 +74,25 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
 /// Watches delays as the clocks tell them.
 struct Floor {
     delays: DelayFloor,
+    /// Some packet has another time at one point than at the other.
+    differs: bool,
 }
+
+impl Floor {
+    const fn is_one_capture(&self) -> bool {
+        !self.differs && self.delays.packets() >= LEAST_PACKETS
+    }
+}
+
+/// Fewer may have the same times by chance, or by clocks that count milliseconds.
+const LEAST_PACKETS: u64 = 16;
 
 impl MatchObserver for Floor {
     #[inline]
     fn on_received(&mut self, sent: &Sighting, received: &Sighting, _: SendOrder) {
-        self.delays.add(sent.time_ns, received.time_ns);
+        if !sent.time_is_restored && !received.time_is_restored {
+            self.delays.add(sent.time_ns, received.time_ns);
+            self.differs |= sent.time_ns != received.time_ns;
+        }
     }
 }

@@ -146,6 +146,7 @@ fn captures(packets: u64, flows: u64, lost_of_1000: u64) -> (Vec<Sighting>, Vec<
             ttl: 64,
             dscp: 0,
             direction: Direction::Unknown,
+            time_is_restored: false,
         };
         sent.push(packet);
         if (drawn >> 8) % 1_000 >= lost_of_1000 {

@@ -20,8 +20,12 @@ pub mod write;
 pub use error::{CaptureError, Incomplete};
 pub use file::{
     Backwards, CaptureFile, CapturedPacket, FileFacts, Interface, MOST_CAPTURED_BYTES, Progress,
+    TimeFacts, WrongStamp,
 };
-pub use point::{FlowTable, MOST_KEY_BYTES, PacketCounts, Point, PointFacts};
+pub use point::{
+    FlowTable, Jump, MOST_KEY_BYTES, MOST_WRONG_STAMPS, PacketCounts, Point, PointFacts,
+    SORT_WINDOW_NS,
+};
 pub use run_mark::RunMark;
 pub use sighting::{Direction, Sighting};
 pub use tcp::TcpSegment;

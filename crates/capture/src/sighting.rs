@@ -18,6 +18,9 @@ pub struct Sighting {
     pub dscp: u8,
     /// Which way it went, where the capture says so.
     pub direction: Direction,
+    /// The time stamp could not be right: `time_ns` is that of a neighbour, and no delay can be taken
+    /// from it.
+    pub time_is_restored: bool,
 }
 
 /// Which way a packet went at a measuring point, as the capture tells (Linux cooked captures and

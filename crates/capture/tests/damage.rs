@@ -283,8 +283,11 @@ fn reads_a_thousand_rotated_pieces_with_few_files_open() {
     }
     paths.reverse();
     let mut point = Point::open(&paths).unwrap();
-    let mut out: Vec<Sighting> = Vec::new();
-    assert!(!point.read(&mut out, 10_000).unwrap());
+    let (mut out, mut batch): (Vec<Sighting>, _) = (Vec::new(), Vec::new());
+    while point.read(&mut batch, 10_000).unwrap() {
+        out.append(&mut batch);
+    }
+    out.append(&mut batch);
     let seconds: Vec<u64> = out.iter().map(|s| s.time_ns / 1_000_000_000).collect();
     assert_eq!(seconds, (0..2000).collect::<Vec<u64>>());
     assert_eq!(point.facts().files.len(), 1000);

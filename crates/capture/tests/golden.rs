@@ -97,6 +97,7 @@ fn tells_every_packet_of_an_ethernet_capture() {
     insta::assert_debug_snapshot!(seen.facts.counts, @r"
     PacketCounts {
         sightings: 10,
+        copies: 0,
         arp: 1,
         link_scope: 0,
         not_ip: 1,
@@ -209,8 +210,8 @@ fn reads_sections_of_either_order_several_interfaces_and_what_was_dropped() {
     1700000000 +0 µs key 0 flow 0 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 142 B Inbound
     1700000000 +500000 µs key 1 flow 1 10.0.0.1:43000 > 10.1.0.2:5201 protocol 6 dscp 0 ttl 64 194 B Outbound
     1700000001 +0 µs key 0 flow 0 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 142 B Unknown
-    1700000002 +0 µs key 3 flow 2 10.0.0.1:0 > 10.1.0.2:0 protocol 1 dscp 46 ttl 64 42 B Unknown
     1700000000 +0 µs key 3 flow 2 10.0.0.1:0 > 10.1.0.2:0 protocol 1 dscp 46 ttl 64 42 B Unknown
+    1700000002 +0 µs key 3 flow 2 10.0.0.1:0 > 10.1.0.2:0 protocol 1 dscp 46 ttl 64 42 B Unknown
     ");
     let mut files = seen.facts.files.clone();
     files[0].name = "mixed.pcapng".into();

@@ -91,13 +91,13 @@ fn packets_of_an_interface_that_was_not_described_are_no_packets() {
 }
 
 #[test]
-fn time_stamps_that_go_backwards_are_told() {
+fn records_out_of_order_are_counted_in_a_note() {
     let sandbox = pair();
     let mut sent = packets(100);
     sent.swap(40, 41);
     sandbox.write("tx.pcap", pcap(&sent));
     let (told, record) = analysed(&sandbox, &[]);
-    insta::assert_snapshot!(told, @"note: At sent, 1 packet has a time stamp before that of the one before: two processors captured at once (which is harmless), the clock was set back, or files are not in order.");
+    insta::assert_snapshot!(told, @"note: At sent, 1 packet was recorded out of order, by up to 1 ms: packets were sorted by time.");
     assert_eq!(frames(&record, 0), [100, 90, 10]);
 }
 

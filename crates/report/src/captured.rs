@@ -4,7 +4,8 @@ use crate::data::{CapturedTables, DataFolder};
 use crate::error::ReportError;
 use crate::populations::grouped;
 use slicewise_stats::flow::{
-    CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, PointRecord,
+    CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, PointRecord, StampPlace,
+    TimesRecord,
 };
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_stats::words::{count, digits, time};
@@ -201,6 +202,13 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
             were(capture.unsent_frames, "frame")
         ));
     }
+    if capture.reverse_lost_frames > 0 {
+        told.push(format!(
+            "{} lost on the way back, from the receiving end to the sending one; {} arrived. They are in no figure of a slice.",
+            were(capture.reverse_lost_frames, "frame"),
+            grouped(capture.reverse_frames)
+        ));
+    }
     if capture.unreceived_flows > 0 {
         told.push(format!(
             "{} with {} never arrived at all and count as lost. Where they were not on their way to the receiving end, leave them out by telling slices with `--slices`.",
@@ -269,16 +277,17 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
         ));
     }
     let at = &point.name;
-    if point.backwards_timestamps > 0 {
-        told.push(format!(
-            "At {at}, {} a time stamp before that of the one before: two processors captured at once (which is harmless), the clock was set back, or files are not in order.",
-            if point.backwards_timestamps == 1 { "1 packet has".to_owned() } else { format!("{} packets have", grouped(point.backwards_timestamps)) }
-        ));
-    }
+    told.extend(time_warnings(at, &point.times));
     if point.truncated > 0 {
         told.push(format!(
             "At {at}, {} cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.",
             were(point.truncated, "frame")
+        ));
+    }
+    if point.copies > 0 {
+        told.push(format!(
+            "At {at}, {} captured on two interfaces (`-i any`, a bridge, a VLAN and the interface below it): the first time counts.",
+            were(point.copies, "packet")
         ));
     }
     if point.beyond_flows > 0 {
@@ -307,6 +316,79 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
     }
     told
 }
+
+#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+fn time_warnings(at: &str, times: &TimesRecord) -> Vec<String> {
+    let mut told = Vec::new();
+    if times.out_of_order > 0 {
+        let late = match times.beyond_window {
+            0 => String::new(),
+            late => format!(
+                " {} than the 100 ms within which packets are sorted: reordering may be counted too high.",
+                match late {
+                    1 => "1 of them came later".to_owned(),
+                    late => format!("{} of them came later", grouped(late)),
+                }
+            ),
+        };
+        told.push(format!(
+            "At {at}, {} recorded out of order, by up to {}: packets were sorted by time.{late}",
+            were(times.out_of_order, "packet"),
+            time(times.most_out_of_order_ns as f64)
+        ));
+    }
+    if times.wrong_stamps > 0 {
+        let place = |one: &StampPlace| {
+            format!(
+                "{}, packet {}: {}",
+                one.file,
+                grouped(one.packet),
+                since_epoch(one.stamped_ns)
+            )
+        };
+        told.push(format!(
+            "At {at}, {} stamped with a time that cannot be right ({}{}): the time of a neighbour was taken instead, and no delay.",
+            were(times.wrong_stamps, "packet"),
+            times.named_wrong_stamps.first().map(place).unwrap_or_default(),
+            if times.wrong_stamps > 1 { " and others" } else { "" }
+        ));
+    }
+    let steps = times
+        .named_clock_steps
+        .iter()
+        .take(STEPS_SHOWN)
+        .map(|step| {
+            format!(
+                "{} by {} before packet {} of {} (after {})",
+                if step.by_ns < 0 { "back" } else { "forward" },
+                time(step.by_ns.unsigned_abs() as f64),
+                grouped(step.packet),
+                step.file,
+                since_epoch(step.after_ns)
+            )
+        });
+    if times.clock_steps > 0 {
+        told.push(format!(
+            "At {at}, the clock was set {} during the capture: {}{}. Later times were moved by that, so that packets are matched; delays are not given.",
+            if times.clock_steps == 1 { "once".to_owned() } else { format!("{} times", grouped(times.clock_steps)) },
+            steps.collect::<Vec<_>>().join("; "),
+            if times.clock_steps > STEPS_SHOWN as u64 { "; and more" } else { "" }
+        ));
+    }
+    told
+}
+
+/// A time stamp as tshark prints it.
+fn since_epoch(ns: u64) -> String {
+    format!(
+        "{}.{:06} s since 1970",
+        ns / 1_000_000_000,
+        ns % 1_000_000_000 / 1_000
+    )
+}
+
+/// Steps of a clock that are named in a sentence.
+const STEPS_SHOWN: usize = 3;
 
 #[expect(clippy::cast_precision_loss, reason = "times that are told")]
 fn clock_warnings(clock: &ClockRecord) -> Option<String> {
@@ -367,7 +449,7 @@ fn were(number: u64, thing: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slicewise_stats::flow::{ClockEstimate, IncompleteFile};
+    use slicewise_stats::flow::{ClockEstimate, ClockStep, IncompleteFile};
 
     fn flow() -> FlowKey {
         FlowKey {
@@ -400,7 +482,26 @@ mod tests {
         let capture = CaptureRecord {
             points: vec![PointRecord {
                 name: "sent".into(),
-                backwards_timestamps: 1,
+                times: TimesRecord {
+                    out_of_order: 60,
+                    most_out_of_order_ns: 130_000_000,
+                    beyond_window: 1,
+                    wrong_stamps: 1,
+                    named_wrong_stamps: vec![StampPlace {
+                        file: "tx.pcap".into(),
+                        packet: 61,
+                        stamped_ns: 4_000_000_000_000_001_000,
+                    }],
+                    clock_steps: 2,
+                    named_clock_steps: [3_600_000_000_000, -10_000_000_000]
+                        .map(|by_ns| ClockStep {
+                            file: "tx.pcap".into(),
+                            packet: 2_001,
+                            after_ns: 1_767_225_601_500_000_000,
+                            by_ns,
+                        })
+                        .into(),
+                },
                 truncated: 12_000,
                 fragments: 2,
                 incomplete: vec![IncompleteFile {
@@ -425,6 +526,7 @@ mod tests {
                 }),
                 alignment_ns: 0,
                 aligned: false,
+                was_set: false,
             },
             ..CaptureRecord::default()
         };

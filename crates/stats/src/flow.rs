@@ -193,12 +193,15 @@ pub struct CaptureRecord {
     /// Of the frames that cannot be told apart, those that were lost at least: more were sent than
     /// received. They count as lost, at the time the first of them was sent.
     pub ambiguous_lost_frames: u64,
-    /// Frames seen at the receiving end only.
+    /// Frames seen at the receiving end only; those that were sent back from there are left out.
     pub unsent_frames: u64,
     /// Frames whose fate was decided before the loss time-out, as too many were waiting.
     pub decided_early_frames: u64,
     /// Frames that went from the receiving end to the sending one.
     pub reverse_frames: u64,
+    /// Frames sent from the receiving end to the sending one, and not seen there.
+    #[serde(default)]
+    pub reverse_lost_frames: u64,
     /// Frames sent that no slice matches.
     pub unclassified_frames: u64,
     /// More went back than forward: the captures of the two ends may have been exchanged.
@@ -239,6 +242,10 @@ pub struct PointRecord {
     /// Packets to all neighbours on a link, which no router passes on: counted, not matched.
     #[serde(default)]
     pub link_scope: u64,
+    /// Packets that had been seen less than 1 ms before on another interface of the same host: not
+    /// matched.
+    #[serde(default)]
+    pub copies: u64,
     /// Packets of more flows than are told apart: they are in one flow, and in no slice.
     pub beyond_flows: u64,
     /// Frames cut off before the end of what matching needs.
@@ -255,8 +262,57 @@ pub struct PointRecord {
     pub largest_l2_bytes: u32,
     /// Packets with a time stamp before that of the packet before them.
     pub backwards_timestamps: u64,
+    /// What was found out about the times of its packets.
+    #[serde(default)]
+    pub times: TimesRecord,
     /// Files that could not be read to their end.
     pub incomplete: Vec<IncompleteFile>,
+}
+
+/// Times of the packets of a measuring point.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimesRecord {
+    /// Packets that stood behind one with a later time in their file.
+    pub out_of_order: u64,
+    /// By how much at most, ns.
+    pub most_out_of_order_ns: u64,
+    /// Of the packets out of order, those that came too late to be sorted by time.
+    pub beyond_window: u64,
+    /// Packets with a time stamp that cannot be right: they are in no delay.
+    pub wrong_stamps: u64,
+    /// The first of these.
+    pub named_wrong_stamps: Vec<StampPlace>,
+    /// How often the clock was set while packets were captured.
+    pub clock_steps: u64,
+    /// The first of these.
+    pub named_clock_steps: Vec<ClockStep>,
+}
+
+/// Where a time stamp is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StampPlace {
+    /// The file.
+    pub file: String,
+    /// The packet's number in it, from 1.
+    pub packet: u64,
+    /// The time stamp, ns since the epoch.
+    pub stamped_ns: u64,
+}
+
+/// A clock that was set while packets were captured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockStep {
+    /// The file.
+    pub file: String,
+    /// Number of the first packet after it in that file, from 1.
+    pub packet: u64,
+    /// The last time stamp before it, ns since the epoch.
+    pub after_ns: u64,
+    /// By how much it was set, ns; negative where it was set back.
+    pub by_ns: i64,
 }
 
 /// A file that could not be read to its end.
@@ -289,6 +345,9 @@ pub struct ClockRecord {
     /// Delays are those of clocks aligned by the estimate, which the user accepted; false where
     /// they are those of the clocks as they are.
     pub aligned: bool,
+    /// One of them was set while packets were captured.
+    #[serde(default)]
+    pub was_set: bool,
 }
 
 impl ClockRecord {
@@ -298,10 +357,10 @@ impl ClockRecord {
         self.negative_delays > 0 || self.alignment_ns != 0
     }
 
-    /// Whether delays are missing: the clocks disagree, and no estimate was accepted.
+    /// Whether delays are missing: a clock was set, or the clocks disagree and no estimate was accepted.
     #[must_use]
     pub const fn leaves_no_delays(&self) -> bool {
-        self.disagrees() && !self.aligned
+        self.was_set || (self.disagrees() && !self.aligned)
     }
 }
 

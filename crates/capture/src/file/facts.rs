@@ -25,6 +25,8 @@ pub struct FileFacts {
     pub comments: Vec<String>,
     /// Times that were before the one of the packet before.
     pub backwards: Backwards,
+    /// What a [`Point`](crate::Point) made of the times of its packets.
+    pub times: TimeFacts,
     /// Where and why reading stopped before the end.
     pub incomplete: Option<Incomplete>,
 }
@@ -51,6 +53,32 @@ pub struct Backwards {
     pub largest_ns: u64,
     /// Where the first one is, in bytes into the file.
     pub first_offset: Option<u64>,
+}
+
+/// How the times of a file's packets were put in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimeFacts {
+    /// Packets that came behind one with a later time.
+    pub out_of_order: u64,
+    /// By how much at most, ns.
+    pub most_out_of_order_ns: u64,
+    /// Of the packets out of order, those that came too late to be sorted.
+    pub beyond_window: u64,
+    /// Packets with a time far from those before and after them. They were given the time of a neighbour.
+    pub wrong_stamps: u64,
+    /// The first 16 of these.
+    pub named_wrong_stamps: Vec<WrongStamp>,
+}
+
+/// A packet whose time stamp cannot be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrongStamp {
+    /// Its number in its file, from 1.
+    pub record: u64,
+    /// Its time as captured, ns since the epoch.
+    pub stamped_ns: u64,
+    /// The time it was given instead.
+    pub taken_for_ns: u64,
 }
 
 impl Backwards {

@@ -11,7 +11,7 @@ mod zstd;
 use crate::Direction;
 use crate::error::{CaptureError, Damage, Incomplete};
 use buffer::Buffer;
-pub use facts::{Backwards, FileFacts, Interface};
+pub use facts::{Backwards, FileFacts, Interface, TimeFacts, WrongStamp};
 use input::Input;
 pub use input::Progress;
 pub(crate) use input::is_stdin;

@@ -12,6 +12,7 @@ mod index;
 mod matcher;
 mod observer;
 mod reordering;
+mod steps;
 mod window;
 
 #[cfg(test)]
@@ -25,3 +26,4 @@ pub use drive::drive;
 pub use matcher::{MatchParams, Matcher};
 pub use observer::{AmbiguousGroup, MatchCounts, MatchObserver, SendOrder};
 pub use reordering::{LOOK_BACK, Reordering, ReorderingTracker};
+pub use steps::{JumpView, Shift};

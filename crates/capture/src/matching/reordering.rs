@@ -179,6 +179,7 @@ mod tests {
                 ttl: 64,
                 dscp: 0,
                 direction: Direction::Unknown,
+                time_is_restored: false,
             };
             let order = SendOrder {
                 overall: order,

@@ -29,8 +29,40 @@ pub(super) struct Entry {
     pub(super) link: u32,
     ttl: u8,
     dscp: u8,
-    direction: Direction,
+    marks: Marks,
     pub(super) state: State,
+}
+
+/// Direction of a sighting, and whether its time is restored, in one byte.
+#[derive(Debug, Clone, Copy)]
+struct Marks(u8);
+
+impl Marks {
+    const RESTORED: u8 = 4;
+
+    #[inline]
+    const fn of(sighting: &Sighting) -> Self {
+        let direction = match sighting.direction {
+            Direction::Unknown => 0,
+            Direction::Inbound => 1,
+            Direction::Outbound => 2,
+        };
+        Self(direction | Self::RESTORED * sighting.time_is_restored as u8)
+    }
+
+    #[inline]
+    const fn direction(self) -> Direction {
+        match self.0 & (Self::RESTORED - 1) {
+            1 => Direction::Inbound,
+            2 => Direction::Outbound,
+            _ => Direction::Unknown,
+        }
+    }
+
+    #[inline]
+    const fn time_is_restored(self) -> bool {
+        self.0 & Self::RESTORED != 0
+    }
 }
 
 const _: () = assert!(size_of::<Entry>() == 32, "two to a cache line");
@@ -46,7 +78,7 @@ impl Entry {
             link,
             ttl: sighting.ttl,
             dscp: sighting.dscp,
-            direction: sighting.direction,
+            marks: Marks::of(sighting),
             state,
         }
     }
@@ -60,7 +92,8 @@ impl Entry {
             l2_bytes: self.l2_bytes,
             ttl: self.ttl,
             dscp: self.dscp,
-            direction: self.direction,
+            direction: self.marks.direction(),
+            time_is_restored: self.marks.time_is_restored(),
         }
     }
 }
@@ -225,7 +258,7 @@ const NOTHING: Entry = Entry {
     link: 0,
     ttl: 0,
     dscp: 0,
-    direction: Direction::Unknown,
+    marks: Marks(0),
     state: State::Decided,
 };
 

@@ -1,14 +1,17 @@
 //! What was seen at a measuring point, beside its sightings.
 
-use crate::{FileFacts, Incomplete};
+use crate::{FileFacts, Incomplete, TimeFacts};
 use slicewise_wire::LinkType;
 
-/// What became of the packets of a point: every one is counted once among `sightings`, `arp`,
+/// What became of the packets of a point: every one is counted once among `sightings`, `copies`, `arp`,
 /// `link_scope`, `not_ip`, `unknown_link`, `fragments`, `cut_short` and `malformed`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Packets with a sighting.
     pub sightings: u64,
+    /// Packets that this point had seen less than 1 ms before, on another interface: with another time to
+    /// live, direction or tag.
+    pub copies: u64,
     /// ARP.
     pub arp: u64,
     /// To all neighbours on a link, which no router passes on (neighbour discovery, multicast reports): of
@@ -37,6 +40,14 @@ pub struct PacketCounts {
     pub first_ns: Option<u64>,
     /// Time of the latest sighting.
     pub last_ns: Option<u64>,
+}
+
+impl PacketCounts {
+    #[inline]
+    pub(super) fn on_time(&mut self, time_ns: u64) {
+        self.first_ns = Some(self.first_ns.map_or(time_ns, |first| first.min(time_ns)));
+        self.last_ns = self.last_ns.max(Some(time_ns));
+    }
 }
 
 /// What was read at a point so far.
@@ -86,6 +97,20 @@ impl PointFacts {
     #[must_use]
     pub fn backward_steps(&self) -> u64 {
         self.files.iter().map(|file| file.backwards.steps).sum()
+    }
+
+    /// Times of its packets, over all files; wrong stamps are named in the files alone.
+    #[must_use]
+    pub fn times(&self) -> TimeFacts {
+        let mut sum = TimeFacts::default();
+        for file in &self.files {
+            let times = &file.times;
+            sum.out_of_order += times.out_of_order;
+            sum.most_out_of_order_ns = sum.most_out_of_order_ns.max(times.most_out_of_order_ns);
+            sum.beyond_window += times.beyond_window;
+            sum.wrong_stamps += times.wrong_stamps;
+        }
+        sum
     }
 
     /// Link types seen, in order of number.

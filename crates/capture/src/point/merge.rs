@@ -4,7 +4,9 @@
 //! its first packet is due, so that of rotated files one is open at a time, or two, and of files
 //! from several interfaces all. At most [`MOST_OPEN_FILES`] are: more that overlap in time are refused.
 
+use super::Eye;
 use super::peek::{Peeked, peek};
+use super::timeline::{Seen, Timeline};
 use crate::error::CaptureError;
 use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress};
 use std::collections::VecDeque;
@@ -17,11 +19,72 @@ pub(super) const MOST_OPEN_FILES: usize = 64;
 pub(super) struct Merge {
     /// In order of time.
     waiting: VecDeque<Peeked>,
-    /// Each at its next packet.
-    open: Vec<CaptureFile>,
+    open: Vec<Stream>,
     /// Those that were read to their end.
     done: Vec<FileFacts>,
     progress: Arc<Progress>,
+}
+
+/// A file that is being read, its packets in order of time.
+pub(super) struct Stream {
+    /// At the next packet that was not seen yet.
+    file: CaptureFile,
+    has_ended: bool,
+    line: Timeline,
+}
+
+impl Stream {
+    fn new(file: CaptureFile) -> Self {
+        Self {
+            file,
+            has_ended: false,
+            line: Timeline::default(),
+        }
+    }
+
+    /// Read until there is a packet that may leave, or the file ends.
+    #[inline]
+    fn fill(&mut self, eye: &mut Eye) {
+        while self.line.head().is_none() && !self.has_ended {
+            let record = self.file.facts().packets;
+            if let Some((sighting, tcp)) = eye.see(self.file.record(), self.file.bytes()) {
+                self.line.push(Seen {
+                    sighting,
+                    tcp,
+                    record,
+                    jumps: false,
+                });
+            }
+            if !self.file.advance() {
+                self.has_ended = true;
+                self.line.finish();
+            }
+        }
+    }
+
+    /// The next packet; none at the end.
+    #[inline]
+    pub fn head(&self) -> Option<&Seen> {
+        self.line.head()
+    }
+
+    #[inline]
+    pub fn next(&mut self, eye: &mut Eye) {
+        self.line.pop();
+        self.fill(eye);
+    }
+
+    /// What the file is called.
+    pub fn name(&self) -> &str {
+        &self.file.facts().name
+    }
+
+    fn facts(&self) -> FileFacts {
+        FileFacts {
+            times: self.line.facts().clone(),
+            ..self.file.facts().clone()
+        }
+    }
 }
 
 /// Whose turn it is, and how long.
@@ -63,8 +126,8 @@ impl Merge {
     }
 
     pub fn facts(&self) -> Vec<FileFacts> {
-        let open = self.open.iter().map(CaptureFile::facts);
-        self.done.iter().chain(open).cloned().collect()
+        let open = self.open.iter().map(Stream::facts);
+        self.done.iter().cloned().chain(open).collect()
     }
 
     /// Comments at the beginning of the files that have not been opened to be read.
@@ -74,8 +137,9 @@ impl Merge {
     }
 
     /// The file whose packet is next.
-    pub fn turn(&mut self) -> Result<Option<Turn>, CaptureError> {
+    pub fn turn(&mut self, eye: &mut Eye) -> Result<Option<Turn>, CaptureError> {
         loop {
+            self.close_ended();
             let mut earliest: Option<Turn> = None;
             let due_ns = self
                 .waiting
@@ -83,7 +147,9 @@ impl Merge {
                 .map_or(u64::MAX, |first| first.first_ns);
             let mut next_ns = due_ns;
             for (file, open) in self.open.iter().enumerate() {
-                let time_ns = open.record().time_ns;
+                let Some(time_ns) = open.head().map(|seen| seen.sighting.time_ns) else {
+                    continue;
+                };
                 match &mut earliest {
                     Some(turn) if turn.time_ns <= time_ns => next_ns = next_ns.min(time_ns),
                     turn => {
@@ -103,22 +169,21 @@ impl Merge {
                     ..turn
                 }));
             }
-            self.open_next()?;
+            self.open_next(eye)?;
         }
     }
 
-    /// The file whose turn it is, at the packet to be read.
-    pub fn file(&mut self, turn: &Turn) -> Option<&mut CaptureFile> {
+    /// The file whose turn it is.
+    pub fn stream(&mut self, turn: &Turn) -> Option<&mut Stream> {
         self.open.get_mut(turn.file)
     }
 
-    /// The file whose turn it is was read to its end.
-    pub fn close(&mut self, turn: &Turn) {
-        let ended = self.open.remove(turn.file);
-        self.done.push(ended.into_facts());
+    fn close_ended(&mut self) {
+        let ended = self.open.extract_if(.., |stream| stream.head().is_none());
+        self.done.extend(ended.map(|stream| stream.facts()));
     }
 
-    fn open_next(&mut self) -> Result<(), CaptureError> {
+    fn open_next(&mut self, eye: &mut Eye) -> Result<(), CaptureError> {
         let Some(peeked) = self.waiting.pop_front() else {
             return Ok(());
         };
@@ -132,16 +197,20 @@ impl Merge {
                 ),
             });
         }
-        if let Some(file) = peeked.kept {
-            self.open.push(file);
-            return Ok(());
-        }
-        let mut file = CaptureFile::open_with(&peeked.path, &self.progress, BUFFER_BYTES)?;
-        if file.advance() {
-            self.open.push(file);
-        } else {
-            self.done.push(file.into_facts());
-        }
+        let file = match peeked.kept {
+            Some(file) => file,
+            None => {
+                let mut file = CaptureFile::open_with(&peeked.path, &self.progress, BUFFER_BYTES)?;
+                if !file.advance() {
+                    self.done.push(file.into_facts());
+                    return Ok(());
+                }
+                file
+            }
+        };
+        let mut stream = Stream::new(file);
+        stream.fill(eye);
+        self.open.push(stream);
         Ok(())
     }
 }

@@ -1,33 +1,61 @@
 //! A measuring point: the packets of its files, in order of time, as sightings.
 
+mod copies;
 mod facts;
 mod flows;
 mod key;
 mod merge;
 mod peek;
+mod timeline;
 
 use crate::error::CaptureError;
 use crate::file::{Progress, Record};
 use crate::{Sighting, TcpSegment};
+use copies::Copies;
 pub use facts::{PacketCounts, PointFacts};
 pub use flows::FlowTable;
 pub use key::MOST_KEY_BYTES;
-use merge::Merge;
+use merge::{Merge, Stream};
 use slicewise_wire::{
     ETHERTYPE_ARP, Fragment, Headers, IpVersion, ParseEnd, ParsedFrame, TcpHeader, parse_frame,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
+use timeline::Seen;
+pub use timeline::{MOST_WRONG_STAMPS, SORT_WINDOW_NS};
 
 /// A measuring point that is being read.
 ///
 /// Its files may be the pieces of a rotated capture, captures of several interfaces, or both: they
-/// are merged by the time of their packets. Times that go backwards within a file are told as they are.
+/// are merged by the time of their packets. Packets of a file that are out of order by at most
+/// [`SORT_WINDOW_NS`] are sorted. Up to [`MOST_WRONG_STAMPS`] packets in a row with a time far from those
+/// around them get the time of a neighbour ([`Sighting::time_is_restored`]). Where times go on somewhere
+/// else, reading stops: [`Point::take_jump`].
 pub struct Point {
     merge: Merge,
     eye: Eye,
     fewest_ip_bytes: u32,
+    /// The latest time since the last jump.
+    newest_ns: Option<u64>,
+    jump: Option<Jump>,
+    copies: Copies,
 }
+
+/// Where the times of a point go on somewhere else: after a pause, or because its clock was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jump {
+    /// The file.
+    pub file: String,
+    /// Number of the first packet behind it in that file, from 1.
+    pub record: u64,
+    /// The latest time before, ns.
+    pub before_ns: u64,
+    /// The first time behind, ns.
+    pub after_ns: u64,
+}
+
+/// A gap between two packets of a point from which on it is a [`Jump`], ns.
+const JUMP_NS: u64 = 100_000_000;
 
 /// Turns packets into sightings.
 struct Eye {
@@ -52,6 +80,9 @@ impl Point {
                 key_bytes: MOST_KEY_BYTES,
             },
             fewest_ip_bytes,
+            newest_ns: None,
+            jump: None,
+            copies: Copies::new(),
         })
     }
 
@@ -92,6 +123,11 @@ impl Point {
         self.fill(out, max, |segment| segments.push(segment))
     }
 
+    /// The jump before the first of the sightings that were read last; there is none among them.
+    pub fn take_jump(&mut self) -> Option<Jump> {
+        self.jump.take()
+    }
+
     /// Comments at the beginning of its files (pcapng), before anything is read of them.
     pub fn comments(&self) -> impl Iterator<Item = &str> {
         self.merge.comments()
@@ -127,31 +163,57 @@ impl Point {
         mut tell: impl FnMut(TcpSegment),
     ) -> Result<bool, CaptureError> {
         out.clear();
-        while let Some(turn) = self.merge.turn()? {
-            let Some(file) = self.merge.file(&turn) else {
+        while let Some(turn) = self.merge.turn(&mut self.eye)? {
+            let Some(stream) = self.merge.stream(&turn) else {
                 break;
             };
-            loop {
+            while let Some(&seen) = stream.head() {
+                let sighting = seen.sighting;
                 if out.len() >= max {
                     return Ok(true);
                 }
-                if let Some((sighting, tcp)) = self.eye.see(file.record(), file.bytes()) {
+                if let Some(jump) = jump_to(self.newest_ns, &seen, stream) {
+                    if !out.is_empty() {
+                        return Ok(true);
+                    }
+                    self.jump = Some(jump);
+                    self.newest_ns = None;
+                }
+                self.newest_ns = self.newest_ns.max(Some(sighting.time_ns));
+                if self.copies.is_copy(&sighting) {
+                    self.eye.counts.sightings -= 1;
+                    self.eye.counts.copies += 1;
+                } else {
+                    self.eye.counts.on_time(sighting.time_ns);
                     out.push(sighting);
-                    if let Some(tcp) = tcp {
+                    if let Some(tcp) = seen.tcp {
                         tell(segment(&sighting, &tcp));
                     }
                 }
-                if !file.advance() {
-                    self.merge.close(&turn);
-                    break;
-                }
-                if file.record().time_ns >= turn.until_ns {
+                stream.next(&mut self.eye);
+                let next = stream.head();
+                if next.is_some_and(|next| next.sighting.time_ns >= turn.until_ns) {
                     break;
                 }
             }
         }
         Ok(false)
     }
+}
+
+#[inline]
+fn jump_to(newest_ns: Option<u64>, seen: &Seen, stream: &Stream) -> Option<Jump> {
+    let (before_ns, after_ns) = (newest_ns?, seen.sighting.time_ns);
+    let is_back = seen.jumps && after_ns < before_ns;
+    if !is_back && after_ns <= before_ns.saturating_add(JUMP_NS) {
+        return None;
+    }
+    Some(Jump {
+        file: stream.name().to_owned(),
+        record: seen.record,
+        before_ns,
+        after_ns,
+    })
 }
 
 #[inline]
@@ -201,17 +263,15 @@ impl Eye {
         counts.tunnelled += u64::from(frame.tunnel.is_some());
         counts.beyond_flows += u64::from(flow as usize >= FlowTable::MOST_FLOWS);
         counts.largest_l2_bytes = counts.largest_l2_bytes.max(frame.l2_bytes);
-        let time_ns = record.time_ns;
-        counts.first_ns = Some(counts.first_ns.map_or(time_ns, |first| first.min(time_ns)));
-        counts.last_ns = counts.last_ns.max(Some(time_ns));
         let sighting = Sighting {
-            time_ns,
+            time_ns: record.time_ns,
             key,
             flow,
             l2_bytes: frame.l2_bytes,
             ttl: frame.ttl,
             dscp: frame.headers.dscp,
             direction: record.direction,
+            time_is_restored: false,
         };
         Some((sighting, tcp))
     }

@@ -1,6 +1,7 @@
 //! A look at the beginning of a file: when its first packet was captured, and how much of packets.
 
 use super::key::MOST_KEY_BYTES;
+use super::timeline::FAR_NS;
 use crate::error::CaptureError;
 use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress, is_stdin};
 use slicewise_wire::{ParseEnd, parse_frame};
@@ -14,7 +15,7 @@ const MOST_PACKETS: u64 = 256;
 
 pub(super) struct Peeked {
     pub path: PathBuf,
-    /// Time of the first packet, where there is one.
+    /// Time of the first packet, where there is one; of the second where that is much earlier.
     pub first_ns: u64,
     /// Of the packets looked into: the fewest bytes captured from the IP header on, as far as
     /// the packet had more, and [`MOST_KEY_BYTES`] is more.
@@ -71,6 +72,10 @@ impl Peeked {
     fn on_packet(&mut self, file: &CaptureFile) {
         let (record, bytes) = (file.record(), file.bytes());
         if file.facts().packets == 1 {
+            self.first_ns = record.time_ns;
+        } else if file.facts().packets == 2 && record.time_ns.saturating_add(FAR_NS) < self.first_ns
+        {
+            // Where one of the two is wrong, it is better to open the file too early.
             self.first_ns = record.time_ns;
         }
         let frame = parse_frame(record.link, bytes, record.wire_bytes);

@@ -173,7 +173,7 @@ pub fn pcap(packets: &[Packet]) -> Vec<u8> {
         let frame = frame(packet);
         let length = u32::try_from(frame.len()).unwrap();
         writer
-            .write_packet(START_NS + packet.at_ns, &frame, length)
+            .write_packet(START_NS.wrapping_add(packet.at_ns), &frame, length)
             .unwrap();
     }
     writer.finish().unwrap()

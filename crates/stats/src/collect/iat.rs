@@ -128,7 +128,9 @@ impl Wide {
     const fn times(self, factor: u64) -> Self {
         let low = Self::product(self.low, factor);
         Self {
-            high: low.high.wrapping_add(self.high.wrapping_mul(factor as u128)),
+            high: low
+                .high
+                .wrapping_add(self.high.wrapping_mul(factor as u128)),
             low: low.low,
         }
     }

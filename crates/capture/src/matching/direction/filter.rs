@@ -126,7 +126,9 @@ where
             Some(direction) => direction,
             None => self.decide_by_match(sent, received, difference_ns),
         };
-        self.split.learn(direction, difference_ns);
+        if !sent.time_is_restored && !received.time_is_restored {
+            self.split.learn(direction, difference_ns);
+        }
         let received_flow = received.flow as usize;
         if received_flow >= self.sent_flows.len() {
             self.sent_flows.resize(received_flow + 1, None);

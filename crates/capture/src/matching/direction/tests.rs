@@ -40,6 +40,7 @@ fn captures(network: Network) -> (Vec<Sighting>, Vec<Sighting>) {
                 ttl,
                 dscp: 0,
                 direction: Direction::Unknown,
+                time_is_restored: false,
             };
             let key = u64::from(connection) << 32 | packet << 1;
             let (data, answer) = (connection * 2, connection * 2 + 1);
@@ -170,6 +171,7 @@ fn a_flow_nobody_answers_is_judged_by_the_packets_that_waited_least() {
         ttl: 64,
         dscp: 0,
         direction: Direction::Unknown,
+        time_is_restored: false,
     };
     for packet in 0..100_u64 {
         let left = SECOND_NS + packet * 20_000_000;
@@ -234,6 +236,7 @@ fn capture_directions_tell_only_where_both_ends_captured() {
         ttl: 0,
         dscp: 0,
         direction,
+        time_is_restored: false,
     };
     let (inbound, outbound) = (one(Direction::Inbound), one(Direction::Outbound));
     assert_eq!(

@@ -96,6 +96,7 @@ pub(super) fn sighting(time_ns: u64, key: u64, flow: u32) -> Sighting {
         ttl: 64,
         dscp: 0,
         direction: Direction::Unknown,
+        time_is_restored: false,
     }
 }
 
