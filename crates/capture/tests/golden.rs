@@ -275,6 +275,13 @@ fn reads_sections_of_either_order_several_interfaces_and_what_was_dropped() {
                     1212,
                 ),
             },
+            times: TimeFacts {
+                out_of_order: 1,
+                most_out_of_order_ns: 2000000000,
+                beyond_window: 1,
+                wrong_stamps: 0,
+                named_wrong_stamps: [],
+            },
             incomplete: None,
         },
     ]
