@@ -532,7 +532,9 @@ mod tests {
         };
         insta::assert_snapshot!(warnings(&capture).join("\n"), @"
         tx.pcap could not be read beyond byte 123 456: the record length 4294967295 is not possible. What is before is in the figures, what is behind is missing in them.
-        At sent, 1 packet has a time stamp before that of the one before: two processors captured at once (which is harmless), the clock was set back, or files are not in order.
+        At sent, 60 packets were recorded out of order, by up to 130 ms: packets were sorted by time. 1 of them came later than the 100 ms within which packets are sorted: reordering may be counted too high.
+        At sent, 1 packet was stamped with a time that cannot be right (tx.pcap, packet 61: 4000000000.000001 s since 1970): the time of a neighbour was taken instead, and no delay.
+        At sent, the clock was set 2 times during the capture: forward by 3600 s before packet 2001 of tx.pcap (after 1767225601.500000 s since 1970); back by 10 s before packet 2001 of tx.pcap (after 1767225601.500000 s since 1970). Later times were moved by that, so that packets are matched; delays are not given.
         At sent, 12 000 frames were cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.
         At sent, 2 IP fragments were counted and not matched.
         No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.

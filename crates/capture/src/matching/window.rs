@@ -47,7 +47,7 @@ impl Marks {
             Direction::Inbound => 1,
             Direction::Outbound => 2,
         };
-        Self(direction | Self::RESTORED * sighting.time_is_restored as u8)
+        Self(direction | (Self::RESTORED * sighting.time_is_restored as u8))
     }
 
     #[inline]

@@ -200,7 +200,8 @@ proptest! {
         prop_assert_eq!(records, all);
         for seen in &out {
             let restored = seen.sighting.time_is_restored;
-            prop_assert!(restored || seen.time_ns() == times_ns[seen.record as usize - 1]);
+            let at = usize::try_from(seen.record).unwrap() - 1;
+            prop_assert!(restored || seen.time_ns() == times_ns[at]);
         }
         let restored = out.iter().filter(|seen| seen.sighting.time_is_restored).count();
         prop_assert_eq!(restored as u64, facts.wrong_stamps);
