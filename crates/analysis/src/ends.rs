@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 const PREFIX: usize = 1 << 16;
 
 /// Sightings of each side that are mostly enough to see that a jump is a pause.
-const FEW: usize = 1 << 10;
+const FEW: usize = 1 << 8;
 
 /// Jumps of a pass that may take a look at [`PREFIX`] sightings: 5 ms each.
 const MOST_LONG_LOOKS: usize = 1 << 10;
