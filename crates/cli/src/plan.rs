@@ -69,9 +69,13 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
 fn heading(plan: &Plan, outcome: &PlanOutcome) -> String {
     let link = plan.link.link;
     let counted = plan.link.accounting;
+    let scenario = plan.scenario.as_ref();
     let mut heading = format!(
-        "{}: link of {} ({})",
-        plan.name, link.rate, link.accounting.layer
+        "{}{}: link of {} ({})",
+        plan.name,
+        scenario.map_or_else(String::new, |name| format!(", scenario {name}")),
+        link.rate,
+        link.accounting.layer
     );
     if link.accounting != counted {
         heading.push_str(&format!(
@@ -186,6 +190,7 @@ fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
         .collect();
     json!({
         "name": plan.name,
+        "scenario": plan.scenario,
         "admitted": outcome.is_admitted(),
         "link_bits_per_second": plan.link.link.rate.bits_per_second(),
         "link_counts": plan.link.link.accounting.layer.to_string(),

@@ -329,3 +329,122 @@ error: 1 mistake in plan.yaml
         .replace(", guarantee: {rate: 2 Mbit/s, delay: 20 ms}", "");
     assert_snapshot!(mistakes(&without), @"error: plan.yaml: no policy of this study has the discipline `guaranteed`: there is nothing to plan");
 }
+
+/// Two scenarios of a study of populations; in the second, `gold` has as many slices as is written.
+fn populations(gold: u32) -> String {
+    format!(
+        "
+name: many
+link: {{rate: 1 Gbit/s}}
+dut: {{model: port}}
+slices:
+  gold: {{match: {{vlan: 10}}, share: 400 Mbit/s}}
+  rest: {{match: {{vlan: 20}}, share: 500 Mbit/s}}
+populations:
+  gold: {{sends: bursts, frame: 1514 B, burst: 3028 B, every: 5 ms}}
+  rest: {{sends: backlog, frame: 1514 B}}
+scenarios:
+  few: {{populations: {{gold: 4, rest: 10}}}}
+  many: {{populations: {{gold: {gold}, rest: 200}}}}
+policies:
+  bounded:
+    discipline: guaranteed
+    guaranteed: {{counts: L1, largest_frame: 1546 B}}
+    classes:
+      - {{name: gold, slice: gold, guarantee: {{rate: 10 Mbit/s, burst: 3092 B, delay: 2 ms}}}}
+      - {{name: rest, slice: rest}}
+repetitions: 1
+duration: 50 ms
+"
+    )
+}
+
+#[test]
+fn populations_are_planned_with_the_slices_of_each_scenario() {
+    assert_snapshot!(printed(0, &populations(60)), @"
+    bounded, scenario few: link of 1 Gbit/s (L1)
+    ───────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR         CBS        Delay asked   Delay bound   Guarantee
+    ═══════════════════════════════════════════════════════════════════════════════
+     gold        4   10 Mbit/s   3.092 kB          2 ms   1810.176 us   admitted
+    ───────────────────────────────────────────────────────────────────────────────
+     rest       10                                                      none asked
+    ───────────────────────────────────────────────────────────────────────────────
+
+    ───────────────────────────────────────────────────────────
+     Delay class   Slices   CIR         CBS         Burst left
+    ═══════════════════════════════════════════════════════════
+     1810.176 us        4   40 Mbit/s   12.368 kB   212.358 kB
+    ───────────────────────────────────────────────────────────
+    left: 960 Mbit/s of rate
+
+    bounded, scenario many: link of 1 Gbit/s (L1)
+    ───────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR         CBS        Delay asked   Delay bound   Guarantee
+    ═══════════════════════════════════════════════════════════════════════════════
+     gold       60   10 Mbit/s   3.092 kB          2 ms   1810.176 us   admitted
+    ───────────────────────────────────────────────────────────────────────────────
+     rest      200                                                      none asked
+    ───────────────────────────────────────────────────────────────────────────────
+
+    ────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR          CBS         Burst left
+    ════════════════════════════════════════════════════════════
+     1810.176 us       60   600 Mbit/s   185.52 kB    39.206 kB
+    ────────────────────────────────────────────────────────────
+    left: 400 Mbit/s of rate
+    ");
+    let output = run(&populations(60), &["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let left: Vec<(&str, u64)> = json["plans"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|plan| {
+            let left = plan["rate_left_bits_per_second"].as_u64().unwrap();
+            (plan["scenario"].as_str().unwrap(), left)
+        })
+        .collect();
+    assert_eq!(left, [("few", 960_000_000), ("many", 400_000_000)]);
+    assert_snapshot!(mistakes(&populations(120)), @"
+    error: under policy `bounded`: guarantees 1.2 Gbit/s, more than the 1 Gbit/s that the link has left: 72 such slices would be accepted
+      --> plan.yaml:13:30
+       |
+    13 |   many: {populations: {gold: 120, rest: 200}}
+       |                              ^^^
+
+    error: 1 mistake in plan.yaml
+    ");
+}
+
+#[test]
+fn the_largest_frame_is_one_that_the_layer_counted_can_have() {
+    let plan = |settings: &str| {
+        format!("link: 1 Gbit/s\n{settings}\nslices: {{a: {{guarantee: 1 Mbit/s}}}}\n")
+    };
+    assert_snapshot!(mistakes(&plan("counts: L1\nlargest_frame: 60 B")), @"
+    error: largest_frame: 60 B is not from 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them
+     --> plan.yaml:3:16
+      |
+    3 | largest_frame: 60 B
+      |                ^^^^
+
+    error: 1 mistake in plan.yaml
+    ");
+    assert_snapshot!(mistakes(&plan("counts: L3\nlargest_frame: 65536 B")), @"
+    error: largest_frame: 65.536 kB is not from 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them
+     --> plan.yaml:3:16
+      |
+    3 | largest_frame: 65536 B
+      |                ^^^^^^^
+
+    error: 1 mistake in plan.yaml
+    ");
+    for least in [
+        "counts: L1\nlargest_frame: 84 B",
+        "largest_frame: 60 B",
+        "counts: L3\nlargest_frame: 38 B",
+    ] {
+        assert_eq!(run(&plan(least), &[]).status.code(), Some(0), "{least}");
+    }
+}

@@ -4,7 +4,7 @@ use crate::check::Checker;
 use crate::diagnostics::Diagnostics;
 use crate::file::{self, Files, Node, Problems, Sources};
 use crate::load::Opened;
-use crate::params::DutParams;
+use crate::params::{DutParams, ScenarioParams};
 use crate::spec::PlanFileSpec;
 use crate::study::{Study, StudyPolicy};
 use slicewise_model::{
@@ -18,6 +18,8 @@ use std::path::Path;
 pub struct Plan {
     /// What it is of: the file, or the policy of a study.
     pub name: String,
+    /// The scenario that says how many slices there are, in a study of populations.
+    pub scenario: Option<String>,
     /// The link as guarantees are tested on it.
     pub link: AdmissionParams,
     /// Tenants and their weights.
@@ -185,12 +187,48 @@ fn is_study(root: &Node) -> bool {
         .any(|key| root.entry(key).is_some())
 }
 
-/// The guaranteed policies of a study, on what its device may guarantee.
+/// The guaranteed policies of a study, on what its device may guarantee; with populations, each
+/// policy in each scenario.
 fn plans_of(study: &Study) -> Vec<Plan> {
-    let plans = study.policies.iter();
+    let policies = study.policies.iter();
+    let plans = policies.filter_map(|policy| plan_of(policy, &study.dut));
+    if study.populations.is_empty() {
+        return plans.collect();
+    }
+    let slice_name = |index: usize| study.slices.get(index).map_or("", |slice| &slice.name);
+    let populations = study.populations.iter();
+    let names: Vec<&str> = populations.map(|p| slice_name(p.slice)).collect();
     plans
-        .filter_map(|policy| plan_of(policy, &study.dut))
+        .flat_map(|plan| {
+            let scenarios = study.scenarios.iter();
+            let plans: Vec<Plan> = scenarios
+                .map(|scenario| plan.clone().in_scenario(scenario, &names))
+                .collect();
+            plans
+        })
         .collect()
+}
+
+impl Plan {
+    /// The slices that the `populations` have in a scenario, instead of one of each class.
+    pub(crate) fn in_scenario(self, scenario: &ScenarioParams, populations: &[&str]) -> Self {
+        let counts = populations.iter().zip(&scenario.populations);
+        let slices = counts
+            .filter(|(_, count)| **count > 0)
+            .filter_map(|(name, count)| {
+                let slice = self.slices.iter().find(|slice| slice.name == *name)?;
+                Some(PlannedSlice {
+                    count: u64::from(*count),
+                    ..slice.clone()
+                })
+            })
+            .collect();
+        Self {
+            scenario: Some(scenario.name.clone()),
+            slices,
+            ..self
+        }
+    }
 }
 
 /// A guaranteed policy as a plan; `None` for any other.
@@ -199,6 +237,7 @@ pub(crate) fn plan_of(policy: &StudyPolicy, dut: &DutParams) -> Option<Plan> {
     let spec = policy.spec.guaranteed.clone().unwrap_or_default();
     Some(Plan {
         name: policy.name.clone(),
+        scenario: None,
         link: AdmissionParams {
             link: dut.capacity(),
             accounting: common.accounting,

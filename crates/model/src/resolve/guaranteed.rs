@@ -6,15 +6,17 @@ use crate::{
     GuaranteeParams, GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec,
     MaximumParams, MaximumSpec, PolicySpec, QueueLimitParams, SliceParams, TenantParams,
 };
-use slicewise_units::{BitRate, ByteCount, Duration};
+use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
 
 /// Time at the rate that the burst of a guarantee or of a maximum covers by default.
 const BURST: Duration = Duration::from_millis(4);
 /// The tenant of classes that name none.
 const TENANT_DEFAULT: &str = "default";
-/// The smallest and the largest frame there can be: what Ethernet pads to, and an IP packet of
-/// 65,535 bytes behind two tags.
-const FRAMES: (ByteCount, ByteCount) = (ByteCount::new(60), ByteCount::new(65_557));
+/// The shortest and the longest frame, bytes without FCS, headers of two tags included: what Ethernet
+/// pads to, and an IP packet of 65,535 bytes.
+const FRAMES: [u32; 2] = [60, 65_557];
+/// Bytes before the IP header with two tags.
+const L3_OFFSET_MAX: u8 = 22;
 /// The largest burst: credit for it fits in 63 bits of nanobits.
 const BURST_MAX: ByteCount = ByteCount::new(1_000_000_000);
 /// The largest weight of a slice.
@@ -124,9 +126,18 @@ impl GuaranteedSpec {
     /// The setting that does not, in the words of a study file, and what is wrong with it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let spec = self;
-        let (smallest, largest) = FRAMES;
+        let [smallest, largest] = FRAMES.map(|l2_bytes| {
+            spec.accounting.count(FrameLengths {
+                l2_bytes,
+                l3_offset: L3_OFFSET_MAX,
+            })
+        });
         if !(smallest..=largest).contains(&spec.largest_frame) {
-            let problem = format!("{} is not from {smallest} to {largest}", spec.largest_frame);
+            let problem = format!(
+                "{} is not from {smallest} to {largest}, the shortest and the longest frame as {} \
+                 counts them",
+                spec.largest_frame, spec.accounting.layer
+            );
             return Err(("largest_frame", problem));
         }
         if spec.shortest_delay < Duration::from_micros(1) {

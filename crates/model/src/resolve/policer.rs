@@ -2,10 +2,15 @@
 
 use super::{ClassResolver, MAX_DSCP, PolicyError};
 use crate::{Action, BurstSpec, MeterAlgorithm, PolicerParams, PolicerSpec, Rate};
-use slicewise_units::{ByteCount, Duration};
+use slicewise_units::{Duration, FrameLengths};
 
 /// Time at the rate that a policer's burst covers by default (IOS: CIR / 32 bytes).
 const POLICER_BURST: Duration = Duration::from_millis(250);
+/// The shortest frame with an IP packet in it, before Ethernet pads it.
+const SHORTEST: FrameLengths = FrameLengths {
+    l2_bytes: 14 + 20,
+    l3_offset: 14,
+};
 
 impl ClassResolver<'_> {
     pub(super) fn policer(&self, spec: &PolicerSpec) -> Result<PolicerParams, PolicyError> {
@@ -58,8 +63,16 @@ impl ClassResolver<'_> {
             let size = burst
                 .unwrap_or(BurstSpec::Time(POLICER_BURST))
                 .size(rate.rate);
-            if size == ByteCount::ZERO {
-                return Err(refused("has a burst of zero: no packet would ever conform"));
+            let least = spec.accounting.count(SHORTEST);
+            if size < least {
+                return Err(self.error(
+                    "police",
+                    format!(
+                        "has a burst of {size}: no packet would ever conform, because the \
+                         shortest counts {least} as {}",
+                        spec.accounting.layer
+                    ),
+                ));
             }
             Ok(size)
         };

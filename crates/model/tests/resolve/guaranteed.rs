@@ -180,7 +180,21 @@ fn numbers_that_contradict_are_refused() {
 fn what_classes_have_in_common_is_checked() {
     let message = |common| refused_policy(&with(common, vec![]));
     let default = GuaranteedSpec::default;
-    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(59), ..default() }), @"policy `p`, class `class-default`: largest_frame: 59 B is not from 60 B to 65.557 kB");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(59), ..default() }), @"policy `p`, class `class-default`: largest_frame: 59 B is not from 60 B to 65.557 kB, the shortest and the longest frame as L2 counts them");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(83), accounting: Accounting::L1, ..default() }), @"policy `p`, class `class-default`: largest_frame: 83 B is not from 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(37), accounting: Accounting::L3, ..default() }), @"policy `p`, class `class-default`: largest_frame: 37 B is not from 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them");
+    for (largest_frame, accounting) in [
+        (84, Accounting::L1),
+        (65_581, Accounting::L1),
+        (38, Accounting::L3),
+    ] {
+        let common = GuaranteedSpec {
+            largest_frame: ByteCount::new(largest_frame),
+            accounting,
+            ..default()
+        };
+        assert!(with(common, vec![]).resolve(bits(1_000_000_000)).is_ok());
+    }
     assert_snapshot!(message(GuaranteedSpec { shortest_delay: Duration::from_nanos(999), ..default() }), @"policy `p`, class `class-default`: delays: 999 ns is shorter than 1 us");
     assert_snapshot!(message(GuaranteedSpec { longest_delay: Duration::from_micros(9), ..default() }), @"policy `p`, class `class-default`: delays: the shortest, 10 us, is longer than the longest, 9 us");
     assert_snapshot!(message(GuaranteedSpec { tenants: vec![("t".into(), 0)], ..default() }), @"policy `p`, class `class-default`: tenants: tenant `t` has a weight of 0: it needs at least 1");

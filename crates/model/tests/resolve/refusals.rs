@@ -4,7 +4,7 @@ use slicewise_model::{
     AccessEntry, AccessList, Action, ClassMap, ClassSpec, Condition, Discipline, MatchMode,
     PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec, ShaperSpec, WredKey, WredSpec,
 };
-use slicewise_units::{BitRate, ByteCount, Duration};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// Why these classes do not resolve for a link of 35 Mbit/s.
 fn refusal_of_all(classes: Vec<ClassSpec>) -> String {
@@ -118,13 +118,22 @@ fn settings_of_a_policer_that_contradict() {
 }
 
 #[test]
-fn bursts_of_zero() {
+fn bursts_that_no_packet_fits_in() {
     let none = Some(ByteCount::ZERO.into());
     let spec = || police(absolute("10 Mbit/s"));
     let rate = Some(absolute("12 Mbit/s"));
-    assert_snapshot!(refusal(policed(PolicerSpec { cbs: none, ..spec() })), @"policy `p`, class `be`: police: has a burst of zero: no packet would ever conform");
-    assert_snapshot!(refusal(policed(PolicerSpec { pir: rate, pbs: none, ..spec() })), @"policy `p`, class `be`: police: has a burst of zero: no packet would ever conform");
-    assert_snapshot!(refusal(policed(PolicerSpec { eir: rate, ebs: none, ..spec() })), @"policy `p`, class `be`: police: has a burst of zero: no packet would ever conform");
+    assert_snapshot!(refusal(policed(PolicerSpec { cbs: none, ..spec() })), @"policy `p`, class `be`: police: has a burst of 0 B: no packet would ever conform, because the shortest counts 34 B as L2");
+    assert_snapshot!(refusal(policed(PolicerSpec { pir: rate, pbs: none, ..spec() })), @"policy `p`, class `be`: police: has a burst of 0 B: no packet would ever conform, because the shortest counts 34 B as L2");
+    assert_snapshot!(refusal(policed(PolicerSpec { eir: rate, ebs: none, ..spec() })), @"policy `p`, class `be`: police: has a burst of 0 B: no packet would ever conform, because the shortest counts 34 B as L2");
+    let l1 = |burst: u64| {
+        policed(PolicerSpec {
+            cbs: Some(ByteCount::new(burst).into()),
+            accounting: Accounting::L1,
+            ..spec()
+        })
+    };
+    assert_snapshot!(refusal(l1(83)), @"policy `p`, class `be`: police: has a burst of 83 B: no packet would ever conform, because the shortest counts 84 B as L1");
+    assert!(policy(vec![l1(84)]).resolve(bits(35_000_000)).is_ok());
     let shaper = ShaperSpec {
         committed_burst_bits: Some(0),
         ..shape(absolute("10 Mbit/s"))

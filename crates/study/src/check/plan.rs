@@ -32,6 +32,7 @@ impl Checker<'_> {
             .collect();
         (slices.len() == spec.slices.len()).then(|| Plan {
             name: name.to_owned(),
+            scenario: None,
             link: AdmissionParams {
                 link,
                 accounting: common.accounting,

@@ -2,10 +2,10 @@
 
 use super::{Checker, Table};
 use crate::params::{DutParams, PopulationParams, PopulationPatternParams, ScenarioParams};
-use crate::plan::plan_of;
+use crate::plan::{SliceOutcome, plan_of};
 use crate::spec::{Name, PopulationPattern, PopulationSpec, ScenarioSpec, StudySpec, Text};
 use crate::study::StudyPolicy;
-use slicewise_model::{Admission, Discipline};
+use slicewise_model::Discipline;
 use slicewise_units::{ByteCount, Duration};
 
 /// Most slices of a population: sixteen million.
@@ -207,26 +207,20 @@ impl Checker<'_> {
             // One of the numbers is missing or cannot be read.
             return;
         }
-        let mut admission = Admission::new(plan.link.clone());
-        for ((population, _), &count) in spec.populations.iter().zip(&scenario.populations) {
-            let mut slices = plan.slices.iter();
-            let slice = slices.find(|slice| slice.name == population.text());
-            let Some(request) = slice.and_then(|slice| slice.request.as_ref()) else {
+        let populations: Vec<&str> = spec.populations.iter().map(|(n, _)| n.text()).collect();
+        let plan = plan.in_scenario(scenario, &populations);
+        for (slice, outcome) in plan.slices.iter().zip(plan.outcome().slices) {
+            let SliceOutcome::Refused(refusal) = outcome else {
                 continue;
             };
-            if count == 0 {
-                continue;
-            }
-            if let Err(refusal) = admission.try_admit_many(request, u64::from(count)) {
-                let written = spec.scenarios.iter();
-                let at = written
-                    .filter(|(name, _)| name.text() == scenario.name)
-                    .flat_map(|(_, scenario)| scenario.populations.iter())
-                    .find(|(name, _)| name.text() == population.text())
-                    .map_or(population.span(), |(_, text)| text.span());
-                let message = format!("under policy `{}`: {refusal}", policy.name);
-                self.problems.add(at, message);
-            }
+            let written = spec.scenarios.iter();
+            let at = written
+                .filter(|(name, _)| name.text() == scenario.name)
+                .flat_map(|(_, scenario)| scenario.populations.iter())
+                .find(|(name, _)| name.text() == slice.name)
+                .map_or(self.root.span, |(_, text)| text.span());
+            let message = format!("under policy `{}`: {refusal}", policy.name);
+            self.problems.add(at, message);
         }
     }
 }
