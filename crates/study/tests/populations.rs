@@ -280,3 +280,141 @@ fn guarantees_fit_however_many_slices_a_scenario_has() {
        |                              ^^^
     ");
 }
+
+#[test]
+fn settings_that_populations_ignore_are_refused() {
+    let class = "{name: gold, slice: gold, queue_limit: 64 packets";
+    let of_turns = |setting: &str| mistakes(class, &format!("{class}, {setting}"));
+    let settings = [
+        "shape: 1 Mbit/s",
+        "priority: {level: 1}",
+        "wred: {}",
+        "set_dscp: ef",
+        "flow_queue: {}",
+    ];
+    for setting in settings {
+        let key = setting.split(':').next().unwrap_or_default();
+        let told = of_turns(setting);
+        let expected = format!("error: `{key}` does nothing for the slices of a population\n");
+        assert!(told.starts_with(&expected), "{told}");
+        assert!(
+            told.contains("--> study.yaml:23:") && told.contains("= help: "),
+            "{told}"
+        );
+    }
+    assert_snapshot!(of_turns("police: 1 Mbit/s"), @"
+    error: `police` does nothing for the slices of a population
+      --> study.yaml:23:68
+       |
+    23 |       - {name: gold, slice: gold, queue_limit: 64 packets, police: 1 Mbit/s}
+       |                                                                    ^^^^^^^^
+       |
+       = help: set `maximum` in a policy of `discipline: guaranteed`
+    ");
+    assert_snapshot!(mistakes("{name: gold, slice: gold, queue_limit: 64 packets}", "{name: gold, slice: gold, child: {classes: [{name: a, match: {}}]}}"), @"
+    error: `child` does nothing for the slices of a population
+      --> study.yaml:23:35
+       |
+    23 |       - {name: gold, slice: gold, child: {classes: [{name: a, match: {}}]}}
+       |                                   ^^^^^
+       |
+       = help: leave it out: a slice of a population is one queue
+    ");
+    assert_snapshot!(mistakes("burst: 3092 B, delay: 2 ms}}", "burst: 3092 B, delay: 2 ms}, police: 1 Mbit/s, set_dscp: ef}"), @"
+    error: `police` does nothing for the slices of a population
+      --> study.yaml:18:101
+       |
+    18 |       - {name: gold, slice: gold, guarantee: {rate: 10 Mbit/s, burst: 3092 B, delay: 2 ms}, police: 1 Mbit/s, set_dscp: ef}
+       |                                                                                                     ^^^^^^^^
+       |
+       = help: set `maximum` in a policy of `discipline: guaranteed`
+
+    error: `set_dscp` does nothing for the slices of a population
+      --> study.yaml:18:121
+       |
+    18 |       - {name: gold, slice: gold, guarantee: {rate: 10 Mbit/s, burst: 3092 B, delay: 2 ms}, police: 1 Mbit/s, set_dscp: ef}
+       |                                                                                                                         ^^
+       |
+       = help: leave it out: frames of populations have no headers
+    ");
+}
+
+#[test]
+fn a_class_that_is_no_population_is_refused() {
+    assert_snapshot!(mistakes("      - {name: rest, slice: rest}", "      - {name: rest, slice: rest}\n      - {name: class-default, queue_limit: 1 packets}"), @"
+    error: there is no population `class-default`: this class would be empty
+      --> study.yaml:25:16
+       |
+    25 |       - {name: class-default, queue_limit: 1 packets}
+       |                ^^^^^^^^^^^^^
+       |
+       = help: leave it out
+    ");
+}
+
+#[test]
+fn what_is_not_modelled_of_the_network_is_refused() {
+    assert_snapshot!(mistakes("link: {rate: 1 Gbit/s}\ndut: {model: port}", "link: {rate: 1 Gbit/s, counts: L2, propagation: 1 ms, mtu: 9000 B}\ndut: {model: gateway, processing_delay: 1 ms}\nhosts: {timer: 1 ms}"), @"
+    error: `link.counts` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+     --> study.yaml:2:24
+      |
+    2 | link: {rate: 1 Gbit/s, counts: L2, propagation: 1 ms, mtu: 9000 B}
+      |                        ^^^^^^
+      |
+      = help: leave it out
+
+    error: `link.propagation` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+     --> study.yaml:2:36
+      |
+    2 | link: {rate: 1 Gbit/s, counts: L2, propagation: 1 ms, mtu: 9000 B}
+      |                                    ^^^^^^^^^^^
+      |
+      = help: leave it out
+
+    error: `link.mtu` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+     --> study.yaml:2:55
+      |
+    2 | link: {rate: 1 Gbit/s, counts: L2, propagation: 1 ms, mtu: 9000 B}
+      |                                                       ^^^
+      |
+      = help: leave it out
+
+    error: a study of populations models one port: set `model: port`
+     --> study.yaml:3:14
+      |
+    3 | dut: {model: gateway, processing_delay: 1 ms}
+      |              ^^^^^^^
+
+    error: `dut.processing_delay` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+     --> study.yaml:3:23
+      |
+    3 | dut: {model: gateway, processing_delay: 1 ms}
+      |                       ^^^^^^^^^^^^^^^^
+      |
+      = help: leave it out
+
+    error: `hosts` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+     --> study.yaml:4:1
+      |
+    4 | hosts: {timer: 1 ms}
+      | ^^^^^
+      |
+      = help: leave it out
+    ");
+    assert_snapshot!(mistakes("gold: {match: {vlan: 10}", "gold: {match: {vlan: 10}, headers: {vlan: 10}"), @"
+    error: `slices.gold.headers` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+     --> study.yaml:5:29
+      |
+    5 |   gold: {match: {vlan: 10}, headers: {vlan: 10}, share: 400 Mbit/s, guaranteed: true}
+      |                             ^^^^^^^
+      |
+      = help: leave it out
+    ");
+    assert_snapshot!(mistakes("few: {", "few: {sources: {a: {slice: gold, headers: {vlan: 10}, pattern: cbr, rate: 1 Mbit/s, payload: 100 B}}, "), @"
+    error: a study has sources or populations, not both: this source would not send
+      --> study.yaml:11:19
+       |
+    11 |   few: {sources: {a: {slice: gold, headers: {vlan: 10}, pattern: cbr, rate: 1 Mbit/s, payload: 100 B}}, reference: true, populations...
+       |                   ^
+    ");
+}

@@ -159,6 +159,15 @@ impl Checker<'_> {
         }
     }
 
+    /// Where the key at the end of `path` is written, if it is.
+    fn key_at(&self, path: &[&str]) -> Option<Span> {
+        let (last, before) = path.split_last()?;
+        let node = before.iter().try_fold(self.root, |node, key| {
+            node.entry(key).map(|(_, inner)| inner)
+        })?;
+        node.entry(last).map(|(key, _)| key.span)
+    }
+
     /// Report that the study has no entry in `table`, unless there are some that cannot be read.
     fn needs_one(&mut self, table: &str) {
         if self.entries_at(&[table]).is_empty() {

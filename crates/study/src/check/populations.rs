@@ -3,7 +3,10 @@
 use super::{Checker, Table};
 use crate::params::{DutParams, PopulationParams, PopulationPatternParams, ScenarioParams};
 use crate::plan::{SliceOutcome, plan_of};
-use crate::spec::{Name, PopulationPattern, PopulationSpec, ScenarioSpec, StudySpec, Text};
+use crate::spec::{
+    ClassFileSpec, ModelName, Name, PopulationPattern, PopulationSpec, ScenarioSpec, StudySpec,
+    Text,
+};
 use crate::study::StudyPolicy;
 use slicewise_model::Discipline;
 use slicewise_units::{ByteCount, Duration};
@@ -14,6 +17,40 @@ const MAX_SLICES: u32 = 1 << 24;
 const FRAMES: std::ops::RangeInclusive<u64> = 60..=65_535;
 /// Shortest time from burst to burst.
 const EVERY_MIN: Duration = Duration::from_micros(1);
+
+/// Settings that do nothing in a study of populations: one port is modelled, and neither hosts, nor
+/// links to it, nor headers.
+const OF_STUDY: [&[&str]; 6] = [
+    &["hosts"],
+    &["link", "counts"],
+    &["link", "propagation"],
+    &["link", "mtu"],
+    &["dut", "processing_delay"],
+    &["dut", "licence"],
+];
+/// Settings of a class that do nothing for the slices of a population, and what to do instead.
+const OF_CLASS: [(&str, &str); 7] = [
+    ("police", AT_MOST),
+    ("shape", AT_MOST),
+    (
+        "priority",
+        "give `guarantee` in a policy of `discipline: guaranteed`",
+    ),
+    ("wred", "set `queue_limit`"),
+    (
+        "set_dscp",
+        "leave it out: frames of populations have no headers",
+    ),
+    (
+        "flow_queue",
+        "leave it out: a slice of a population is one flow",
+    ),
+    (
+        "child",
+        "leave it out: a slice of a population is one queue",
+    ),
+];
+const AT_MOST: &str = "set `maximum` in a policy of `discipline: guaranteed`";
 
 impl Checker<'_> {
     pub(super) fn populations(&mut self, spec: &StudySpec) -> Vec<PopulationParams> {
@@ -28,10 +65,75 @@ impl Checker<'_> {
             );
             self.problems.add(name.span(), message);
         }
+        if spec.populations.len() > 0 {
+            self.check_what_populations_ignore(spec);
+        }
         let populations = spec.populations.iter();
         populations
             .filter_map(|(name, population)| self.population(name, population, &slices))
             .collect()
+    }
+
+    /// A setting that would change nothing is a mistake: whoever wrote it expects something of it.
+    fn check_what_populations_ignore(&mut self, spec: &StudySpec) {
+        let slices = spec.slices.iter();
+        let of_slices = slices.map(|(name, _)| vec!["slices", name.text(), "headers"]);
+        let of_study = OF_STUDY.iter().map(|path| path.to_vec());
+        for path in of_study.chain(of_slices).collect::<Vec<_>>() {
+            if let Some(at) = self.key_at(&path) {
+                let message = format!(
+                    "`{}` does nothing in a study of populations: one port is modelled, without \
+                     hosts, links to it and headers",
+                    path.join(".")
+                );
+                let help = Some("leave it out".to_owned());
+                self.problems.add_with_help(at, message, help);
+            }
+        }
+        if let Some(text) = spec.dut.as_ref().and_then(|dut| dut.value.model.as_ref())
+            && !matches!(text.read(self.problems), None | Some(ModelName::Port))
+        {
+            let message = "a study of populations models one port: set `model: port`";
+            self.problems.add(text.span(), message);
+        }
+        for (_, scenario) in spec.scenarios.iter() {
+            // Those of the study are reported already.
+            if let (Some((source, _)), 0) = (scenario.sources.0.first(), spec.sources.len()) {
+                let message = "a study has sources or populations, not both: this source would \
+                               not send";
+                self.problems.add(source.span(), message);
+            }
+        }
+        let populations: Vec<&str> = spec.populations.iter().map(|(n, _)| n.text()).collect();
+        for (_, policy) in spec.policies.iter() {
+            let classes = policy.classes.iter().flat_map(|classes| &classes.value.0);
+            let classes: Vec<&ClassFileSpec> = classes.map(|class| &class.value).collect();
+            let has_class = |name: &&str| classes.iter().any(|class| class.name.text() == *name);
+            // A population without a class is reported, and its class may be one of these.
+            let has_all = populations.iter().all(has_class);
+            for class in classes {
+                let name = class.name.text();
+                if populations.contains(&name) {
+                    self.check_class_of_population(class);
+                } else if has_all {
+                    let message =
+                        format!("there is no population `{name}`: this class would be empty");
+                    let help = Some("leave it out".to_owned());
+                    self.problems
+                        .add_with_help(class.name.span(), message, help);
+                }
+            }
+        }
+    }
+
+    fn check_class_of_population(&mut self, class: &ClassFileSpec) {
+        for (setting, help) in OF_CLASS {
+            if let Some(at) = class.place(setting) {
+                let message = format!("`{setting}` does nothing for the slices of a population");
+                self.problems
+                    .add_with_help(at, message, Some(help.to_owned()));
+            }
+        }
     }
 
     fn population(
