@@ -27,7 +27,7 @@ const REAL_TIME: Check = Check {
 const STEAL: Check = Check {
     group: Group::Machine,
     name: "steal",
-    needed_for: "runs that count: one with more than 5 % is made again",
+    needed_for: "runs that count: one above the limit is made again",
     stops: &[],
 };
 
@@ -71,8 +71,13 @@ fn real_time() -> Finding {
 
 /// Of the time since the examination began, the share that the host withheld.
 pub(super) fn steal(ratio: f64) -> Finding {
-    let detail = format!("{:.1} % over the last second", 100.0 * ratio);
-    if ratio > Thresholds::default().steal_ratio {
+    let most = Thresholds::default().steal_ratio;
+    let detail = format!(
+        "{:.1} % over the last second; a run counts with at most {:.1} %",
+        100.0 * ratio,
+        100.0 * most
+    );
+    if ratio > most {
         STEAL.limited(detail).mended_by(Mend::advice(
             "a quieter host, or another time: other virtual machines take this one's processors",
         ))
@@ -88,9 +93,17 @@ mod tests {
 
     #[test]
     fn steal_is_measured_against_what_a_run_must_keep() {
-        assert_eq!(steal(0.01).state, State::Ready);
-        let found = steal(0.011);
-        assert_eq!(found.state, State::Limited);
-        assert_eq!(found.detail, "1.1 % over the last second");
+        let most = Thresholds::default().steal_ratio;
+        let at_the_limit = steal(most);
+        assert_eq!(at_the_limit.state, State::Ready);
+        let said = format!("; a run counts with at most {:.1} %", 100.0 * most);
+        assert!(
+            at_the_limit.detail.ends_with(&said),
+            "{}",
+            at_the_limit.detail
+        );
+        let needed_for = at_the_limit.needed_for;
+        assert!(!needed_for.contains('%'), "a second number: {needed_for}");
+        assert_eq!(steal(most + 0.001).state, State::Limited);
     }
 }
