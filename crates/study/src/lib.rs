@@ -21,6 +21,7 @@ mod load;
 mod measured;
 pub mod params;
 mod plan;
+mod quick;
 mod run;
 mod schema;
 mod seed;
@@ -32,7 +33,7 @@ pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
 };
-pub use live::{LiveError, QuickParams};
+pub use live::LiveError;
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,
@@ -40,6 +41,7 @@ pub use params::{
     SourceHeaders, SourceParams,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
+pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
 pub use schema::{gateway_json_schema, json_schema};
 pub use study::{Study, StudyPolicy};

@@ -1,7 +1,8 @@
 //! A study made ready for real packets: a shorter profile, and a device that a live testbed can be.
 
 use crate::device;
-use crate::params::{DutModel, DutParams, HostParams, LinkParams, ScenarioParams};
+use crate::params::{DutModel, DutParams, HostParams, LinkParams};
+use crate::quick::{QuickParams, usual_scenarios};
 use crate::study::Study;
 use sha2::{Digest, Sha256};
 use slicewise_model::{PolicyError, PortParams, Rate};
@@ -11,27 +12,6 @@ use slicewise_units::{BitRate, Duration, FrameLengths};
 
 /// The links to and from a device under test in namespaces: nothing waits on them.
 const VIRTUAL_LINK: BitRate = BitRate::new(100_000_000_000);
-
-/// A profile of minutes instead of hours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QuickParams {
-    /// Which scenarios, by index.
-    pub scenarios: Vec<usize>,
-    /// Repetitions of each policy × scenario.
-    pub repetitions: u32,
-    /// How long traffic is offered in a run.
-    pub duration: Duration,
-}
-
-impl QuickParams {
-    /// The reference and the last.
-    pub(crate) fn usual_scenarios(scenarios: &[ScenarioParams]) -> Vec<usize> {
-        let last = scenarios.len().saturating_sub(1);
-        let reference = scenarios.iter().position(|s| s.reference);
-        let reference = reference.filter(|&index| index != last);
-        reference.into_iter().chain([last]).collect()
-    }
-}
 
 /// Why a study cannot be run on real packets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,8 +34,8 @@ pub enum LiveError {
 }
 
 impl Study {
-    /// The study's profile for a first look: its own (`quick:`), or else the reference and the last scenario,
-    /// at most 4 repetitions of 8 s, or of four cycles where that is more.
+    /// The study's profile for a first look: its own (`quick:`), or else the scenarios that both verdicts
+    /// need, at most 4 repetitions of 8 s, or of four cycles where that is more.
     #[must_use]
     pub fn into_quick(mut self) -> Self {
         let quick = self.quick.take().unwrap_or_else(|| self.default_quick());
@@ -86,7 +66,12 @@ impl Study {
             .max(cycle.unwrap_or(0).saturating_mul(MIN_CYCLES as u64))
             .next_multiple_of(bin);
         QuickParams {
-            scenarios: QuickParams::usual_scenarios(&self.scenarios),
+            scenarios: usual_scenarios(
+                &self.scenarios,
+                &self.slices,
+                &self.populations,
+                self.dut.port_rate.rate,
+            ),
             repetitions: self.repetitions.min(4),
             duration: self.duration.min(Duration::from_nanos(whole)),
         }

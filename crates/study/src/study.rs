@@ -2,10 +2,10 @@
 
 use crate::bound;
 use crate::device;
-use crate::live::QuickParams;
 use crate::params::{
     DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
 };
+use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec};
 use slicewise_stats::description::{
     Margins, PolicyDescription, PublishedFigure, PublishedVerdict, Scalability,

@@ -23,6 +23,7 @@ use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
 use crate::params::{
     DutModel, DutParams, LinkParams, PopulationParams, ScenarioParams, SliceParams,
 };
+use crate::quick::usual_scenarios;
 use crate::spec::{Name, Named, Scalar, StudySpec, Text};
 use crate::study::Study;
 use slicewise_model::Rate;
@@ -241,7 +242,11 @@ impl Checker<'_> {
         let frame = largest_frame_time(&network, &scenarios, &populations);
         let margins = self.margins(spec.margins.as_ref(), frame);
         let published = self.published(spec);
-        let quick = self.quick(spec, network.duration, measure, &scenarios);
+        let usual = || {
+            let port = network.dut.port_rate.rate;
+            usual_scenarios(&scenarios, &slices, &populations, port)
+        };
+        let quick = self.quick(spec, network.duration, measure.bin, &scenarios, usual);
         let seed = self.read_or(spec.seed.as_ref(), 1);
         let name = name?.0;
         let title = trimmed(spec.title.as_ref());

@@ -1,9 +1,10 @@
 //! The profile of minutes.
 
 use super::{Checker, MAX_REPETITIONS, Table};
-use crate::live::QuickParams;
-use crate::params::{MeasureParams, ScenarioParams};
-use crate::spec::{QuickSpec, StudySpec};
+use crate::file::At;
+use crate::params::ScenarioParams;
+use crate::quick::QuickParams;
+use crate::spec::{Name, OneOrMany, QuickSpec, StudySpec, Text};
 use slicewise_units::Duration;
 
 impl Checker<'_> {
@@ -11,8 +12,9 @@ impl Checker<'_> {
         &mut self,
         spec: &StudySpec,
         duration: Duration,
-        measure: MeasureParams,
+        bin: Duration,
         scenarios: &[ScenarioParams],
+        usual: impl FnOnce() -> Vec<usize>,
     ) -> Option<QuickParams> {
         let quick = &spec.quick.as_ref()?.value;
         let repetitions = self.quick_repetitions(quick).or_else(|| {
@@ -20,18 +22,22 @@ impl Checker<'_> {
             whole.text().parse().ok()
         });
         Some(QuickParams {
-            scenarios: self.quick_scenarios(quick, scenarios),
+            scenarios: match &quick.scenarios {
+                Some(wanted) => self.quick_scenarios(wanted, scenarios),
+                None => usual(),
+            },
             repetitions: repetitions.unwrap_or(1),
             duration: self
-                .quick_duration(quick, duration, measure)
+                .quick_duration(quick, duration, bin)
                 .unwrap_or(duration),
         })
     }
 
-    fn quick_scenarios(&mut self, quick: &QuickSpec, scenarios: &[ScenarioParams]) -> Vec<usize> {
-        let Some(wanted) = &quick.scenarios else {
-            return QuickParams::usual_scenarios(scenarios);
-        };
+    fn quick_scenarios(
+        &mut self,
+        wanted: &At<OneOrMany<Text<Name>>>,
+        scenarios: &[ScenarioParams],
+    ) -> Vec<usize> {
         let known: Vec<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
         let mut found = Vec::new();
         for name in &wanted.value.0 {
@@ -59,7 +65,7 @@ impl Checker<'_> {
         &mut self,
         quick: &QuickSpec,
         whole: Duration,
-        measure: MeasureParams,
+        bin: Duration,
     ) -> Option<Duration> {
         let duration = self.nonzero_duration(quick.duration.as_ref())?;
         let text = quick.duration.as_ref()?;
@@ -67,11 +73,8 @@ impl Checker<'_> {
             let message = format!("this is longer than the whole study's {whole}");
             self.problems.add(text.span(), message);
         }
-        if !duration.nanos().is_multiple_of(measure.bin.nanos().max(1)) {
-            let message = format!(
-                "the run of {duration} is not a whole number of bins of {}",
-                measure.bin
-            );
+        if !duration.nanos().is_multiple_of(bin.nanos().max(1)) {
+            let message = format!("the run of {duration} is not a whole number of bins of {bin}");
             self.problems.add(text.span(), message);
         }
         Some(duration)

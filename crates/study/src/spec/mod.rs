@@ -106,7 +106,8 @@ pub(crate) struct StudySpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuickSpec {
-    /// Only these scenarios. Default: the reference and the last.
+    /// Only these scenarios. Default: the reference, and those that isolation and reallocation are judged
+    /// in: the heaviest load of best effort while guaranteed slices keep to their shares.
     pub(crate) scenarios: Option<At<OneOrMany<Text<Name>>>>,
     /// How often each policy runs under each of them.
     pub(crate) repetitions: Option<Text<u32>>,
