@@ -28,6 +28,32 @@ pub struct PortCounters {
     pub own: u64,
 }
 
+/// Frames that a port was given to send and that did not leave.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unsent {
+    /// How many.
+    pub frames: u64,
+    /// Their bytes, without FCS.
+    pub bytes: u64,
+}
+
+impl Unsent {
+    /// One more.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.frames += 1;
+        self.bytes += bytes;
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            frames: self.frames + other.frames,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
 /// One interface, as the engine sees it.
 pub trait Port {
     /// Append to `arrivals` frames that have arrived, at most [`BATCH`].
@@ -45,6 +71,12 @@ pub trait Port {
     /// # Errors
     /// Where the interface has gone or is down; the port is of no use then.
     fn transmit(&mut self, memory: &mut FrameMemory, frames: &[FrameId]) -> io::Result<()>;
+
+    /// Frames that it has taken and that did not leave, since this was last asked: the system refused
+    /// them, or it was closed before they could.
+    fn take_unsent(&mut self) -> Unsent {
+        Unsent::default()
+    }
 
     /// The longest frame it sends, bytes without FCS, where the outermost type is `ethertype`.
     fn largest_frame(&self, ethertype: u16) -> u32;

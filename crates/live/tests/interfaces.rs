@@ -4,6 +4,8 @@
 
 mod support;
 
+use slicewise_live::metrics;
+use slicewise_live::sys::namespace;
 use std::time::Duration;
 use support::{Endpoint, Gateway, Testbed, run, udp};
 
@@ -19,6 +21,7 @@ fn main() {
     for packet_io in ["af_packet", "af_xdp"] {
         all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces(packet_io);
     }
+    every_frame_is_sent_or_counted_while_the_mtu_shrinks();
     println!(
         "\ntest result: ok, in {:.1} s\n",
         started.elapsed().as_secs_f64()
@@ -110,4 +113,38 @@ fn all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces(packet
         !link.contains("prog/xdp") && link.contains("promiscuity 0"),
         "{link}"
     );
+}
+
+fn every_frame_is_sent_or_counted_while_the_mtu_shrinks() {
+    let Some(testbed) = Testbed::new("mtu", 1_500) else {
+        return;
+    };
+    let (mut source, mut sink) = (testbed.endpoint("source"), testbed.endpoint("sink"));
+    let mut gateway = Gateway::start(&testbed, "af_packet 1000000000 fifo 0");
+    let namespace = testbed.namespace("gateway");
+    let mut received = 0;
+    for number in 0..2_000 {
+        if number == 1_000 {
+            run(&format!("ip -n {namespace} link set right mtu 1000")).unwrap();
+        }
+        source.send(&[
+            udp(&[], 5201, 1_514, 2 * number),
+            udp(&[], 5201, 500, 2 * number + 1),
+        ]);
+        received += sink.receive(2, Duration::from_micros(300)).len();
+    }
+    received += sink.receive(4_000, Duration::from_secs(1)).len();
+    let port = gateway.metrics_port();
+    let told = namespace::within(&namespace, || metrics::read(port).unwrap()).unwrap();
+    let direction = [("direction", "left>right")];
+    let count =
+        |name: &str| told.sum(&format!("slicewise_{name}_frames_total"), &direction) as usize;
+    assert_eq!(count("received"), 4_000);
+    assert_eq!(count("sent"), received);
+    let not_sent = count("discarded") + count("class_dropped");
+    assert_eq!(received + not_sent, 4_000);
+    // Of the frames that do not fit any more, none came through.
+    assert!(received <= 3_000, "{received}");
+    gateway.signal("TERM");
+    assert!(gateway.wait());
 }

@@ -11,7 +11,7 @@ mod rx_ring;
 mod tx_ring;
 
 use crate::frame_memory::{FrameId, FrameMemory};
-use crate::port::{Arrival, ETHERNET_BYTES, ETHERTYPE_VLAN, Port, PortCounters, TAG_BYTES};
+use crate::port::{Arrival, ETHERNET_BYTES, ETHERTYPE_VLAN, Port, PortCounters, TAG_BYTES, Unsent};
 use crate::sys::interface::InterfaceState;
 use rx_ring::RxRing;
 pub(crate) use rx_ring::become_promiscuous;
@@ -62,6 +62,10 @@ impl Port for AfPacketPort {
         self.tx.transmit(memory, frames)
     }
 
+    fn take_unsent(&mut self) -> Unsent {
+        self.tx.take_unsent()
+    }
+
     /// A packet socket lets one 802.1Q tag go beyond the MTU, and no other.
     fn largest_frame(&self, ethertype: u16) -> u32 {
         let tag = if ethertype == ETHERTYPE_VLAN {
@@ -76,5 +80,7 @@ impl Port for AfPacketPort {
         self.rx.counters()
     }
 
-    fn close(&mut self, _memory: &mut FrameMemory) {}
+    fn close(&mut self, _memory: &mut FrameMemory) {
+        self.tx.close();
+    }
 }

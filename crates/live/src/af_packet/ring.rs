@@ -51,11 +51,6 @@ impl Ring {
             libc::PACKET_VERSION,
             &version,
         )?;
-        if option == libc::PACKET_TX_RING {
-            // A frame that the interface does not take is lost, and does not stop those behind it.
-            // This cannot be said any more when the ring is there.
-            socket::set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_LOSS, &1i32)?;
-        }
         let before = u32::try_from(libc::TPACKET2_HDRLEN + 64).unwrap_or(128);
         let slot_bytes = (frame_bytes + before).next_power_of_two().max(2048);
         let slots = (RING_BYTES / slot_bytes).min(MOST_SLOTS);

@@ -91,6 +91,19 @@ struct FrameDescriptor {
     options: u32,
 }
 
+impl Statistics {
+    /// Each lost frame once: one for which the fill ring had no memory is in `rx_dropped`, too, beside
+    /// those that are too long.
+    fn lost(&self) -> PortCounters {
+        let without_memory = self.fill_ring_empty.min(self.rx_dropped);
+        PortCounters {
+            ring_full: self.rx_ring_full + without_memory,
+            cut_off: self.rx_dropped - without_memory,
+            own: 0,
+        }
+    }
+}
+
 // SAFETY: integers, without padding.
 unsafe impl Plain for Registration {}
 // SAFETY: integers, without padding.
@@ -310,14 +323,7 @@ impl XskSocket {
     pub(super) fn counters(&self) -> PortCounters {
         let statistics: io::Result<Statistics> =
             socket::get(self.descriptor(), SOL_XDP, XDP_STATISTICS);
-        statistics.map_or_else(
-            |_| PortCounters::default(),
-            |counted| PortCounters {
-                ring_full: counted.rx_ring_full + counted.fill_ring_empty,
-                cut_off: counted.rx_dropped,
-                own: 0,
-            },
-        )
+        statistics.map_or_else(|_| PortCounters::default(), |counted| counted.lost())
     }
 
     /// Close the socket, and only then take back what was lent.
@@ -364,4 +370,30 @@ fn bind(
         }
     }
     socket::bind(socket, &address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_lost_frame_is_counted_once() {
+        let counted = Statistics {
+            rx_dropped: 10,
+            rx_invalid: 0,
+            tx_invalid: 0,
+            rx_ring_full: 3,
+            fill_ring_empty: 7,
+            tx_ring_empty: 0,
+        };
+        let lost = counted.lost();
+        assert_eq!((lost.ring_full, lost.cut_off), (10, 3));
+        // A driver without copies asks for memory ahead of frames: none is lost yet.
+        let asked = Statistics {
+            rx_dropped: 0,
+            rx_ring_full: 0,
+            ..counted
+        };
+        assert_eq!(asked.lost(), PortCounters::default());
+    }
 }

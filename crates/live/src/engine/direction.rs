@@ -5,7 +5,7 @@ use super::inspect::{self, Discard};
 use super::rewrite;
 use crate::frame_memory::{FrameId, FrameMemory};
 use crate::histogram::Histogram;
-use crate::port::{Arrival, Port};
+use crate::port::{Arrival, Port, Unsent};
 use slicewise_dataplane::{
     ApplyError, BuildError, Change, ClassCounters, Departure, Frame, LinkClock, Pipeline,
     PipelineParams, Verdict,
@@ -198,7 +198,6 @@ impl Direction {
             return (Paced::Idle, Ok(()));
         }
         let room = egress.room(memory).min(MOST_DEPARTURES);
-        let is_open = egress.is_open();
         self.outgoing.clear();
         let paced = loop {
             let Some(due) = self.due().filter(|due| *due <= now) else {
@@ -221,7 +220,7 @@ impl Direction {
                 }
                 continue;
             };
-            self.on_departure(departure, due, is_open, memory, now);
+            self.on_departure(departure, due, egress, memory, now);
         };
         self.release_dropped(memory);
         if self.outgoing.is_empty() {
@@ -235,7 +234,7 @@ impl Direction {
         &mut self,
         departure: Departure,
         due: Instant,
-        is_open: bool,
+        egress: &impl Port,
         memory: &mut FrameMemory,
         now: Instant,
     ) {
@@ -254,14 +253,25 @@ impl Direction {
             delays.record(delay);
         }
         let id = frame_of(&frame);
-        if !is_open {
+        if !egress.is_open() {
             return self.discard(id, Discard::InterfaceDown, memory);
+        }
+        // Its MTU may have shrunk since the frame arrived.
+        if frame.lengths.l2_bytes > egress.largest_frame(outer_type(memory.head(id))) {
+            return self.discard(id, Discard::Giant, memory);
         }
         self.counters.sent_frames += 1;
         self.counters.sent_bytes += u64::from(frame.lengths.l2_bytes);
         let traffic_class = frame.dscp << 2 | frame.ecn.bits();
         rewrite::set_traffic_class(memory.head_mut(id), frame.lengths.l3_offset, traffic_class);
         self.outgoing.push(id);
+    }
+
+    /// Frames that were handed to the interface and that it did not send.
+    pub(crate) fn on_unsent(&mut self, unsent: Unsent) {
+        self.counters.sent_frames -= unsent.frames;
+        self.counters.sent_bytes -= unsent.bytes;
+        self.count_discarded(Discard::Refused, unsent.frames);
     }
 
     /// Everything that waits is given up; returns how many frames.

@@ -20,17 +20,20 @@ pub enum Discard {
     InterfaceDown,
     /// It still waited when the gateway stopped.
     Stopped,
+    /// The interface had taken it and did not send it: its MTU shrank meanwhile, or it went down.
+    Refused,
 }
 
 impl Discard {
     /// All reasons, in the order of their counters.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Runt,
         Self::Giant,
         Self::Malformed,
         Self::Looped,
         Self::InterfaceDown,
         Self::Stopped,
+        Self::Refused,
     ];
 
     /// The name used in metrics.
@@ -43,6 +46,7 @@ impl Discard {
             Self::Looped => "looped",
             Self::InterfaceDown => "interface_down",
             Self::Stopped => "stopped",
+            Self::Refused => "refused",
         }
     }
 }

@@ -72,6 +72,8 @@ pub struct Round {
     pub is_unfinished: bool,
     /// A direction's frames are due, and its interface takes none: come again shortly.
     pub is_blocked: bool,
+    /// A port did not send what it had taken: its interface may have changed.
+    pub is_refused: bool,
     /// Ports that failed; they are of no use any more.
     pub failed: [Option<io::Error>; 2],
 }
@@ -166,7 +168,21 @@ impl Engine {
                 *failed = Some(error);
             }
         }
+        round.is_refused = self.count_unsent(ports);
         round
+    }
+
+    /// Move what ports did not send from what was sent to what was discarded; returns whether there was
+    /// something. [`poll`](Self::poll) does it; it is for ports that were closed since.
+    pub fn count_unsent<P: Port>(&mut self, ports: &mut [P; 2]) -> bool {
+        let mut is_refused = false;
+        // Each direction sends on the port of the other.
+        for (direction, port) in self.directions.iter_mut().zip(ports.iter_mut().rev()) {
+            let unsent = port.take_unsent();
+            is_refused |= unsent.frames > 0;
+            direction.on_unsent(unsent);
+        }
+        is_refused
     }
 
     /// What has arrived at one port is offered to its direction, so that a late arrival of a high

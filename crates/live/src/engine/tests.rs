@@ -539,3 +539,31 @@ fn a_closed_port_costs_only_the_frames_meant_for_it() {
     assert_eq!(bench.discarded(Discard::InterfaceDown), 5);
     bench.assert_conserved();
 }
+
+#[test]
+fn frames_that_an_interface_takes_and_does_not_send_are_counted_as_refused_and_not_as_sent() {
+    let mut bench = Bench::new(GIGABIT, vec![]);
+    bench.ports[1].refuse_above(1_000);
+    for (i, bytes) in (0..).zip([1_000, 1_001, 1_400, 64]) {
+        bench.arrive(tagged(10, bytes, i));
+    }
+    let sent = bench.run();
+    assert_eq!(sent.iter().map(|f| number(f)).collect::<Vec<_>>(), [0, 3]);
+    let counters = bench.engine.counters(0).unwrap();
+    assert_eq!((counters.sent_frames, counters.sent_bytes), (2, 1_064));
+    assert_eq!(bench.discarded(Discard::Refused), 2);
+    bench.assert_conserved();
+}
+
+#[test]
+fn frames_that_wait_while_the_mtu_shrinks_are_giants_when_they_should_leave() {
+    let mut bench = Bench::new(10_000_000, vec![]);
+    (0..4).for_each(|i| bench.arrive(tagged(10, 1_400, i)));
+    bench.arrive(tagged(10, 500, 4));
+    bench.poll();
+    bench.ports[1].set_mtu(1_000);
+    let sent = bench.run();
+    assert_eq!(sent.iter().map(|f| number(f)).collect::<Vec<_>>(), [0, 4]);
+    assert_eq!(bench.discarded(Discard::Giant), 3);
+    bench.assert_conserved();
+}

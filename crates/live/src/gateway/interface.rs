@@ -6,7 +6,7 @@ use crate::af_xdp::{AfXdpPort, Mode};
 use crate::frame_memory::{FrameId, FrameMemory};
 use crate::log;
 use crate::metrics::InterfaceSnapshot;
-use crate::port::{Arrival, Port, PortCounters};
+use crate::port::{Arrival, Port, PortCounters, Unsent};
 use crate::sys::interface::{InterfaceState, Interfaces};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -104,6 +104,8 @@ pub(super) struct Interface {
     trouble: String,
     /// Of ports that were closed since.
     counted: PortCounters,
+    /// What they did not send, and has not been asked for yet.
+    unsent: Unsent,
     changed: Changed,
 }
 
@@ -116,6 +118,7 @@ impl Interface {
             state: None,
             trouble: String::new(),
             counted: PortCounters::default(),
+            unsent: Unsent::default(),
             changed: Changed::default(),
         }
     }
@@ -252,6 +255,7 @@ impl Interface {
         };
         self.counted = self.counters_with(open.port().counters());
         open.port().close(memory);
+        self.unsent = self.unsent.plus(open.port().take_unsent());
         log::warn(
             "interface_closed",
             &[("interface", &self.name), ("reason", &reason)],
@@ -260,6 +264,10 @@ impl Interface {
 
     /// See whether it is still the interface that was opened; open it where it is closed.
     pub(super) fn check(&mut self, system: &Interfaces, memory: &mut FrameMemory) {
+        if let Some(open) = &mut self.open {
+            // What it did not take at once is tried again, also where nothing more is sent.
+            open.port().room(memory);
+        }
         let before = self.state;
         match system.state(&self.name) {
             Err(error) => {
@@ -354,6 +362,14 @@ impl Port for Interface {
                 frames.iter().for_each(|&frame| memory.release(frame));
                 Ok(())
             }
+        }
+    }
+
+    fn take_unsent(&mut self) -> Unsent {
+        let of_closed = std::mem::take(&mut self.unsent);
+        match &mut self.open {
+            Some(open) => of_closed.plus(open.port().take_unsent()),
+            None => of_closed,
         }
     }
 

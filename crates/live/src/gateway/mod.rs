@@ -195,11 +195,12 @@ impl Gateway {
             let round = self.engine.poll(&mut self.ports, &mut time::now);
             self.on_failures(&round);
             let now = time::now();
-            if now >= self.check_at {
+            if now >= self.check_at || round.is_refused {
                 self.check(now);
                 self.on_signals(reload);
             }
             if self.exchange.is_wanted() {
+                self.engine.count_unsent(&mut self.ports);
                 let snapshot = self.snapshot(now);
                 self.exchange.publish(snapshot);
             }
@@ -359,13 +360,14 @@ impl Gateway {
     /// Stop, and leave the interfaces as they were found.
     fn finish(mut self, now: Instant) -> Stopped {
         let given_up_frames = self.engine.give_up(now);
+        for port in &mut self.ports {
+            port.restore(&self.system, self.engine.memory());
+        }
+        self.engine.count_unsent(&mut self.ports);
         let sent_frames = (0..2)
             .filter_map(|index| self.engine.counters(index))
             .map(|counters| counters.sent_frames)
             .sum();
-        for port in &mut self.ports {
-            port.restore(&self.system, self.engine.memory());
-        }
         let fields: [(&str, &dyn std::fmt::Display); 2] = [
             ("sent_frames", &sent_frames),
             ("given_up_frames", &given_up_frames),

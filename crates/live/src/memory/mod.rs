@@ -1,7 +1,7 @@
 //! A port in memory: what was put in arrives, what is sent can be looked at.
 
 use crate::frame_memory::{FrameId, FrameMemory};
-use crate::port::{Arrival, BATCH, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES};
+use crate::port::{Arrival, BATCH, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES, Unsent};
 use std::collections::VecDeque;
 use std::io;
 
@@ -16,6 +16,9 @@ pub struct MemoryPort {
     room: usize,
     mtu_bytes: u32,
     fails: bool,
+    /// Frames above this length are taken and not sent.
+    sends_bytes: usize,
+    unsent: Unsent,
     counters: PortCounters,
 }
 
@@ -31,6 +34,8 @@ impl MemoryPort {
             room,
             mtu_bytes,
             fails: false,
+            sends_bytes: usize::MAX,
+            unsent: Unsent::default(),
             counters: PortCounters::default(),
         }
     }
@@ -56,6 +61,16 @@ impl MemoryPort {
         for frame in self.leaving.drain(..) {
             memory.release(frame);
         }
+    }
+
+    /// From here on the interface takes longer frames and does not send them.
+    pub const fn refuse_above(&mut self, bytes: usize) {
+        self.sends_bytes = bytes;
+    }
+
+    /// Its MTU is this from here on.
+    pub const fn set_mtu(&mut self, mtu_bytes: u32) {
+        self.mtu_bytes = mtu_bytes;
     }
 
     /// From here on the interface is gone.
@@ -96,15 +111,23 @@ impl Port for MemoryPort {
 
     fn transmit(&mut self, memory: &mut FrameMemory, frames: &[FrameId]) -> io::Result<()> {
         for &frame in frames {
-            self.sent
-                .push(memory.pieces(frame).flatten().copied().collect());
+            let bytes: Vec<u8> = memory.pieces(frame).flatten().copied().collect();
             self.leaving.push_back(frame);
+            if bytes.len() > self.sends_bytes {
+                self.unsent.add(bytes.len() as u64);
+            } else {
+                self.sent.push(bytes);
+            }
         }
         if self.fails { Err(gone()) } else { Ok(()) }
     }
 
     fn largest_frame(&self, _ethertype: u16) -> u32 {
         self.mtu_bytes + ETHERNET_BYTES + TAG_BYTES
+    }
+
+    fn take_unsent(&mut self) -> Unsent {
+        std::mem::take(&mut self.unsent)
     }
 
     fn counters(&mut self) -> PortCounters {

@@ -118,11 +118,11 @@ pub fn was_refused(error: &io::Error) -> bool {
     )
 }
 
-/// Have the kernel send what a transmit ring holds.
+/// Have the kernel send what a transmit ring holds; false where it could not take everything at once.
 ///
 /// # Errors
-/// As `sendto(2)`; that it could not take everything at once is none.
-pub fn kick(socket: BorrowedFd<'_>) -> io::Result<()> {
+/// As `sendto(2)`.
+pub fn kick(socket: BorrowedFd<'_>) -> io::Result<bool> {
     // SAFETY: no buffer and no address are passed.
     let sent = unsafe {
         libc::sendto(
@@ -135,11 +135,11 @@ pub fn kick(socket: BorrowedFd<'_>) -> io::Result<()> {
         )
     };
     if sent >= 0 {
-        return Ok(());
+        return Ok(true);
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => Ok(()),
+        Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => Ok(false),
         _ => Err(error),
     }
 }
