@@ -54,7 +54,7 @@ impl TxRing {
                     self.oldest = self.ring.after(self.oldest);
                     self.leaving -= 1;
                 }
-                libc::TP_STATUS_WRONG_FORMAT => self.take_out(self.oldest),
+                libc::TP_STATUS_WRONG_FORMAT => self.take_out(self.oldest, false),
                 libc::TP_STATUS_SEND_REQUEST => {
                     // What fails is told when the next frames are sent.
                     let _ = self.send();
@@ -94,7 +94,7 @@ impl TxRing {
         };
         if self.ring.status(slot) == libc::TP_STATUS_WRONG_FORMAT {
             // The error is about this frame, not about the interface.
-            self.take_out(slot);
+            self.take_out(slot, false);
             return Ok(());
         }
         let now = time::now();
@@ -102,7 +102,7 @@ impl TxRing {
             Some((first, since)) if first == slot => {
                 if sent.is_ok() && now.saturating_since(since) > PATIENCE {
                     self.held_up = None;
-                    self.take_out(slot);
+                    self.take_out(slot, true);
                 }
             }
             _ => self.held_up = Some((slot, now)),
@@ -151,8 +151,9 @@ impl TxRing {
     /// Count a frame that is not sent: one longer than an MTU that has shrunk since it was offered, or one
     /// that the interface does not take. The kernel goes on when another frame is in that slot: so those behind it move up, one
     /// at a time, because each may be refused, too.
+    /// With `gives_up`, one that is not taken at once is not waited for.
     #[cold]
-    fn take_out(&mut self, refused: u32) {
+    fn take_out(&mut self, refused: u32, gives_up: bool) {
         self.count_unsent(refused);
         self.ring.set_status(refused, libc::TP_STATUS_AVAILABLE);
         let mut free = refused;
@@ -162,10 +163,10 @@ impl TxRing {
             // What fails beside a refusal is told when the next frames are sent.
             let _ = socket::kick(self.ring.socket().as_fd());
             from = self.ring.after(from);
-            if self.ring.status(free) == libc::TP_STATUS_WRONG_FORMAT {
-                self.count_unsent(free);
-            } else {
-                free = self.ring.after(free);
+            match self.ring.status(free) {
+                libc::TP_STATUS_WRONG_FORMAT => self.count_unsent(free),
+                libc::TP_STATUS_SEND_REQUEST if gives_up => self.count_unsent(free),
+                _ => free = self.ring.after(free),
             }
         }
         self.ring.set_status(free, libc::TP_STATUS_AVAILABLE);
