@@ -12,6 +12,14 @@ pub fn load_study(path: &Path) -> Result<Study, Failure> {
     Study::load(path).map_err(|diagnostics| mistakes(&diagnostics, path))
 }
 
+/// Say what of a study a simulation does not do.
+pub fn warn(study: &Study) {
+    let warnings = study.warnings();
+    if warnings.count() > 0 {
+        eprintln!("{}\n", warnings.render(stderr().is_terminal()));
+    }
+}
+
 /// A policy of the study, or which there are.
 pub fn policy_named<'a>(study: &'a Study, name: &str) -> Result<&'a StudyPolicy, Failure> {
     let found = study.policies.iter().find(|policy| policy.name == name);
@@ -36,6 +44,7 @@ pub fn mistakes(diagnostics: &Diagnostics, path: &Path) -> Failure {
 
 pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
     let study = load_study(&options.study)?;
+    warn(&study);
     let runs = study.policies.len() * study.scenarios.len() * study.repetitions as usize;
     println!(
         "{}: {} policies × {} scenarios × {} repetitions = {runs} runs of {}",

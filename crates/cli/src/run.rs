@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
-use crate::check::load_study;
+use crate::check::{load_study, warn};
 use crate::executor::{self, Outcome, RunEvent};
 use crate::exit::Exit;
 use crate::live_run;
@@ -28,6 +28,7 @@ const FAILURES_PRINTED: usize = 10;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let mut study = load_study(&options.study)?;
+    warn(&study);
     if options.quick {
         study = study.into_quick();
     }

@@ -19,6 +19,8 @@ pub struct Diagnostic {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+    /// It is worth knowing, and no mistake.
+    pub is_warning: bool,
     /// The line, so that a message can be printed without the file.
     excerpt: Option<Excerpt>,
 }
@@ -46,6 +48,7 @@ impl Diagnostic {
             span: 0..0,
             message: printable(message),
             help: None,
+            is_warning: false,
             excerpt: None,
         }
     }
@@ -76,12 +79,18 @@ impl Diagnostic {
             span: start..end,
             message: printable(message),
             help: help.map(printable),
+            is_warning: false,
             excerpt: Some(Excerpt::of(text, line_start..line_end, start..end)),
         }
     }
 
     fn render(&self, renderer: &Renderer) -> String {
-        let title = Level::ERROR.primary_title(self.message.as_str());
+        let level = if self.is_warning {
+            Level::WARNING
+        } else {
+            Level::ERROR
+        };
+        let title = level.primary_title(self.message.as_str());
         let mut group = match &self.excerpt {
             Some(excerpt) => title.element(
                 Snippet::source(excerpt.text.as_str())
@@ -151,7 +160,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything found wrong with a study file, in the order of the file; never empty.
+/// Everything found wrong with a study file, in the order of the file: never empty. Or what is worth
+/// knowing of one that is not wrong, which may be nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostics {
     found: Vec<Diagnostic>,
@@ -166,6 +176,14 @@ impl Diagnostics {
     /// `found`, of which there were `omitted` more.
     pub(crate) fn new(found: Vec<Diagnostic>, omitted: usize) -> Self {
         Self { found, omitted }
+    }
+
+    /// The same, worth knowing and no mistakes.
+    pub(crate) fn as_warnings(mut self) -> Self {
+        for diagnostic in &mut self.found {
+            diagnostic.is_warning = true;
+        }
+        self
     }
 
     /// One mistake about a file as a whole.

@@ -131,6 +131,7 @@ impl Study {
             ..self.hosts
         };
         self.assumptions.clear();
+        self.limits.clear();
         self.published.clear();
         self.digest = derived(&self.digest, "live");
         Ok(self)

@@ -82,7 +82,10 @@ pub(crate) fn read(
     let mut problems = Problems::default();
     let study = read_into(name, text, files, &mut sources, &mut problems);
     match study {
-        Some(study) if problems.is_empty() => Ok(study),
+        Some(study) if problems.is_empty() => Ok(Study {
+            warnings: problems.into_warnings(&sources),
+            ..study
+        }),
         _ => Err(problems.into_diagnostics(&sources)),
     }
 }

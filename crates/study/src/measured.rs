@@ -112,8 +112,11 @@ impl MeasuredStudy {
             let slices = 0..study.slices.len();
             slices.map(|slice| first_source(scenario, slice)).collect()
         };
+        let mut description = study.description(program_version);
+        // What the simulator does not model is nothing that captures lack.
+        description.assumptions.truncate(study.assumptions.len());
         Self {
-            description: study.description(program_version),
+            description,
             matches: study.slices.iter().map(|s| s.matches.clone()).collect(),
             bin: study.measure.bin,
             duration: Some(study.duration),

@@ -2,6 +2,7 @@
 
 use crate::bound;
 use crate::device;
+use crate::diagnostics::Diagnostics;
 use crate::params::{
     DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
 };
@@ -56,6 +57,9 @@ pub struct Study {
     pub published: Vec<PublishedFigure>,
     /// A profile of minutes instead of hours, where the study gives one.
     pub quick: Option<QuickParams>,
+    /// What the simulator does not model of it, a sentence each.
+    pub(crate) limits: Vec<String>,
+    pub(crate) warnings: Diagnostics,
     /// Only that profile is left of it.
     pub(crate) is_quick: bool,
     pub(crate) digest: String,
@@ -98,6 +102,12 @@ impl Study {
     #[must_use]
     pub fn text_digest(&self) -> &str {
         &self.text_digest
+    }
+
+    /// Settings that do not do in a simulation what they say, each with its place; may be empty.
+    #[must_use]
+    pub const fn warnings(&self) -> &Diagnostics {
+        &self.warnings
     }
 
     /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
@@ -153,7 +163,7 @@ impl Study {
             program_version: program_version.to_owned(),
             backend: "simulator".to_owned(),
             dut: device::describe(&self.dut),
-            assumptions: self.assumptions.clone(),
+            assumptions: [self.assumptions.as_slice(), &self.limits].concat(),
             repetitions: self.repetitions,
             duration_ns: self.duration.nanos(),
             capacity: device::capacity(&self.dut),

@@ -16,9 +16,10 @@ mod populations;
 mod published;
 mod quick;
 mod traffic;
+mod unmodelled;
 
 use crate::device;
-use crate::diagnostics::suggestion;
+use crate::diagnostics::{Diagnostics, suggestion};
 use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
 use crate::params::{
     DutModel, DutParams, LinkParams, PopulationParams, ScenarioParams, SliceParams,
@@ -247,6 +248,7 @@ impl Checker<'_> {
             usual_scenarios(&scenarios, &slices, &populations, port)
         };
         let quick = self.quick(spec, network.duration, measure.bin, &scenarios, usual);
+        let limits = self.unmodelled(spec);
         let seed = self.read_or(spec.seed.as_ref(), 1);
         let name = name?.0;
         let title = trimmed(spec.title.as_ref());
@@ -281,6 +283,8 @@ impl Checker<'_> {
             published,
             quick,
             is_quick: false,
+            limits,
+            warnings: Diagnostics::new(Vec::new(), 0),
             text_digest: digest.clone(),
             digest,
         })

@@ -145,6 +145,8 @@ pub(crate) struct Problems {
     found: Vec<Problem>,
     /// The same mistake in a template would otherwise be told wherever the template is used.
     seen: BTreeSet<(Span, String)>,
+    /// What is worth a warning and no mistake.
+    warnings: Vec<Problem>,
 }
 
 #[derive(Debug)]
@@ -175,6 +177,18 @@ impl Problems {
         }
     }
 
+    /// Something that is worth knowing at its place although it is no mistake.
+    pub(crate) fn warn(&mut self, span: Span, message: impl Into<String>) {
+        let message = message.into();
+        if self.seen.insert((span, message.clone())) {
+            self.warnings.push(Problem {
+                span,
+                message,
+                help: None,
+            });
+        }
+    }
+
     /// So many that looking for what was meant is no help any more.
     pub(crate) fn are_many(&self) -> bool {
         self.found.len() > MAX_DIAGNOSTICS
@@ -185,18 +199,27 @@ impl Problems {
     }
 
     /// In order of place; the first of them where there are very many.
-    pub(crate) fn into_diagnostics(mut self, sources: &Sources) -> Diagnostics {
-        self.found.sort_by_key(|problem| problem.span);
-        let omitted = self.found.len().saturating_sub(MAX_DIAGNOSTICS);
-        let told = self.found.into_iter().take(MAX_DIAGNOSTICS).map(|problem| {
-            Diagnostic::at(
-                &sources.shown_name(problem.span.file),
-                sources.text(problem.span.file),
-                to_usize(problem.span.start)..to_usize(problem.span.end),
-                &problem.message,
-                problem.help.as_deref(),
-            )
-        });
-        Diagnostics::new(told.collect(), omitted)
+    pub(crate) fn into_diagnostics(self, sources: &Sources) -> Diagnostics {
+        diagnostics(self.found, sources)
     }
+
+    /// What was found beside mistakes, as those.
+    pub(crate) fn into_warnings(self, sources: &Sources) -> Diagnostics {
+        diagnostics(self.warnings, sources).as_warnings()
+    }
+}
+
+fn diagnostics(mut found: Vec<Problem>, sources: &Sources) -> Diagnostics {
+    found.sort_by_key(|problem| problem.span);
+    let omitted = found.len().saturating_sub(MAX_DIAGNOSTICS);
+    let kept = found.into_iter().take(MAX_DIAGNOSTICS).map(|problem| {
+        Diagnostic::at(
+            &sources.shown_name(problem.span.file),
+            sources.text(problem.span.file),
+            to_usize(problem.span.start)..to_usize(problem.span.end),
+            &problem.message,
+            problem.help.as_deref(),
+        )
+    });
+    Diagnostics::new(kept.collect(), omitted)
 }
