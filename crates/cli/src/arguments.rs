@@ -21,7 +21,7 @@ pub enum Command {
     /// Finished runs are kept in the results folder as they come; the same command goes on where an
     /// earlier one stopped.
     Run(RunOptions),
-    /// Check a study file without running it.
+    /// Check a file without running it: a study, a plan, a measured study or a gateway's configuration.
     Check(CheckOptions),
     /// Say whether guarantees with a delay bound can all be kept on a link, and what is left.
     ///
@@ -33,7 +33,7 @@ pub enum Command {
     /// captures, or a folder of them with `--runs`. pcap and pcapng, gzip and zstd; `-` is standard
     /// input. docs/captures.md says what is measured.
     Analyse(AnalyseOptions),
-    /// Print the JSON Schema of study files, for editors.
+    /// Print the JSON Schema of a kind of file, for editors.
     Schema(SchemaOptions),
     /// Make the report again from a results folder.
     Report(ReportOptions),
@@ -164,7 +164,7 @@ pub struct AnalyseOptions {
 
 #[derive(Debug, Args)]
 pub struct CheckOptions {
-    /// The study file.
+    /// The file.
     pub study: PathBuf,
 }
 
@@ -181,6 +181,10 @@ pub enum SchemaOf {
     /// Studies.
     #[default]
     Study,
+    /// Plans.
+    Plan,
+    /// Measured studies.
+    Measured,
     /// Configurations of the gateway.
     Gateway,
 }

@@ -3,7 +3,9 @@
 use crate::Failure;
 use crate::arguments::{CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
-use slicewise_study::{Diagnostics, Study, StudyPolicy};
+use slicewise_study::{
+    Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study, StudyPolicy,
+};
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 
@@ -43,28 +45,60 @@ pub fn mistakes(diagnostics: &Diagnostics, path: &Path) -> Failure {
 }
 
 pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
-    let study = load_study(&options.study)?;
+    let path = &options.study;
+    let told = |wrong: Diagnostics| mistakes(&wrong, path);
+    let summary = match FileKind::of(path).map_err(told)? {
+        FileKind::Study => check_study(path)?,
+        FileKind::Plan => {
+            let plans = Plan::load(path).map_err(told)?;
+            let slices: u64 = plans.iter().flat_map(|p| &p.slices).map(|s| s.count).sum();
+            format!("a plan of {slices} slices; `slicewise plan` says whether they fit")
+        }
+        FileKind::Measured => {
+            let version = env!("CARGO_PKG_VERSION");
+            let study = MeasuredStudy::load(path, version)
+                .map_err(told)?
+                .description;
+            format!(
+                "a measured study of {} slices, {} policies and {} scenarios",
+                study.slices.len(),
+                study.policies.len(),
+                study.scenarios.len()
+            )
+        }
+        FileKind::Gateway => {
+            let config = GatewayConfig::load(path).map_err(told)?;
+            format!("a gateway between {}", config.interfaces.join(" and "))
+        }
+    };
+    println!("{}: {summary}", path.display());
+    Ok(Exit::Success)
+}
+
+fn check_study(path: &Path) -> Result<String, Failure> {
+    let study = load_study(path)?;
     warn(&study);
     let runs = study.policies.len() * study.scenarios.len() * study.repetitions as usize;
-    println!(
-        "{}: {} policies × {} scenarios × {} repetitions = {runs} runs of {}",
-        options.study.display(),
+    let mut summary = format!(
+        "{} policies × {} scenarios × {} repetitions = {runs} runs of {}",
         study.policies.len(),
         study.scenarios.len(),
         study.repetitions,
         study.duration,
     );
     for note in study.notes() {
-        println!("note: {note}");
+        summary.push_str(&format!("\nnote: {note}"));
     }
-    Ok(Exit::Success)
+    Ok(summary)
 }
 
 pub fn schema(options: &SchemaOptions) -> Result<Exit, Failure> {
-    let schema = match options.of {
-        SchemaOf::Study => slicewise_study::json_schema(),
-        SchemaOf::Gateway => slicewise_study::gateway_json_schema(),
-    };
+    let schema = slicewise_study::json_schema(match options.of {
+        SchemaOf::Study => FileKind::Study,
+        SchemaOf::Plan => FileKind::Plan,
+        SchemaOf::Measured => FileKind::Measured,
+        SchemaOf::Gateway => FileKind::Gateway,
+    });
     let text = serde_json::to_string_pretty(&schema)
         .map_err(|error| Failure::system(format!("cannot write the schema: {error}")))?;
     // A closed pipe is not an error of ours: `slicewise schema | head` is fine.

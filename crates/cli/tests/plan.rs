@@ -146,7 +146,7 @@ fn the_same_as_json() {
 fn a_million_slices_are_one_line() {
     let text = "
 link: {rate: 400 Gbit/s, counts: L2}
-slices: {all: {count: 1_000_000, guarantee: {rate: 400 kbit/s, burst: 1522 B, delay: 80 ms}}}
+slices: {all: {count: 1000000, guarantee: {rate: 400 kbit/s, burst: 1522 B, delay: 80 ms}}}
 ";
     assert_snapshot!(printed(0, text), @r#"
 plan.yaml: link of 400 Gbit/s (L2)

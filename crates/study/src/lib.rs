@@ -16,6 +16,7 @@ mod diagnostics;
 mod expand;
 mod file;
 mod gateway;
+mod kind;
 mod live;
 mod load;
 mod measured;
@@ -33,6 +34,7 @@ pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
 };
+pub use kind::FileKind;
 pub use live::LiveError;
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
@@ -43,5 +45,5 @@ pub use params::{
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
-pub use schema::{gateway_json_schema, json_schema};
+pub use schema::json_schema;
 pub use study::{Study, StudyPolicy};

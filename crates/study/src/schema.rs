@@ -1,30 +1,42 @@
-//! The JSON Schemas of study files and of gateways' configurations, for editors.
+//! The JSON Schemas of the files there are, for editors.
 
-use crate::spec::{GatewayFileSpec, StudySpec};
+use crate::kind::FileKind;
+use crate::spec::{GatewayFileSpec, MeasuredStudySpec, PlanFileSpec, StudySpec};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema (draft 2020-12) of study files: names, units, and which keys there are, told
-/// while writing. What needs the whole study, such as sums of rates, only a check tells.
+/// The JSON Schema (draft 2020-12) of a kind of file: names, units, and which keys there are, told
+/// while writing. What needs the whole file, such as sums of rates, only a check tells.
 #[must_use]
-pub fn json_schema() -> Value {
-    let mut schema = schemars::schema_for!(StudySpec).to_value();
-    tidy(&mut schema);
-    schema
-}
-
-/// The same of configurations of the gateway.
-#[must_use]
-pub fn gateway_json_schema() -> Value {
-    let mut schema = schemars::schema_for!(GatewayFileSpec).to_value();
+pub fn json_schema(kind: FileKind) -> Value {
+    let schema = match kind {
+        FileKind::Study => schemars::schema_for!(StudySpec),
+        FileKind::Plan => schemars::schema_for!(PlanFileSpec),
+        FileKind::Measured => schemars::schema_for!(MeasuredStudySpec),
+        FileKind::Gateway => schemars::schema_for!(GatewayFileSpec),
+    };
+    let mut schema = schema.to_value();
     tidy(&mut schema);
     schema
 }
 
 /// What a configuration must have.
 pub(crate) fn require_of_gateway(schema: &mut Schema) {
-    let needed = json!(["interfaces", "link", "policy"]);
-    schema.insert("required".to_owned(), needed);
+    require(schema, &["interfaces", "link", "policy"]);
+}
+
+/// What a plan must have.
+pub(crate) fn require_of_plan(schema: &mut Schema) {
+    require(schema, &["link", "slices"]);
+}
+
+/// What a measured study must have: with slices alone it says how to tell them.
+pub(crate) fn require_of_measured(schema: &mut Schema) {
+    require(schema, &["slices"]);
+}
+
+fn require(schema: &mut Schema, keys: &[&str]) {
+    schema.insert("required".to_owned(), json!(keys));
 }
 
 /// A study is complete, unless it extends another.

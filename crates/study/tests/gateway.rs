@@ -151,7 +151,7 @@ fn a_guarantee_that_cannot_be_kept_is_told() {
 
 #[test]
 fn the_schema_has_every_key_and_names_those_that_are_needed() {
-    let schema = slicewise_study::gateway_json_schema();
+    let schema = slicewise_study::json_schema(slicewise_study::FileKind::Gateway);
     assert_eq!(
         schema["required"],
         serde_json::json!(["interfaces", "link", "policy"])

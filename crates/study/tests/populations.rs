@@ -139,12 +139,12 @@ fn every_scenario_says_how_many_slices_a_population_has() {
 
 #[test]
 fn a_population_has_sixteen_million_slices_at_most() {
-    assert_snapshot!(mistakes("rest: 200", "rest: 16_777_217"), @"
+    assert_snapshot!(mistakes("rest: 200", "rest: 16777217"), @"
     error: at most 16777216 slices are possible
       --> study.yaml:12:40
        |
-    12 |   many: {populations: {gold: 20, rest: 16_777_217}}
-       |                                        ^^^^^^^^^^
+    12 |   many: {populations: {gold: 20, rest: 16777217}}
+       |                                        ^^^^^^^^
     ");
 }
 

@@ -2,11 +2,12 @@
 
 use super::network::DEFAULT_BIN;
 use super::traffic::rate_of;
-use super::{Checker, MAX_ENTRIES, MAX_REPETITIONS, excess, trimmed};
+use super::{Checker, MAX_ENTRIES, excess, trimmed};
 use crate::file::At;
 use crate::measured::{CapturePatterns, MeasuredStudy, Place};
 use crate::spec::{
-    CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec, Name, Text,
+    CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec, Name, Repetitions,
+    Text,
 };
 use crate::{DutModel, DutParams, device};
 use slicewise_model::{ClassMap, Rate, RateSpec};
@@ -55,7 +56,8 @@ impl Checker<'_> {
         let (slices, matches) = slices.into_iter().unzip();
         let policies = self.measured_policies(spec);
         let scenarios = self.measured_scenarios(spec);
-        let repetitions = self.measured_repetitions(spec);
+        // 0 where the file does not say.
+        let Repetitions(repetitions) = self.read_or(spec.repetitions.as_ref(), Repetitions(0));
         let duration = self.nonzero_duration(spec.duration.as_ref());
         let bin = spec
             .measure
@@ -205,19 +207,6 @@ impl Checker<'_> {
             let message = format!("`{}` is the reference already: there is one", first.name);
             self.problems.add(name.span(), message);
         }
-    }
-
-    /// 0 where the file does not say.
-    fn measured_repetitions(&mut self, spec: &MeasuredStudySpec) -> u32 {
-        let Some(text) = &spec.repetitions else {
-            return 0;
-        };
-        let repetitions = self.read(Some(text)).unwrap_or(1);
-        if repetitions == 0 || repetitions > MAX_REPETITIONS {
-            let message = format!("there must be 1 to {MAX_REPETITIONS} repetitions");
-            self.problems.add(text.span(), message);
-        }
-        repetitions
     }
 
     fn check_whole_bins(

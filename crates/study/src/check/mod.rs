@@ -25,15 +25,13 @@ use crate::params::{
     DutModel, DutParams, LinkParams, PopulationParams, ScenarioParams, SliceParams,
 };
 use crate::quick::usual_scenarios;
-use crate::spec::{Name, Named, Scalar, StudySpec, Text};
+use crate::spec::{Name, Named, Repetitions, Scalar, StudySpec, Text};
 use crate::study::Study;
 use slicewise_model::Rate;
 use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
 
 /// Longest run: a day.
 const MAX_DURATION: Duration = Duration::from_secs(86_400);
-/// Most repetitions of one cell.
-const MAX_REPETITIONS: u32 = 10_000;
 /// Most runs of a study.
 const MAX_RUNS: u64 = 1_000_000;
 /// Most entries of a table: slices, policies, scenarios, or classes of a policy.
@@ -229,7 +227,8 @@ impl Checker<'_> {
         let at = self.root.span;
         let name = self.required(spec.name.as_ref(), "name", at);
         let network = self.network(spec);
-        let repetitions = self.repetitions(spec);
+        let repetitions = self.required(spec.repetitions.as_ref(), "repetitions", at);
+        let repetitions = repetitions.map(|Repetitions(repetitions)| repetitions);
         let slices = self.slices(spec, &network.dut);
         let measure = self.measure(spec, network.duration, slices.len());
         let populations = self.populations(spec);
@@ -324,18 +323,6 @@ impl Checker<'_> {
             return None;
         }
         Some(duration)
-    }
-
-    fn repetitions(&mut self, spec: &StudySpec) -> Option<u32> {
-        let repetitions =
-            self.required(spec.repetitions.as_ref(), "repetitions", self.root.span)?;
-        let text = spec.repetitions.as_ref()?;
-        if repetitions == 0 || repetitions > MAX_REPETITIONS {
-            let message = format!("there must be 1 to {MAX_REPETITIONS} repetitions");
-            self.problems.add(text.span(), message);
-            return None;
-        }
-        Some(repetitions)
     }
 
     /// Isolation is judged against a reference, of slices that send.

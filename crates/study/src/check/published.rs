@@ -3,7 +3,7 @@
 use super::{Checker, Table};
 use crate::file::At;
 use crate::spec::{
-    Figure, List, Name, Named, OneOrMany, Percent, PublishedSpec, Scalar, StudySpec, Text,
+    Figure, List, Name, Named, OneOrMany, Percent, PublishedSpec, Scalar, StudySpec, Text, number,
 };
 use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure};
 use slicewise_units::{BitRate, Duration};
@@ -229,8 +229,8 @@ fn parse_figure(text: &str, unit: Unit) -> Result<f64, String> {
             Some(rest) => Percent::from_text(rest).map(|percent| -percent.fraction()),
             None => Percent::from_text(text.trim_start_matches('+')).map(Percent::fraction),
         },
-        Unit::Number => match text.replace('_', "").parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number),
+        Unit::Number => match number::<f64>(text, "a number")? {
+            number if number.is_finite() => Ok(number),
             _ => Err(format!("`{text}` is not a number")),
         },
     }

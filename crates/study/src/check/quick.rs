@@ -1,10 +1,10 @@
 //! The profile of minutes.
 
-use super::{Checker, MAX_REPETITIONS, Table};
+use super::{Checker, Table};
 use crate::file::At;
 use crate::params::ScenarioParams;
 use crate::quick::QuickParams;
-use crate::spec::{Name, OneOrMany, QuickSpec, StudySpec, Text};
+use crate::spec::{Name, OneOrMany, QuickSpec, Repetitions, StudySpec, Text};
 use slicewise_units::Duration;
 
 impl Checker<'_> {
@@ -17,16 +17,14 @@ impl Checker<'_> {
         usual: impl FnOnce() -> Vec<usize>,
     ) -> Option<QuickParams> {
         let quick = &spec.quick.as_ref()?.value;
-        let repetitions = self.quick_repetitions(quick).or_else(|| {
-            let whole = spec.repetitions.as_ref()?;
-            whole.text().parse().ok()
-        });
+        let repetitions = quick.repetitions.as_ref().or(spec.repetitions.as_ref());
+        let Repetitions(repetitions) = self.read_or(repetitions, Repetitions(1));
         Some(QuickParams {
             scenarios: match &quick.scenarios {
                 Some(wanted) => self.quick_scenarios(wanted, scenarios),
                 None => usual(),
             },
-            repetitions: repetitions.unwrap_or(1),
+            repetitions,
             duration: self
                 .quick_duration(quick, duration, bin)
                 .unwrap_or(duration),
@@ -48,17 +46,6 @@ impl Checker<'_> {
                 .add(wanted.span, "without a scenario there is nothing to run");
         }
         found
-    }
-
-    fn quick_repetitions(&mut self, quick: &QuickSpec) -> Option<u32> {
-        let text = quick.repetitions.as_ref()?;
-        let repetitions = text.read(self.problems)?;
-        if repetitions == 0 || repetitions > MAX_REPETITIONS {
-            let message = format!("there must be 1 to {MAX_REPETITIONS} repetitions");
-            self.problems.add(text.span(), message);
-            return None;
-        }
-        Some(repetitions)
     }
 
     fn quick_duration(

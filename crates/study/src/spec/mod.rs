@@ -28,7 +28,9 @@ pub(crate) use policy::{
     VerdictSpec, WredFileSpec,
 };
 pub(crate) use population::PopulationSpec;
-pub(crate) use scalar::{Amount, Name, NumberRange, Percent, Scalar, Share, Text};
+pub(crate) use scalar::{
+    Amount, Name, NumberRange, Percent, Repetitions, Scalar, Share, Text, number,
+};
 pub(crate) use traffic::{HeadersSpec, MatchSpec, OnOffSpec, ScenarioSpec, SliceSpec, SourceSpec};
 pub(crate) use words::{
     Counted, Dscp, Figure, LicencePriority, ModelName, PacketIoName, PatternName,
@@ -86,7 +88,7 @@ pub(crate) struct StudySpec {
     #[serde(default)]
     pub(crate) scenarios: Named<ScenarioSpec>,
     /// How often each policy runs under each scenario.
-    pub(crate) repetitions: Option<Text<u32>>,
+    pub(crate) repetitions: Option<Text<Repetitions>>,
     /// How long traffic is offered in a run.
     pub(crate) duration: Option<Text<Duration>>,
     /// A profile of minutes for a first look, used by `--quick`.
@@ -110,7 +112,7 @@ pub(crate) struct QuickSpec {
     /// in: the heaviest load of best effort while guaranteed slices keep to their shares.
     pub(crate) scenarios: Option<At<OneOrMany<Text<Name>>>>,
     /// How often each policy runs under each of them.
-    pub(crate) repetitions: Option<Text<u32>>,
+    pub(crate) repetitions: Option<Text<Repetitions>>,
     /// How long traffic is offered in a run: a whole number of bins.
     pub(crate) duration: Option<Text<Duration>>,
 }

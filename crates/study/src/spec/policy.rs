@@ -85,6 +85,7 @@ pub(crate) struct ClassFileSpec {
     /// Rate it gets at least: a rate, or a percentage of the port (of the parent class, in a child).
     pub(crate) minimum: Option<Text<Share>>,
     /// Its part of the excess relative to the other classes. Default 1.
+    #[schemars(extend("minimum" = 1))]
     pub(crate) weight: Option<Text<u32>>,
     /// Rate it gets at most, by delaying what comes faster.
     pub(crate) shape: Option<At<Short<Share, ShapeSpec>>>,

@@ -145,7 +145,9 @@ impl Scalar for String {
     }
 }
 
-const NUMBER: &str = "[0-9][0-9_]*(\\.[0-9]+)?";
+pub(super) const NUMBER: &str = "[0-9][0-9_]*(\\.[0-9]+)?";
+
+const PERCENT: &str = "[0-9]+(\\.[0-9]+)? *%";
 
 fn quantity_schema(units: &str, examples: &[&str]) -> Schema {
     json_schema!({
@@ -156,8 +158,8 @@ fn quantity_schema(units: &str, examples: &[&str]) -> Schema {
 }
 
 const RATE_UNITS: &str = "bit/s|kbit/s|Mbit/s|Gbit/s|Tbit/s|B/s|kB/s|MB/s|GB/s";
-const SIZE_UNITS: &str = "B|byte|bytes|kB|MB|GB|KiB|MiB|GiB";
-const TIME_UNITS: &str = "ns|us|µs|ms|s|min|h";
+pub(super) const SIZE_UNITS: &str = "B|byte|bytes|kB|MB|GB|KiB|MiB|GiB";
+pub(super) const TIME_UNITS: &str = "ns|us|µs|ms|s|min|h";
 
 impl Scalar for BitRate {
     const NAME: &'static str = "Rate";
@@ -249,7 +251,11 @@ impl Scalar for Percent {
     }
 
     fn schema() -> Schema {
-        quantity_schema("%", &["45 %"])
+        json_schema!({
+            "type": "string",
+            "pattern": format!("^ *{PERCENT} *$"),
+            "examples": ["45 %"],
+        })
     }
 }
 
@@ -268,7 +274,11 @@ impl Scalar for Share {
     }
 
     fn schema() -> Schema {
-        quantity_schema(&format!("%|{RATE_UNITS}"), &["45 %", "17.5 Mbit/s"])
+        json_schema!({
+            "type": "string",
+            "pattern": format!("^ *({PERCENT}|{NUMBER} *({RATE_UNITS})) *$"),
+            "examples": ["45 %", "17.5 Mbit/s"],
+        })
     }
 }
 
@@ -310,16 +320,45 @@ impl Scalar for bool {
     }
 
     fn schema() -> Schema {
-        json_schema!({ "enum": [true, false, "yes", "no"] })
+        json_schema!({ "enum": [true, false, "yes", "Yes", "no", "No"] })
     }
 }
 
-fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
+/// A number without a unit. YAML 1.2 reads one with underscores as text, so other programs would not read
+/// it as this one does.
+pub(crate) fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
     let trimmed = text.trim();
-    trimmed
-        .replace('_', "")
-        .parse()
-        .map_err(|_| format!("`{trimmed}` is not {what}"))
+    trimmed.parse().map_err(|_| {
+        let plain = trimmed.replace('_', "");
+        if plain != trimmed && plain.parse::<T>().is_ok() {
+            return format!(
+                "`{trimmed}` has underscores, which YAML 1.2 reads as text: write {plain}"
+            );
+        }
+        format!("`{trimmed}` is not {what}")
+    })
+}
+
+/// How often something is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Repetitions(pub(crate) u32);
+
+/// Most repetitions of one cell.
+const MAX_REPETITIONS: u32 = 10_000;
+
+impl Scalar for Repetitions {
+    const NAME: &'static str = "Repetitions";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match u32::from_text(text)? {
+            repetitions @ 1..=MAX_REPETITIONS => Ok(Self(repetitions)),
+            _ => Err(format!("there must be 1 to {MAX_REPETITIONS} repetitions")),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_REPETITIONS })
+    }
 }
 
 impl Scalar for u32 {

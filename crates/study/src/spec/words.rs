@@ -1,6 +1,6 @@
 //! Values that are one word of a list.
 
-use super::scalar::Scalar;
+use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS};
 use crate::diagnostics::suggestion;
 use schemars::{Schema, json_schema};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
@@ -369,7 +369,7 @@ impl Scalar for QueueLimitSpec {
     fn schema() -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": "^ *[0-9][0-9_]*(\\.[0-9]+)? *[A-Za-zµ]+ *$",
+            "pattern": format!("^ *([0-9][0-9_]* *packets?|{NUMBER} *({SIZE_UNITS}|{TIME_UNITS})) *$"),
             "examples": ["64 packets", "100 kB", "10 ms"],
         })
     }

@@ -2,7 +2,8 @@
 
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
-pub mod schema;
+pub mod markdown;
+pub mod outside;
 
 use slicewise_study::{MemoryFiles, Study};
 

@@ -1,0 +1,76 @@
+//! `slicewise check` and `slicewise schema`, end to end: every kind of file, and warnings.
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/small_study.rs"]
+mod small_study;
+
+use insta::assert_snapshot;
+use small_study::STUDY;
+use std::fs;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A folder with a file of this text in it.
+fn folder(text: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file.yaml"), text).unwrap();
+    folder
+}
+
+fn slicewise(folder: &TempDir, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_slicewise"))
+        .args(arguments)
+        .current_dir(folder.path())
+        .output()
+        .unwrap()
+}
+
+/// What `check` prints and exits with.
+fn check(text: &str) -> String {
+    let output = slicewise(&folder(text), &["check", "file.yaml"]);
+    let [out, err] = [&output.stdout, &output.stderr].map(|b| String::from_utf8_lossy(b));
+    format!("{:?}\n{out}{err}", output.status.code())
+}
+
+#[test]
+fn every_kind_of_file_is_checked_as_what_it_is() {
+    assert_snapshot!(check(STUDY), @"");
+    assert_snapshot!(check("link: 1 Gbit/s\nslices: {all: {count: 3, guarantee: 1 Mbit/s}}\n"), @"");
+    assert_snapshot!(check("slices: {gold: {match: {vlan: 10}}, rest: {match: {}}}\n"), @"");
+    assert_snapshot!(check("interfaces: [left, right]\nlink: 1 Gbit/s\npolicy: {none: true}\n"), @"");
+    assert_snapshot!(check("link: 1 Gbit/s\nslices: {all: {counts: 3}}\n"), @"");
+}
+
+#[test]
+fn what_is_not_simulated_is_warned_of_and_stated_in_the_report() {
+    let text = STUDY.replace(
+        "match: {vlan: 20}",
+        "headers: {protocol: tcp}, match: {vlan: 20}",
+    );
+    assert_snapshot!(check(&text), @"");
+    let folder = folder(&text);
+    let run = ["run", "file.yaml", "--repetitions", "1", "--out", "out"];
+    let output = slicewise(&folder, &run);
+    assert!(output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        told.contains("warning: the simulator sends these packets"),
+        "{told}"
+    );
+    assert!(told.contains("--> file.yaml:7:"), "{told}");
+    let report = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(report.contains("TCP is not simulated"));
+}
+
+#[test]
+fn every_kind_of_file_has_a_schema() {
+    let folder = folder("");
+    let titles: Vec<String> = ["study", "plan", "measured", "gateway"]
+        .map(|kind| {
+            let output = slicewise(&folder, &["schema", "--of", kind]);
+            let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            schema["title"].as_str().unwrap().to_owned()
+        })
+        .into();
+    assert_snapshot!(titles.join("\n"), @"");
+}

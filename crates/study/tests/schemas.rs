@@ -1,0 +1,225 @@
+//! The JSON Schemas: those that ship are those of this version, and they refuse what a check refuses.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::Value;
+use slicewise_study::{FileKind, GatewayConfig, MeasuredStudy, MemoryFiles, Plan, json_schema};
+use std::path::Path;
+use support::outside::violations;
+
+/// Each kind of file with the schema that ships.
+const SCHEMAS: [(FileKind, &str); 4] = [
+    (FileKind::Study, "slicewise-study.schema.json"),
+    (FileKind::Plan, "slicewise-plan.schema.json"),
+    (FileKind::Measured, "slicewise-measured.schema.json"),
+    (FileKind::Gateway, "slicewise-gateway.schema.json"),
+];
+
+const PLAN: &str = "\
+link: 1 Gbit/s
+tenants: {gold: 2}
+slices:
+  voice: {count: 20, tenant: gold, guarantee: {rate: 1 Mbit/s, delay: 10 ms}}
+  rest: {weight: 3}
+";
+
+const MEASURED: &str = "\
+name: captured
+link: {rate: 100 Mbit/s, counts: L1}
+slices:
+  voice: {match: {vlan: 10}, share: 20 %, guaranteed: true}
+  rest: {match: {}, share: 80 %}
+policies: {llq: {configuration: priority}}
+scenarios: {calm: {reference: true}, storm: {cycle: 2 s}}
+repetitions: 3
+captures: {sent: 'tx-{policy}-{scenario}-{repetition}', received: 'rx-{policy}-{scenario}-{repetition}', loss_timeout: 5 s}
+";
+
+const GATEWAY: &str = "\
+interfaces: [left, right]
+link: 35 Mbit/s
+policy: {classes: [{name: voice, match: {vlan: 10}, priority: {}}]}
+";
+
+/// Whether this program reads a text.
+fn is_read(kind: FileKind, text: &str) -> bool {
+    let files = MemoryFiles::new();
+    match kind {
+        FileKind::Study => support::parse(text).is_ok(),
+        FileKind::Plan => Plan::parse(text, "plan.yaml", &files).is_ok(),
+        FileKind::Measured => MeasuredStudy::parse(text, "runs.yaml", &files, "test").is_ok(),
+        FileKind::Gateway => GatewayConfig::parse(text, "gateway.yaml", &files).is_ok(),
+    }
+}
+
+#[test]
+fn the_schemas_that_ship_are_those_of_this_version() {
+    for (kind, name) in SCHEMAS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../studies")
+            .join(name);
+        let current = serde_json::to_string_pretty(&json_schema(kind)).unwrap() + "\n";
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            std::fs::write(&path, &current).unwrap();
+        }
+        let shipped = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            shipped == current,
+            "run this test with UPDATE_SCHEMA=1 to write {name}"
+        );
+    }
+}
+
+#[test]
+fn the_schemas_know_no_more_keys_than_they_name_and_describe() {
+    fn check(schema: &Value) {
+        if let Some(object) = schema.as_object() {
+            if let Some(Value::Object(properties)) = object.get("properties") {
+                let others = object.get("additionalProperties");
+                assert_eq!(others, Some(&false.into()), "{object:?}");
+                for (name, property) in properties {
+                    let description = property.get("description");
+                    assert!(description.is_some(), "{name} is not described");
+                }
+            }
+            object.values().for_each(check);
+        } else if let Some(items) = schema.as_array() {
+            items.iter().for_each(check);
+        }
+    }
+    for (kind, _) in SCHEMAS {
+        check(&json_schema(kind));
+    }
+}
+
+#[test]
+fn the_schemas_refuse_what_a_check_refuses() {
+    let refused = [
+        (
+            FileKind::Study,
+            support::STUDY,
+            "duration: 5 s",
+            "duration: 5",
+        ),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "duration: 5 s",
+            "duration:",
+        ),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "guaranteed: true",
+            "guarantied: true",
+        ),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "pattern: cbr",
+            "pattern: cbrr",
+        ),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "name: small",
+            "name: ../small",
+        ),
+        (FileKind::Study, support::STUDY, "  storm:", "  sto/rm:"),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "minimum: 60 %",
+            "minimum: 60",
+        ),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "minimum: 60 %",
+            "minimum: 6_0 %",
+        ),
+        (FileKind::Study, support::STUDY, "64 packets", "64"),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "port_rate: 10",
+            "port_rate: -10",
+        ),
+        (FileKind::Study, support::STUDY, "repetitions: 2\n", ""),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "repetitions: 2",
+            "repetitions: 0",
+        ),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "repetitions: 2",
+            "repetitions: 10001",
+        ),
+        (
+            FileKind::Study,
+            support::STUDY,
+            "repetitions: 2",
+            "repetitions: 1_000",
+        ),
+        (FileKind::Plan, PLAN, "count: 20", "count: 2_0"),
+        (FileKind::Plan, PLAN, "count: 20", "count: 0"),
+        (FileKind::Plan, PLAN, "weight: 3", "weight: 0"),
+        (FileKind::Plan, PLAN, "link: 1 Gbit/s\n", ""),
+        (FileKind::Plan, PLAN, "link: 1 Gbit/s", "link: 1"),
+        (FileKind::Plan, PLAN, "delay: 10 ms", "delays: 10 ms"),
+        (
+            FileKind::Measured,
+            MEASURED,
+            "repetitions: 3",
+            "repetitions: 0",
+        ),
+        (FileKind::Measured, MEASURED, "cycle: 2 s", "cycle: 2"),
+        (FileKind::Measured, MEASURED, "sent: ", "send: "),
+        (
+            FileKind::Measured,
+            MEASURED,
+            "match: {vlan: 10}",
+            "match: {vlans: 10}",
+        ),
+        (
+            FileKind::Gateway,
+            GATEWAY,
+            "interfaces: [left, right]\n",
+            "",
+        ),
+        (
+            FileKind::Gateway,
+            GATEWAY,
+            "priority: {}",
+            "priority: {rates: 1 Mbit/s}",
+        ),
+    ];
+    for (kind, text, old, new) in refused {
+        assert!(text.contains(old), "{old}");
+        assert_eq!(violations(text, kind), Vec::<String>::new());
+        assert!(is_read(kind, text), "{kind:?}");
+        let text = text.replacen(old, new, 1);
+        assert!(!is_read(kind, &text), "a check allows `{new}`");
+        assert!(
+            !violations(&text, kind).is_empty(),
+            "the schema allows `{new}`"
+        );
+    }
+}
+
+#[test]
+fn underscores_in_numbers_are_refused_with_the_number_to_write() {
+    let told = support::mistakes("repetitions: 2", "repetitions: 1_000");
+    insta::assert_snapshot!(told, @"
+    error: `1_000` has underscores, which YAML 1.2 reads as text: write 1000
+      --> study.yaml:32:14
+       |
+    32 | repetitions: 1_000
+       |              ^^^^^
+    ");
+}
