@@ -34,11 +34,34 @@ fn check(text: &str) -> String {
 
 #[test]
 fn every_kind_of_file_is_checked_as_what_it_is() {
-    assert_snapshot!(check(STUDY), @"");
-    assert_snapshot!(check("link: 1 Gbit/s\nslices: {all: {count: 3, guarantee: 1 Mbit/s}}\n"), @"");
-    assert_snapshot!(check("slices: {gold: {match: {vlan: 10}}, rest: {match: {}}}\n"), @"");
-    assert_snapshot!(check("interfaces: [left, right]\nlink: 1 Gbit/s\npolicy: {none: true}\n"), @"");
-    assert_snapshot!(check("link: 1 Gbit/s\nslices: {all: {counts: 3}}\n"), @"");
+    assert_snapshot!(check(STUDY), @"
+    Some(0)
+    file.yaml: 2 policies × 2 scenarios × 3 repetitions = 12 runs of 4 s
+    ");
+    assert_snapshot!(check("link: 1 Gbit/s\nslices: {all: {count: 3, guarantee: 1 Mbit/s}}\n"), @"
+    Some(0)
+    file.yaml: a plan of 3 slices; `slicewise plan` says whether they fit
+    ");
+    assert_snapshot!(check("slices: {gold: {match: {vlan: 10}}, rest: {match: {}}}\n"), @"
+    Some(0)
+    file.yaml: a measured study of 2 slices, 0 policies and 0 scenarios
+    ");
+    assert_snapshot!(check("interfaces: [left, right]\nlink: 1 Gbit/s\npolicy: {none: true}\n"), @"
+    Some(0)
+    file.yaml: a gateway between left and right
+    ");
+    assert_snapshot!(check("link: 1 Gbit/s\nslices: {all: {counts: 3}}\n"), @"
+    Some(2)
+    error: there is no setting `counts` here
+     --> file.yaml:2:16
+      |
+    2 | slices: {all: {counts: 3}}
+      |                ^^^^^^
+      |
+      = help: did you mean `count`?
+
+    error: 1 mistake in file.yaml
+    ");
 }
 
 #[test]
@@ -47,7 +70,15 @@ fn what_is_not_simulated_is_warned_of_and_stated_in_the_report() {
         "match: {vlan: 20}",
         "headers: {protocol: tcp}, match: {vlan: 20}",
     );
-    assert_snapshot!(check(&text), @"");
+    assert_snapshot!(check(&text), @"
+    Some(0)
+    file.yaml: 2 policies × 2 scenarios × 3 repetitions = 12 runs of 4 s
+    warning: the simulator sends these packets at the source's pace, with TCP's header and without its congestion control, acknowledgements and retransmissions
+     --> file.yaml:7:30
+      |
+    7 |   rest: {headers: {protocol: tcp}, match: {vlan: 20}, share: 50 %}
+      |                              ^^^
+    ");
     let folder = folder(&text);
     let run = ["run", "file.yaml", "--repetitions", "1", "--out", "out"];
     let output = slicewise(&folder, &run);
@@ -72,5 +103,10 @@ fn every_kind_of_file_has_a_schema() {
             schema["title"].as_str().unwrap().to_owned()
         })
         .into();
-    assert_snapshot!(titles.join("\n"), @"");
+    assert_snapshot!(titles.join("\n"), @"
+    Slicewise study
+    Slicewise plan
+    Slicewise measured study
+    Slicewise gateway
+    ");
 }
