@@ -68,12 +68,6 @@ impl Credit {
     pub fn min(self, other: Self) -> Self {
         Self(self.0.min(other.0))
     }
-
-    /// True where nothing is owed.
-    #[must_use]
-    pub const fn is_non_negative(self) -> bool {
-        self.0 >= 0
-    }
 }
 
 impl Add for Credit {

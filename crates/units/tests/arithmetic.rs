@@ -60,7 +60,7 @@ fn credit_saturates_and_never_turns_into_debt() {
     let most = Credit::earned(BitRate::new(u64::MAX), Duration::MAX);
     assert_eq!(most.nanobits(), i128::MAX);
     assert_eq!(most + most, most);
-    assert!((most + most).is_non_negative());
+    assert!(most + most > Credit::ZERO);
     assert_eq!((-most - most).nanobits(), i128::MIN);
     assert_eq!(-(-most - most), most);
     // The largest rate of a text over all of time still fits without saturating.
@@ -132,6 +132,46 @@ fn time_saturates_at_its_origin_where_asked_to() {
         BitRate::new(1).saturating_sub(BitRate::new(2)),
         BitRate::ZERO
     );
+}
+
+#[test]
+fn what_was_added_is_there_and_is_gone_when_taken_away() {
+    let (five, two) = (ByteCount::new(5), ByteCount::new(2));
+    let mut size = five;
+    size += two;
+    assert_eq!(size, ByteCount::new(7));
+    assert_eq!(size - five, two);
+    size -= two;
+    assert_eq!(size, five);
+
+    let (five, two) = (BitRate::new(5), BitRate::new(2));
+    let mut rate = five;
+    rate += two;
+    assert_eq!(rate, BitRate::new(7));
+    assert_eq!(rate - five, two);
+    assert_eq!(five.checked_add(two), Some(rate));
+
+    let (five, two) = (Duration::from_nanos(5), Duration::from_nanos(2));
+    assert_eq!(five - two, Duration::from_nanos(3));
+    let mut now = Instant::from_nanos(5);
+    now += two;
+    assert_eq!(now.nanos(), 7);
+
+    let [five, two] = [5, 2].map(|bytes| Credit::for_bytes(ByteCount::new(bytes)));
+    let mut credit = five;
+    credit -= two;
+    assert_eq!(credit.whole_bytes(), ByteCount::new(3));
+    assert_eq!((five.min(two), two.min(five)), (two, two));
+    credit -= five;
+    assert!(credit < Credit::ZERO);
+}
+
+#[test]
+fn a_duration_is_told_in_seconds_for_people() {
+    let half = Duration::from_millis(500).as_secs_f64();
+    assert!((half - 0.5).abs() < 1e-12, "{half}");
+    let hour = Duration::from_secs(3_600).as_secs_f64();
+    assert!((hour - 3_600.0).abs() < 1e-9, "{hour}");
 }
 
 #[test]
