@@ -9,39 +9,10 @@ mod support;
 
 use proptest::prelude::*;
 use slicewise_model::{
-    Discipline, PolicySpec, PrioritySpec, QueueLimitSpec, Rate, RateSpec, ShaperParams, ShaperSpec,
+    Discipline, PolicySpec, PrioritySpec, QueueLimitSpec, Rate, RateSpec, ShaperParams,
 };
 use slicewise_units::{Accounting, ByteCount, Duration};
 use support::*;
-
-fn drr(weights: &[(u16, u32)]) -> PolicySpec {
-    let classes = weights
-        .iter()
-        .map(|&(vlan, weight)| {
-            let mut class = vlan_class(vlan);
-            class.weight = Some(weight);
-            class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
-            class
-        })
-        .collect();
-    PolicySpec {
-        discipline: Discipline::DeficitRoundRobin,
-        ..policy(classes)
-    }
-}
-
-fn shaped(vlan: u16, text: &str, burst_bits: u64) -> slicewise_model::ClassSpec {
-    let mut class = vlan_class(vlan);
-    class.shape = Some(ShaperSpec {
-        rate: RateSpec::Absolute(rate(text)),
-        committed_burst_bits: Some(burst_bits),
-        excess_burst_bits: None,
-        peak: false,
-        accounting: Accounting::L2,
-    });
-    class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
-    class
-}
 
 fn arrivals(vlans: u16, count: usize, gap_ns: u64) -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec((0..gap_ns, 0..vlans, 60u32..1522), count).prop_map(|steps| {
@@ -85,28 +56,6 @@ fn assert_extra_polls_change_nothing(
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn deficit_round_robin_keeps_shares_within_one_quantum_and_a_frame(
-        weights in prop::collection::vec(1u32..8, 2..6),
-        sizes in prop::collection::vec(60u32..1522, 400),
-    ) {
-        let classes: Vec<(u16, u32)> = (0u16..).zip(weights.iter().copied()).collect();
-        let mut port = Port::new(&drr(&classes), Some(rate("10 Mbit/s")));
-        for (n, bytes) in sizes.iter().cycle().take(sizes.len() * classes.len()).enumerate() {
-            let _ = port.offer(Arrival { at: 0, vlan: (n % classes.len()) as u16, bytes: *bytes });
-        }
-        // Until the first class could have run out, all are backlogged.
-        let smallest: u64 = 400 * 60 * 8 * 100;
-        port.run_until(smallest);
-        for pair in classes.windows(2) {
-            let normalised = |(vlan, weight): (u16, u32)| {
-                bytes_sent(&port.departures, vlan, 0, smallest) as f64 / f64::from(weight)
-            };
-            let difference = (normalised(pair[0]) - normalised(pair[1])).abs();
-            prop_assert!(difference <= 2.0 * 1522.0, "{pair:?}: {difference} bytes a weight apart");
-        }
-    }
 
     #[test]
     fn strict_priority_never_sends_a_lower_class_while_a_higher_one_waits(
@@ -244,27 +193,6 @@ proptest! {
     }
 
     #[test]
-    fn a_shaped_class_below_its_share_gets_its_rate_at_any_weight(
-        weight in 1u32..1_000_000,
-    ) {
-        let mut slow = shaped(0, "5 Mbit/s", 20_000);
-        slow.weight = Some(weight);
-        let mut greedy = vlan_class(1);
-        greedy.weight = Some(weight);
-        greedy.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
-        let spec = PolicySpec { discipline: Discipline::DeficitRoundRobin, ..policy(vec![slow, greedy]) };
-        let mut port = Port::new(&spec, Some(rate("35 Mbit/s")));
-        for vlan in [0, 1] {
-            for _ in 0..5_000 {
-                let _ = port.offer(Arrival { at: 0, vlan, bytes: 1000 });
-            }
-        }
-        port.run_until(1_000_000_000);
-        let sent = bytes_sent(&port.departures, 0, 0, 1_000_000_000);
-        prop_assert!(sent.abs_diff(625_000) <= 12_500, "{sent} B in a second at 5 Mbit/s");
-    }
-
-    #[test]
     fn every_frame_is_sent_queued_or_dropped_for_one_reason(
         traffic in arrivals(5, 400, 60_000),
         stop in 0u64..40_000_000,
@@ -326,51 +254,6 @@ fn excess_is_shared_by_weight_and_does_not_spend_the_minimum() {
     let sent = |vlan| bytes_sent(&port.departures, vlan, 0, second);
     assert!(sent(1).abs_diff(500_000) <= 3 * 1522, "{}", sent(1));
     assert!(sent(2).abs_diff(750_000) <= 3 * 1522, "{}", sent(2));
-}
-
-#[test]
-fn a_class_that_waits_for_its_shaper_saves_no_more_than_one_turn() {
-    // A tenant with a slow inner class and, after ten seconds, a fast one, beside a greedy class.
-    let mut tenant = slicewise_model::ClassSpec::new(slicewise_model::ClassMap {
-        name: "tenant".into(),
-        mode: slicewise_model::MatchMode::Any,
-        conditions: vec![slicewise_model::Condition::OuterVlan(1..=2)],
-    });
-    let mut fast = vlan_class(2);
-    fast.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
-    tenant.child = Some(Box::new(policy(vec![shaped(1, "1 Mbit/s", 16_000), fast])));
-    let mut greedy = vlan_class(3);
-    greedy.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
-    let spec = PolicySpec {
-        discipline: Discipline::DeficitRoundRobin,
-        ..policy(vec![tenant, greedy])
-    };
-    let mut port = Port::new(&spec, Some(rate("35 Mbit/s")));
-    for (vlan, frames) in [(1, 3_000), (3, 60_000)] {
-        for _ in 0..frames {
-            let _ = port.offer(Arrival {
-                at: 0,
-                vlan,
-                bytes: 1000,
-            });
-        }
-    }
-    let (from, to) = (10_000_000_000, 11_000_000_000);
-    port.run_until(from);
-    for _ in 0..5_000 {
-        let _ = port.offer(Arrival {
-            at: from,
-            vlan: 2,
-            bytes: 1000,
-        });
-    }
-    port.run_until(to);
-    let half = 35_000_000 / 8 / 2;
-    let sent = bytes_sent(&port.departures, 3, from, to);
-    assert!(
-        sent + 5_000 >= half,
-        "greedy got {sent} B of its half, {half} B"
-    );
 }
 
 #[test]

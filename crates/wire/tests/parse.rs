@@ -183,12 +183,14 @@ fn tells_pieces_of_packets_apart() {
         assert_eq!(frame.end, ParseEnd::Complete);
     }
     for (piece, fragment) in [([0, 1], Fragment::First), ([0, 9], Fragment::Later)] {
-        let header = [17, 0, piece[0], piece[1], 0, 0, 0, 1];
+        // The second byte is reserved, and no length.
+        let header = [17, 5, piece[0], piece[1], 0, 0, 0, 1];
         let frame = parse(&ethernet(
             &IPV6,
             &ipv6(44, &[header.as_slice(), &payload].concat()),
         ));
         assert_eq!((frame.fragment, frame.headers.protocol), (fragment, 17));
+        assert_eq!(frame.transport_offset, 14 + 40 + 8);
     }
 }
 
@@ -245,6 +247,84 @@ fn tells_of_the_packet_within_a_tunnel() {
             "of the frame on the wire"
         );
         assert_eq!(frame.ip_offset, 18 + 36 + options.len());
+    }
+}
+
+#[test]
+fn a_packet_in_a_tunnel_has_the_tags_of_the_frame_and_the_length_the_tunnel_holds() {
+    let tags = [0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0];
+    let mut within = ipv4(17, 0, &udp(53, &[7; 30]));
+    // Stated, none stated, and more stated than there is.
+    for stated in [58u16, 0, 400] {
+        within[2..4].copy_from_slice(&stated.to_be_bytes());
+        let frame = parse(&ethernet(&tags, &gtp_u(0x30, &[], &within)));
+        assert_eq!((frame.end, frame.ip_bytes), (ParseEnd::Complete, 58));
+        let h = frame.headers;
+        assert_eq!((h.ip_version, h.destination_port), (IpVersion::V4, 53));
+        assert_eq!((h.vlan_tags, h.outer_vlan, h.inner_vlan), (2, 5, 6));
+        assert_eq!((h.l3_offset, frame.ip_offset), (22, 22 + 36));
+    }
+}
+
+#[test]
+fn says_where_a_tunnel_is_cut_off_or_contradicts_itself() {
+    let within = ipv4(17, 0, &udp(53, &[7; 30]));
+    let whole = ethernet(&IPV4, &gtp_u(0x30, &[], &within));
+    let wire_bytes = u32::try_from(whole.len()).unwrap();
+    // The header of the tunnel begins at byte 42, the packet within at 50, its payload at 78.
+    for captured in 42..whole.len() {
+        let frame = parse_frame(LinkType::ETHERNET, &whole[..captured], wire_bytes);
+        let expected = match captured {
+            0..78 => ParseEnd::Truncated(Layer::Tunnel),
+            _ => ParseEnd::Complete,
+        };
+        assert_eq!(frame.end, expected, "{captured} bytes");
+        let port = if captured < 78 { 2152 } else { 53 };
+        assert_eq!(frame.headers.destination_port, port, "{captured} bytes");
+    }
+    // As long as the header of a tunnel, and cut off: it cannot be told whether it is one.
+    let tiny = ethernet(&IPV4, &ipv4(17, 0, &udp(2152, &[0x30; 8])));
+    let cut = parse_frame(LinkType::ETHERNET, &tiny[..46], 50);
+    assert_eq!(cut.end, ParseEnd::Truncated(Layer::Tunnel));
+    let bad = ipv4(17, 0, &udp(53, &[]))[..24].to_vec();
+    let frame = parse(&ethernet(&IPV4, &gtp_u(0x30, &[], &bad)));
+    assert_eq!(frame.end, ParseEnd::Malformed(Layer::Tunnel));
+}
+
+#[test]
+fn looks_through_eight_extension_headers_of_a_tunnel() {
+    let within = ipv4(17, 0, &udp(53, &[7; 30]));
+    for (count, end) in [
+        (8, ParseEnd::Complete),
+        (9, ParseEnd::Malformed(Layer::Tunnel)),
+    ] {
+        let mut options = vec![0, 0, 0, 0xc0];
+        options.extend([1, 0, 0, 0xc0].repeat(count - 1));
+        options.extend([1, 0, 0, 0]);
+        let frame = parse(&ethernet(&IPV4, &gtp_u(0x34, &options, &within)));
+        assert_eq!(frame.end, end, "{count} extension headers");
+    }
+}
+
+#[test]
+fn the_length_of_ipv6_is_what_its_header_states_or_what_the_frame_holds() {
+    // Padding counts for nothing; a stated 0 means a jumbogram or an offloaded segment.
+    for (stated, ip_bytes) in [(38, 78), (0, 90), (51, 90)] {
+        let mut packet = ipv6(17, &udp(5201, &[7; 30]));
+        packet[5] = stated;
+        packet.resize(90, 0);
+        let frame = parse(&ethernet(&IPV6, &packet));
+        assert_eq!(frame.end, ParseEnd::Complete);
+        assert_eq!((frame.ip_bytes, frame.l2_bytes), (ip_bytes, ip_bytes + 14));
+    }
+    // Options fill the packet to its end, or would reach beyond it.
+    for (stated, end) in [
+        (8, ParseEnd::Complete),
+        (7, ParseEnd::Malformed(Layer::Network)),
+    ] {
+        let mut packet = ipv6(60, &[59, 0, 1, 4, 0, 0, 0, 0]);
+        packet[5] = stated;
+        assert_eq!(parse(&ethernet(&IPV6, &packet)).end, end);
     }
 }
 

@@ -7,9 +7,10 @@
 
 use slicewise_dataplane::{Change, Frame, LinkClock, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
-    ClassMap, ClassSpec, Colour, Condition, MatchMode, PolicySpec, ShaperParams,
+    ClassMap, ClassSpec, Colour, Condition, Discipline, MatchMode, PolicySpec, QueueLimitSpec,
+    RateSpec, ShaperParams, ShaperSpec,
 };
-use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::{Ecn, Headers, IpVersion};
 
 /// A frame offered to the pipeline.
@@ -39,11 +40,42 @@ pub fn vlan_class(vlan: u16) -> ClassSpec {
     })
 }
 
+/// A class for each VLAN and weight, with a queue for everything, in deficit round robin.
+pub fn drr(weights: &[(u16, u32)]) -> PolicySpec {
+    let classes = weights
+        .iter()
+        .map(|&(vlan, weight)| {
+            let mut class = vlan_class(vlan);
+            class.weight = Some(weight);
+            class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+            class
+        })
+        .collect();
+    PolicySpec {
+        discipline: Discipline::DeficitRoundRobin,
+        ..policy(classes)
+    }
+}
+
+/// A class shaped to a rate.
+pub fn shaped(vlan: u16, text: &str, burst_bits: u64) -> ClassSpec {
+    let mut class = vlan_class(vlan);
+    class.shape = Some(ShaperSpec {
+        rate: RateSpec::Absolute(rate(text)),
+        committed_burst_bits: Some(burst_bits),
+        excess_burst_bits: None,
+        peak: false,
+        accounting: Accounting::L2,
+    });
+    class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+    class
+}
+
 pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
     PolicySpec {
         name: "test".into(),
         classes,
-        discipline: slicewise_model::Discipline::MinimumShare,
+        discipline: Discipline::MinimumShare,
         guaranteed: None,
     }
 }

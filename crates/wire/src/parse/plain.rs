@@ -102,8 +102,13 @@ mod tests {
             if let Some(plain) = plain {
                 prop_assert_eq!(plain, parse_layers(LinkType::ETHERNET, &bytes, wire_bytes));
             }
-            let is_usual = first == 0x45 && pieces != 0x20 && pieces != 1 && protocol == 17
-                && port == 53 && total >= 28 && u32::from(total) + 18 <= wire_bytes
+            let transport = match (protocol, port) {
+                (17, 53) => 8,
+                (6, _) if bytes[ip + 32] >> 4 >= 5 => u16::from(bytes[ip + 32] >> 4) * 4,
+                _ => u16::MAX,
+            };
+            let is_usual = first == 0x45 && pieces != 0x20 && pieces != 1
+                && total >= transport.saturating_add(20) && u32::from(total) + 18 <= wire_bytes
                 && bytes.len() >= ip + IP_AND_TRANSPORT_BYTES;
             prop_assert!(plain.is_some() || !is_usual);
         }
