@@ -181,6 +181,8 @@ fn tells_pieces_of_packets_apart() {
             (fragment, has_ports)
         );
         assert_eq!(frame.end, ParseEnd::Complete);
+        let bytes = ethernet(&IPV4, &ipv4(6, pieces, &tcp()));
+        assert_eq!(parse(&bytes).tcp(&bytes).is_some(), has_ports);
     }
     for (piece, fragment) in [([0, 1], Fragment::First), ([0, 9], Fragment::Later)] {
         // The second byte is reserved, and no length.
@@ -368,6 +370,24 @@ fn says_in_which_layer_the_captured_bytes_end() {
 }
 
 #[test]
+fn ports_are_told_of_a_transport_header_that_was_cut_off() {
+    let whole = ethernet(&IPV4, &ipv4(17, 0, &udp(5201, &[7; 30])));
+    for captured in 38..whole.len() {
+        let frame = parse_frame(LinkType::ETHERNET, &whole[..captured], 72);
+        let is_cut = captured < 42;
+        let truncated = ParseEnd::Truncated(Layer::Transport);
+        assert_eq!(frame.end == truncated, is_cut, "{captured} bytes");
+        assert_eq!(frame.headers.destination_port, 5201);
+    }
+    let sctp = [[0x9c, 0x40, 0x14, 0x51].as_slice(), &[0; 8], &[7; 30]].concat();
+    let frame = parse(&ethernet(&IPV4, &ipv4(132, 0, &sctp)));
+    assert_eq!(
+        (frame.headers.destination_port, frame.payload_bytes()),
+        (5201, 30)
+    );
+}
+
+#[test]
 fn reads_96_captured_bytes_of_every_stack_it_promises() {
     let options = [17, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let tagged = |ethertype: [u8; 2]| [&[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2], &ethertype[..]].concat();
@@ -397,8 +417,9 @@ fn names_frames_without_ip() {
         (arp.end, arp.ethertype, arp.l2_bytes),
         (ParseEnd::NotIp, 0x0806, 60)
     );
+    let udp_packet = ethernet(&IPV4, &ipv4(17, 0, &udp(5201, &[7; 18])));
     assert_eq!(
-        parse_frame(LinkType(147), &[0; 60], 60).end,
+        parse_frame(LinkType(147), &udp_packet, 60).end,
         ParseEnd::NotIp
     );
     assert_eq!(
@@ -429,6 +450,10 @@ fn refuses_headers_that_contradict_themselves() {
         transport,
         "data offset"
     );
+    let without_data = |header_bytes: usize| ipv4(6, 0, &tcp()[..header_bytes]);
+    let end = |header_bytes| parse(&ethernet(&IPV4, &without_data(header_bytes))).end;
+    assert_eq!(end(32), ParseEnd::Complete, "options to the end");
+    assert_eq!(end(31), transport, "options beyond the end");
 }
 
 proptest! {

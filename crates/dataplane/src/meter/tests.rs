@@ -1,5 +1,5 @@
 use super::MeterState;
-use super::reference::{Reference, SPEC_RATES_BYTES_PER_NANO};
+use super::reference::Reference;
 use proptest::prelude::*;
 use slicewise_model::{Colour, ColourMode, MeterAlgorithm, Rate};
 use slicewise_units::{Accounting, BitRate, ByteCount, Credit, Duration, FrameLengths, Instant};
@@ -7,6 +7,8 @@ use slicewise_units::{Accounting, BitRate, ByteCount, Credit, Duration, FrameLen
 use Colour::{Green, Red, Yellow};
 
 const BYTE_PER_NANO: u64 = 8_000_000_000;
+/// Rates of the first and the second bucket, where a test does not choose them.
+const RATES: [u64; 2] = [1, 2];
 
 fn rate(bytes_per_nano: u64) -> Rate {
     Rate::l2(BitRate::new(bytes_per_nano * BYTE_PER_NANO))
@@ -29,14 +31,14 @@ fn frame(bytes: u32) -> FrameLengths {
 
 fn single_rate(cbs: u64) -> MeterAlgorithm {
     MeterAlgorithm::SingleRateTwoColour {
-        cir: rate(1),
+        cir: rate(RATES[0]),
         cbs: size(cbs),
     }
 }
 
 fn sr_tcm(cbs: u64, ebs: u64) -> MeterAlgorithm {
     MeterAlgorithm::SingleRateThreeColour {
-        cir: rate(1),
+        cir: rate(RATES[0]),
         cbs: size(cbs),
         ebs: size(ebs),
     }
@@ -44,18 +46,18 @@ fn sr_tcm(cbs: u64, ebs: u64) -> MeterAlgorithm {
 
 fn tr_tcm(cbs: u64, pbs: u64) -> MeterAlgorithm {
     MeterAlgorithm::TwoRateThreeColour {
-        cir: rate(1),
+        cir: rate(RATES[0]),
         cbs: size(cbs),
-        pir: rate(2),
+        pir: rate(RATES[1]),
         pbs: size(pbs),
     }
 }
 
 fn rfc4115(cbs: u64, ebs: u64) -> MeterAlgorithm {
     MeterAlgorithm::TwoRateThreeColourEfficient {
-        cir: rate(1),
+        cir: rate(RATES[0]),
         cbs: size(cbs),
-        eir: rate(2),
+        eir: rate(RATES[1]),
         ebs: size(ebs),
     }
 }
@@ -224,6 +226,53 @@ fn rfc_2697_gives_the_excess_bucket_what_overflowed_before_a_change() {
     );
 }
 
+/// The same meter with other rates, in bit/s.
+fn with_rates(algorithm: MeterAlgorithm, first: u64, second: u64) -> MeterAlgorithm {
+    let (cir, second) = (
+        Rate::l2(BitRate::new(first)),
+        Rate::l2(BitRate::new(second)),
+    );
+    match algorithm {
+        MeterAlgorithm::SingleRateTwoColour { cbs, .. } => {
+            MeterAlgorithm::SingleRateTwoColour { cir, cbs }
+        }
+        MeterAlgorithm::SingleRateThreeColour { cbs, ebs, .. } => {
+            MeterAlgorithm::SingleRateThreeColour { cir, cbs, ebs }
+        }
+        MeterAlgorithm::TwoRateThreeColour { cbs, pbs, .. } => MeterAlgorithm::TwoRateThreeColour {
+            cir,
+            cbs,
+            pir: second,
+            pbs,
+        },
+        MeterAlgorithm::TwoRateThreeColourEfficient { cbs, ebs, .. } => {
+            MeterAlgorithm::TwoRateThreeColourEfficient {
+                cir,
+                cbs,
+                eir: second,
+                ebs,
+            }
+        }
+    }
+}
+
+/// A byte takes 10 ns. RFC 2697 adds it at 10, 20, 30 ns…, here it is earned continuously: of a
+/// bucket emptied at 5 ns, 99 1/2 bytes are back at 1000 ns and not 100.
+#[test]
+fn a_frame_that_costs_all_tokens_of_the_rfc_may_conform_up_to_a_byte_s_time_later() {
+    let algorithm = with_rates(sr_tcm(100, 100), BYTE_PER_NANO / 10, 0);
+    let mut meter = blind(algorithm);
+    let mut reference = Reference::new(algorithm, false);
+    for expected in [Green, Yellow, Red] {
+        assert_eq!(meter.colour(frame(100), Green, at(5)), expected);
+        assert_eq!(reference.colour(100, Green, 5), expected);
+    }
+    assert_eq!(reference.colour(100, Green, 1_000), Green);
+    assert_eq!(meter.colour(frame(100), Green, at(1_000)), Red);
+    assert_eq!(meter.colour(frame(100), Green, at(1_004)), Red);
+    assert_eq!(meter.colour(frame(100), Green, at(1_005)), Green);
+}
+
 fn algorithm() -> impl Strategy<Value = MeterAlgorithm> {
     let burst = 1..400u64;
     (0..4u8, burst.clone(), burst).prop_map(|(kind, first, second)| match kind {
@@ -254,7 +303,7 @@ fn holds_bound(passed: &[(u64, u32)], bytes_per_nano: u64, burst: u64) -> bool {
 }
 
 proptest! {
-    /// The reference steps nanosecond by nanosecond and token by token, as the RFCs word it.
+    /// The reference adds token by token, as the RFCs word it. A nanosecond earns whole bytes.
     #[test]
     fn colours_as_the_rfc_text_does(
         algorithm in algorithm(),
@@ -269,6 +318,37 @@ proptest! {
             now += gap;
             let expected = reference.colour(u64::from(bytes), incoming, now);
             prop_assert_eq!(meter.colour(frame(bytes), incoming, at(now)), expected);
+        }
+    }
+
+    /// At any rate: a frame is coloured otherwise only where it costs exactly what a counter of
+    /// the RFC holds, and never better.
+    #[test]
+    fn colours_otherwise_than_the_rfc_text_only_where_the_last_token_decides(
+        algorithm in algorithm(),
+        is_aware in any::<bool>(),
+        first in 40_000_000..2 * BYTE_PER_NANO,
+        more in 0..2 * BYTE_PER_NANO,
+        stretch in 1..20u64,
+        arrivals in arrivals(),
+    ) {
+        let algorithm = with_rates(algorithm, first, first + more);
+        let mode = if is_aware { ColourMode::Aware } else { ColourMode::Blind };
+        let mut meter = MeterState::new(algorithm, mode, Instant::ZERO);
+        let mut reference = Reference::new(algorithm, is_aware);
+        let strict = matches!(algorithm, MeterAlgorithm::TwoRateThreeColourEfficient { .. });
+        let mut now = 0;
+        for (gap, bytes, incoming) in arrivals {
+            now += gap * stretch;
+            let bytes = u64::from(bytes);
+            let expected = reference.colour(bytes, incoming, now);
+            let colour = meter.colour(frame(bytes as u32), incoming, at(now));
+            if colour != expected {
+                let left = u64::from(strict);
+                prop_assert!(colour > expected);
+                prop_assert!(reference.committed == left || reference.second == left);
+                break;
+            }
         }
     }
 
@@ -291,7 +371,7 @@ proptest! {
             }
             either.push((now, bytes));
         }
-        let [cir, second] = SPEC_RATES_BYTES_PER_NANO;
+        let [cir, second] = RATES;
         match algorithm {
             MeterAlgorithm::SingleRateTwoColour { cbs, .. } => {
                 prop_assert!(holds_bound(&green, cir, cbs.bytes()));

@@ -1,8 +1,8 @@
 //! Deficit round robin (Shreedhar & Varghese, SIGCOMM 1995).
 //!
 //! Backlogged children take turns; at its turn a child's deficit grows by its quantum and it
-//! sends while the deficit covers its frames. Over any time in which two children stay
-//! backlogged and may send, what they sent divided by their weights differs by less than one
+//! sends while the deficit covers its frames. From when two children became backlogged, and while
+//! they stay so and may send, what they sent divided by their weights differs by less than one
 //! quantum plus one frame. With quanta of at least one largest frame a decision takes O(1).
 //!
 //! A child that must wait for its shaper when its turn comes is passed over and keeps its
