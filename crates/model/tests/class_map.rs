@@ -4,6 +4,7 @@
 
 use insta::assert_snapshot;
 use slicewise_model::{Condition, IpPrefix};
+use std::net::IpAddr;
 
 fn prefix(text: &str) -> Result<IpPrefix, String> {
     text.parse()
@@ -61,6 +62,13 @@ fn refuses_what_is_not_a_prefix() {
         assert!(prefix(text).is_err(), "`{text}`");
     }
     assert_snapshot!(prefix("10.0.0.0/33").unwrap_err(), @"`10.0.0.0/33` is not an address prefix: write for example `10.0.10.0/24` or `2001:db8::/32`");
+}
+
+#[test]
+fn a_prefix_tells_its_address_and_length() {
+    let prefix = prefix("10.0.10.77/24").unwrap();
+    assert_eq!(prefix.address(), "10.0.10.0".parse::<IpAddr>().unwrap());
+    assert_eq!(prefix.length(), 24);
 }
 
 #[test]

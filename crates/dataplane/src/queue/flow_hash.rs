@@ -53,7 +53,8 @@ impl FlowHash {
 mod tests {
     use super::FlowHash;
     use crate::queue::FLOW_BITS;
-    use slicewise_wire::Headers;
+    use slicewise_wire::{Headers, IpVersion};
+    use std::collections::BTreeSet;
 
     fn flow(port: u16) -> Headers {
         Headers {
@@ -93,5 +94,59 @@ mod tests {
         assert!((2_800..3_230).contains(&empty), "{empty}");
         assert!(hit.iter().all(|&hits| hits < 12));
         assert!(same < 10, "{same}");
+    }
+
+    /// Headers that differ in one field, or in one part of it, of two bytes at most.
+    type Changed = fn(&mut Headers, u16);
+
+    #[test]
+    fn every_field_that_tells_flows_apart_changes_the_hash() {
+        let of_both: [Changed; 7] = [
+            |h, n| h.source_port = n,
+            |h, n| h.destination_port = n,
+            |h, n| h.protocol = n as u8,
+            |h, n| h.outer_vlan = n,
+            |h, n| h.inner_vlan = n,
+            |h, n| h.source = n.into(),
+            |h, n| h.destination = n.into(),
+        ];
+        let of_v6: [Changed; 4] = [
+            |h, n| h.source = u128::from(n) << 48,
+            |h, n| h.source = u128::from(n) << 64,
+            |h, n| h.destination = u128::from(n) << 48,
+            |h, n| h.destination = u128::from(n) << 64,
+        ];
+        for ip_version in [IpVersion::V4, IpVersion::V6] {
+            let of_v6: &[Changed] = if ip_version == IpVersion::V6 {
+                &of_v6
+            } else {
+                &[]
+            };
+            for (field, change) in of_both.iter().chain(of_v6).enumerate() {
+                let hashes: BTreeSet<u16> = (0..100)
+                    .map(|n| {
+                        let mut headers = Headers {
+                            ip_version,
+                            ..Headers::default()
+                        };
+                        change(&mut headers, n);
+                        FlowHash::new(1).of(&headers)
+                    })
+                    .collect();
+                assert!(
+                    hashes.len() > 90,
+                    "field {field} of {ip_version:?}: {}",
+                    hashes.len()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn seeds_that_follow_each_other_are_as_good_as_any() {
+        let hashes: BTreeSet<u16> = (0..100)
+            .map(|seed| FlowHash::new(seed).of(&flow(1)))
+            .collect();
+        assert!(hashes.len() > 90, "{}", hashes.len());
     }
 }

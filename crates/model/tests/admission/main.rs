@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bounds;
+mod classes;
 mod extremes;
 mod refusals;
 mod support;

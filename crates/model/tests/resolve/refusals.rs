@@ -232,6 +232,16 @@ fn classes_that_are_named_twice_or_match_nothing() {
 fn conditions_that_can_never_hold() {
     let (first, last) = (30, 10);
     assert_snapshot!(refusal_of_match(Condition::OuterVlan(first..=last)), @"policy `p`, class `c`: match: VLAN 30 to 10 is an empty range: write the smaller number first");
+    let largest = ClassMap {
+        name: "c".to_owned(),
+        mode: MatchMode::Any,
+        conditions: vec![Condition::InnerVlan(1..=4_094)],
+    };
+    assert!(
+        policy(vec![ClassSpec::new(largest)])
+            .resolve(bits(1))
+            .is_ok()
+    );
     assert_snapshot!(refusal_of_match(Condition::InnerVlan(4_095..=4_095)), @"policy `p`, class `c`: match: VLAN 4095 is above 4094, the largest id");
     assert_snapshot!(refusal_of_match(Condition::Not(Box::new(Condition::SourcePort(first..=last)))), @"policy `p`, class `c`: match: port 30 to 10 is an empty range: write the smaller number first");
     assert_snapshot!(refusal_of_match(Condition::Dscp(0)), @"policy `p`, class `c`: match: names no code point: nothing could ever match");
