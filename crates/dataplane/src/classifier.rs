@@ -61,7 +61,7 @@ impl Classifier {
     /// The leaf class of a frame with these headers.
     #[inline]
     pub fn classify(&mut self, headers: &Headers) -> u32 {
-        let slot = hash(headers) & (CACHE_ENTRIES - 1);
+        let slot = slot_of(headers);
         let entry = &self.cache[slot];
         // No rule looks at congestion marks: a marked frame of the flow is no other key.
         let ecn = entry.headers.ecn;
@@ -111,13 +111,13 @@ fn compile_level(policy: &PolicyParams, levels: &mut Vec<Vec<Rule>>, leaf: &mut 
     level
 }
 
-/// Mix the fields that tell flows apart; the multiplier is 2^64 / golden ratio (Knuth).
+/// The entry of the cache: mixes the fields that tell flows apart; the multiplier is 2^64 / golden ratio (Knuth).
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a hash keeps what it can of every field"
 )]
-fn hash(h: &Headers) -> usize {
+fn slot_of(h: &Headers) -> usize {
     let fold = |address: u128| (address as u64) ^ ((address >> 64) as u64);
     let ports = u64::from(h.source_port) << 48
         | u64::from(h.destination_port) << 32
@@ -127,7 +127,8 @@ fn hash(h: &Headers) -> usize {
     let mixed =
         (fold(h.source).rotate_left(17) ^ fold(h.destination) ^ ports.rotate_left(31) ^ rest)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 40) as usize
+    // The upper bits are those that every bit of a field reaches.
+    (mixed >> (u64::BITS - CACHE_ENTRIES.ilog2())) as usize
 }
 
 /// One class map on its own, for whoever tells frames apart without a policy.
@@ -280,7 +281,7 @@ mod tests {
                 .map(|n| {
                     let mut headers = Headers::default();
                     change(&mut headers, n);
-                    hash(&headers) & (CACHE_ENTRIES - 1)
+                    slot_of(&headers)
                 })
                 .collect();
             // At random, 64 of 1,024 fall into 62 places.
