@@ -285,13 +285,12 @@ impl ClassResolver<'_> {
         let Some(child) = self.spec.child.as_deref() else {
             return Ok(None);
         };
-        let rate = shape.map_or(self.port.rate, |shape| shape.rate);
-        let admissible = Rate {
-            rate: rate.rate.min(self.port.admissible.rate),
-            ..self.port.admissible
+        let port = PortParams {
+            rate: shape.map_or(self.port.rate, |shape| shape.rate),
+            ..self.port
         };
         child
-            .resolve_at(PortParams { rate, admissible }, self.depth + 1)
+            .resolve_at(port, self.depth + 1)
             .map(|child| Some(Box::new(child)))
     }
 

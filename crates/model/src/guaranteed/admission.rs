@@ -132,8 +132,6 @@ pub struct ClassUse {
 
 /// Nanobits in a byte.
 pub(super) const NANOBITS_PER_BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
-/// A sum that saturates is above every limit, and so refused.
-const LIMIT_MAX: u128 = u128::MAX - 1;
 
 impl Admission {
     /// Nothing given yet. The largest frame is taken as at least one byte.
@@ -159,8 +157,8 @@ impl Admission {
             .map(|(class, delay)| ClassSums {
                 class,
                 delay,
-                limit: deflated(earned(link.rate, delay).saturating_sub(nanobits(link_frame)))
-                    .min(LIMIT_MAX),
+                // Below 2^128 - 2^64: a sum that saturates is above it, and so refused.
+                limit: deflated(earned(link.rate, delay).saturating_sub(nanobits(link_frame))),
                 count: 0,
                 rate: 0,
                 burst: 0,

@@ -6,5 +6,6 @@ mod bounds;
 mod defaults;
 mod flow_queue;
 mod guaranteed;
+mod limits;
 mod refusals;
 mod support;
