@@ -54,6 +54,16 @@ fn an_idle_link_starts_when_the_frame_comes() {
 }
 
 #[test]
+fn another_rate_holds_from_the_next_frame_on() {
+    let mut link = LinkClock::new(BitRate::new(3 * GIGABIT));
+    // 1501 B last 4002.67 ns at 3 Gbit/s, and 12,008 ns at 1 Gbit/s.
+    link.send(ByteCount::new(1_501), at(0));
+    link.set_rate(BitRate::new(GIGABIT));
+    assert_eq!(link.free_at(), at(4_003));
+    assert_eq!(link.send(ByteCount::new(1_501), at(0)), at(16_011));
+}
+
+#[test]
 fn a_link_never_used_is_free_from_the_origin() {
     let link = LinkClock::new(BitRate::new(GIGABIT));
     assert_eq!(link.free_at(), Instant::ZERO);
