@@ -258,17 +258,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// Headers that differ in one field, or in one part of it.
-    type Changed = fn(&mut Headers, u16);
+    type Changed = fn(&mut Headers, u8);
 
     #[test]
     fn flows_that_differ_in_one_field_have_entries_of_their_own() {
         let changes: [Changed; 12] = [
-            |h, n| h.source_port = n,
-            |h, n| h.destination_port = n,
-            |h, n| h.protocol = n as u8,
-            |h, n| h.dscp = n as u8,
-            |h, n| h.outer_vlan = n,
-            |h, n| h.inner_vlan = n,
+            |h, n| h.source_port = n.into(),
+            |h, n| h.destination_port = n.into(),
+            |h, n| h.protocol = n,
+            |h, n| h.dscp = n,
+            |h, n| h.outer_vlan = n.into(),
+            |h, n| h.inner_vlan = n.into(),
             |h, n| h.source = n.into(),
             |h, n| h.source = u128::from(n) << 64,
             |h, n| h.source = u128::from(n) << 112,

@@ -340,9 +340,8 @@ proptest! {
         let mut now = 0;
         for (gap, bytes, incoming) in arrivals {
             now += gap * stretch;
-            let bytes = u64::from(bytes);
-            let expected = reference.colour(bytes, incoming, now);
-            let colour = meter.colour(frame(bytes as u32), incoming, at(now));
+            let expected = reference.colour(u64::from(bytes), incoming, now);
+            let colour = meter.colour(frame(bytes), incoming, at(now));
             if colour != expected {
                 let left = u64::from(strict);
                 prop_assert!(colour > expected);
