@@ -144,6 +144,19 @@ mod tests {
     }
 
     #[test]
+    fn new_parameters_give_no_fresh_burst() {
+        let actions = [Action::Transmit, Action::Drop, Action::Drop];
+        let mut before = policer(ColourMode::Blind, actions);
+        let passes = |policer: &mut PolicerState| {
+            policer.on_frame(&mut frame(100), Instant::ZERO) == PolicerVerdict::Transmit
+        };
+        assert!(passes(&mut before));
+        let mut after = policer(ColourMode::Blind, actions);
+        after.resume_from(&before, Instant::ZERO);
+        assert!(!passes(&mut after));
+    }
+
+    #[test]
     fn passes_the_rate_and_one_burst_of_an_overload() {
         // `police 17500000` with its default burst, offered twice the rate for 40 s.
         let cir = Rate::l2(BitRate::new(17_500_000));
