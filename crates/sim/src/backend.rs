@@ -187,7 +187,7 @@ impl Simulator {
     ) -> Result<Vec<FlowParams>, RunError> {
         let mut sources_of_slice = vec![0u16; study.slices.len()];
         let mut flows = Vec::with_capacity(scenario.sources.len());
-        for (stream, params) in (0u64..).zip(&scenario.sources) {
+        for params in &scenario.sources {
             let count = sources_of_slice.get_mut(params.slice).ok_or_else(|| {
                 RunError::Failed(format!("source `{}` is of no slice", params.name))
             })?;
@@ -197,9 +197,8 @@ impl Simulator {
                 source: *count,
             };
             *count = count.saturating_add(1);
-            let source = self
-                .sources
-                .source(params, &study.hosts, run.traffic_seed, stream)?;
+            let seed = run.source_seed(&params.name);
+            let source = self.sources.source(params, &study.hosts, seed)?;
             let headers = Headers::from(&params.headers);
             flows.push(FlowParams {
                 id,

@@ -155,14 +155,15 @@ impl Port {
     /// Fill the backlogs, and draw when the bursts of each population begin: somewhere within
     /// their period, all slices of it at the same moment.
     fn offer(&mut self, study: &Study, run: &RunSpec) {
-        let mut random = Random::stream(run.traffic_seed, 0);
         for number in 0..self.populations.len() {
             match self.populations[number].pattern {
                 PopulationPatternParams::Backlog => {
                     self.burst(number, BACKLOG_FRAMES, Instant::ZERO);
                 }
                 PopulationPatternParams::Bursts { every, .. } => {
-                    let phase = random.below(every.min(study.duration).nanos());
+                    let slice = study.slices.get(self.populations[number].measured_as);
+                    let seed = run.source_seed(slice.map_or("", |slice| &slice.name));
+                    let phase = Random::stream(seed, 0).below(every.min(study.duration).nanos());
                     self.populations[number].next_burst = Instant::from_nanos(phase);
                 }
             }

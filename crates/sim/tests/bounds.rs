@@ -151,8 +151,18 @@ fn no_packet_is_late_wherever_it_waits() {
         ("timer_slack: 50 us", "timer_slack: 2 ms"),
         ("send_cost: 15 us", "send_cost: 0 us"),
     ];
+    let slow_timers: &[(&str, &str)] = &[
+        ("timer: 1 ms", "clock_drift: 5 %, timer: 5 ms"),
+        ("timer_slack: 50 us", "timer_slack: 2 ms"),
+    ];
     // At least so much of the bound is seen: else it would say little.
-    for (changes, percent) in [(&[][..], 15), (slow_link, 40), (licence, 15), (bursty, 20)] {
+    for (changes, percent) in [
+        (&[][..], 15),
+        (slow_link, 40),
+        (licence, 15),
+        (bursty, 20),
+        (slow_timers, 20),
+    ] {
         let study = parse(changes);
         let bound = bound(&study.description("test"), "promise", "gold");
         let largest = largest(&study, "promise", 3);

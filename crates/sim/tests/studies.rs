@@ -105,6 +105,49 @@ fn the_same_run_gives_the_same_bytes_and_another_repetition_others() {
 }
 
 #[test]
+fn a_source_sends_the_same_packets_in_every_scenario() {
+    let study = small(&[]);
+    let mut sent = std::collections::BTreeMap::new();
+    for run in all(&study) {
+        let record = Simulator::default().run(&study, &run).unwrap();
+        let gaps = record.slices[0].iat_sent.clone();
+        let first = sent.entry(run.repetition).or_insert_with(|| gaps.clone());
+        assert_eq!(gaps, *first, "{run:?}");
+    }
+    assert_ne!(sent[&0], sent[&1]);
+}
+
+/// Standard deviation of the critical slice's mean delay between runs of the router study that nobody
+/// overloads, ns.
+fn scatter(clock_drift_ppb: u32) -> f64 {
+    let mut study = Study::load(Path::new(ROUTER_STUDY))
+        .map_err(|e| e.to_string())
+        .unwrap();
+    study.hosts.clock_drift_ppb = clock_drift_ppb;
+    let filter = RunFilter {
+        policies: vec!["priority".to_owned()],
+        scenarios: vec!["0".to_owned()],
+        repetitions: Some(8),
+        seed: None,
+    };
+    let runs = study.runs(&filter).unwrap();
+    let means = runs.iter().map(|run| {
+        let record = Simulator::default().run(&study, run).unwrap();
+        record.slices[0].steady.delay.mean_ns
+    });
+    let means: Vec<f64> = means.collect();
+    let mean = means.iter().sum::<f64>() / 8.0;
+    (means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / 7.0).sqrt()
+}
+
+#[test]
+fn the_mean_delay_of_a_run_depends_little_on_its_seed_where_clocks_drift() {
+    let (drifting, in_step) = (scatter(100_000), scatter(0));
+    assert!(in_step > 25_000.0, "{in_step}");
+    assert!(drifting * 10.0 < in_step, "{drifting} of {in_step}");
+}
+
+#[test]
 fn every_packet_sent_is_received_or_lost_and_every_loss_has_a_reason() {
     let records = records(&small(&[]));
     for record in &records {

@@ -46,23 +46,20 @@ impl ArrivalCurve {
             den,
         };
         let curve = match source.pattern {
+            // Its clock may be slower than the rate says, never faster.
             PatternParams::Cbr => Self {
                 pace: Some(pace(0)),
                 spacing: None,
                 crossing: 0,
             },
             PatternParams::Iperf3 => {
-                // A packet owed waits for the next tick, which comes up to the slack late; those
-                // owed with it follow a send cost apart, and are less late than the first as long
-                // as the cost is below their interval.
-                let HostParams {
-                    timer,
-                    timer_slack,
-                    send_cost,
-                    ..
-                } = hosts;
-                let cost = send_cost.nanos();
-                let late = timer.nanos().saturating_add(timer_slack.nanos()).max(cost);
+                // A packet owed waits for the next tick of its own machine, which comes up to the
+                // slack late; those owed with it follow a send cost apart, and are less late than
+                // the first as long as the cost is below their interval.
+                let timer = hosts.timer_of(source.machine);
+                let cost = hosts.send_cost.nanos();
+                let late = timer.nanos().saturating_add(hosts.timer_slack.nanos());
+                let late = late.max(cost);
                 let pace = pace(late);
                 let spacing = (cost > 0).then_some(Line {
                     jitter: 0,

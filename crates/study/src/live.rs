@@ -80,6 +80,9 @@ impl Study {
     /// The study on a live device: policies resolved for a link of the rate that slices share, hosts that
     /// stamp frames as they arrive, and nothing of the device that it models otherwise.
     ///
+    /// The senders of one machine have one clock: iperf3's are made to drift by their timers, which it takes
+    /// in whole microseconds only, and the study says then by how much.
+    ///
     /// Published figures are left out: they are of another device. Published verdicts stay. A delay is
     /// taken to have worsened only beyond the time of one largest frame on the link, too: which of two
     /// packets that meet goes first decides as much, and phases of real senders are not ours to repeat.
@@ -127,6 +130,7 @@ impl Study {
             ..self.link
         };
         self.hosts = HostParams {
+            clock_drift_ppb: whole_microseconds(self.hosts),
             interrupt_moderation: Duration::ZERO,
             ..self.hosts
         };
@@ -136,6 +140,18 @@ impl Study {
         self.digest = derived(&self.digest, "live");
         Ok(self)
     }
+}
+
+/// The drift at which the timers of machines are whole microseconds apart, one at least where they are to
+/// drift at all; parts per billion, rounded up.
+fn whole_microseconds(hosts: HostParams) -> u32 {
+    if hosts.clock_drift_ppb == 0 {
+        return 0;
+    }
+    let timer = u128::from(hosts.timer.nanos().max(1));
+    let step = timer * u128::from(hosts.clock_drift_ppb);
+    let micros = ((step + 500_000_000_000) / 1_000_000_000_000).max(1);
+    u32::try_from((micros * 1_000_000_000_000).div_ceil(timer)).unwrap_or(u32::MAX)
 }
 
 /// The digest of a study derived from another: results of both never mix.

@@ -10,6 +10,9 @@ use slicewise_wire::{Ecn, Headers, IpVersion};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+/// Parts per billion in a whole.
+const PPB: u32 = 1_000_000_000;
+
 /// The links between the hosts and the device under test; both are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkParams {
@@ -71,6 +74,9 @@ pub struct LicenceParams {
 pub struct HostParams {
     /// Period of the timer on which an [`PatternParams::Iperf3`] source wakes.
     pub timer: Duration,
+    /// By how much the clock of each machine is slower than that of the one before it, parts per
+    /// billion; 0 where all are one clock. Every source has a machine of its own.
+    pub clock_drift_ppb: u32,
     /// How late the operating system may wake it: uniform between zero and this.
     pub timer_slack: Duration,
     /// Least time between two packets one source sends back to back: the cost of the system call.
@@ -78,6 +84,42 @@ pub struct HostParams {
     /// Longest wait of the receiving interface before it raises an interrupt, which is when frames
     /// get their time stamps; zero where each frame is stamped as it arrives.
     pub interrupt_moderation: Duration,
+}
+
+/// By how much the slowest clock is slower at most, parts per billion: the machines after it begin
+/// with the first clock again.
+pub(crate) const MAX_SLOWNESS_PPB: u32 = 100_000_000;
+/// By how much a crystal may be off its frequency (IEEE 802.3), parts per billion.
+pub(crate) const CRYSTAL_PPB: u32 = 100_000;
+/// 2³² divided by the golden ratio: its multiples modulo 2³² are spread evenly, and no two of them
+/// are close (D. E. Knuth, *The Art of Computer Programming*, volume 3, section 6.4).
+const GOLDEN: u32 = 2_654_435_769;
+
+impl HostParams {
+    /// Period of the pacing timer on a machine. Timers of one period would tick in step: for a whole
+    /// run the packets of one source would come just before those of another, or just after them.
+    #[must_use]
+    pub fn timer_of(&self, machine: u32) -> Duration {
+        let clocks = MAX_SLOWNESS_PPB
+            .checked_div(self.clock_drift_ppb)
+            .unwrap_or(1)
+            .max(1);
+        let steps = u128::from(machine % clocks + 1);
+        let slower = u128::from(self.timer.nanos()) * u128::from(self.clock_drift_ppb) * steps;
+        let slower = (slower + u128::from(PPB / 2)) / u128::from(PPB);
+        let slower = u64::try_from(slower).unwrap_or(u64::MAX);
+        Duration::from_nanos(self.timer.nanos().saturating_add(slower))
+    }
+
+    /// By how much a source of constant bit rate on a machine is slower than its rate, parts per
+    /// billion. Unlike that of iperf3 its rate is its clock's, so that it is off by what a crystal may
+    /// be and no more.
+    #[must_use]
+    pub fn cbr_slowness_ppb(&self, machine: u32) -> u32 {
+        let most = u64::from(self.clock_drift_ppb.min(CRYSTAL_PPB));
+        let place = u64::from(machine.wrapping_add(1).wrapping_mul(GOLDEN));
+        u32::try_from((most * place) >> 32).unwrap_or(CRYSTAL_PPB)
+    }
 }
 
 /// A slice: who belongs to it and what it was promised.
@@ -158,6 +200,9 @@ impl ScenarioParams {
 pub struct SourceParams {
     /// Name, unique in its scenario.
     pub name: String,
+    /// The machine that it is on, from 0: its name's place among those of all sources of the study. So it
+    /// has the same clock in every scenario.
+    pub machine: u32,
     /// Index of its slice in the study.
     pub slice: usize,
     /// Header fields of its packets.

@@ -16,12 +16,19 @@ pub struct RunSpec {
     pub repetition: u32,
     /// Seed of everything random in the device: depends on policy, scenario and repetition.
     pub seed: u64,
-    /// Seed of everything random in traffic and hosts: depends on scenario and repetition only,
-    /// so that every policy is offered the same packets (common random numbers).
-    pub traffic_seed: u64,
+    /// The study's seed, from which those of its sources follow.
+    pub study_seed: u64,
 }
 
 impl RunSpec {
+    /// Seed of everything random in the source, or population, of that name: depends on the name and the
+    /// repetition only, so that every policy and every scenario is offered the same packets of it
+    /// (common random numbers).
+    #[must_use]
+    pub fn source_seed(&self, source: &str) -> u64 {
+        traffic_seed(self.study_seed, source, self.repetition)
+    }
+
     /// What the record of this run is filed under; `None` where the spec is not of this study.
     #[must_use]
     pub fn key(&self, study: &Study) -> Option<RunKey> {
@@ -93,7 +100,7 @@ impl Study {
                     scenario,
                     repetition,
                     seed: device_seed(seed, policy_name, scenario_name, repetition),
-                    traffic_seed: traffic_seed(seed, scenario_name, repetition),
+                    study_seed: seed,
                 }));
             }
         }

@@ -2,22 +2,24 @@
 //!
 //! A seed is the first eight bytes, little-endian, of SHA-256 over a label, the study's seed, the
 //! names it depends on and the repetition, each name preceded by its length. So a run keeps its
-//! seed when policies, scenarios or repetitions are added, taken away or put in another order.
+//! seeds when policies, scenarios, sources or repetitions are added, taken away or put in another
+//! order.
 
 use sha2::{Digest, Sha256};
 
 /// The label keeps seeds of different purposes apart, and this version of the derivation.
 const DEVICE_LABEL: &str = "slicewise/device-seed/1";
-const TRAFFIC_LABEL: &str = "slicewise/traffic-seed/1";
+const TRAFFIC_LABEL: &str = "slicewise/traffic-seed/2";
 
 /// Seed of what is random in the device.
 pub(crate) fn device_seed(study_seed: u64, policy: &str, scenario: &str, repetition: u32) -> u64 {
     derive(DEVICE_LABEL, study_seed, &[policy, scenario], repetition)
 }
 
-/// Seed of what is random in traffic and hosts: the same for every policy.
-pub(crate) fn traffic_seed(study_seed: u64, scenario: &str, repetition: u32) -> u64 {
-    derive(TRAFFIC_LABEL, study_seed, &[scenario], repetition)
+/// Seed of what is random in a source and its host: the same under every policy and in every scenario,
+/// so that what is compared within a repetition differs by what is compared alone.
+pub(crate) fn traffic_seed(study_seed: u64, source: &str, repetition: u32) -> u64 {
+    derive(TRAFFIC_LABEL, study_seed, &[source], repetition)
 }
 
 fn derive(label: &str, study_seed: u64, names: &[&str], repetition: u32) -> u64 {

@@ -35,17 +35,17 @@ fn no_two_runs_share_a_seed() {
 }
 
 #[test]
-fn every_policy_is_offered_the_same_traffic() {
+fn a_source_is_the_same_in_every_policy_and_scenario_of_a_repetition() {
     let runs = all(&study());
-    let of_policy = |policy: usize| -> Vec<u64> {
-        runs.iter()
-            .filter(|run| run.policy == policy)
-            .map(|run| run.traffic_seed)
-            .collect()
-    };
-    assert_eq!(of_policy(0), of_policy(1));
-    assert_eq!(of_policy(0), of_policy(2));
-    let distinct: BTreeSet<u64> = of_policy(0).into_iter().collect();
+    let seeds: BTreeSet<(u32, u64)> = runs
+        .iter()
+        .map(|run| (run.repetition, run.source_seed("steady")))
+        .collect();
+    assert_eq!(seeds.len(), 2);
+    let distinct: BTreeSet<u64> = runs
+        .iter()
+        .flat_map(|run| ["steady", "other"].map(|source| run.source_seed(source)))
+        .collect();
     assert_eq!(distinct.len(), 4);
 }
 
@@ -66,7 +66,7 @@ fn further_policies_scenarios_and_repetitions_change_no_seed() {
             key.scenario,
             key.repetition,
             run.seed,
-            run.traffic_seed,
+            run.source_seed("steady"),
         )
     };
     let more: BTreeSet<_> = all(&larger).iter().map(|run| key(&larger, run)).collect();
@@ -88,15 +88,18 @@ fn seeds_are_what_they_were_when_results_were_published() {
         .map(|run| {
             format!(
                 "{} {} {:016x} {:016x}",
-                run.scenario, run.repetition, run.seed, run.traffic_seed
+                run.scenario,
+                run.repetition,
+                run.seed,
+                run.source_seed("steady")
             )
         })
         .collect();
     insta::assert_snapshot!(seeds.join("\n"), @"
-    0 0 bd3c526e90f301af 9b7a62efedd72d58
-    0 1 70a1b40fe75671ec 4d37aae4e646148c
-    1 0 5d76533964949303 d84da9298355e471
-    1 1 62a4dc62a463f9fa 588e8cd4f2db4939
+    0 0 bd3c526e90f301af ae71279dba80d64a
+    0 1 70a1b40fe75671ec d964f239bee9aedb
+    1 0 5d76533964949303 ae71279dba80d64a
+    1 1 62a4dc62a463f9fa d964f239bee9aedb
     ");
 }
 
@@ -111,7 +114,7 @@ fn another_seed_changes_all_of_them() {
     assert!(
         ours.iter()
             .zip(&others)
-            .all(|(a, b)| a.traffic_seed != b.traffic_seed)
+            .all(|(a, b)| a.source_seed("steady") != b.source_seed("steady"))
     );
 }
 

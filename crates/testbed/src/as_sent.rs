@@ -6,11 +6,18 @@ use slicewise_study::ScenarioParams;
 use slicewise_traffic::Timeline;
 use slicewise_units::Duration;
 use slicewise_wire::{Headers, PROTOCOL_UDP};
+use std::collections::BTreeMap;
 
-/// Of each source of a scenario, in their order, when its packets were sent.
+/// Of each source of a scenario when its packets were sent.
 pub(crate) struct AsSent {
-    sources: Vec<(Headers, Vec<Duration>)>,
+    sources: Vec<SentBySource>,
     packets: u64,
+}
+
+struct SentBySource {
+    name: String,
+    headers: Headers,
+    times: Vec<Duration>,
 }
 
 impl AsSent {
@@ -19,33 +26,41 @@ impl AsSent {
         let sources = scenario.sources.iter();
         Self {
             sources: sources
-                .map(|source| (Headers::from(&source.headers), Vec::new()))
+                .map(|source| SentBySource {
+                    name: source.name.clone(),
+                    headers: Headers::from(&source.headers),
+                    times: Vec::new(),
+                })
                 .collect(),
             packets: 0,
         }
     }
 
-    /// `None` where packets cannot be told by times alone: TCP sends them in sizes of its own, and some of
+    /// By name of the source; `None` where packets cannot be told by times alone: TCP sends them in sizes of its own, and some of
     /// the record's may have been of nobody, or not to be told apart.
-    pub(crate) fn timelines(self, record: &RunRecord) -> Option<Vec<Timeline>> {
+    pub(crate) fn timelines(self, record: &RunRecord) -> Option<BTreeMap<String, Timeline>> {
         let sent: u64 = (record.slices.iter())
             .map(|slice| slice.whole.sent_frames)
             .sum();
         let is_whole = self.packets == sent;
-        let is_udp = |(headers, _): &(Headers, _)| headers.protocol == PROTOCOL_UDP;
+        let is_udp = |source: &SentBySource| source.headers.protocol == PROTOCOL_UDP;
         if !is_whole || !self.sources.iter().all(is_udp) {
             return None;
         }
-        let times = self.sources.into_iter().map(|(_, times)| times);
-        Some(times.map(Timeline::since_start).collect())
+        let sources = self.sources.into_iter();
+        Some(
+            sources
+                .map(|source| (source.name, Timeline::since_start(source.times)))
+                .collect(),
+        )
     }
 }
 
 impl PacketSink for AsSent {
     fn on_packet(&mut self, packet: &PacketFate<'_>) -> Result<(), String> {
         let mut sources = self.sources.iter_mut();
-        if let Some((_, times)) = sources.find(|(headers, _)| is_of(packet.headers, headers)) {
-            times.push(Duration::from_nanos(packet.sent_ns));
+        if let Some(source) = sources.find(|source| is_of(packet.headers, &source.headers)) {
+            source.times.push(Duration::from_nanos(packet.sent_ns));
             self.packets += 1;
         }
         Ok(())
@@ -134,9 +149,10 @@ mod tests {
             6,
         );
         let timelines = as_sent.timelines(&record(3)).unwrap();
-        assert_eq!(timelines[0].packets(), 2);
-        assert_eq!(timelines[0].span(), Duration::from_nanos(7));
-        assert_eq!(timelines[last].packets(), 1);
+        let of = |index: usize| &timelines[&scenario.sources[index].name];
+        assert_eq!(of(0).packets(), 2);
+        assert_eq!(of(0).span(), Duration::from_nanos(7));
+        assert_eq!(of(last).packets(), 1);
     }
 
     #[test]

@@ -33,6 +33,7 @@ use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy}
 use slicewise_traffic::{Sources, Timeline};
 use slicewise_units::Duration as Span;
 use slicewise_wire::Headers;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
@@ -71,7 +72,7 @@ pub(crate) struct Attempted {
     pub(crate) record: RunRecord,
     pub(crate) live: LiveRecord,
     /// When each source sent its packets, where times tell all of them.
-    pub(crate) as_sent: Option<Vec<Timeline>>,
+    pub(crate) as_sent: Option<BTreeMap<String, Timeline>>,
     /// Frames that a capture or the device never saw.
     pub(crate) missed_frames: u64,
 }
@@ -219,17 +220,8 @@ impl Attempt<'_> {
         own: &[&SourceParams],
     ) -> Result<(Swallow, Sender), AttemptError> {
         let flows = own.iter().map(|source| {
-            let stream = self.scenario.sources.iter().position(|s| s == *source);
-            let stream = stream
-                .and_then(|index| u64::try_from(index).ok())
-                .unwrap_or(0);
-            sending_flow(
-                self.study,
-                self.sources,
-                source,
-                self.run.traffic_seed,
-                stream,
-            )
+            let seed = self.run.source_seed(&source.name);
+            sending_flow(self.study, self.sources, source, seed)
         });
         let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
         let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
@@ -254,12 +246,12 @@ impl Attempt<'_> {
                 .saturating_add(MARGIN.nanos()),
         );
         let mut clients = Vec::with_capacity(constant.len());
-        for (index, source) in constant.iter().enumerate() {
+        for source in constant {
             clients.push(Iperf3::listen(
                 hosts,
                 self.workspace.temporary(),
                 source,
-                iperf3::pacing_timer(&self.study.hosts, index),
+                self.study.hosts.timer_of(source.machine),
                 lasts,
                 self.is_interrupted,
             )?);
@@ -387,12 +379,11 @@ pub(crate) fn sending_flow(
     sources: &Sources,
     source: &SourceParams,
     seed: u64,
-    stream: u64,
 ) -> Result<SendingFlow, AttemptError> {
     let headers = &source.headers;
     suitability::sent_by_us(source)?;
     let departures = sources
-        .source(source, &study.hosts, seed, stream)
+        .source(source, &study.hosts, seed)
         .map_err(|error| AttemptError::Failed(error.to_string()))?;
     Ok(SendingFlow {
         name: source.name.clone(),

@@ -44,8 +44,7 @@ impl Baseline {
         let probes = probes(study, scenario);
         let flows = probes
             .iter()
-            .zip(0u64..)
-            .map(|(probe, stream)| sending_flow(study, sources, probe, 0, stream));
+            .map(|probe| sending_flow(study, sources, probe, 0));
         let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
         let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
         let _swallow = Swallow::bind(Some(hosts.sink()), &remotes)
@@ -122,6 +121,8 @@ fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
         / each;
     let period = LASTS.nanos() / packets.max(1);
     let probe = |(source, turn): (&&SourceParams, u64)| SourceParams {
+        // By one clock, or they might meet.
+        machine: 0,
         pattern: PatternParams::Cbr,
         on_off: None,
         rate: BitRate::new(packets * 8 * u64::from(source.counted_bytes)),

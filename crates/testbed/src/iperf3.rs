@@ -25,12 +25,12 @@ pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
 
 /// The longest time between two packets that is as it should be, ns: a period of the timer, or of the rate
 /// where that is longer.
-pub(crate) fn longest_period(source: &SourceParams, timing: &HostParams) -> u64 {
+pub(crate) fn longest_period(source: &SourceParams, hosts: &HostParams) -> u64 {
     let bits = u64::from(source.counted_bytes) * 8;
     let rate = source.rate.bits_per_second().max(1);
     let packet_ns = u128::from(bits) * 1_000_000_000 / u128::from(rate);
-    timing
-        .timer
+    hosts
+        .timer_of(source.machine)
         .nanos()
         .max(u64::try_from(packet_ns).unwrap_or(u64::MAX))
 }
@@ -118,18 +118,6 @@ impl Iperf3 {
     }
 }
 
-/// The pacing timer of the source with that index: each is 0.1 % slower than the one before it, at least 1 us.
-///
-/// Timers of the study's period would tick in step on the one clock of this machine, so that for a whole run
-/// the packets of one source came just before those of another, or just after them. Those of machines of their
-/// own drift apart; so do these, through all phases several times in a run.
-pub(crate) fn pacing_timer(timing: &HostParams, index: usize) -> Span {
-    let timer = timing.timer.nanos();
-    let step = (timer / 1_000).max(1_000);
-    let steps = u64::try_from(index).unwrap_or(0).saturating_add(1);
-    Span::from_nanos(timer.saturating_add(step.saturating_mul(steps)))
-}
-
 /// One end is gone. The other soon goes, too, or went first, and tells what became of it.
 fn both(error: AttemptError, other: &mut Process) -> AttemptError {
     let AttemptError::Spoilt(why) = error else {
@@ -165,7 +153,11 @@ fn arguments(source: &SourceParams, pacing_timer: Span, lasts: Span) -> Vec<Stri
     set("-b", rate.to_string());
     set("-l", source.payload_bytes.to_string());
     set("-t", lasts.nanos().div_ceil(1_000_000_000).to_string());
-    set("--pacing-timer", (pacing_timer.nanos() / 1_000).to_string());
+    // It takes whole microseconds; those of a study for real packets are.
+    set(
+        "--pacing-timer",
+        (pacing_timer.nanos().saturating_add(500) / 1_000).to_string(),
+    );
     if headers.dscp > 0 {
         set("--dscp", headers.dscp.to_string());
     }
@@ -184,28 +176,15 @@ mod tests {
 
     #[test]
     fn a_client_sends_what_the_source_says() {
-        let study = example::study();
+        let study = example::study().into_live().unwrap();
         let lasts = Span::from_millis(4_800);
         let line = |index: usize| {
             let sources = example::sources();
-            arguments(&sources[index], pacing_timer(&study.hosts, index), lasts).join(" ")
+            let source = &sources[index];
+            arguments(source, study.hosts.timer_of(source.machine), lasts).join(" ")
         };
         assert_snapshot!(line(0), @"-c 10.0.10.3 -B 10.0.10.2 -p 5201 --cport 49152 -b 774774 -l 172 -t 5 --pacing-timer 1001 --dscp 46 --forceflush -u");
         assert_snapshot!(line(2), @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 40000 -b 5000000 -l 1448 -t 5 --pacing-timer 1003 --forceflush");
-    }
-
-    #[test]
-    fn no_two_sources_tick_alike_nor_as_our_own_sender_does() {
-        let mut timing = example::study().hosts;
-        for (timer, expected) in [
-            (100, [101, 102]),
-            (1_000, [1_001, 1_002]),
-            (5_000, [5_005, 5_010]),
-        ] {
-            timing.timer = Span::from_micros(timer);
-            let timers = [0, 1].map(|index| pacing_timer(&timing, index));
-            assert_eq!(timers, expected.map(Span::from_micros));
-        }
     }
 
     #[test]

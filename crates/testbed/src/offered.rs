@@ -65,7 +65,8 @@ fn frames(source: &SourceParams) -> Option<f64> {
 /// random part of its start.
 fn slack(source: &SourceParams, timing: &HostParams) -> f64 {
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let spans = 2.0 * seconds(timing.timer.nanos()) + seconds(source.start_spread.nanos());
+    let timer = timing.timer_of(source.machine);
+    let spans = 2.0 * seconds(timer.nanos()) + seconds(source.start_spread.nanos());
     2.0 + spans * packets_per_second(source)
 }
 

@@ -18,9 +18,16 @@ impl Pace {
     /// The pace of packets that count as `counted_bytes` at `rate`; `None` at rate zero.
     #[must_use]
     pub fn new(counted_bytes: u32, rate: BitRate) -> Option<Self> {
+        Self::slower(counted_bytes, rate, 0)
+    }
+
+    /// The same by a clock that is slower by `ppb` parts per billion: so much longer each packet lasts.
+    #[must_use]
+    pub fn slower(counted_bytes: u32, rate: BitRate, ppb: u32) -> Option<Self> {
         let rate = rate.bits_per_second();
         // 2³² bytes × 8 × 10⁹ may exceed 64 bits; divided once, here.
-        let nanobits = u128::from(counted_bytes) * 8 * u128::from(NANOS_PER_SECOND);
+        let second = u128::from(NANOS_PER_SECOND) + u128::from(ppb);
+        let nanobits = u128::from(counted_bytes) * 8 * second;
         let whole = nanobits.checked_div(u128::from(rate))?;
         let part = nanobits % u128::from(rate);
         Some(Self {

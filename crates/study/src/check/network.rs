@@ -2,10 +2,13 @@
 
 use super::Checker;
 use crate::file::At;
-use crate::params::{DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams};
+use crate::params::{
+    CRYSTAL_PPB, DutModel, DutParams, HostParams, LicenceParams, LinkParams, MAX_SLOWNESS_PPB,
+    MeasureParams,
+};
 use crate::spec::{
     Amount, Counted, DutSpec, HostSpec, LicencePriority, LicenceSpec, LinkSpec, MarginsSpec,
-    ModelName, Percent, StudySpec, Text,
+    ModelName, PartsPerMillion, Percent, StudySpec, Text,
 };
 use slicewise_model::Rate;
 use slicewise_stats::collect::MAX_BINS;
@@ -162,6 +165,15 @@ impl Checker<'_> {
             Some(text) => self.nonzero_duration(Some(text)).unwrap_or(IPERF3_TIMER),
             None => IPERF3_TIMER,
         };
+        let default = PartsPerMillion(CRYSTAL_PPB / 1_000);
+        let drift = self.read_or(spec.clock_drift.as_ref(), default);
+        let clock_drift_ppb = drift.0.saturating_mul(1_000);
+        if let Some(text) = &spec.clock_drift
+            && clock_drift_ppb > MAX_SLOWNESS_PPB
+        {
+            let message = "a clock drift is 10 % at most";
+            self.problems.add(text.span(), message);
+        }
         let timer_slack = self.read_or(spec.timer_slack.as_ref(), Duration::ZERO);
         if let Some(text) = &spec.timer_slack
             && timer_slack > timer
@@ -171,6 +183,7 @@ impl Checker<'_> {
         }
         HostParams {
             timer,
+            clock_drift_ppb,
             timer_slack,
             send_cost: self.read_or(spec.send_cost.as_ref(), Duration::ZERO),
             interrupt_moderation: self.read_or(spec.interrupt_moderation.as_ref(), Duration::ZERO),

@@ -13,7 +13,7 @@ use crate::spec::{
 };
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Addresses reserved for documentation (RFC 5737), for studies whose classes do not look at them.
@@ -133,6 +133,7 @@ impl Checker<'_> {
         for (name, scenario) in spec.scenarios.iter() {
             scenarios.push(self.scenario(name, scenario, spec, network, slices));
         }
+        number_machines(spec, &mut scenarios);
         scenarios
     }
 
@@ -298,6 +299,7 @@ impl Checker<'_> {
         let (start, stop) = self.span_of_time(spec, place.network.duration);
         let source = SourceParams {
             name: place.name.text().to_owned(),
+            machine: 0,
             slice,
             headers,
             payload_bytes: payload,
@@ -510,6 +512,16 @@ impl Checker<'_> {
                 })
             }
         }
+    }
+}
+
+/// Sources of one name are on one machine: first those of every scenario, then those of some.
+fn number_machines(spec: &StudySpec, scenarios: &mut [ScenarioParams]) {
+    let names = spec.sources.iter().map(|(name, _)| name.text().to_owned());
+    let mut machines: BTreeMap<String, u32> = names.zip(0..).collect();
+    for source in scenarios.iter_mut().flat_map(|s| &mut s.sources) {
+        let next = u32::try_from(machines.len()).unwrap_or(u32::MAX);
+        source.machine = *machines.entry(source.name.clone()).or_insert(next);
     }
 }
 

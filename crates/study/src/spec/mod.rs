@@ -29,7 +29,7 @@ pub(crate) use policy::{
 };
 pub(crate) use population::PopulationSpec;
 pub(crate) use scalar::{
-    Amount, Name, NumberRange, Percent, Repetitions, Scalar, Share, Text, number,
+    Amount, Name, NumberRange, PartsPerMillion, Percent, Repetitions, Scalar, Share, Text, number,
 };
 pub(crate) use traffic::{HeadersSpec, MatchSpec, OnOffSpec, ScenarioSpec, SliceSpec, SourceSpec};
 pub(crate) use words::{
@@ -186,6 +186,9 @@ pub(crate) struct LicenceSpec {
 pub(crate) struct HostSpec {
     /// Period of the timer on which an iperf3 source wakes. Default 1 ms, as iperf3.
     pub(crate) timer: Option<Text<Duration>>,
+    /// By how much the clock of each source is slower than that of the source before it. Default
+    /// 100 ppm, what IEEE 802.3 lets a crystal be off; 0 ppm where all have one clock.
+    pub(crate) clock_drift: Option<Text<PartsPerMillion>>,
     /// How late the operating system may wake it. Default 0 s.
     pub(crate) timer_slack: Option<Text<Duration>>,
     /// Least time between two packets that a source sends back to back. Default 0 s.

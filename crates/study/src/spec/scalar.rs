@@ -259,6 +259,35 @@ impl Scalar for Percent {
     }
 }
 
+/// A small fraction in parts per million, also written as a percentage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PartsPerMillion(pub(crate) u32);
+
+impl Scalar for PartsPerMillion {
+    const NAME: &'static str = "PartsPerMillion";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        if trimmed.ends_with('%') {
+            return Percent::from_text(trimmed).map(|percent| Self(percent.0.saturating_mul(10)));
+        }
+        let whole = trimmed
+            .strip_suffix("ppm")
+            .map(|number| number.trim().replace('_', ""));
+        let whole = whole.filter(|number| number.bytes().all(|b| b.is_ascii_digit()));
+        whole.and_then(|number| number.parse().ok()).map(Self).ok_or_else(|| {
+            format!(
+                "`{trimmed}` is not a number of parts per million: write for example `100 ppm` or \
+                 `0.1 %`"
+            )
+        })
+    }
+
+    fn schema() -> Schema {
+        quantity_schema("ppm|%", &["100 ppm", "0.1 %"])
+    }
+}
+
 /// A rate, or a percentage of one that the place states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share(pub(crate) RateSpec);
