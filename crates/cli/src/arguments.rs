@@ -73,6 +73,10 @@ pub struct RunOptions {
     /// The seed that all randomness is derived from, instead of the study's own.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Simulate the study under N seeds, its own and those that follow it (seed + 1, seed + 2, …), and print how often
+    /// each verdict comes out. No run is kept; with `--out DIR` the table is written there.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    pub seeds: Option<u32>,
     /// What carries out the runs. All but the simulator take real packets through network namespaces
     /// of this machine, and need root.
     #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]

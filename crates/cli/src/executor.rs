@@ -55,35 +55,22 @@ pub fn execute(
     interrupt: &AtomicBool,
     mut on_event: impl FnMut(&RunEvent),
 ) -> Outcome {
-    let jobs = if backend.is_concurrent() {
-        jobs.clamp(1, runs.len().max(1))
-    } else {
-        1
-    };
-    let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
-    let (events, received) = mpsc::channel();
     let mut outcome = Outcome::default();
-    thread::scope(|scope| {
-        for _ in 0..jobs {
-            let (events, next, stop) = (events.clone(), &next, &stop);
-            scope.spawn(move || {
-                while !interrupt.load(Ordering::Relaxed)
-                    && !stop.load(Ordering::Relaxed)
-                    && let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    // The receiver outlives the scope; a send cannot fail.
-                    let _ = run_one(study, folder, backend, run, |event| {
-                        if matches!(event, RunEvent::NotWritten(_)) {
-                            stop.store(true, Ordering::Relaxed);
-                        }
-                        events.send(event).map_err(drop)
-                    });
+    let jobs = if backend.is_concurrent() { jobs } else { 1 };
+    in_parallel(
+        runs,
+        jobs,
+        &[interrupt, &stop],
+        |run, send| {
+            run_one(study, folder, backend, run, |event| {
+                if matches!(event, RunEvent::NotWritten(_)) {
+                    stop.store(true, Ordering::Relaxed);
                 }
+                send(event);
             });
-        }
-        drop(events);
-        for event in received {
+        },
+        |event| {
             on_event(&event);
             match event {
                 RunEvent::Finished(key, time) => {
@@ -99,12 +86,65 @@ pub fn execute(
                     outcome.stopped_by.get_or_insert(error);
                 }
             }
-        }
-    });
+        },
+    );
     let done = outcome.finished + outcome.resumed + outcome.failed.len();
     outcome.interrupted = done < runs.len() && outcome.stopped_by.is_none();
     outcome.failed.sort();
     outcome
+}
+
+/// Calls `work` for each of `runs`, at most `jobs` at a time, and `on_event` in this thread with what it
+/// sends. Takes no further runs once one of `stops` is set; those going on are finished.
+pub fn in_parallel<T: Send>(
+    runs: &[RunSpec],
+    jobs: usize,
+    stops: &[&AtomicBool],
+    work: impl Fn(&RunSpec, &dyn Fn(T)) + Sync,
+    on_event: impl FnMut(T),
+) {
+    let next = AtomicUsize::new(0);
+    let is_stopped = || stops.iter().any(|stop| stop.load(Ordering::Relaxed));
+    let jobs = jobs.clamp(1, runs.len().max(1));
+    // What is sent may be a record, and they are large: only a few wait.
+    let (events, received) = mpsc::sync_channel(jobs);
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (events, next, work, is_stopped) = (events.clone(), &next, &work, &is_stopped);
+            scope.spawn(move || {
+                while !is_stopped()
+                    && let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    // The receiver outlives the threads; a send cannot fail.
+                    work(run, &|event| drop(events.send(event)));
+                }
+            });
+        }
+        drop(events);
+        received.iter().for_each(on_event);
+    });
+}
+
+/// The record of a run, or why there is none; a defect in one run must not take the others with it. `None`
+/// where the user stopped it.
+pub fn record_of(
+    study: &Study,
+    backend: &dyn Backend,
+    run: &RunSpec,
+) -> Option<Result<RunRecord, String>> {
+    match catch_unwind(AssertUnwindSafe(|| backend.run(study, run))) {
+        Ok(Ok(record)) => Some(Ok(record)),
+        Ok(Err(RunError::Interrupted)) => None,
+        Ok(Err(error)) => Some(Err(error.to_string())),
+        Err(panic) => {
+            let what = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no message");
+            Some(Err(format!("a defect in slicewise: {what}")))
+        }
+    }
 }
 
 fn run_one(
@@ -112,23 +152,22 @@ fn run_one(
     folder: &ResultsFolder,
     backend: &dyn Backend,
     run: &RunSpec,
-    send: impl Fn(RunEvent) -> Result<(), ()>,
-) -> Result<(), ()> {
+    send: impl Fn(RunEvent),
+) {
     let Some(key) = run.key(study) else {
         debug_assert!(false, "runs are of this study");
-        return Ok(());
+        return;
     };
     match folder.read_run(&key) {
         Ok(Some(_)) => return send(RunEvent::Resumed(key)),
         Ok(None) => {}
-        Err(error) => send(RunEvent::Damaged(error.to_string()))?,
+        Err(error) => send(RunEvent::Damaged(error.to_string())),
     }
     let started = Instant::now();
-    // A defect in one run must not take the others with it.
-    let result = catch_unwind(AssertUnwindSafe(|| backend.run(study, run)));
+    let record = record_of(study, backend, run);
     let elapsed = started.elapsed();
-    send(match result {
-        Ok(Ok(record)) => match folder.write_run(&record) {
+    send(match record {
+        Some(Ok(record)) => match folder.write_run(&record) {
             Ok(()) => RunEvent::Finished(key, run_time(&record, elapsed)),
             // A fault of this run alone.
             Err(error @ ResultsError::RefusedRecord { .. }) => {
@@ -137,17 +176,9 @@ fn run_one(
             Err(error) => RunEvent::NotWritten(error),
         },
         // Nothing became of it, and nothing is wrong with it.
-        Ok(Err(RunError::Interrupted)) => return Ok(()),
-        Ok(Err(error)) => RunEvent::Failed(key, error.to_string()),
-        Err(panic) => {
-            let what = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("no message");
-            RunEvent::Failed(key, format!("a defect in slicewise: {what}"))
-        }
-    })
+        None => return,
+        Some(Err(reason)) => RunEvent::Failed(key, reason),
+    });
 }
 
 /// The time stands beside the results, never in them: the same run gives the same record anywhere.

@@ -16,6 +16,7 @@ mod progress;
 mod report;
 mod results;
 mod run;
+mod seeds;
 mod top;
 
 use arguments::{Arguments, Command};

@@ -138,7 +138,7 @@ const BACK_END_SUFFIXES: [&str; 6] = [
 ];
 
 /// Width of the terminal; where the output goes to a file, as wide as a table gets.
-fn columns() -> u16 {
+pub fn columns() -> u16 {
     Term::stdout()
         .size_checked()
         .map_or(u16::MAX, |(_, columns)| columns)

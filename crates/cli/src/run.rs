@@ -9,6 +9,7 @@ use crate::live_run;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
 use crate::results::{open_results, results_failure, results_path};
+use crate::seeds;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use slicewise_report::host::HostFacts;
@@ -34,6 +35,9 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     }
     study.repetitions = options.repetitions.unwrap_or(study.repetitions);
     study.seed = options.seed.unwrap_or(study.seed);
+    if let Some(count) = options.seeds {
+        return seeds::run(options, &study, count);
+    }
     match options.on {
         BackendName::Sim => simulate(options, &study),
         BackendName::Gateway | BackendName::Tc => live_run::run(options, study),

@@ -19,6 +19,7 @@ mod page;
 pub mod populations;
 pub mod prediction;
 mod published;
+pub mod seeds;
 pub mod side;
 pub mod terminal;
 pub mod testbed;

@@ -6,7 +6,7 @@ use crate::populations::{PopulationFinding, grouped, memory};
 use crate::side::{Side, main_first, scalability};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
-    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, Width,
 };
 use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, digits, percent, rate, time};
@@ -131,8 +131,19 @@ fn published_pair(attributes: &[AttributeText]) -> String {
     said.join(" / ")
 }
 
+/// A table whose rows have no lines between them.
+pub(crate) fn plain_table(header: impl Into<Row>, width: u16) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width.clamp(NARROWEST, WIDEST))
+        .set_header(header);
+    table
+}
+
 /// The table pads its last column, and spaces that must not break have done their work.
-fn text(table: &Table) -> String {
+pub(crate) fn text(table: &Table) -> String {
     table
         .lines()
         .map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n")
@@ -165,12 +176,7 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
     );
     header.extend(["Excess, turns apart".to_owned(), "State".to_owned()]);
     header.extend(timed.then(|| "Time a frame".to_owned()));
-    let mut table = Table::new();
-    table
-        .load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.clamp(NARROWEST, WIDEST))
-        .set_header(header);
+    let mut table = plain_table(header, width);
     let of_one_cell = |a: &PopulationFinding, b: &PopulationFinding| {
         (&a.policy, &a.scenario) == (&b.policy, &b.scenario)
     };
@@ -214,12 +220,7 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
     if with_run {
         header.insert(0, "Run");
     }
-    let mut table = Table::new();
-    table
-        .load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.clamp(NARROWEST, WIDEST))
-        .set_header(header);
+    let mut table = plain_table(header, width);
     let first_number = 1 + usize::from(with_slice) + usize::from(with_run);
     let mut longest = vec![0; 8];
     for finding in shown {

@@ -33,6 +33,7 @@ pub mod power;
 pub mod prediction;
 pub mod published;
 pub mod record;
+pub mod seeds;
 pub mod summary;
 pub mod verdict;
 pub mod words;

@@ -10,6 +10,7 @@ mod parquet_table;
 mod populations;
 mod published;
 mod runs;
+mod seeds;
 mod table;
 mod testbed;
 mod verdicts;
@@ -22,6 +23,7 @@ pub use packets::{PacketRow, PacketTable};
 pub(crate) use populations::write_populations;
 pub(crate) use published::write_published;
 pub(crate) use runs::RunTables;
+pub(crate) use seeds::write_seed_verdicts;
 pub(crate) use testbed::write_testbed;
 pub(crate) use verdicts::write_verdicts;
 
@@ -29,11 +31,11 @@ pub(crate) use verdicts::write_verdicts;
 mod tests {
     use super::table::Schema;
     use super::{
-        beside, captured, cells, packets, populations, published, runs, testbed, verdicts,
+        beside, captured, cells, packets, populations, published, runs, seeds, testbed, verdicts,
     };
 
     /// Every table that a report writes.
-    const SCHEMAS: [Schema; 19] = [
+    const SCHEMAS: [Schema; 20] = [
         runs::RUNS,
         runs::SERIES,
         runs::DELAY_CDF,
@@ -53,6 +55,7 @@ mod tests {
         beside::PREDICTION,
         testbed::TESTBED_RUNS,
         testbed::TESTBED_SENDERS,
+        seeds::SEED_VERDICTS,
     ];
     const DOCUMENTATION: &str = include_str!("../../../../docs/results.md");
 
