@@ -136,6 +136,6 @@ fn a_frame_that_the_interface_never_takes_holds_the_others_up_for_a_moment_only(
         short.len()
     );
     one.port.close(&mut one.memory);
-    let unsent = one.port.take_unsent().frames as usize;
-    assert_eq!(unsent, all.len() - short.len());
+    let unsent = one.port.take_unsent().frames;
+    assert_eq!(unsent, (all.len() - short.len()) as u64);
 }

@@ -179,7 +179,7 @@ impl Diagnostics {
     }
 
     /// The same, worth knowing and no mistakes.
-    pub(crate) fn as_warnings(mut self) -> Self {
+    pub(crate) fn into_warnings(mut self) -> Self {
         for diagnostic in &mut self.found {
             diagnostic.is_warning = true;
         }

@@ -205,7 +205,7 @@ impl Problems {
 
     /// What was found beside mistakes, as those.
     pub(crate) fn into_warnings(self, sources: &Sources) -> Diagnostics {
-        diagnostics(self.warnings, sources).as_warnings()
+        diagnostics(self.warnings, sources).into_warnings()
     }
 }
 
