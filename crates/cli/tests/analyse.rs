@@ -21,13 +21,6 @@ fn two_captures_give_a_record_a_report_and_tables() {
     let (printed, told) = sandbox.succeeded(&PAIR);
     assert_eq!(told, "");
     insta::assert_snapshot!(printed, @"
-    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy        Performance isolation    Resource reallocation            Scalability      Published
-    ═════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     as-captured   not tested               not tested                       no limit known   –
-                   nothing to judge it by   nothing was left to reallocate   none is stated
-    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
     ────────────────────────────────────────────────────────────────────────────────────────
      Flow                                 Sent   Lost     Throughput   Delay: median   99 %
     ════════════════════════════════════════════════════════════════════════════════════════
@@ -294,13 +287,14 @@ fn a_study_that_names_its_captures_gives_verdicts() {
     let (printed, told) = sandbox.succeeded(&["analyse", "lab.yaml"]);
     assert_eq!(told, "");
     insta::assert_snapshot!(printed.split("\n\n").next().unwrap(), @"
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Performance isolation                 Resource reallocation            Scalability      Published
-    ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     shared      broken                                not tested                       no limit known   –
-                 loss ratio +50 points in scenario     nothing was left to reallocate   none is stated
-                 crowded (margin 0.1 points)
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     Policy      Performance isolation            Resource reallocation            Scalability      Published
+    ═══════════════════════════════════════════════════════════════════════════════════════════════════════════════════
+     shared      broken                           not tested                       no limit known   –
+                 gold: loss ratio +50 points in   nothing was left to reallocate   none is stated
+                 scenario crowded (margin
+                 0.1 points)
+    ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
     // What is done is not done again: only its report is made.
     fs::remove_file(sandbox.path("results/lab/report.html")).unwrap();

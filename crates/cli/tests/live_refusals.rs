@@ -89,7 +89,15 @@ fn what_a_testbed_cannot_send_is_said_before_anything_is_built() {
         "destination: 10.0.40.3}",
         "destination: 10.0.40.3, protocol: tcp}",
     );
-    assert_snapshot!(refused(&sandbox(&paused_tcp), &RUN), @"error: scenario calm: source bursts is of IP protocol 6: a testbed sends UDP in all patterns, and TCP as iperf3 without pauses");
+    assert_snapshot!(refused(&sandbox(&paused_tcp), &RUN), @"
+    warning: the simulator sends these packets at the source's pace, with TCP's header and without its congestion control, acknowledgements and retransmissions
+      --> study.yaml:23:78
+       |
+    23 |     headers: {vlan: 20, source: 10.0.40.2, destination: 10.0.40.3, protocol: tcp}
+       |                                                                              ^^^
+
+    error: scenario calm: source bursts is of IP protocol 6: a testbed sends UDP in all patterns, and TCP as iperf3 without pauses
+    ");
     let unknown = [&RUN[..], &["--policy", "best"]].concat();
     assert_snapshot!(refused(&sandbox(STUDY), &unknown), @"error: the study has no policy `best`: known are `none`, `priority`, `guaranteed`");
 }
