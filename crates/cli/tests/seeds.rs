@@ -11,7 +11,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 use support::Sandbox;
 
-/// The small study, with published verdicts of which one is wrong.
+/// The small study, with published verdicts of which one is wrong, and a margin by which the isolation of
+/// `first` depends on the seed.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     let published = |yes_no: &str| {
@@ -26,7 +27,7 @@ fn sandbox() -> Sandbox {
             "  first:\n",
             &format!("  first:\n    {}\n", published("yes")),
         );
-    sandbox.write("small.yaml", study);
+    sandbox.write("small.yaml", study + "margins: {delay: 17 %}\n");
     sandbox
 }
 
@@ -77,6 +78,7 @@ fn verdicts_are_counted_over_seeds_and_are_those_of_each_seed_alone() {
             .push([policy, attribute, verdict]);
     }
     assert_eq!(of_seed.keys().collect::<Vec<_>>(), ["7", "8", "9"]);
+    assert_ne!(of_seed["7"], of_seed["8"], "the seed decides something");
     for (seed, several) in of_seed {
         sandbox.succeeded(&["run", "small.yaml", "--seed", &seed, "--out", &seed]);
         let mut alone: Vec<_> = rows(&sandbox, &format!("{seed}/data/verdicts.csv"))
