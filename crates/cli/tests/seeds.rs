@@ -34,7 +34,11 @@ fn sandbox() -> Sandbox {
 /// The rows of a CSV file without its header.
 fn rows(sandbox: &Sandbox, path: &str) -> Vec<Vec<String>> {
     let text = sandbox.read(path);
-    let row = |line: &str| line.split(',').map(|cell| cell.trim_matches('"').to_owned()).collect();
+    let row = |line: &str| {
+        line.split(',')
+            .map(|cell| cell.trim_matches('"').to_owned())
+            .collect()
+    };
     text.lines().skip(1).map(row).collect()
 }
 

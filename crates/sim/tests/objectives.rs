@@ -13,9 +13,18 @@ const STUDY: &str = include_str!("../../../studies/voice-and-bulk.yaml");
 fn verdicts(propagation: &str, delay: &str) -> VerdictTable {
     let mut text = STUDY.to_owned();
     for (old, new) in [
-        ("  rate: 1 Gbit/s #", &*format!("  propagation: {propagation}\n  rate: 1 Gbit/s #")),
-        ("delay: 5 ms at 99.9 %", &*format!("delay: {delay} at 99.9 %")),
-        ("repetitions: 32", "margins: {rare_runs: 40 %}\nrepetitions: 6"),
+        (
+            "  rate: 1 Gbit/s #",
+            &*format!("  propagation: {propagation}\n  rate: 1 Gbit/s #"),
+        ),
+        (
+            "delay: 5 ms at 99.9 %",
+            &*format!("delay: {delay} at 99.9 %"),
+        ),
+        (
+            "repetitions: 32",
+            "margins: {rare_runs: 40 %}\nrepetitions: 6",
+        ),
         ("duration: 10 s", "duration: 2 s"),
     ] {
         assert!(text.contains(old), "`{old}` is not in the study");
@@ -36,7 +45,13 @@ fn verdicts(propagation: &str, delay: &str) -> VerdictTable {
 fn isolation(table: &VerdictTable) -> Vec<(&str, Outcome, Outcome)> {
     let policies = table.policies.iter();
     policies
-        .map(|p| (&*p.policy, p.isolation.outcome, p.isolation.influence.outcome))
+        .map(|p| {
+            (
+                &*p.policy,
+                p.isolation.outcome,
+                p.isolation.influence.outcome,
+            )
+        })
         .collect()
 }
 
