@@ -49,13 +49,13 @@ fn verdicts_of_three_back_ends_stand_beside_each_other() {
     let report = report(temporary.path());
     let text = beside_table_text(&report.sides, 120).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 120));
-    insta::assert_snapshot!(text, @r"
+    insta::assert_snapshot!(text, @"
     Isolation / reallocation, each back end judged on its own runs
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      Policy      Published   simulator              gateway                Linux tc                      Scalability
                              3 × 4 s, 3 scenarios   2 × 4 s, 2 scenarios   2 × 4 s, 2 scenarios
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     no policy   no / yes    holds ≠ / holds        holds ≠ / holds        holds ≠ / holds               no practical limit
+     no policy   no / yes    inconclusive / holds   holds ≠ / holds        holds ≠ / holds               no practical limit
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      priority    yes / yes   holds / holds          holds / holds          holds / holds                 2 slices
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,19 +159,21 @@ fn a_policy_that_is_not_supported_says_why() {
     assert_eq!((report.finished_runs, report.expected_runs), (8, 8));
     insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Performance isolation     Resource reallocation    Scalability                        Published
+     Policy      Performance isolation          Resource reallocation    Scalability                   Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     no policy   holds                     holds                    no practical limit                 no / yes / no limit
-                 throughput +0.013 % in    100 % of what is left    nothing is configured for a        ≠ differs: isolation
-                 scenario 2 (margin 1 %)   (95 % needed)            slice (made up for tests)
+     no policy   holds                          holds                    no practical limit            no / yes / no limit
+                 critical: mean queueing        100 % of what is left    nothing is configured for a   ≠ differs: isolation
+                 delay +779.3 ns in scenario    (95 % needed)            slice (made up for tests)
+                 2 (margin 74 µs)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     priority    holds                     holds                    2 slices                           yes / yes / 2
-                 throughput −0.034 % in    100 % of what is left    2 priority levels (256 classes)    = agrees
-                 scenario 2 (margin 1 %)   (95 % needed)
+     priority    holds                          holds                    2 slices                      yes / yes / 2
+                 critical: throughput           100 % of what is left    2 priority levels (256        = agrees
+                 −0.034 % in scenario 2         (95 % needed)            classes)
+                 (margin 1 %)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     shaping     not supported             not supported            256 slices                         yes / no / 256
-                 this kernel has no HTB    this kernel has no HTB   256 classes in a policy            not comparable
-                 queueing discipline       queueing discipline
+     shaping     not supported                  not supported            256 slices                    yes / no / 256
+                 this kernel has no HTB         this kernel has no HTB   256 classes in a policy       not comparable
+                 queueing discipline            queueing discipline
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
     let page = fs::read_to_string(report.html).unwrap();
