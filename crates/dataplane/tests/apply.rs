@@ -5,8 +5,8 @@ mod support;
 
 use proptest::prelude::*;
 use slicewise_model::{
-    BurstSpec, ClassSpec, Discipline, GuaranteeSpec, MaximumSpec, PrioritySpec, RateSpec,
-    ShaperSpec,
+    BurstSpec, ClassSpec, Discipline, GuaranteeSpec, MaximumSpec, PrioritySpec, QueueLimitSpec,
+    RateSpec, ShaperSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration};
 use support::*;
@@ -199,7 +199,7 @@ fn a_refused_change_leaves_the_old_policy_in_force() {
         let now = slicewise_units::Instant::from_nanos(port.now());
         refused += usize::from(port.pipeline.apply(&change, now).is_err());
     }
-    assert!(refused > 0, "a bounded number of changes may be pending");
+    assert_eq!(refused, 8, "32 changes may be pending");
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 40);
     assert_in_order(&port.departures);
@@ -263,4 +263,50 @@ fn a_change_of_another_class_gives_a_slice_no_fresh_burst() {
     assert_eq!(port.departures.len(), 2, "not another one");
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 4);
+}
+
+#[test]
+fn a_port_without_waiting_frames_takes_any_number_of_changes() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), None);
+    for round in 0..100u16 {
+        port.apply(&policy(vec![vlan_class(100 + round), vlan_class(1)]));
+    }
+}
+
+#[test]
+fn a_removed_class_counts_its_frames_until_the_last_has_left() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
+    for _ in 0..3 {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
+    }
+    let counted = |port: &Port| {
+        let class = port.pipeline.counters().find(|c| c.class == "vlan1");
+        class.map(|c| (c.sent_frames, c.queued_frames))
+    };
+    port.apply(&policy(vec![vlan_class(2)]));
+    assert_eq!(counted(&port), Some((0, 3)));
+    port.run_until(9_000_000);
+    assert_eq!(counted(&port), Some((2, 1)), "8 ms a frame");
+    port.run_until(u64::MAX / 2);
+    port.apply(&policy(vec![vlan_class(3)]));
+    assert_eq!(counted(&port), None, "nothing refers to it");
+}
+
+#[test]
+fn the_buffer_holds_what_all_queues_may_hold_and_a_frame_more_for_each() {
+    let limited = |vlan, packets| {
+        let mut class = vlan_class(vlan);
+        class.queue_limit = Some(QueueLimitSpec::Packets(packets));
+        class
+    };
+    let spec = policy(vec![limited(1, 10), limited(2, 20)]);
+    // Beside the two classes there is the default class.
+    let port = Port::new(&spec, None);
+    let default = spec.resolve(rate("1 Gbit/s")).unwrap();
+    let default = default.classes.last().unwrap().queue_limit.packets;
+    assert_eq!(port.pipeline.capacity(), 11 + 21 + default + 1);
 }

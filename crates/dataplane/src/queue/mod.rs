@@ -102,15 +102,6 @@ impl QueueState {
         }
     }
 
-    /// Frames waiting.
-    #[must_use]
-    pub const fn packets(&self) -> u32 {
-        match self {
-            Self::Fifo(queue) => queue.fifo.packets(),
-            Self::Flows(flows) => flows.packets(),
-        }
-    }
-
     /// Bytes waiting, L2 without FCS.
     #[must_use]
     pub const fn bytes(&self) -> u64 {

@@ -4,6 +4,7 @@
 
 mod apply;
 mod bound;
+mod burst;
 mod excess;
 mod flow_queues;
 mod rig;

@@ -79,3 +79,47 @@ fn l2_bytes(accounting: Accounting, largest: ByteCount) -> u32 {
     let bytes = without_overhead.saturating_add(beside);
     u32::try_from(bytes.clamp(0, i64::from(LONGEST_FRAME))).unwrap_or(LONGEST_FRAME)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn largest(from: Accounting, to: Accounting, bytes: u64) -> u64 {
+        largest_as(from, to, ByteCount::new(bytes)).bytes()
+    }
+
+    #[test]
+    fn the_largest_frame_keeps_its_bytes_where_both_count_alike() {
+        for accounting in [Accounting::L1, Accounting::L2, Accounting::L3] {
+            assert_eq!(largest(accounting, accounting, 1_500), 1_500);
+        }
+    }
+
+    #[test]
+    fn the_largest_frame_is_counted_with_as_many_tags_as_make_it_largest() {
+        assert_eq!(largest(Accounting::L2, Accounting::L1, 1_514), 1_538);
+        assert_eq!(largest(Accounting::L1, Accounting::L2, 1_538), 1_514);
+        // Two tags below the IP packet, and none.
+        assert_eq!(largest(Accounting::L3, Accounting::L2, 1_500), 1_522);
+        assert_eq!(largest(Accounting::L2, Accounting::L3, 1_514), 1_500);
+        // No IP packet is longer.
+        assert_eq!(largest(Accounting::L3, Accounting::L2, 1 << 40), 65_557);
+    }
+
+    #[test]
+    fn the_smallest_frame_decides_where_the_link_counts_more() {
+        let between = |from, to, largest| Inflation::between(from, to, ByteCount::new(largest));
+        let inflation = |numerator, denominator| Inflation {
+            numerator,
+            denominator,
+        };
+        let (l1, l2) = (Accounting::L1, Accounting::L2);
+        assert_eq!(between(l2, l1, 1_514), inflation(84, 60));
+        assert_eq!(between(l1, l2, 1_538), inflation(1, 1), "never below one");
+        let with_overhead = Accounting {
+            overhead_bytes: 24,
+            ..l2
+        };
+        assert_eq!(between(with_overhead, l1, 1_538), inflation(1, 1));
+    }
+}

@@ -4,9 +4,7 @@
 //! A request without objective changes its class with its rate and burst; then every class is
 //! looked at with the rates or bursts that belong to it.
 
-use super::admission::{
-    Admission, GuaranteeRequest, Load, NANOBITS_PER_BYTE, bytes, nanobits, rate,
-};
+use super::admission::{Admission, GuaranteeRequest, Load, bytes, nanobits, rate};
 use super::{DelayClass, Offer};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
@@ -140,7 +138,7 @@ impl Admission {
             let at_rate = rate.saturating_mul(u128::from(self.delay(class).nanos()));
             most = most.min((left / count).checked_sub(at_rate)?);
         }
-        let burst = bytes(most / NANOBITS_PER_BYTE * NANOBITS_PER_BYTE);
+        let burst = bytes(most);
         (burst >= self.params.largest_frame).then_some(burst)
     }
 

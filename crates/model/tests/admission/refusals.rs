@@ -120,6 +120,14 @@ fn a_link_that_counts_more_bytes_is_tested_for_the_smallest_frames() {
         "38 Mbit/s".parse().unwrap()
     );
     let mut link = l1(Accounting::L2, 1_500);
+    // 20 kB in frames of 60 B are 28 kB, behind one largest frame of 1,524 B.
+    let refusal = link.try_admit(&request("1 Mbit/s", "20 kB", "1 ms"));
+    assert!(
+        refusal
+            .unwrap_err()
+            .to_string()
+            .starts_with("up to 29.524 kB might have to be sent"),
+    );
     assert_snapshot!(refused(&mut link, &request("61 Mbit/s", "3 kB", "100 ms")), @"guarantees 61 Mbit/s, more than the 60 Mbit/s that the link has left: a rate of at most 60 Mbit/s would be accepted");
 }
 
@@ -150,4 +158,13 @@ fn a_change_that_does_not_fit_leaves_what_was_there() {
     assert_eq!(link.rate_left(), "5 Mbit/s".parse().unwrap());
     link.release(admitted);
     assert_eq!(link, Admission::new(params("100 Mbit/s")));
+}
+
+#[test]
+fn a_full_link_offers_no_rate_and_a_rate_that_fills_it_a_burst() {
+    let mut link = link("100 Mbit/s");
+    let all = request("100 Mbit/s", "3 kB", "50 ms");
+    assert!(link.largest_burst(&all).is_some());
+    link.try_admit(&all).unwrap();
+    assert_eq!(link.largest_rate(&all), None);
 }
