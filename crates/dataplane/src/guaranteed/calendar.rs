@@ -272,3 +272,6 @@ fn place(number: u64) -> usize {
     // Below 2^18, whatever the size of a usize.
     usize::try_from(number & PLACE).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -161,6 +161,18 @@ fn a_change_that_does_not_fit_leaves_what_was_there() {
 }
 
 #[test]
+fn equal_slices_that_guarantee_nothing_are_offered_in_no_number() {
+    let mut link = link("100 Mbit/s");
+    for request in [
+        request("0 bit/s", "3 kB", "5 ms"),
+        request("1 Mbit/s", "1 kB", "5 ms"),
+    ] {
+        let refusal = link.try_admit_many(&request, 5).unwrap_err();
+        assert_eq!(refusal.offer.count, None, "{refusal}");
+    }
+}
+
+#[test]
 fn a_full_link_offers_no_rate_and_a_rate_that_fills_it_a_burst() {
     let mut link = link("100 Mbit/s");
     let all = request("100 Mbit/s", "3 kB", "50 ms");
