@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Partition a shared link into slices that hold, and prove that they hold.
 ///
 /// Exit codes: 0 done; 1 something failed; 2 a mistake in the arguments, the study or the folder;
-/// 130 stopped by Ctrl-C.
+/// 3 a verdict that `--fail-on` names; 130 stopped by Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(name = "slicewise", version, max_term_width = 100)]
 pub struct Arguments {
@@ -16,6 +16,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a commented study file to start from.
+    Init(InitOptions),
     /// Run a study: every policy under every load, then verdicts and a report.
     ///
     /// Finished runs are kept in the results folder as they come; the same command goes on where an
@@ -55,6 +57,52 @@ pub enum Command {
     /// Exit codes: 0 `run --on gateway` can be run; 1 it cannot, or that could not be told. Missing
     /// features of traffic control alone do not make it 1.
     Doctor(DoctorOptions),
+    /// Print a shell's completion script.
+    ///
+    /// For bash: `slicewise completions bash > ~/.local/share/bash-completion/completions/slicewise`.
+    Completions(CompletionsOptions),
+    /// Print the manual page, or write those of all commands into a folder.
+    Man(ManOptions),
+}
+
+#[derive(Debug, Args)]
+pub struct InitOptions {
+    /// The file to write; one that exists is not overwritten. `-` is standard output.
+    #[arg(default_value = "study.yaml")]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsOptions {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct ManOptions {
+    /// Write `slicewise.1` and a page for each command into this folder, which is created.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// What a command that judges prints, and with which verdicts it fails.
+#[derive(Debug, Args)]
+pub struct JudgementOptions {
+    /// Print the verdicts and published figures as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Exit with code 3 where isolation or reallocation of a policy comes out as this, or worse.
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    pub fail_on: Option<FailOn>,
+}
+
+/// Verdicts that a pipeline does not let pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// One that is broken.
+    Broken,
+    /// One that is broken or inconclusive; also where nothing could be judged.
+    Inconclusive,
 }
 
 #[derive(Debug, Args)]
@@ -75,7 +123,8 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// Simulate the study under N seeds, its own and those that follow it (seed + 1, seed + 2, …), and print how often
     /// each verdict comes out. No run is kept; with `--out DIR` the table is written there.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000),
+          conflicts_with_all = ["json", "fail_on"])]
     pub seeds: Option<u32>,
     /// What carries out the runs. All but the simulator take real packets through network namespaces
     /// of this machine, and need root.
@@ -106,6 +155,8 @@ pub struct RunOptions {
     /// records and the report say what was wrong with them.
     #[arg(long)]
     pub tolerate_noise: bool,
+    #[command(flatten)]
+    pub judgement: JudgementOptions,
 }
 
 /// What can carry out the runs of a study.
@@ -164,6 +215,8 @@ pub struct AnalyseOptions {
     /// Throw away results of other captures that are in the results folder.
     #[arg(long)]
     pub replace: bool,
+    #[command(flatten)]
+    pub judgement: JudgementOptions,
 }
 
 #[derive(Debug, Args)]
@@ -209,6 +262,8 @@ pub struct ReportOptions {
     /// Other results of the same study, to show side by side: of a gateway, of Linux tc, of the simulator.
     #[arg(long, value_name = "DIR")]
     pub beside: Vec<PathBuf>,
+    #[command(flatten)]
+    pub judgement: JudgementOptions,
 }
 
 #[derive(Debug, Args)]

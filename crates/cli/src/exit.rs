@@ -9,6 +9,8 @@ pub enum Exit {
     Failure,
     /// The user's mistake, in the arguments, the study or the folder named: 2.
     Mistake,
+    /// A verdict that `--fail-on` names: 3.
+    Verdict,
     /// Stopped by Ctrl-C; what was finished is on disk: 130.
     Interrupted,
 }
@@ -19,6 +21,7 @@ impl From<Exit> for ExitCode {
             Exit::Success => 0,
             Exit::Failure => 1,
             Exit::Mistake => 2,
+            Exit::Verdict => 3,
             Exit::Interrupted => 130,
         })
     }

@@ -10,7 +10,10 @@ mod executor;
 mod exit;
 mod export;
 mod gateway;
+mod init;
+mod judgement;
 mod live_run;
+mod manual;
 mod plan;
 mod progress;
 mod report;
@@ -38,6 +41,9 @@ fn main() -> ExitCode {
         Command::Gateway(options) => gateway::gateway(options),
         Command::Top(options) => top::top(options),
         Command::Doctor(options) => doctor::doctor(options),
+        Command::Init(options) => init::init(options),
+        Command::Completions(options) => manual::completions(options),
+        Command::Man(options) => manual::man(options),
     };
     match result {
         Ok(exit) => exit.into(),

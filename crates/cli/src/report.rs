@@ -1,25 +1,30 @@
 //! `slicewise report`: the report again, from a results folder alone.
 
 use crate::Failure;
-use crate::arguments::ReportOptions;
+use crate::arguments::{JudgementOptions, ReportOptions};
 use crate::exit::Exit;
+use crate::judgement::{as_json, gate};
 use crate::results::results_failure;
 use console::Term;
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_report::side::Side;
-use slicewise_report::{prediction, terminal};
+use slicewise_report::{Report, prediction, terminal};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use std::path::{Path, PathBuf};
 
 pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
     let folder = ResultsFolder::open(&options.results).map_err(results_failure)?;
-    write_report(&folder, &options.beside)?;
-    Ok(Exit::Success)
+    write_report(&folder, &options.beside, &options.judgement)
 }
 
 /// Judge what is in the folder and in those `beside` it, write the report, and print the verdicts.
-pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Failure> {
+/// [`Exit::Verdict`] where one of them is what `judgement` fails on.
+pub fn write_report(
+    folder: &ResultsFolder,
+    beside: &[PathBuf],
+    judgement: &JudgementOptions,
+) -> Result<Exit, Failure> {
     let report = slicewise_report::write_beside(folder, beside).map_err(|error| {
         if error.is_users_mistake() {
             Failure::mistake(error)
@@ -36,6 +41,23 @@ pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Fa
             report.finished_runs, report.expected_runs
         );
     }
+    for (side, damaged) in left_out_beside(&report.sides) {
+        eprintln!("warning: {side}: left out: {damaged}");
+    }
+    for (run, warning) in captured_warnings(&report.captured) {
+        eprintln!("note: {run}{warning}");
+    }
+    if judgement.json {
+        println!("{}", as_json(folder, &report)?);
+    } else {
+        print_tables(folder, &report);
+    }
+    Ok(judgement
+        .fail_on
+        .map_or(Exit::Success, |fail_on| gate(&report.verdicts, fail_on)))
+}
+
+fn print_tables(folder: &ResultsFolder, report: &Report) {
     if let Some(table) = terminal::verdict_table_text(&report.verdicts, columns()) {
         println!("{table}");
     }
@@ -44,9 +66,6 @@ pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Fa
     }
     for line in report.sides.iter().flat_map(prediction::findings) {
         println!("{line}");
-    }
-    for (side, damaged) in left_out_beside(&report.sides) {
-        eprintln!("warning: {side}: left out: {damaged}");
     }
     if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
         println!("{table}");
@@ -57,14 +76,10 @@ pub fn write_report(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<(), Fa
     {
         println!("{table}");
     }
-    for (run, warning) in captured_warnings(&report.captured) {
-        eprintln!("note: {run}{warning}");
-    }
     if let Some(line) = published_line(&report.published) {
         println!("{line}");
     }
     println!("Report: {}", report.html.display());
-    Ok(())
 }
 
 /// Records of the folders beside that are no part of the report.

@@ -161,7 +161,10 @@ pub fn report_of(
 ) -> Result<Exit, Failure> {
     if outcome.finished + outcome.resumed > 0 && exit != Exit::Interrupted {
         let beside = beside_default(options.out.as_deref(), folder.path());
-        write_report(folder, &beside)?;
+        let judged = write_report(folder, &beside, &options.judgement)?;
+        if exit == Exit::Success {
+            return Ok(judged);
+        }
     }
     Ok(exit)
 }

@@ -51,12 +51,8 @@ pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
         ..HostFacts::of_this_host()
     };
     folder.write_host(&host).map_err(results_failure)?;
-    write_report(&folder, &[])?;
-    Ok(if failed == 0 {
-        Exit::Success
-    } else {
-        Exit::Failure
-    })
+    let judged = write_report(&folder, &[], &options.judgement)?;
+    Ok(if failed == 0 { judged } else { Exit::Failure })
 }
 
 struct Work<'a> {

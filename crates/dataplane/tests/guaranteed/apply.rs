@@ -4,8 +4,8 @@ use crate::rig::{Arrival, LARGEST_FRAME, Rig, best_effort, guaranteed, params, w
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::{Removal, SliceError, SliceId};
-use slicewise_model::SliceParams;
-use slicewise_units::{Duration, Instant};
+use slicewise_model::{QueueLimitParams, SliceParams};
+use slicewise_units::{ByteCount, Duration, Instant};
 
 const LINK: u64 = 1_000_000_000;
 
@@ -222,4 +222,52 @@ fn tokens_are_earned_at_the_rate_of_their_time() {
     }
     rig.send_until(u64::MAX);
     assert!(rig.sent.iter().all(|sent| sent.guaranteed));
+}
+
+#[test]
+fn a_changed_weight_counts_from_the_next_turn() {
+    let mut rig = Rig::new(&params(&[1]), &[best_effort(1), best_effort(1)], LINK);
+    for _ in 0..100 {
+        for slice in 0..2 {
+            rig.arrive(Arrival {
+                at: 0,
+                slice,
+                bytes: 1000,
+            })
+            .unwrap();
+        }
+    }
+    let heavier = best_effort(3);
+    rig.scheduler
+        .change_slice(SliceId::new(1), &heavier, &rig.pool, Instant::ZERO)
+        .unwrap();
+    // 80 frames of 8 µs.
+    rig.send_until(640_000);
+    let of_second = rig.sent.iter().filter(|sent| sent.slice == 1).count();
+    assert!((57..=63).contains(&of_second), "{of_second} of 80");
+}
+
+#[test]
+fn a_queue_is_full_by_packets_or_by_bytes() {
+    let limited = |packets, bytes| SliceParams {
+        queue_limit: QueueLimitParams {
+            packets,
+            bytes: ByteCount::new(bytes),
+        },
+        ..best_effort(1)
+    };
+    let mut rig = Rig::new(
+        &params(&[1]),
+        &[limited(10, 2_500), limited(2, 9_000)],
+        LINK,
+    );
+    let mut taken = |slice| {
+        let frame = Arrival {
+            at: 0,
+            slice,
+            bytes: 1000,
+        };
+        (0..10).filter(|_| rig.arrive(frame).is_ok()).count()
+    };
+    assert_eq!((taken(0), taken(1)), (2, 2));
 }

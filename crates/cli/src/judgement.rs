@@ -1,0 +1,98 @@
+//! Verdicts for scripts: as JSON, and as an exit code.
+
+use crate::Failure;
+use crate::arguments::FailOn;
+use crate::exit::Exit;
+use serde::Serialize;
+use slicewise_report::Report;
+use slicewise_report::layout::ResultsFolder;
+use slicewise_stats::published::PublishedComparison;
+use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
+use std::path::Path;
+
+/// The version of [`Judgement`]: it changes where a key changes its meaning or goes.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What `--json` prints: docs/results.md describes it.
+#[derive(Serialize)]
+struct Judgement<'a> {
+    schema_version: u32,
+    study: &'a str,
+    study_digest: &'a str,
+    program_version: &'a str,
+    seed: u64,
+    expected_runs: u64,
+    finished_runs: u64,
+    /// Runs left out because their records are damaged, and why.
+    damaged_runs: &'a [String],
+    confidence: f64,
+    policies: &'a [PolicyVerdict],
+    published_figures: &'a [PublishedComparison],
+    report: &'a Path,
+}
+
+/// The verdicts and published figures of a report.
+pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<String, Failure> {
+    let study = folder.study();
+    let judgement = Judgement {
+        schema_version: SCHEMA_VERSION,
+        study: &study.name,
+        study_digest: &study.digest,
+        program_version: &study.program_version,
+        seed: study.seed,
+        expected_runs: report.expected_runs,
+        finished_runs: report.finished_runs,
+        damaged_runs: &report.damaged_runs,
+        confidence: report.verdicts.confidence,
+        policies: &report.verdicts.policies,
+        published_figures: &report.published,
+        report: &report.html,
+    };
+    serde_json::to_string_pretty(&judgement)
+        .map_err(|error| Failure::system(format!("cannot write the verdicts as JSON: {error}")))
+}
+
+/// [`Exit::Verdict`] where a verdict is what `fail_on` names; the verdicts are printed on standard error.
+pub fn gate(verdicts: &VerdictTable, fail_on: FailOn) -> Exit {
+    let failing = failing(verdicts, fail_on);
+    for verdict in &failing {
+        eprintln!("failed: {verdict}");
+    }
+    if failing.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Verdict
+    }
+}
+
+/// Verdicts that `fail_on` names, in words.
+fn failing(verdicts: &VerdictTable, fail_on: FailOn) -> Vec<String> {
+    let judged = verdicts.policies.iter().flat_map(|policy| {
+        [
+            (policy, "isolation", policy.isolation.outcome),
+            (policy, "reallocation", policy.reallocation.outcome),
+        ]
+    });
+    let word = |outcome| match outcome {
+        Outcome::Broken => Some("broken"),
+        Outcome::Inconclusive if fail_on == FailOn::Inconclusive => Some("inconclusive"),
+        _ => None,
+    };
+    let found: Vec<String> = judged
+        .clone()
+        .filter_map(|(policy, attribute, outcome)| {
+            Some(format!(
+                "{}: {attribute} is {}",
+                policy.policy,
+                word(outcome)?
+            ))
+        })
+        .collect();
+    let nothing_judged = judged
+        .clone()
+        .all(|(_, _, outcome)| outcome == Outcome::NotTested);
+    if fail_on == FailOn::Inconclusive && nothing_judged {
+        return vec!["no policy could be judged".to_owned()];
+    }
+    found
+}
