@@ -9,12 +9,11 @@ use slicewise_units::{BitRate, ByteCount};
 /// The parameters of class-default with these commands on a link of 35 Mbit/s.
 fn class(commands: &str) -> ClassParams {
     let text = format!("policy-map p\n class class-default\n  {commands}\n");
-    let config = ios::parse(&text)
-        .map_err(|errors| errors[0].to_string())
-        .unwrap();
+    let config = ios::parse(&text).unwrap();
     let policy = config
         .policy(None)
         .unwrap()
+        .spec
         .resolve(BitRate::new(35_000_000))
         .unwrap();
     policy.classes.into_iter().next().unwrap()
@@ -123,7 +122,7 @@ fn peak_shaping_doubles_the_rate_because_be_is_bc() {
 #[test]
 fn a_priority_class_is_policed_with_a_burst_of_200_ms() {
     let text = "class-map c\n match any\npolicy-map p\n class c\n  priority 17500\n";
-    let policy = ios::parse(text).unwrap().policy(None).unwrap();
+    let policy = ios::parse(text).unwrap().policy(None).unwrap().spec;
     let policy = policy.resolve(BitRate::new(35_000_000)).unwrap();
     let police = policy.classes[0].priority.unwrap().police;
     assert_eq!(police, Some((rate(17_500_000), bytes(437_500))));
@@ -148,7 +147,7 @@ fn wred_drops_one_packet_in_ten_at_most_before_its_maximum() {
 #[test]
 fn what_ios_does_not_take_together_is_refused_by_the_model() {
     let text = "class-map c\n match any\npolicy-map p\n class c\n  priority\n  shape average 1m\n";
-    let policy = ios::parse(text).unwrap().policy(None).unwrap();
+    let policy = ios::parse(text).unwrap().policy(None).unwrap().spec;
     let error = policy.resolve(BitRate::new(35_000_000)).unwrap_err();
     assert_eq!((error.class.as_str(), error.field), ("c", "shape"));
 }

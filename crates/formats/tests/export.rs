@@ -319,7 +319,7 @@ fn refuses_conditions_without_an_equivalent() {
     let classes = vec![
         all(Condition::OuterVlan(0..=5)),
         all(Condition::InnerVlan(6..=5)),
-        all(Condition::Protocol(47)),
+        all(Condition::Protocol(50)),
         all(Condition::DestinationPort(80..=80)),
         all(Condition::Dscp(0)),
         all(Condition::Dscp(0x1ff << 1)),
@@ -353,8 +353,8 @@ fn refuses_conditions_without_an_equivalent() {
     assert_snapshot!(refusals(classes), @"
     VLANs 0 to 5: ids go from 1 to 4094
     VLANs 6 to 5: ids go from 1 to 4094
-    protocols other than ICMP, TCP and UDP, and ports, stand only in access lists, beside an IPv4 address
-    protocols other than ICMP, TCP and UDP, and ports, stand only in access lists, beside an IPv4 address
+    protocols that `match protocol` does not name, and ports, stand only in access lists, beside an IPv4 address
+    protocols that `match protocol` does not name, and ports, stand only in access lists, beside an IPv4 address
     an empty set of DSCPs
     more than 8 values of dscp in one condition
     a condition negated twice
@@ -495,10 +495,10 @@ fn refuses_guarantees_with_a_delay_bound() {
 }
 
 #[test]
-fn a_flow_queue_is_not_something_ios_can_say() {
+fn codel_is_not_something_ios_can_say() {
     let class = ClassSpec {
         flow_queue: Some(slicewise_model::FlowQueueSpec::default()),
         ..ClassSpec::class_default()
     };
-    assert_snapshot!(ios::write(&policy(class)).unwrap_err().to_string(), @"policy `p`, class `class-default`: IOS cannot express this: a flow queue with CoDel; `random-detect` drops early, for all flows alike");
+    assert_snapshot!(ios::write(&policy(class)).unwrap_err().to_string(), @"policy `p`, class `class-default`: IOS cannot express this: a flow queue with CoDel; `fair-queue` drops nothing early, and `random-detect` drops for all flows alike");
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use slicewise_formats::ios::{self, PolicyChoiceError};
+use slicewise_formats::ios::{self, IosPolicyError, PolicyChoiceError};
 use slicewise_model::{
     Action, ClassSpec, Condition, MatchMode, PolicySpec, PortParams, PrioritySpec, QueueLimitSpec,
     Rate, RateSpec, RedCurve, WredKey,
@@ -20,10 +20,8 @@ fn folder() -> PathBuf {
 }
 
 fn policy(text: &str) -> PolicySpec {
-    let config = ios::parse(text)
-        .map_err(|errors| errors[0].to_string())
-        .unwrap();
-    config.policy(None).unwrap()
+    let config = ios::parse(text).unwrap();
+    config.policy(None).unwrap().spec
 }
 
 fn class<'p>(policy: &'p PolicySpec, name: &str) -> &'p ClassSpec {
@@ -79,7 +77,8 @@ fn no_policy_is_no_policy_map() {
         config.class_map_names().collect::<Vec<_>>(),
         ["critical", "be"]
     );
-    assert_eq!(config.policy(None), Err(PolicyChoiceError::NoPolicyMap));
+    let error = IosPolicyError::Choice(PolicyChoiceError::NoPolicyMap);
+    assert_eq!(config.policy(None), Err(error));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Words that make damage more than noise.
-const WORDS: [&str; 64] = [
+const WORDS: [&str; 76] = [
     "!",
     "exit",
     "end",
@@ -77,6 +77,18 @@ const WORDS: [&str; 64] = [
     "1",
     "8000",
     "18446744073709551616",
+    "interface",
+    "control-plane",
+    "input",
+    "output",
+    "protocol",
+    "http",
+    "fair-queue",
+    "banner",
+    "motd",
+    "^C",
+    "R1(config)#",
+    "type",
 ];
 
 /// Every file of the fuzz corpus and of the golden files.
@@ -91,6 +103,7 @@ fn seeds() -> &'static [String] {
             golden.join("canonical"),
             golden.join("other"),
             golden.join("hostile"),
+            golden.join("running"),
         ];
         let mut paths: Vec<PathBuf> = folders
             .iter()

@@ -413,8 +413,8 @@ proptest! {
                 return Ok(());
             }
         };
-        let config = ios::parse(&text).map_err(|errors| TestCaseError::fail(format!("{}\n{text}", errors[0])))?;
-        let read = config.policy(Some(&policy.name)).unwrap();
+        let read = ios::parse(&text).unwrap().policy(Some(&policy.name));
+        let read = read.map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?.spec;
         if is_refused(&policy) {
             prop_assert_eq!(&reduced(&read), &reduced(&policy), "{}", text);
         } else {

@@ -1,8 +1,9 @@
 //! Access lists: numbered and named, standard and extended. IPv4 only, as in IOS.
 
 use super::code_point;
+use super::definition::Source;
 use super::error::{IosError, one_of, quoted};
-use super::lexer::{Span, Word};
+use super::lexer::Span;
 use super::port_name::{self, PORT_OPERATORS};
 use super::words::Words;
 use slicewise_model::{AccessEntry, AccessList, Condition, IpPrefix};
@@ -29,6 +30,7 @@ pub(super) struct AccessListText {
     /// Entries in the order written, until [`sort`](Self::sort).
     pub entries: Vec<NumberedEntry>,
     pub largest_number: u32,
+    pub source: Source,
 }
 
 /// An entry with the number that orders it.
@@ -51,6 +53,7 @@ impl AccessListText {
             flat: false,
             entries: Vec::new(),
             largest_number: 0,
+            source: Source::default(),
         }
     }
 
@@ -109,23 +112,6 @@ pub(super) fn number_of_name(name: &str) -> Option<u32> {
         .all(|b| b.is_ascii_digit())
         .then(|| name.parse().ok())
         .flatten()
-}
-
-/// `access-list NUMBER`: the number and what kind of list it makes.
-pub(super) fn number<'a>(words: &mut Words<'_, 'a>) -> Result<(Word<'a>, ListKind), IosError> {
-    const EXPECTED: &str = "the number of a standard (1 to 99, 1300 to 1999) or extended (100 to \
-                            199, 2000 to 2699) access list";
-    let word = words.require(EXPECTED)?;
-    match number_of_name(word.text).and_then(kind_of_number) {
-        Some(kind) => Ok((word, kind)),
-        None => {
-            let message = format!(
-                "{} is not the number of an IPv4 access list",
-                quoted(word.text)
-            );
-            Err(IosError::at(word.span, message).expected(EXPECTED))
-        }
-    }
 }
 
 /// What follows `ip access-list`.

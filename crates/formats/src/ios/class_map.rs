@@ -1,6 +1,7 @@
 //! `class-map` and the `match` lines in it.
 
 use super::code_point;
+use super::definition::Source;
 use super::error::{IosError, one_of, quoted, suggestion};
 use super::lexer::{self, Span};
 use super::link::Reference;
@@ -16,13 +17,22 @@ pub(super) struct ClassMapText {
     pub span: Span,
     pub mode: MatchMode,
     pub matches: Vec<MatchLine>,
+    pub source: Source,
 }
 
 /// What one `match` line says, or a part of it.
 #[derive(Debug, Clone)]
 pub(super) enum MatchLine {
     Condition(Condition),
-    AccessGroup { list: Reference, negated: bool },
+    AccessGroup {
+        list: Reference,
+        negated: bool,
+    },
+    /// A criterion of IOS that the classifier does not see, such as the application.
+    Unseen {
+        criterion: String,
+        error: IosError,
+    },
 }
 
 /// IOS takes so many DSCP values on a line.
@@ -33,12 +43,20 @@ pub(super) const PRECEDENCE_VALUES_MAX: usize = 4;
 /// has a space.
 pub(super) const LINE_PREFIX: &str = "match ";
 const ICMP: u8 = 1;
+const IPINIP: u8 = 4;
+const GRE: u8 = 47;
+const EIGRP: u8 = 88;
+const OSPF: u8 = 89;
 
 const CRITERIA: &str = "`any`, `vlan`, `dscp`, `precedence`, `ip dscp`, `ip precedence`, \
                         `access-group` or `protocol`";
 
 /// Criteria of IOS that cannot be matched here, and why.
-const REFUSED: [(&str, &str); 13] = [
+const REFUSED: [(&str, &str); 14] = [
+    (
+        "application",
+        "payloads are not inspected: match an `access-group` with the application's ports",
+    ),
     ("atm", "there are no ATM cells here"),
     (
         "class-map",
@@ -76,6 +94,7 @@ impl ClassMapText {
             span,
             mode: MatchMode::All,
             matches: Vec::new(),
+            source: Source::default(),
         }
     }
 }
@@ -137,6 +156,10 @@ pub(super) fn match_line(
         let list = Reference::new(name);
         return Ok(vec![MatchLine::AccessGroup { list, negated }]);
     }
+    if let Some((criterion, error)) = unseen(words) {
+        words.take_text();
+        return Ok(vec![MatchLine::Unseen { criterion, error }]);
+    }
     let criterion = criterion(words)?;
     words.end()?;
     Ok(criterion
@@ -195,6 +218,9 @@ impl Criterion {
 
     /// As one condition: an access list that carries the line as its name.
     fn into_list(self) -> Condition {
+        if let [list @ Condition::AccessList(_)] = &self.conditions[..] {
+            return list.clone();
+        }
         let permit = |conditions| AccessEntry {
             permit: true,
             conditions,
@@ -225,18 +251,35 @@ pub(super) fn line_as_list(line: &str) -> Option<Condition> {
     Some(criterion.into_list())
 }
 
+/// What comes next, if IOS can match it and the classifier cannot.
+fn unseen(words: &Words<'_, '_>) -> Option<(String, IosError)> {
+    let word = words.peek()?;
+    let keyword = word.text.to_ascii_lowercase();
+    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == keyword) {
+        let error = IosError::at(word.span, format!("`match {keyword}` is not supported"));
+        return Some((keyword, error.expected(CRITERIA).help(*why)));
+    }
+    let application = words.at(1).filter(|_| word.is("protocol"))?;
+    let names = protocol_names();
+    if names.iter().any(|name| application.is(name)) {
+        return None;
+    }
+    let shown = quoted(application.text);
+    let error = IosError::at(
+        application.span,
+        format!("protocol {shown} is not recognised"),
+    )
+    .expected(one_of(&names))
+    .help("payloads are not inspected: match an `access-group` with the application's ports");
+    let criterion = shown.trim_matches('`');
+    Some((format!("protocol {criterion}"), error))
+}
+
 fn criterion(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
     let Some(word) = words.peek() else {
         return Err(words.missing(CRITERIA));
     };
     let keyword = word.text.to_ascii_lowercase();
-    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == keyword) {
-        return Err(
-            IosError::at(word.span, format!("`match {keyword}` is not supported"))
-                .expected(CRITERIA)
-                .help(*why),
-        );
-    }
     match keyword.as_str() {
         "any" => {
             words.take();
@@ -260,7 +303,7 @@ fn criterion(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
         }
         "protocol" => {
             words.take();
-            protocol(words).map(Criterion::single)
+            protocol(words)
         }
         _ => {
             let names = [
@@ -398,29 +441,66 @@ pub(super) fn set_values(set: u64) -> (&'static str, Vec<String>) {
 }
 
 /// `match protocol`: what can be told from the headers, without looking into the payload.
-pub(super) fn protocols() -> [(&'static str, Condition); 5] {
+pub(super) fn protocols() -> [(&'static str, Condition); 9] {
     [
         ("ip", Condition::Source(IpPrefix::ALL_IPV4)),
         ("ipv6", Condition::Source(IpPrefix::ALL_IPV6)),
+        ("eigrp", Condition::Protocol(EIGRP)),
+        ("gre", Condition::Protocol(GRE)),
         ("icmp", Condition::Protocol(ICMP)),
+        ("ipinip", Condition::Protocol(IPINIP)),
+        ("ospf", Condition::Protocol(OSPF)),
         ("tcp", Condition::Protocol(TCP)),
         ("udp", Condition::Protocol(UDP)),
     ]
 }
 
-fn protocol(words: &mut Words<'_, '_>) -> Result<Condition, IosError> {
-    let protocols = protocols();
-    let names = protocols.each_ref().map(|(name, _)| *name);
+/// Applications that NBAR knows by their port: IP protocols, and port.
+const APPLICATIONS: [(&str, &[u8], RangeInclusive<u16>); 9] = [
+    ("bgp", &[TCP, UDP], 179..=179),
+    ("dhcp", &[UDP], 67..=68),
+    ("dns", &[TCP, UDP], 53..=53),
+    ("ntp", &[TCP, UDP], 123..=123),
+    ("rip", &[UDP], 520..=520),
+    ("snmp", &[TCP, UDP], 161..=162),
+    ("ssh", &[TCP], 22..=22),
+    ("syslog", &[UDP], 514..=514),
+    ("telnet", &[TCP], 23..=23),
+];
+
+/// What `match protocol` takes.
+fn protocol_names() -> Vec<&'static str> {
+    let of_headers = protocols();
+    let of_ports = APPLICATIONS.iter().map(|(name, ..)| *name);
+    of_headers
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(of_ports)
+        .collect()
+}
+
+fn protocol(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
+    let names = protocol_names();
     let Some(word) = words.take() else {
         return Err(words.missing(one_of(&names)));
     };
-    let found = protocols.into_iter().find(|(name, _)| word.is(name));
-    found.map(|(_, condition)| condition).ok_or_else(|| {
-        IosError::at(
-            word.span,
-            format!("protocol {} is not recognised", quoted(word.text)),
-        )
-        .expected(one_of(&names))
-        .help("applications are not told by their payload: match an `access-group` with ports")
-    })
+    if let Some((_, condition)) = protocols().into_iter().find(|(name, _)| word.is(name)) {
+        return Ok(Criterion::single(condition));
+    }
+    let Some((name, protocols, ports)) = APPLICATIONS.iter().find(|(name, ..)| word.is(name))
+    else {
+        let message = format!("unexpected {}", quoted(word.text));
+        return Err(IosError::at(word.span, message).expected(one_of(&names)));
+    };
+    let sides = [Condition::SourcePort, Condition::DestinationPort];
+    let entries = protocols.iter().flat_map(|&protocol| {
+        sides.map(|side| AccessEntry {
+            permit: true,
+            conditions: vec![Condition::Protocol(protocol), side(ports.clone())],
+        })
+    });
+    Ok(Criterion::single(Condition::AccessList(AccessList {
+        name: format!("{LINE_PREFIX}protocol {name}"),
+        entries: entries.collect(),
+    })))
 }

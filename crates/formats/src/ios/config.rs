@@ -1,21 +1,78 @@
 //! A configuration that was read: definitions by name, and the policies they make.
 
 use super::access_list::AccessListText;
-use super::class_map::ClassMapText;
-use super::error::{closest, quoted};
+use super::attach::{Attached, Attachment, Direction, grouped, listed};
+use super::class_map::{ClassMapText, MatchLine};
+use super::error::{IosError, Report, closest, quoted};
+use super::lexer::Span;
+use super::link::{self, Definitions};
 use super::policy_map::PolicyMapText;
+use super::reach::Reach;
+use super::sections::Skipped;
 use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, PolicySpec};
+use std::collections::BTreeSet;
 
-/// Class maps, access lists and policy maps of one text, in the order written.
-///
-/// Whatever they refer to exists and nothing refers to itself: [`parse`](super::parse) has
-/// checked that.
+/// Class maps, access lists and policy maps of one text, in the order written; and where policy
+/// maps are attached.
 #[derive(Debug, Clone, Default)]
 pub struct IosConfig {
     pub(super) class_maps: Vec<ClassMapText>,
     pub(super) access_lists: Vec<AccessListText>,
     pub(super) policy_maps: Vec<PolicyMapText>,
+    pub(super) attachments: Vec<Attachment>,
+    /// Policy maps of what is addressed to the device itself.
+    pub(super) of_control_plane: BTreeSet<String>,
+    pub(super) skipped: Skipped,
+    /// Of lines that are part of no definition.
+    pub(super) errors: Report,
 }
+
+/// A policy of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IosPolicy {
+    /// The policy map with its class maps, access lists and children.
+    pub spec: PolicySpec,
+    /// What is worth knowing of how it was read, in the order of the text.
+    pub notes: Vec<IosNote>,
+    /// Numbers of the lines that it was read from, in order, from 1.
+    pub lines: Vec<usize>,
+}
+
+/// Something worth knowing of a text that is no error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IosNote {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Characters concerned.
+    pub length: usize,
+    /// What it is.
+    pub message: String,
+}
+
+/// Why a configuration gives no policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IosPolicyError {
+    /// It is not clear which one.
+    Choice(PolicyChoiceError),
+    /// The text is wrong: the independent errors in order, [`ERRORS_MAX`](super::ERRORS_MAX) at most.
+    Text(Vec<IosError>),
+}
+
+impl std::fmt::Display for IosPolicyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Choice(error) => error.fmt(f),
+            Self::Text(errors) => {
+                let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                f.write_str(&lines.join("\n"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for IosPolicyError {}
 
 /// Why no policy map could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,11 +88,20 @@ pub enum PolicyChoiceError {
         /// The names there are.
         known: Vec<String>,
     },
-    /// No name was given and several policy maps could be meant.
+    /// No name was given, none is attached, and several policy maps could be meant.
     #[error("the configuration has several policy maps ({}): say which one", names.join(", "))]
     Ambiguous {
         /// The policy maps that are not the child of another.
         names: Vec<String>,
+    },
+    /// No name was given and several policy maps are attached.
+    #[error(
+        "interfaces have different policy maps: {}: say which one",
+        listed(attached)
+    )]
+    SeveralAttached {
+        /// The policy maps with their places; those for input only where there is none for output.
+        attached: Vec<Attached>,
     },
 }
 
@@ -48,7 +114,8 @@ fn did_you_mean(name: &str, known: &[String]) -> String {
 impl IosConfig {
     /// The names of the policy maps, in the order written.
     pub fn policy_names(&self) -> impl Iterator<Item = &str> {
-        self.policy_maps.iter().map(|map| map.name.as_str())
+        let names = self.policy_maps.iter().map(|map| map.name.as_str());
+        names.filter(|name| !name.is_empty())
     }
 
     /// The names of the class maps, in the order written.
@@ -56,55 +123,204 @@ impl IosConfig {
         self.class_maps.iter().map(|map| map.name.as_str())
     }
 
+    /// The lines that are not about quality of service; none where all of them are.
+    #[must_use]
+    pub fn skipped(&self) -> Option<&Skipped> {
+        Some(&self.skipped).filter(|skipped| skipped.lines() > 0)
+    }
+
+    /// The errors of the whole text, also in definitions that no policy needs:
+    /// [`ERRORS_MAX`](super::ERRORS_MAX) at most, in order. Errors of names are given where
+    /// every line could be read.
+    #[must_use]
+    pub fn errors(&self) -> Vec<IosError> {
+        let all = Reach::all(self);
+        let policies = 0..self.policy_maps.len();
+        match self.check(&all, policies) {
+            Ok(()) => Vec::new(),
+            Err(errors) => errors,
+        }
+    }
+
     /// The policy map `name`, with its class maps, access lists and children. Without a name: the
-    /// only policy map that is not the child of another.
+    /// only one that a `service-policy` attaches to an interface, for output rather than for input;
+    /// where none is attached, the only one that is not the child of another.
     ///
     /// # Errors
-    /// Where there is no such policy map, or no name was given and several could be meant.
-    pub fn policy(&self, name: Option<&str>) -> Result<PolicySpec, PolicyChoiceError> {
-        let chosen = match name {
-            Some(name) => {
-                let found = self.policy_maps.iter().find(|map| map.name == name);
-                found.ok_or_else(|| match self.policy_maps.len() {
-                    0 => PolicyChoiceError::NoPolicyMap,
-                    _ => PolicyChoiceError::Unknown {
+    /// Where there is no such policy map, or no name was given and several could be meant. What is
+    /// wrong in the definitions that the policy needs, and in lines that belong to no definition: a
+    /// line that is not known, an argument that is missing, wrong or out of range, a name that is
+    /// defined twice or not at all, a policy map that contains itself.
+    pub fn policy(&self, name: Option<&str>) -> Result<IosPolicy, IosPolicyError> {
+        let index = self.choose(name).map_err(|error| {
+            // A definition may be missing because its first line is wrong.
+            match self.errors.is_empty() {
+                true => error,
+                false => IosPolicyError::Text(self.errors.clone().into_errors()),
+            }
+        })?;
+        let reach = Reach::of(self, index);
+        self.check(&reach, index..index + 1)
+            .map_err(IosPolicyError::Text)?;
+        let Some(map) = self.policy_maps.get(index) else {
+            return Err(IosPolicyError::Choice(PolicyChoiceError::NoPolicyMap));
+        };
+        Ok(IosPolicy {
+            spec: self.policy_spec(map),
+            notes: self.notes(&reach, map, name.is_none()),
+            lines: reach.lines(self),
+        })
+    }
+
+    /// Which policy map is meant.
+    fn choose(&self, name: Option<&str>) -> Result<usize, IosPolicyError> {
+        let choice = |error| Err(IosPolicyError::Choice(error));
+        if let Some(name) = name {
+            let found = self.policy_maps.iter().position(|map| map.name == name);
+            return found.map_or_else(
+                || match self.policy_maps.len() {
+                    0 => choice(PolicyChoiceError::NoPolicyMap),
+                    _ => choice(PolicyChoiceError::Unknown {
                         name: name.to_owned(),
                         known: self.policy_names().map(str::to_owned).collect(),
-                    },
-                })?
+                    }),
+                },
+                Ok,
+            );
+        }
+        let candidates = self.candidates();
+        if let Some(first) = candidates.first() {
+            if candidates.iter().any(|other| other.policy != first.policy) {
+                let attached = candidates;
+                return choice(PolicyChoiceError::SeveralAttached { attached });
             }
-            None => {
-                let mut roots = self.roots();
-                let Some(first) = roots.next() else {
-                    return Err(PolicyChoiceError::NoPolicyMap);
-                };
-                if roots.next().is_some() {
-                    let names = self.roots().map(|map| map.name.clone()).collect();
-                    return Err(PolicyChoiceError::Ambiguous { names });
-                }
-                first
-            }
-        };
-        Ok(self.policy_spec(chosen))
-    }
-
-    /// The policy maps that are not the child of another.
-    fn roots(&self) -> impl Iterator<Item = &PolicyMapText> {
-        let classes = self.policy_maps.iter().flat_map(|map| &map.classes);
-        let mut is_child = vec![false; self.policy_maps.len()];
-        for child in classes.filter_map(|class| class.child.as_ref()?.index) {
-            if let Some(is_child) = is_child.get_mut(child) {
-                *is_child = true;
+            return self.attached(&first.policy);
+        }
+        let roots = self.roots();
+        match roots[..] {
+            [] => choice(PolicyChoiceError::NoPolicyMap),
+            [root] => Ok(root),
+            _ => {
+                let maps = roots.iter().filter_map(|&root| self.policy_maps.get(root));
+                let names = maps.map(|map| map.name.clone()).collect();
+                choice(PolicyChoiceError::Ambiguous { names })
             }
         }
-        self.policy_maps
-            .iter()
-            .zip(is_child)
-            .filter(|(_, is_child)| !is_child)
-            .map(|(map, _)| map)
     }
 
-    /// Recursion ends: `parse` has bounded the depth and the size of what comes out.
+    /// What is attached for output, or else for input.
+    fn candidates(&self) -> Vec<Attached> {
+        let mut attached = grouped(&self.attachments);
+        if attached
+            .first()
+            .is_some_and(|first| first.direction == Direction::Output)
+        {
+            attached.retain(|one| one.direction == Direction::Output);
+        }
+        attached
+    }
+
+    fn attached(&self, policy: &str) -> Result<usize, IosPolicyError> {
+        let mut attachments = self.attachments.iter();
+        let found = attachments.find(|attachment| attachment.policy.name == policy);
+        match found.map(|attachment| (&attachment.policy, attachment.policy.index)) {
+            Some((_, Some(index))) => Ok(index),
+            Some((reference, None)) => {
+                let mut names = Definitions::new("policy map");
+                for (index, map) in self.policy_maps.iter().enumerate() {
+                    let _ = names.define(&map.name, map.span, index);
+                }
+                let error = names.undefined(&reference.name, reference.span);
+                Err(IosPolicyError::Text(vec![error]))
+            }
+            None => Err(IosPolicyError::Choice(PolicyChoiceError::NoPolicyMap)),
+        }
+    }
+
+    /// The policy maps that are not the child of another; where there are others, without those attached to the
+    /// control plane.
+    fn roots(&self) -> Vec<usize> {
+        let classes = self.policy_maps.iter().flat_map(|map| &map.classes);
+        let children: BTreeSet<usize> = classes
+            .filter_map(|class| class.child.as_ref()?.index)
+            .collect();
+        let roots = 0..self.policy_maps.len();
+        let (of_device, of_links): (Vec<usize>, Vec<usize>) = roots
+            .filter(|root| !children.contains(root))
+            .partition(|&root| {
+                let map = self.policy_maps.get(root);
+                map.is_some_and(|map| self.of_control_plane.contains(&map.name))
+            });
+        if of_links.is_empty() {
+            of_device
+        } else {
+            of_links
+        }
+    }
+
+    /// What is wrong in the definitions of `reach`, of which `policies` must expand to something.
+    fn check(&self, reach: &Reach, policies: std::ops::Range<usize>) -> Result<(), Vec<IosError>> {
+        let mut report = self.errors.clone();
+        for source in reach.sources(self) {
+            report.extend(&source.wrong);
+        }
+        for error in reach.unseen(self) {
+            report.add(|| error.clone());
+        }
+        if report.is_empty() {
+            for source in reach.sources(self) {
+                report.extend(&source.unlinked);
+            }
+        }
+        if report.is_empty() {
+            let mut sizes = vec![None; self.policy_maps.len()];
+            let mut expanded = policies.map(|index| link::check_expansion(self, index, &mut sizes));
+            report.add_failure(expanded.find(Result::is_err).unwrap_or(Ok(())));
+        }
+        match report.is_empty() {
+            true => Ok(()),
+            false => Err(report.into_errors()),
+        }
+    }
+
+    /// What is worth knowing of the policy of `map`; `is_chosen` where nobody named it.
+    fn notes(&self, reach: &Reach, map: &PolicyMapText, is_chosen: bool) -> Vec<IosNote> {
+        let mut notes = Vec::new();
+        let mut note = |span: Span, message: String| {
+            notes.push(IosNote {
+                line: span.line,
+                column: span.column,
+                length: span.length,
+                message,
+            });
+        };
+        if let (Some(skipped), Some(first)) = (self.skipped(), self.skipped.first()) {
+            note(first, skipped.to_string());
+        }
+        for class in reach.policy_maps(self).flat_map(|map| &map.left_out) {
+            let message = format!(
+                "class {} is left out: `match {}` is not supported, but the class changes nothing for \
+                 its packets; they go to the classes after it",
+                quoted(&class.class),
+                class.criterion,
+            );
+            note(class.span, message);
+        }
+        let (used, others): (Vec<Attached>, Vec<Attached>) = grouped(&self.attachments)
+            .into_iter()
+            .partition(|attached| attached.policy == map.name);
+        if is_chosen && !others.is_empty() {
+            let message = format!("used: {}; not used: {}", listed(&used), listed(&others));
+            note(map.span, message);
+        }
+        if let Some(message) = reach.unread(self) {
+            note(map.span, message);
+        }
+        notes.sort_by_key(|note| (note.line, note.column));
+        notes
+    }
+
+    /// Recursion ends: `check` has bounded the depth and the size of what comes out.
     fn policy_spec(&self, map: &PolicyMapText) -> PolicySpec {
         let classes = map.classes.iter().map(|class| {
             let class_map = class.map.and_then(|index| self.class_maps.get(index));
@@ -127,7 +343,6 @@ impl IosConfig {
     }
 
     fn class_map(&self, map: &ClassMapText) -> ClassMap {
-        use super::class_map::MatchLine;
         let conditions = map.matches.iter().filter_map(|line| match line {
             MatchLine::Condition(condition) => Some(condition.clone()),
             MatchLine::AccessGroup { list, negated } => {
@@ -139,6 +354,8 @@ impl IosConfig {
                     condition
                 })
             }
+            // Refused by `check`.
+            MatchLine::Unseen { .. } => None,
         });
         ClassMap {
             name: map.name.clone(),

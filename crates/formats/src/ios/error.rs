@@ -66,8 +66,8 @@ impl fmt::Display for IosError {
 
 impl std::error::Error for IosError {}
 
-/// The errors of one text.
-#[derive(Debug, Default)]
+/// The errors of one text, or of one definition.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Report(Vec<IosError>);
 
 impl Report {
@@ -91,6 +91,12 @@ impl Report {
         if let Err(error) = result {
             self.add(|| error);
         }
+    }
+
+    /// Those of `other` too, as far as they are wanted.
+    pub fn extend(&mut self, other: &Self) {
+        let wanted = ERRORS_MAX.saturating_sub(self.0.len());
+        self.0.extend(other.0.iter().take(wanted).cloned());
     }
 
     /// The errors in the order of their places.

@@ -4,11 +4,11 @@
 use super::class_map::{ClassMapText, MatchLine};
 use super::config::IosConfig;
 use super::error::{IosError, Report, closest, quoted};
-use super::lexer::{Span, Word};
-use super::policy_map::PolicyMapText;
+use super::lexer::{Line, Span, Word};
+use super::policy_map::{ClassText, LeftOut, PolicyMapText};
 use super::rules::{self, Command, Given};
 use super::shares;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A name that stands for a definition elsewhere in the text.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Definitions {
         }
     }
 
-    fn undefined(&self, name: &str, span: Span) -> IosError {
+    pub fn undefined(&self, name: &str, span: Span) -> IosError {
         let help = closest(name, self.by_name.keys().map(String::as_str))
             .map(|known| format!("did you mean {}?", quoted(known)));
         IosError::at(
@@ -86,6 +86,41 @@ pub(super) struct Names {
     pub class_maps: Definitions,
     pub access_lists: Definitions,
     pub policy_maps: Definitions,
+    /// Access lists that are not IPv4 lists.
+    foreign: BTreeSet<String>,
+}
+
+impl Names {
+    /// Remember the list that a skipped line defines, if it defines one.
+    pub fn note_foreign(&mut self, line: &Line<'_>) {
+        let is = |index: usize, keyword: &str| line.words.get(index).is_some_and(|w| w.is(keyword));
+        let at = if is(0, "access-list") {
+            1
+        } else if (is(0, "ipv6") || is(0, "mac")) && is(1, "access-list") {
+            if is(2, "extended") { 3 } else { 2 }
+        } else {
+            return;
+        };
+        if let Some(name) = line.words.get(at) {
+            self.foreign.insert(name.text.to_owned());
+        }
+    }
+
+    fn access_list(&self, list: &mut Reference, report: &mut Report) {
+        list.index = self.access_lists.index(&list.name);
+        if list.index.is_some() {
+            return;
+        }
+        report.add(|| match self.foreign.contains(&list.name) {
+            true => {
+                let message = format!("access list {} is not an IPv4 list", quoted(&list.name));
+                IosError::at(list.span, message)
+                    .expected("the name of an IPv4 list")
+                    .help("IPv6 and MAC lists are not read: match `dscp`, `precedence` or `vlan`")
+            }
+            false => self.access_lists.undefined(&list.name, list.span),
+        });
+    }
 }
 
 impl Default for Names {
@@ -94,6 +129,7 @@ impl Default for Names {
             class_maps: Definitions::new("class map"),
             access_lists: Definitions::new("access list"),
             policy_maps: Definitions::new("policy map"),
+            foreign: BTreeSet::new(),
         }
     }
 }
@@ -106,21 +142,23 @@ const CLASSES_MAX: u64 = 4_096;
 /// they are used.
 const CONDITIONS_MAX: u64 = 65_536;
 
-/// Resolve every reference of `config`, set the weights of classes, and report what is wrong.
-pub(super) fn link(config: &mut IosConfig, names: &Names, report: &mut Report) {
+/// Resolve every reference of `config`, leave out what decides nothing, set the weights of classes, and note
+/// with each definition what is wrong.
+pub(super) fn link(config: &mut IosConfig, names: &Names) {
     for list in &mut config.access_lists {
         if list.entries.is_empty() {
-            report.add(|| {
+            list.source.unlinked.add(|| {
                 let message = format!("access list {} has no entries", quoted(&list.name));
                 IosError::at(list.span, message).expected("`permit` or `deny` lines")
             });
         }
-        report.add_failure(list.sort());
+        let sorted = list.sort();
+        list.source.unlinked.add_failure(sorted);
     }
     for map in &mut config.class_maps {
         for line in &mut map.matches {
             if let MatchLine::AccessGroup { list, .. } = line {
-                names.access_lists.resolve(list, report);
+                names.access_list(list, &mut map.source.unlinked);
             }
         }
     }
@@ -129,40 +167,113 @@ pub(super) fn link(config: &mut IosConfig, names: &Names, report: &mut Report) {
             if !class.is_default() {
                 class.map = names.class_maps.index(&class.spec.name);
                 if class.map.is_none() {
-                    report.add(|| names.class_maps.undefined(&class.spec.name, class.span));
+                    let (name, span) = (&class.spec.name, class.span);
+                    let undefined = || names.class_maps.undefined(name, span);
+                    policy.source.unlinked.add(undefined);
                 }
             }
             if let Some(child) = &mut class.child {
+                let report = &mut policy.source.unlinked;
                 names.policy_maps.resolve(child, report);
             }
         }
+        leave_out(policy, &config.class_maps);
+    }
+    for attachment in &mut config.attachments {
+        let policy = &mut attachment.policy;
+        policy.index = names.policy_maps.index(&policy.name);
     }
     for index in 0..config.policy_maps.len() {
-        let given = given(config, index);
-        let conflicts = rules::conflicts(&given);
-        if let (Some(policy), true) = (config.policy_maps.get_mut(index), conflicts.is_empty()) {
-            report.add_failure(shares::assign_weights(policy));
-        }
-        for conflict in conflicts {
-            report.add(|| {
-                let line = conflict.first.at.line;
-                IosError::at(conflict.second.at, conflict.to_string())
-                    .expected(conflict.instead)
-                    .help(format!(
-                        "IOS XE takes one of them; the other is on line {line}"
-                    ))
-            });
-        }
-        if let Some((above, most)) = rules::above_all(&given) {
-            report.add(|| {
-                let message = "the percentages of `bandwidth percent` add up to more than 100";
-                IosError::at(above.at, message).expected(match most {
-                    0 => "none here: the classes above have all".to_owned(),
-                    most => format!("at most {most} %"),
-                })
-            });
+        check_commands(config, index);
+    }
+}
+
+/// Leave out the classes whose criterion cannot be seen here, where they decide nothing: they have
+/// no action, or their packets are treated alike in every class that comes after.
+fn leave_out(policy: &mut PolicyMapText, class_maps: &[ClassMapText]) {
+    let unseen = |class: &ClassText| {
+        let map = class.map.and_then(|map| class_maps.get(map))?;
+        map.matches.iter().find_map(|line| match line {
+            MatchLine::Unseen { criterion, .. } => Some(criterion.clone()),
+            _ => None,
+        })
+    };
+    let mut kept: Vec<ClassText> = Vec::new();
+    let mut ends_alike = true;
+    // From the last class: what comes after it is what its packets are left to.
+    while let Some(class) = policy.classes.pop() {
+        let is_alike = |kept: &ClassText| class.only_marks_as(kept);
+        let has_default = kept.first().is_some_and(ClassText::is_default);
+        let decides_nothing = class.has_no_action()
+            || (has_default && ends_alike && kept.last().is_some_and(is_alike));
+        match unseen(&class).filter(|_| decides_nothing) {
+            Some(criterion) => policy.left_out.push(LeftOut {
+                class: class.spec.name,
+                span: class.span,
+                map: class.map,
+                criterion,
+            }),
+            None => {
+                ends_alike = ends_alike && kept.last().is_none_or(is_alike);
+                kept.push(class);
+            }
         }
     }
+    policy.left_out.reverse();
+    policy.classes = kept;
+    policy.classes.reverse();
+}
+
+/// The rules about the commands of a policy map, and the weights of its classes.
+fn check_commands(config: &mut IosConfig, index: usize) {
+    let given = given(config, index);
+    let conflicts = rules::conflicts(&given);
+    let Some(policy) = config.policy_maps.get_mut(index) else {
+        return;
+    };
+    if conflicts.is_empty() {
+        let assigned = shares::assign_weights(policy);
+        policy.source.unlinked.add_failure(assigned);
+    }
+    let report = &mut policy.source.unlinked;
+    for conflict in conflicts {
+        report.add(|| {
+            let line = conflict.first.at.line;
+            IosError::at(conflict.second.at, conflict.to_string())
+                .expected(conflict.instead)
+                .help(format!(
+                    "IOS XE takes one of them; the other is on line {line}"
+                ))
+        });
+    }
+    if let Some((above, most)) = rules::above_all(&given) {
+        report.add(|| {
+            let message = "the percentages of `bandwidth percent` add up to more than 100";
+            IosError::at(above.at, message).expected(match most {
+                0 => "none here: the classes above have all".to_owned(),
+                most => format!("at most {most} %"),
+            })
+        });
+    }
+    for class in &policy.classes {
+        let both = class.given("fair-queue").zip(class.given("random-detect"));
+        if let Some((fair_queue, random_detect)) = both {
+            report.add(|| early_drop_by_flow(fair_queue, random_detect));
+        }
+    }
+}
+
+fn early_drop_by_flow(fair_queue: Span, random_detect: Span) -> IosError {
+    let later = match fair_queue.line > random_detect.line {
+        true => fair_queue,
+        false => random_detect,
+    };
+    let other = fair_queue.line.min(random_detect.line);
+    IosError::at(later, "`fair-queue` and `random-detect` in one class are not supported")
+        .expected("one of them")
+        .help(format!(
+            "early drop by class is not modelled in a queue by flow: leave out this line or line {other}"
+        ))
 }
 
 /// The commands of a policy map that rules are about.
@@ -190,19 +301,20 @@ fn given(config: &IosConfig, policy: usize) -> Vec<Given<Span>> {
 
 /// Size of a policy with all its children.
 #[derive(Debug, Clone, Copy, Default)]
-struct Size {
+pub(super) struct Size {
     levels: usize,
     classes: u64,
     conditions: u64,
 }
 
-/// Refuse loops, deep nesting, and policies that expand to too much. References are resolved.
-pub(super) fn check_expansion(config: &IosConfig) -> Result<(), IosError> {
-    let mut sizes = vec![None; config.policy_maps.len()];
-    for index in 0..config.policy_maps.len() {
-        size_of(config, index, &mut Vec::new(), &mut sizes)?;
-    }
-    Ok(())
+/// Refuse loops, deep nesting, and a policy map that expands to too much. References are resolved; `sizes` are those
+/// known already.
+pub(super) fn check_expansion(
+    config: &IosConfig,
+    index: usize,
+    sizes: &mut [Option<Size>],
+) -> Result<(), IosError> {
+    size_of(config, index, &mut Vec::new(), sizes).map(|_| ())
 }
 
 /// `path` holds the policy maps above this one; sizes known already are not computed again.
@@ -295,6 +407,7 @@ fn conditions(config: &IosConfig, map: &ClassMapText) -> u64 {
             1 + list.entries.len()
         }
         MatchLine::Condition(_) => 1,
+        MatchLine::Unseen { .. } => 0,
     });
     counts.fold(0, |sum: u64, count| {
         sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX))

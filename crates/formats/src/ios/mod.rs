@@ -1,7 +1,8 @@
 //! Cisco IOS policy-map text (the modular QoS command line) in and out.
 //!
-//! [`parse`] reads class maps, access lists and policy maps; [`IosConfig::policy`] turns a policy
-//! map, with everything it refers to, into a [`PolicySpec`](slicewise_model::PolicySpec).
+//! [`parse`] reads class maps, access lists and policy maps of a text, which may be a whole
+//! configuration; [`IosConfig::policy`] turns a policy map, with everything it refers to, into a
+//! [`PolicySpec`](slicewise_model::PolicySpec).
 //! [`write()`] goes the other way, in one canonical form, so that for everything that can be read
 //! `parse(write(policy))` is `policy` again.
 //!
@@ -11,10 +12,13 @@
 //! commands, their meaning, and what is refused.
 
 mod access_list;
+mod attach;
 mod class_map;
 mod code_point;
 mod config;
+mod definition;
 mod error;
+mod fair_queue;
 mod lexer;
 mod link;
 mod number;
@@ -23,12 +27,16 @@ mod police;
 mod policy_map;
 mod port_name;
 mod queueing;
+mod reach;
 mod rules;
+mod sections;
 mod shares;
 mod words;
 mod write;
 
-pub use config::{IosConfig, PolicyChoiceError};
+pub use attach::{Attached, Direction};
+pub use config::{IosConfig, IosNote, IosPolicy, IosPolicyError, PolicyChoiceError};
 pub use error::{ERRORS_MAX, IosError};
 pub use parser::{TEXT_BYTES_MAX, parse};
+pub use sections::Skipped;
 pub use write::{IosExportError, write};

@@ -1,74 +1,50 @@
 //! Which command belongs where: the modes of the IOS command line.
 
-use super::access_list::{self, AccessListText};
+use super::access_list::{self, AccessListText, kind_of_number, number_of_name};
+use super::attach::{Attachment, Direction};
 use super::class_map::{self, ClassMapText};
 use super::config::IosConfig;
-use super::error::{IosError, Report, closest, one_of, quoted, suggestion};
+use super::definition::Source;
+use super::error::{IosError, closest, one_of, quoted, suggestion};
 use super::lexer::{self, Line, Span, Word};
-use super::link::{self, Definitions, Names};
+use super::link::{self, Definitions, Names, Reference};
 use super::police;
 use super::policy_map::{
     self, CLASS_COMMANDS, ClassText, PolicyMapText, REFUSED_CLASS_COMMANDS, class_command,
 };
+use super::sections::{self, Section};
 use super::words::Words;
 
 /// Largest text read, in bytes.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// Read the class maps, access lists and policy maps of `text`.
+/// Read the class maps, access lists and policy maps of `text`, which may be a whole configuration:
+/// what is not about quality of service is skipped, and counted in [`IosConfig::skipped`].
 ///
-/// Every command stands on a line of its own. Indentation means nothing, as on the IOS command
-/// line: a command that the current mode does not know is tried in the modes around it.
+/// Every command stands on a line of its own. Indentation means little, as on the IOS command
+/// line: a command that the current mode does not know is tried in the modes around it; one that
+/// none of them knows, and that is not indented, begins another section of the configuration.
 ///
 /// # Errors
-/// The independent errors of the text in order, [`ERRORS_MAX`](super::ERRORS_MAX) at most: a line that is not known,
-/// an argument that is missing, wrong or out of range, a name that is defined twice or not at all,
-/// a policy map that contains itself, a text above [`TEXT_BYTES_MAX`]. Errors of names are looked
-/// for only where every line could be read.
-pub fn parse(text: &str) -> Result<IosConfig, Vec<IosError>> {
+/// For a text above [`TEXT_BYTES_MAX`]. What is wrong in a definition is an error of the policies that
+/// need it: [`IosConfig::policy`], [`IosConfig::errors`].
+pub fn parse(text: &str) -> Result<IosConfig, IosError> {
     if text.len() > TEXT_BYTES_MAX {
         let span = Span {
             line: 1,
             column: 1,
             length: 1,
         };
-        return Err(vec![
+        return Err(
             IosError::at(span, format!("the text has {} bytes", text.len()))
                 .expected(format!("at most {TEXT_BYTES_MAX}")),
-        ]);
+        );
     }
     let mut parser = Parser::new();
     for line in lexer::lines(text) {
-        if parser.ended {
-            parser.report.add(|| after_end(&line));
-            break;
-        }
         parser.line(&line);
-        if parser.report.is_full() {
-            break;
-        }
     }
-    let Parser {
-        mut config,
-        names,
-        mut report,
-        ..
-    } = parser;
-    if report.is_empty() {
-        link::link(&mut config, &names, &mut report);
-    }
-    if report.is_empty() {
-        report.add_failure(link::check_expansion(&config));
-    }
-    if report.is_empty() {
-        Ok(config)
-    } else {
-        Err(report.into_errors())
-    }
-}
-
-fn after_end(line: &Line<'_>) -> IosError {
-    Words::new(line).missing("nothing after `end`")
+    Ok(parser.finish())
 }
 
 /// Where on the command line we are. What is being defined is the last of its kind.
@@ -81,6 +57,8 @@ enum Mode {
     PolicyMap,
     Class,
     Police,
+    /// A part of the configuration that is skipped.
+    Section,
 }
 
 impl Mode {
@@ -96,7 +74,7 @@ impl Mode {
     fn parent(self) -> Option<Self> {
         match self {
             Self::Top => None,
-            Self::ClassMap | Self::AccessList | Self::PolicyMap => Some(Self::Top),
+            Self::ClassMap | Self::AccessList | Self::PolicyMap | Self::Section => Some(Self::Top),
             Self::Class => Some(Self::PolicyMap),
             Self::Police => Some(Self::Class),
         }
@@ -111,13 +89,35 @@ impl Mode {
             Self::PolicyMap => &["class", "description"],
             Self::Class => &CLASS_COMMANDS,
             Self::Police => &police::ACTIONS,
+            Self::Section => &[],
+        }
+    }
+
+    /// True where `words` is a command of this mode. Of the commands at the top, some belong to other
+    /// parts of a configuration: those are not about quality of service.
+    fn has(self, words: &Words<'_, '_>) -> bool {
+        let is = |index: usize, keyword: &str| words.at(index).is_some_and(|w| w.is(keyword));
+        let Some(first) = words.peek() else {
+            return false;
+        };
+        if !self.commands().iter().any(|command| first.is(command)) {
+            return self == Self::AccessList && words.peek_number().is_some();
+        }
+        let second = words.at(1).map(|word| word.text);
+        match (self, first.text.to_ascii_lowercase().as_str()) {
+            (Self::Top, "ip") => is(1, "access-list") && (is(2, "extended") || is(2, "standard")),
+            (Self::Top, "access-list") => second
+                .and_then(number_of_name)
+                .is_some_and(|number| kind_of_number(number).is_some()),
+            (Self::Top, "class-map" | "policy-map") => !is(1, "type"),
+            _ => true,
         }
     }
 
     /// Where its commands belong, in words.
     const fn place(self) -> &'static str {
         match self {
-            Self::Top => "at the top",
+            Self::Top | Self::Section => "at the top",
             Self::ClassMap => "under `class-map`",
             Self::AccessList => "under `ip access-list`",
             Self::PolicyMap => "under `policy-map`",
@@ -129,7 +129,7 @@ impl Mode {
     /// What may stand here, in words.
     fn expected(self) -> String {
         match self {
-            Self::Top => one_of(self.commands()),
+            Self::Top | Self::Section => one_of(Self::Top.commands()),
             Self::Police => {
                 let commands = [self.commands(), Self::Class.commands()].concat();
                 format!("{}, or the next class or definition", one_of(&commands))
@@ -148,16 +148,76 @@ impl Mode {
     }
 }
 
+/// Commands that leave a mode; the latter two leave a definition in IOS XR.
+const LEAVING: [&str; 3] = ["exit", "end-class-map", "end-policy-map"];
+/// Long keywords of the top, a misspelling of which would skip a definition.
+const KEYWORDS: [&str; 3] = ["access-list", "class-map", "policy-map"];
+/// Commands that begin another section even in a text that is not indented at all. Elsewhere any
+/// command does that is not indented and not known.
+const SECTIONS: [&str; 38] = [
+    "aaa",
+    "alias",
+    "archive",
+    "banner",
+    "boot",
+    "bridge",
+    "bridge-domain",
+    "cdp",
+    "control-plane",
+    "controller",
+    "crypto",
+    "dial-peer",
+    "enable",
+    "event",
+    "hostname",
+    "interface",
+    "ip",
+    "ipv6",
+    "key",
+    "line",
+    "logging",
+    "ntp",
+    "object-group",
+    "parameter-map",
+    "redundancy",
+    "route-map",
+    "router",
+    "service",
+    "snmp-server",
+    "spanning-tree",
+    "tacacs-server",
+    "track",
+    "username",
+    "version",
+    "vlan",
+    "vrf",
+    "zone",
+    "zone-pair",
+];
+/// Sections other than `interface` with a `service-policy` of their own, which may not be indented.
+const PLACES: [&str; 3] = ["control-plane", "map-class", "template"];
+
 struct Parser {
     config: IosConfig,
     names: Names,
     /// Classes of the policy map being defined.
     classes: Definitions,
-    report: Report,
     mode: Mode,
+    /// Of the first line of the definition or section being read.
+    indent: Option<usize>,
+    /// Some line so far was indented below another.
+    is_indented: bool,
     /// After a line that is not known: lines indented deeper are part of it.
     skip_deeper_than: Option<usize>,
+    /// In [`Mode::Section`].
+    section: Section,
+    /// Where a `service-policy` that is not indented belongs.
+    place: String,
+    /// What ends the free text being skipped, and where that began.
+    delimiter: Option<(String, Span)>,
     ended: bool,
+    /// There is another definition after the end.
+    is_second: bool,
 }
 
 impl Parser {
@@ -166,34 +226,196 @@ impl Parser {
             config: IosConfig::default(),
             names: Names::default(),
             classes: Definitions::new("class"),
-            report: Report::default(),
             mode: Mode::Top,
+            indent: None,
+            is_indented: false,
             skip_deeper_than: None,
+            section: Section::default(),
+            place: String::new(),
+            delimiter: None,
             ended: false,
+            is_second: false,
         }
     }
 
+    fn finish(mut self) -> IosConfig {
+        if let Some((delimiter, span)) = self.delimiter {
+            self.config.errors.add(|| {
+                IosError::at(span, "this text does not end")
+                    .expected(format!("{} on a line below", quoted(&delimiter)))
+            });
+        }
+        link::link(&mut self.config, &self.names);
+        self.config
+    }
+
     fn line(&mut self, line: &Line<'_>) {
+        if let Some((delimiter, _)) = &self.delimiter {
+            let is_last = line.text.contains(delimiter.as_str());
+            if !line.text.trim().is_empty() {
+                self.config.skipped.add(&self.section.keyword, line);
+            }
+            if is_last {
+                self.delimiter = None;
+            }
+            return;
+        }
+        let mut words = Words::new(line);
+        let Some(first) = words.peek() else { return };
+        if self.ended {
+            self.after_end(&words, line);
+            return;
+        }
+        self.is_indented |= line.indent > *self.indent.get_or_insert(line.indent);
         if let Some(indent) = self.skip_deeper_than {
             if line.indent > indent {
+                self.note_line(line.number);
                 return;
             }
             self.skip_deeper_than = None;
         }
-        let mut words = Words::new(line);
-        let Some(first) = words.peek() else { return };
-        let owner = self.mode.chain().find(|mode| {
-            let number = *mode == Mode::AccessList && words.peek_number().is_some();
-            number || mode.commands().iter().any(|command| first.is(command))
-        });
-        let result = match owner {
+        if self.mode == Mode::Section && line.indent > self.section.indent {
+            self.in_section(line, &self.section.header.clone());
+            return;
+        }
+        let result = match self.mode.chain().find(|mode| mode.has(&words)) {
             Some(mode) => {
+                if mode == Mode::Top {
+                    self.indent = Some(line.indent);
+                }
                 self.mode = mode;
                 self.command(&first.text.to_ascii_lowercase(), &mut words)
             }
+            None if line.is_top || self.begins_section(first, &words, line.indent) => {
+                self.section(line);
+                return;
+            }
             None => self.no_command_here(first, &mut words, line.indent),
         };
-        self.report.add_failure(result);
+        self.note_line(line.number);
+        match self.source() {
+            Some(source) => source.add_failure(result),
+            None => self.config.errors.add_failure(result),
+        }
+    }
+
+    /// What follows `end`: what else was done on a terminal, but no second configuration.
+    fn after_end(&mut self, words: &Words<'_, '_>, line: &Line<'_>) {
+        let is_end = words.peek().is_some_and(|word| word.is("end"));
+        if Mode::Top.has(words) && !is_end {
+            if !self.is_second {
+                let error = || words.missing("nothing after `end`");
+                self.config.errors.add(error);
+            }
+            self.is_second = true;
+        } else {
+            self.config.skipped.add("what follows `end`", line);
+        }
+    }
+
+    /// What the line belongs to; none for those at the top.
+    fn source(&mut self) -> Option<&mut Source> {
+        match self.mode {
+            Mode::Top | Mode::Section => None,
+            Mode::ClassMap => Some(&mut self.config.class_maps.last_mut()?.source),
+            Mode::AccessList => Some(&mut self.config.access_lists.last_mut()?.source),
+            Mode::PolicyMap | Mode::Class | Mode::Police => {
+                Some(&mut self.config.policy_maps.last_mut()?.source)
+            }
+        }
+    }
+
+    fn note_line(&mut self, number: usize) {
+        if let Some(source) = self.source() {
+            source.lines.push(number);
+        }
+    }
+
+    /// True where a line that is not known here is no mistake, but the beginning of another part of
+    /// the configuration.
+    fn begins_section(&self, first: Word<'_>, words: &Words<'_, '_>, indent: usize) -> bool {
+        if LEAVING.iter().any(|leaving| first.is(leaving)) {
+            return false;
+        }
+        let is_section = |word: Word<'_>| {
+            SECTIONS.iter().any(|section| word.is(section)) || is_interface(word.text)
+        };
+        let removes_definition = first.is("no")
+            && words.at(1).is_some_and(|second| {
+                let mut commands = self.mode.chain().flat_map(Mode::commands);
+                commands.any(|command| second.is(command)) && !is_section(second)
+            });
+        let is_misspelt_list = first.is("ip")
+            && words
+                .at(1)
+                .is_some_and(|second| misspelt(second.text) == Some("access-list"));
+        if misspelt(first.text).is_some() || is_misspelt_list || removes_definition {
+            return false;
+        }
+        if Mode::Top.commands().iter().any(|command| first.is(command)) {
+            return true;
+        }
+        match self.mode {
+            Mode::Section => true,
+            Mode::Top => !Mode::ALL.iter().skip(1).any(|mode| mode.has(words)),
+            _ if Some(indent) > self.indent => false,
+            _ => self.is_indented || is_section(first),
+        }
+    }
+
+    /// The first line of a part that is skipped, or one of its lines that is not indented.
+    fn section(&mut self, line: &Line<'_>) {
+        let is_attachment = line.words.first().is_some_and(|w| w.is("service-policy"));
+        if self.mode == Mode::Section && is_attachment {
+            let place = self.place.clone();
+            self.in_section(line, &place);
+            return;
+        }
+        self.mode = Mode::Section;
+        self.indent = Some(line.indent);
+        self.section = Section::of(line);
+        let keyword = self.section.keyword.as_str();
+        if is_interface(keyword) || PLACES.contains(&keyword) {
+            self.place = self.section.header.clone();
+        }
+        let keyword = self.section.keyword.clone();
+        self.config.skipped.add(&keyword, line);
+        self.names.note_foreign(line);
+        let delimiter = sections::delimiter(line);
+        self.delimiter = delimiter.zip(line.words.first().map(|word| word.span));
+    }
+
+    /// A line of the part that is skipped.
+    fn in_section(&mut self, line: &Line<'_>, place: &str) {
+        let delimiter = sections::delimiter(line);
+        self.delimiter = delimiter.zip(line.words.first().map(|word| word.span));
+        if let [command, side, name] = line.words[..]
+            && command.is("service-policy")
+            && (side.is("input") || side.is("output"))
+        {
+            let policy = Reference::new(name);
+            if place.starts_with("control-plane") {
+                self.config.of_control_plane.insert(policy.name);
+            } else {
+                let direction = match side.is("input") {
+                    true => Direction::Input,
+                    false => Direction::Output,
+                };
+                // The first word of an interface says nothing.
+                let interface = place
+                    .split_once(' ')
+                    .filter(|(keyword, _)| is_interface(keyword));
+                let place = interface.map_or(place, |(_, name)| name).to_owned();
+                self.config.attachments.push(Attachment {
+                    place,
+                    direction,
+                    policy,
+                });
+            }
+            return;
+        }
+        let keyword = self.section.keyword.clone();
+        self.config.skipped.add(&keyword, line);
     }
 
     /// A command of the current mode.
@@ -252,7 +474,8 @@ impl Parser {
     }
 
     // A header with an error still opens its mode, with something to fill, so that the lines
-    // below it are read and their own errors found.
+    // below it are read and their own errors found. The error is one of the whole text, because
+    // nothing refers to a definition without a name.
 
     fn class_map(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
         self.mode = Mode::ClassMap;
@@ -261,7 +484,8 @@ impl Parser {
         let header = class_map::header(words, &mut map);
         let result = header.and_then(|()| self.names.class_maps.define(&map.name, map.span, index));
         self.config.class_maps.push(map);
-        result
+        self.config.errors.add_failure(result);
+        Ok(())
     }
 
     fn policy_map(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
@@ -273,7 +497,8 @@ impl Parser {
         let result =
             header.and_then(|()| self.names.policy_maps.define(&map.name, map.span, index));
         self.config.policy_maps.push(map);
-        result
+        self.config.errors.add_failure(result);
+        Ok(())
     }
 
     fn class_header(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
@@ -300,25 +525,42 @@ impl Parser {
         let result =
             header.and_then(|()| self.names.access_lists.define(&list.name, list.span, index));
         self.config.access_lists.push(list);
-        result
+        self.config.errors.add_failure(result);
+        Ok(())
     }
 
+    /// A line of a numbered list; its errors are those of the list, wherever its other lines stand.
     fn numbered_access_list(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
-        let (number, kind) = access_list::number(words)?;
+        let kind_of = |number: Word<'_>| number_of_name(number.text).and_then(kind_of_number);
+        let Some((number, kind)) = words.take().and_then(|n| Some((n, kind_of(n)?))) else {
+            return Ok(());
+        };
         let known = self.names.access_lists.index(number.text);
-        let list = known.and_then(|index| self.config.access_lists.get_mut(index));
-        if let Some(list) = list.filter(|list| list.flat) {
-            return access_list::entry(words, list);
+        let is_flat = |index: &usize| {
+            let list = self.config.access_lists.get(*index);
+            list.is_some_and(|list| list.flat)
+        };
+        let index = match known.filter(is_flat) {
+            Some(index) => index,
+            None => {
+                let mut list = AccessListText::new(number.span);
+                list.name = number.text.to_owned();
+                list.kind = kind;
+                list.flat = true;
+                let index = self.config.access_lists.len();
+                self.names
+                    .access_lists
+                    .define(&list.name, list.span, index)?;
+                self.config.access_lists.push(list);
+                index
+            }
+        };
+        if let Some(list) = self.config.access_lists.get_mut(index) {
+            list.source.lines.push(number.span.line);
+            let result = access_list::entry(words, list);
+            list.source.add_failure(result);
         }
-        let mut list = AccessListText::new(number.span);
-        list.name = number.text.to_owned();
-        list.kind = kind;
-        list.flat = true;
-        let index = self.config.access_lists.len();
-        let defined = self.names.access_lists.define(&list.name, list.span, index);
-        let result = defined.and_then(|()| access_list::entry(words, &mut list));
-        self.config.access_lists.push(list);
-        result
+        Ok(())
     }
 
     /// The current mode and those around it have no command that begins with `first`.
@@ -328,9 +570,12 @@ impl Parser {
         words: &mut Words<'_, '_>,
         indent: usize,
     ) -> Result<(), IosError> {
-        if first.is("exit") {
+        if LEAVING.iter().any(|leaving| first.is(leaving)) {
             words.take();
-            self.mode = self.mode.parent().unwrap_or_default();
+            self.mode = match first.is("exit") {
+                true => self.mode.parent().unwrap_or_default(),
+                false => Mode::Top,
+            };
             return words.end();
         }
         let shown = quoted(first.text);
@@ -346,6 +591,10 @@ impl Parser {
         {
             return refused(why);
         }
+        if first.is("ip") {
+            words.take();
+            return words.choose(&[("access-list", ())]);
+        }
         let is_command = |mode: &Mode| mode.commands().iter().any(|command| first.is(command));
         if let Some(mode) = Mode::ALL.into_iter().find(is_command) {
             return Err(
@@ -360,17 +609,20 @@ impl Parser {
             .copied()
             .chain(["exit"])
             .collect();
-        let help = suggestion(first.text, here.iter().copied()).or_else(|| {
-            (indent == 0).then(|| {
-                "of a configuration, only class maps, access lists and policy maps are read".into()
-            })
-        });
         let error = IosError::at(first.span, format!("unknown command {shown}"))
             .expected(self.mode.expected())
-            .maybe_help(help);
+            .maybe_help(suggestion(first.text, here.iter().copied()));
         match closest(first.text, here.iter().copied()) {
             // Go on as if that had been written, so that what follows has its place.
-            Some(meant) => self.assume(meant, words),
+            Some(meant) => {
+                // The error belongs to what the line was meant to stand in.
+                match self.source() {
+                    Some(source) if misspelt(first.text).is_none() => source.wrong.add(|| error),
+                    _ => self.config.errors.add(|| error),
+                }
+                self.assume(meant, words);
+                return Ok(());
+            }
             None => self.skip_deeper_than = Some(indent),
         }
         Err(error)
@@ -389,4 +641,28 @@ impl Parser {
         self.mode = mode;
         let _ = self.command(command, words);
     }
+}
+
+/// What begins an interface may be abbreviated: it is skipped anyway.
+fn is_interface(word: &str) -> bool {
+    const INTERFACE: &str = "interface";
+    word.len() >= 3
+        && INTERFACE
+            .get(..word.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+/// The keyword that `word` is a misspelling or an abbreviation of.
+fn misspelt(word: &str) -> Option<&'static str> {
+    const ABBREVIATION_CHARS_MIN: usize = 7;
+    const DISTANCE_MAX: usize = 2;
+    let word = word.to_ascii_lowercase();
+    if word.len() > 2 * ABBREVIATION_CHARS_MIN {
+        return None;
+    }
+    KEYWORDS.into_iter().find(|keyword| {
+        *keyword != word
+            && (word.len() >= ABBREVIATION_CHARS_MIN && keyword.starts_with(&word)
+                || strsim::damerau_levenshtein(&word, keyword) <= DISTANCE_MAX)
+    })
 }

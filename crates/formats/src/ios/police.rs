@@ -61,18 +61,25 @@ fn committed_rate(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
         }
         return Err(words.missing(RATE_EXPECTED));
     }
-    number::rate_or_percent(words)
+    let rate = number::rate_or_percent(words)?;
+    in_bits(words).map(|()| rate)
+}
+
+/// Refuse packets/s as the unit of a rate.
+fn in_bits(words: &Words<'_, '_>) -> Result<(), IosError> {
+    match words.peek().filter(|word| word.is("pps")) {
+        Some(word) => Err(
+            IosError::at(word.span, "rates in packets/s are not supported")
+                .expected("a rate in bit/s"),
+        ),
+        None => Ok(()),
+    }
 }
 
 /// A rate with the unit that the `rate` form takes.
 fn rate_with_unit(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
     let rate = number::rate_or_percent(words)?;
-    if let Some(word) = words.peek().filter(|word| word.is("pps")) {
-        return Err(
-            IosError::at(word.span, "rates in packets/s are not supported")
-                .expected("a rate in bit/s"),
-        );
-    }
+    in_bits(words)?;
     words.take_if("bps");
     Ok(rate)
 }

@@ -1,12 +1,13 @@
 //! `policy-map`, `class`, and the commands of a class.
 
+use super::definition::Source;
 use super::error::{IosError, quoted};
 use super::lexer::Span;
 use super::link::Reference;
 use super::rules::Command;
 use super::shares::Share;
 use super::words::Words;
-use super::{police, queueing};
+use super::{fair_queue, police, queueing};
 use slicewise_model::{CLASS_DEFAULT, ClassSpec};
 
 /// A policy map as read.
@@ -15,6 +16,19 @@ pub(super) struct PolicyMapText {
     pub name: String,
     pub span: Span,
     pub classes: Vec<ClassText>,
+    /// Classes that decide nothing that can be decided here.
+    pub left_out: Vec<LeftOut>,
+    pub source: Source,
+}
+
+/// A class that is left out of its policy, with the criterion that cannot be matched.
+#[derive(Debug, Clone)]
+pub(super) struct LeftOut {
+    pub class: String,
+    pub span: Span,
+    /// Its class map.
+    pub map: Option<usize>,
+    pub criterion: String,
 }
 
 /// One class of a policy map as read.
@@ -30,8 +44,8 @@ pub(super) struct ClassText {
     pub share: Option<(Share, Span)>,
     /// Commands that rules are about, but for `service-policy`.
     pub ruled: Vec<(Command, Span)>,
-    /// Commands given, with their lines.
-    given: Vec<(&'static str, usize)>,
+    /// Commands given.
+    given: Vec<(&'static str, Span)>,
 }
 
 impl PolicyMapText {
@@ -40,6 +54,8 @@ impl PolicyMapText {
             name: String::new(),
             span,
             classes: Vec::new(),
+            left_out: Vec::new(),
+            source: Source::default(),
         }
     }
 }
@@ -64,19 +80,38 @@ impl ClassText {
         self.spec.name == CLASS_DEFAULT
     }
 
+    /// True where no command says how its packets are treated.
+    pub fn has_no_action(&self) -> bool {
+        self.given.is_empty() && self.child.is_none()
+    }
+
+    /// True where its packets are treated as those of `other`: nothing is done but to mark them, alike.
+    pub fn only_marks_as(&self, other: &Self) -> bool {
+        let only_marks = |class: &Self| {
+            class.given.iter().all(|(command, _)| *command == "set") && class.child.is_none()
+        };
+        only_marks(self) && only_marks(other) && self.spec.set_dscp == other.spec.set_dscp
+    }
+
     /// Refuse a command that was given before: IOS would let the later one win.
     pub fn once(&mut self, command: &'static str, span: Span) -> Result<(), IosError> {
-        if let Some((_, line)) = self.given.iter().find(|(given, _)| *given == command) {
+        if let Some(first) = self.given(command) {
             let message = format!(
                 "`{command}` is there twice in class {}",
                 quoted(&self.spec.name)
             );
             return Err(IosError::at(span, message)
                 .expected("each setting once")
-                .help(format!("the first is on line {line}")));
+                .help(format!("the first is on line {}", first.line)));
         }
-        self.given.push((command, span.line));
+        self.given.push((command, span));
         Ok(())
+    }
+
+    /// Where a command was given.
+    pub fn given(&self, command: &str) -> Option<Span> {
+        let given = self.given.iter().find(|(given, _)| *given == command);
+        given.map(|&(_, span)| span)
     }
 }
 
@@ -107,8 +142,9 @@ pub(super) fn class(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<
 }
 
 /// The commands of a class, for messages and dispatch.
-pub(super) const CLASS_COMMANDS: [&str; 8] = [
+pub(super) const CLASS_COMMANDS: [&str; 9] = [
     "bandwidth",
+    "fair-queue",
     "police",
     "priority",
     "queue-limit",
@@ -119,15 +155,11 @@ pub(super) const CLASS_COMMANDS: [&str; 8] = [
 ];
 
 /// Commands of a class that IOS has and this crate does not read, and why.
-pub(super) const REFUSED_CLASS_COMMANDS: [(&str, &str); 8] = [
+pub(super) const REFUSED_CLASS_COMMANDS: [(&str, &str); 7] = [
     ("account", "statistics are kept anyway"),
     ("compression", "headers are not compressed"),
     ("drop", "write `police` with both actions `drop`"),
     ("estimate", "statistics are kept anyway"),
-    (
-        "fair-queue",
-        "a class has one queue: flows within it are not kept apart",
-    ),
     ("log", "packets are not logged"),
     ("netflow-sampler", "packets are not sampled"),
     ("trust", "markings are always trusted"),
@@ -141,6 +173,7 @@ pub(super) fn class_command(
 ) -> Result<(), IosError> {
     match command {
         "bandwidth" => queueing::bandwidth(words, class),
+        "fair-queue" => fair_queue::fair_queue(words, class),
         "police" => police::police(words, class),
         "priority" => queueing::priority(words, class),
         "queue-limit" => queueing::queue_limit(words, class),

@@ -22,6 +22,11 @@ impl<'l, 'a> Words<'l, 'a> {
         self.line.words.get(self.next).copied()
     }
 
+    /// The word `index` places after the next.
+    pub fn at(&self, index: usize) -> Option<Word<'a>> {
+        self.line.words.get(self.next + index).copied()
+    }
+
     pub fn take(&mut self) -> Option<Word<'a>> {
         let word = self.peek()?;
         self.next += 1;

@@ -44,7 +44,7 @@ pub fn policy(name: &str) -> PolicyParams {
 }
 
 pub fn parse(text: &str) -> PolicySpec {
-    ios::parse(text).unwrap().policy(None).unwrap()
+    ios::parse(text).unwrap().policy(None).unwrap().spec
 }
 
 /// No policy: one queue.

@@ -2,6 +2,7 @@
 
 use super::Problem;
 use crate::ios::code_point::dscp_name;
+use crate::ios::fair_queue;
 use crate::ios::number::BYTES_MAX;
 use crate::ios::police::{BURST_MILLIS_MAX, QOS_GROUP_MAX};
 use crate::ios::queueing::{
@@ -81,10 +82,12 @@ pub(super) fn class(class: &ClassSpec, form: Form) -> Result<Vec<String>, Proble
     if let Some(spec) = &class.wred {
         random_detect(spec, &mut lines)?;
     }
-    if class.flow_queue.is_some() {
-        return Err(
-            "a flow queue with CoDel; `random-detect` drops early, for all flows alike".into(),
-        );
+    if let Some(queue) = &class.flow_queue {
+        lines.push(fair_queue::command(queue).ok_or_else(|| {
+            "a flow queue with CoDel; `fair-queue` drops nothing early, and `random-detect` drops \
+             for all flows alike"
+                .to_owned()
+        })?);
     }
     if let Some(dscp) = class.set_dscp {
         lines.push(format!("set dscp {}", code_point(dscp)?));

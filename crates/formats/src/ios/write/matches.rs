@@ -74,8 +74,8 @@ fn criterion(
             _ => access_group(list, lists),
         },
         Condition::Protocol(_) | Condition::SourcePort(_) | Condition::DestinationPort(_) => Err(
-            "protocols other than ICMP, TCP and UDP, and ports, stand only in access lists, \
-             beside an IPv4 address"
+            "protocols that `match protocol` does not name, and ports, stand only in access \
+             lists, beside an IPv4 address"
                 .into(),
         ),
         Condition::Not(_) => Err("a condition negated twice".into()),

@@ -1,0 +1,102 @@
+//! `service-policy` on an interface: which policy map a configuration is about.
+
+use super::link::Reference;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// On which side of an interface a policy stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// For what leaves.
+    Output,
+    /// For what arrives.
+    Input,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Output => "output",
+            Self::Input => "input",
+        })
+    }
+}
+
+/// One `service-policy` outside of policy maps.
+#[derive(Debug, Clone)]
+pub(super) struct Attachment {
+    /// The first line of the section it stands in, without `interface`.
+    pub place: String,
+    pub direction: Direction,
+    pub policy: Reference,
+}
+
+/// Places named in a message for each policy.
+const PLACES_SHOWN: usize = 3;
+/// Policies named in a message.
+const POLICIES_SHOWN: usize = 8;
+
+/// A policy map and the places where it is attached, for messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// The policy map.
+    pub policy: String,
+    /// On which side.
+    pub direction: Direction,
+    /// Interfaces, and other places that a policy can be attached to.
+    pub places: Vec<String>,
+}
+
+impl fmt::Display for Attached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: Vec<&str> = self
+            .places
+            .iter()
+            .take(PLACES_SHOWN)
+            .map(String::as_str)
+            .collect();
+        write!(
+            f,
+            "{} ({} of {}",
+            self.policy,
+            self.direction,
+            shown.join(", ")
+        )?;
+        match self.places.len().saturating_sub(shown.len()) {
+            0 => f.write_str(")"),
+            more => write!(f, " and {more} more)"),
+        }
+    }
+}
+
+/// `attachments` by direction and policy.
+pub(super) fn grouped(attachments: &[Attachment]) -> Vec<Attached> {
+    let mut groups: BTreeMap<(Direction, &str), Vec<String>> = BTreeMap::new();
+    for attachment in attachments {
+        let key = (attachment.direction, attachment.policy.name.as_str());
+        groups
+            .entry(key)
+            .or_default()
+            .push(attachment.place.clone());
+    }
+    let attached = |((direction, policy), places): ((Direction, &str), _)| Attached {
+        policy: policy.to_owned(),
+        direction,
+        places,
+    };
+    groups.into_iter().map(attached).collect()
+}
+
+/// "A; B and 2 more" of what is attached.
+pub(super) fn listed(attached: &[Attached]) -> String {
+    let shown: Vec<String> = attached
+        .iter()
+        .take(POLICIES_SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    let more = attached.len() - shown.len();
+    match more {
+        0 => shown.join("; "),
+        _ => format!("{} and {more} more", shown.join("; ")),
+    }
+}
