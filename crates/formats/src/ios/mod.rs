@@ -21,6 +21,7 @@ mod error;
 mod fair_queue;
 mod lexer;
 mod link;
+mod mode;
 mod number;
 mod parser;
 mod police;

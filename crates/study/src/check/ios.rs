@@ -4,12 +4,14 @@ use super::Checker;
 use super::policies::{Origin, Understood};
 use crate::file::{FileId, Sources, Span};
 use crate::spec::{Name, Text};
-use slicewise_formats::ios;
+use slicewise_formats::ios::{self, IosPolicyError};
 
 /// Where the text of a configuration stands.
 #[derive(Debug, Clone)]
 pub(super) struct IosText {
     text: String,
+    /// Numbers of the lines that the policy needs, from 1, in order.
+    needed: Vec<usize>,
     placement: Placement,
 }
 
@@ -33,14 +35,20 @@ impl Checker<'_> {
         text: &Text<String>,
         policy_map: Option<&Text<String>>,
     ) -> Option<Understood<'a>> {
-        let ios = if text.text().contains('\n') {
+        let mut ios = if text.text().contains('\n') {
             self.ios_block(text)
         } else {
             self.ios_file(text)?
         };
-        let config = match ios::parse(&ios.text) {
-            Ok(config) => config,
-            Err(errors) => {
+        let chosen = policy_map.map(|text| text.text().trim());
+        let read = ios::parse(&ios.text).map_err(|error| IosPolicyError::Text(vec![error]));
+        let whole = read.and_then(|config| {
+            let is_whole = config.skipped().is_some();
+            config.policy(chosen).map(|policy| (policy, is_whole))
+        });
+        let (policy, is_whole) = match whole {
+            Ok(policy) => policy,
+            Err(IosPolicyError::Text(errors)) => {
                 for error in errors {
                     let message = match &error.expected {
                         Some(expected) => format!("{}: expected {expected}", error.message),
@@ -51,11 +59,7 @@ impl Checker<'_> {
                 }
                 return None;
             }
-        };
-        let chosen = policy_map.map(|text| text.text().trim());
-        let mut spec = match config.policy(chosen) {
-            Ok(spec) => spec,
-            Err(error) => {
+            Err(IosPolicyError::Choice(error)) => {
                 let at = policy_map.map_or(text.span(), Text::span);
                 let help = policy_map
                     .is_none()
@@ -64,8 +68,18 @@ impl Checker<'_> {
                 return None;
             }
         };
+        for note in policy.notes {
+            let span = ios.span(self.sources, note.line, note.column, note.length);
+            self.problems.warn(span, note.message);
+        }
+        // Of a whole configuration, reports show what the policy needs: the rest holds secrets.
+        let configuration = match is_whole {
+            true => lines_of(&ios.text, &policy.lines),
+            false => ios.text.trim_end().to_owned(),
+        };
+        ios.needed = policy.lines;
+        let mut spec = policy.spec;
         let map_name = std::mem::replace(&mut spec.name, name.text().to_owned());
-        let configuration = ios.text.trim_end().to_owned();
         Some(Understood {
             spec,
             configuration,
@@ -90,6 +104,7 @@ impl Checker<'_> {
         let text = self.sources.text(file).to_owned();
         Some(IosText {
             text,
+            needed: Vec::new(),
             placement: Placement::File(file),
         })
     }
@@ -114,6 +129,7 @@ impl Checker<'_> {
         let indent = indented.len() - indented.trim_start_matches(' ').len();
         IosText {
             text: text.text().to_owned(),
+            needed: Vec::new(),
             placement: Placement::Block {
                 at,
                 first_line,
@@ -121,6 +137,14 @@ impl Checker<'_> {
             },
         }
     }
+}
+
+/// The lines of `text` with these numbers, from 1.
+fn lines_of(text: &str, numbers: &[usize]) -> String {
+    let lines = text.lines().zip(1..);
+    let kept = lines.filter(|(_, number)| numbers.binary_search(number).is_ok());
+    let kept: Vec<&str> = kept.map(|(line, _)| line.trim_end()).collect();
+    kept.join("\n")
 }
 
 /// The command of IOS that sets what the model calls `field`.
@@ -134,6 +158,7 @@ fn command(field: &str) -> &'static [&'static str] {
         "shape" => &["shape"],
         "queue_limit" => &["queue-limit"],
         "wred" => &["random-detect"],
+        "flow_queue" => &["fair-queue"],
         "child" => &["service-policy"],
         _ => &[],
     }
@@ -207,6 +232,9 @@ impl IosText {
         let mut found = None;
         let mut is_inside = false;
         for (index, line) in self.text.lines().enumerate() {
+            if self.needed.binary_search(&(index + 1)).is_err() {
+                continue;
+            }
             let mut words = line.split_whitespace();
             let Some(first) = words.next() else { continue };
             let column = line.chars().take_while(|c| c.is_whitespace()).count() + 1;
