@@ -109,7 +109,7 @@ fn a_mistake_in_an_ios_file_is_told_at_its_place_there() {
     );
     assert_eq!(first.span, 36..40);
     assert_snapshot!(told, @"
-    error: unknown command `shap`: expected `bandwidth`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
      --> router.cfg:3:3
       |
     3 |   shap 5
@@ -138,7 +138,7 @@ fn a_guarantee_in_an_ios_file_that_does_not_fit_is_told_there() {
 fn a_mistake_in_a_block_of_ios_is_told_at_its_place() {
     let block = "ios: |\n\n      policy-map x\n\n       class class-default\n        shap 5";
     assert_snapshot!(mistakes("ios: router.cfg", block), @"
-    error: unknown command `shap`: expected `bandwidth`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
       --> study.yaml:36:9
        |
     36 |         shap 5
@@ -152,7 +152,7 @@ fn a_mistake_in_a_block_of_ios_is_told_at_its_place() {
 fn a_quoted_ios_text_is_pointed_at_as_a_whole() {
     let text = r#"ios: "policy-map x\n class class-default\n  shap 5""#;
     assert_snapshot!(mistakes("ios: router.cfg", text), @r#"
-    error: unknown command `shap`: expected `bandwidth`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
       --> study.yaml:31:10
        |
     31 |     ios: "policy-map x\n class class-default\n  shap 5"
@@ -160,4 +160,40 @@ fn a_quoted_ios_text_is_pointed_at_as_a_whole() {
        |
        = help: abbreviations are not read: write `shape`
     "#);
+}
+
+#[test]
+fn a_whole_configuration_is_read_with_a_warning_and_shown_without_the_rest() {
+    let router = format!(
+        "hostname a\nusername b secret 5 hash\n{}interface Gi0/1\n service-policy output slices\n",
+        support::ROUTER
+    );
+    let map = support::ROUTER
+        .lines()
+        .find(|line| line.starts_with("policy-map"));
+    let router = router.replace(
+        "slices\n",
+        &format!("{}\n", map.unwrap()["policy-map ".len()..].trim()),
+    );
+    let files = MemoryFiles::new().with("router.cfg", &router);
+    let study = Study::parse(STUDY, "study.yaml", &files).unwrap();
+    let warning = study.warnings().iter().next().unwrap();
+    assert_eq!(
+        warning.message,
+        "skipped 3 lines: hostname, interface, username"
+    );
+    assert_eq!((warning.file.as_str(), warning.line), ("router.cfg", 1));
+    let shown =
+        |policy: &&slicewise_study::StudyPolicy| policy.configuration.contains("policy-map");
+    let policy = study.policies.iter().find(shown).unwrap();
+    assert!(
+        !policy.configuration.contains("secret"),
+        "{}",
+        policy.configuration
+    );
+    assert!(
+        !policy.configuration.contains("interface"),
+        "{}",
+        policy.configuration
+    );
 }
