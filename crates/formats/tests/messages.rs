@@ -169,7 +169,6 @@ fn names_what_is_wrong_with_access_lists() {
     11:41: the range ends before it begins: expected a port of at least 90
     12:35: no port satisfies this: expected a port of at least 1
     13:36: `established` is not supported: expected `eq`, `range`, `lt` or `gt`
-    14:42: unexpected `443`: expected `dscp`, `precedence`, `log`, `eq`, `range`, `lt` or `gt` or the end of the line
     15:17: unexpected `allow`: expected `permit`, `deny` or `remark`
     16:25: `10` does not name an extended access list: expected a name that does not begin with a digit, or a number of that kind
     18:2: unknown command `ten`: expected `deny`, `permit` or `remark`, or the next definition

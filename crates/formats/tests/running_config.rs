@@ -369,3 +369,23 @@ fn applications_of_a_port_are_matched_by_it() {
         format!("class-map match-all bgp\n match protocol bgp\n!\npolicy-map p\n class bgp\n")
     );
 }
+
+#[test]
+fn several_ports_of_one_entry_match_any_of_them() {
+    let text = |entries: &str| {
+        format!(
+            "ip access-list extended l\n{entries}class-map match-any c\n \
+             match access-group name l\npolicy-map p\n class c\n"
+        )
+    };
+    let one = text(
+        " 10 permit tcp any eq 80 8080 host 10.0.0.1 eq 443 22 dscp ef\n 20 deny ip any any\n",
+    );
+    let many = " permit tcp any eq 80 host 10.0.0.1 eq 443 dscp ef\n \
+                permit tcp any eq 80 host 10.0.0.1 eq 22 dscp ef\n \
+                permit tcp any eq 8080 host 10.0.0.1 eq 443 dscp ef\n \
+                permit tcp any eq 8080 host 10.0.0.1 eq 22 dscp ef\n deny ip any any\n";
+    assert_eq!(policy(&one).spec, policy(&text(many)).spec);
+    let eleven = text(" permit tcp any any eq 1 2 3 4 5 6 7 8 9 10 11\n");
+    assert_snapshot!(error(&eleven), @"2:45: unexpected `11`: expected at most 10 ports");
+}

@@ -43,6 +43,8 @@ pub(super) struct NumberedEntry {
 
 /// Distance of entries that have no number, as in IOS.
 const SEQUENCE_STEP: u32 = 10;
+/// Ports that IOS takes after one `eq`.
+const PORTS_MAX: usize = 10;
 
 impl AccessListText {
     pub fn new(span: Span) -> Self {
@@ -73,7 +75,8 @@ impl AccessListText {
     pub fn sort(&mut self) -> Result<(), IosError> {
         self.entries.sort_by_key(|numbered| numbered.number);
         let mut pairs = self.entries.iter().zip(self.entries.iter().skip(1));
-        match pairs.find(|(a, b)| a.number == b.number) {
+        // Entries of one line have its number.
+        match pairs.find(|(a, b)| a.number == b.number && a.span != b.span) {
             None => Ok(()),
             Some((_, second)) => {
                 let message = format!(
@@ -86,8 +89,7 @@ impl AccessListText {
         }
     }
 
-    fn push(&mut self, number: Option<u32>, span: Span, entry: AccessEntry) {
-        let number = number.unwrap_or(self.largest_number.saturating_add(SEQUENCE_STEP));
+    fn push(&mut self, number: u32, span: Span, entry: AccessEntry) {
         self.largest_number = self.largest_number.max(number);
         self.entries.push(NumberedEntry {
             number,
@@ -165,11 +167,14 @@ pub(super) fn entry(words: &mut Words<'_, '_>, list: &mut AccessListText) -> Res
             return Ok(());
         }
     };
-    let conditions = match list.kind {
-        ListKind::Standard => standard(words)?,
+    let alternatives = match list.kind {
+        ListKind::Standard => vec![standard(words)?],
         ListKind::Extended => extended(words)?,
     };
-    list.push(number, span, AccessEntry { permit, conditions });
+    let number = number.unwrap_or(list.largest_number.saturating_add(SEQUENCE_STEP));
+    for conditions in alternatives {
+        list.push(number, span, AccessEntry { permit, conditions });
+    }
     Ok(())
 }
 
@@ -182,23 +187,28 @@ fn standard(words: &mut Words<'_, '_>) -> Result<Vec<Condition>, IosError> {
     Ok(vec![Condition::Source(source)])
 }
 
-/// Conditions in the order in which they are written. The source is always among them, because
-/// it is what says IPv4.
-fn extended(words: &mut Words<'_, '_>) -> Result<Vec<Condition>, IosError> {
+/// Conditions in the order in which they are written: one set for each combination of ports. The
+/// source is always among them, because it is what says IPv4.
+fn extended(words: &mut Words<'_, '_>) -> Result<Vec<Vec<Condition>>, IosError> {
     let protocol = port_name::protocol(words)?;
-    let mut conditions: Vec<Condition> = protocol.map(Condition::Protocol).into_iter().collect();
-    conditions.push(Condition::Source(address(words, false)?));
-    conditions.extend(ports(words, protocol)?.map(Condition::SourcePort));
+    let source = address(words, false)?;
+    let from = ports(words, protocol)?;
     let destination = address(words, false)?;
-    if destination != IpPrefix::ALL_IPV4 {
-        conditions.push(Condition::Destination(destination));
+    let to = ports(words, protocol)?;
+    if from.len() * to.len() > PORTS_MAX {
+        let message = format!("{} pairs of ports in one entry", from.len() * to.len());
+        return Err(IosError::at(words.last_span(), message)
+            .expected(format!("at most {PORTS_MAX}"))
+            .help("write several entries"));
     }
-    conditions.extend(ports(words, protocol)?.map(Condition::DestinationPort));
-    if words.take_if("dscp").is_some() {
-        conditions.push(Condition::Dscp(1 << code_point::dscp(words)?));
+    let code_point = if words.take_if("dscp").is_some() {
+        Some(Condition::Dscp(1 << code_point::dscp(words)?))
     } else if words.take_if("precedence").is_some() {
-        conditions.push(Condition::precedence(code_point::precedence(words)?));
-    }
+        let precedence = code_point::precedence(words)?;
+        Some(Condition::precedence(precedence))
+    } else {
+        None
+    };
     if words.take_if("log").is_none() && words.peek().is_some() {
         let mut expected = vec!["dscp", "precedence", "log"];
         if protocol.is_some_and(port_name::has_ports) {
@@ -207,7 +217,21 @@ fn extended(words: &mut Words<'_, '_>) -> Result<Vec<Condition>, IosError> {
         return Err(words.missing(format!("{} or the end of the line", one_of(&expected))));
     }
     words.end()?;
-    Ok(conditions)
+    let entry = |from: &Option<RangeInclusive<u16>>, to: &Option<RangeInclusive<u16>>| {
+        let destination = Some(destination).filter(|&d| d != IpPrefix::ALL_IPV4);
+        let mut conditions: Vec<Condition> = Vec::new();
+        conditions.extend(protocol.map(Condition::Protocol));
+        conditions.push(Condition::Source(source));
+        conditions.extend(from.clone().map(Condition::SourcePort));
+        conditions.extend(destination.map(Condition::Destination));
+        conditions.extend(to.clone().map(Condition::DestinationPort));
+        conditions.extend(code_point.clone());
+        conditions
+    };
+    let entries = from
+        .iter()
+        .flat_map(|from| to.iter().map(move |to| entry(from, to)));
+    Ok(entries.collect())
 }
 
 /// `any`, `host ADDRESS`, `ADDRESS WILDCARD`, and in standard lists a bare `ADDRESS`.
@@ -262,13 +286,14 @@ fn wildcard(words: &mut Words<'_, '_>) -> Result<u8, IosError> {
     Ok(32 - u8::try_from(free).unwrap_or(32))
 }
 
-/// `eq PORT`, `range FIRST LAST`, `lt PORT` or `gt PORT`, where the protocol has ports.
+/// `eq PORT …`, `range FIRST LAST`, `lt PORT` or `gt PORT`, where the protocol has ports: the ports, of
+/// which any may match. Where nothing is written, that is no condition.
 fn ports(
     words: &mut Words<'_, '_>,
     protocol: Option<u8>,
-) -> Result<Option<RangeInclusive<u16>>, IosError> {
+) -> Result<Vec<Option<RangeInclusive<u16>>>, IosError> {
     let Some(operator) = words.peek() else {
-        return Ok(None);
+        return Ok(vec![None]);
     };
     if operator.is("neq") || operator.is("established") {
         return Err(IosError::at(
@@ -278,7 +303,7 @@ fn ports(
         .expected(port_name::operators()));
     }
     if !PORT_OPERATORS.iter().any(|known| operator.is(known)) {
-        return Ok(None);
+        return Ok(vec![None]);
     }
     let Some(protocol) = protocol.filter(|&p| port_name::has_ports(p)) else {
         return Err(IosError::at(operator.span, "this protocol has no ports")
@@ -289,7 +314,7 @@ fn ports(
     let empty = |expected: &str| {
         Err(IosError::at(words.last_span(), "no port satisfies this").expected(expected))
     };
-    Ok(Some(match operator.text.to_ascii_lowercase().as_str() {
+    let ports = match operator.text.to_ascii_lowercase().as_str() {
         "lt" => match first.checked_sub(1) {
             Some(last) => 0..=last,
             None => return empty("a port of at least 1"),
@@ -308,6 +333,20 @@ fn ports(
             }
             first..=last
         }
-        _ => first..=first,
-    }))
+        _ => {
+            let mut ports = vec![Some(first..=first)];
+            // An address follows, or a keyword: the next port is what has no dot.
+            while let Some(word) = words.peek_number()
+                && !word.text.contains('.')
+            {
+                if ports.len() == PORTS_MAX {
+                    return Err(words.missing(format!("at most {PORTS_MAX} ports")));
+                }
+                let port = port_name::port(words, protocol)?;
+                ports.push(Some(port..=port));
+            }
+            return Ok(ports);
+        }
+    };
+    Ok(vec![Some(ports)])
 }
