@@ -54,7 +54,7 @@ fn a_whole_configuration_gives_the_policy_of_its_interface() {
     assert_eq!(names(queues), expected);
     assert_snapshot!(notes(&policy), @"
     8:1: skipped 78 lines: interface, crypto, banner, router, ip, line, policy-map, class-map and 18 more
-    84:8: class `STREAMING` is left out: `match protocol youtube` is not supported, but the class changes nothing for its packets; they go to the classes after it
+    87:8: class `STREAMING` is left out: `match protocol youtube` is not supported, but the class changes nothing for its packets; they go to the classes after it
     90:12: used: UPLINK (output of GigabitEthernet0/0/0); not used: MARK-LAN (input of GigabitEthernet0/0/1)
     90:12: not needed by this policy, and with lines that are not supported: access list `FROM-OUTSIDE`, policy map `MARK-LAN`, policy map `PROTECT-DEVICE`
     ");
@@ -317,11 +317,16 @@ fn an_application_is_an_error_where_its_class_decides_something() {
 }
 
 #[test]
-fn a_class_without_action_is_left_out_with_a_note() {
-    let text = format!("{WEB}policy-map p\n class WEB\n class VOICE\n  priority percent 10\n");
+fn a_class_without_action_is_left_out_where_no_later_class_has_one() {
+    let text = |first: &str, second: &str| {
+        format!("{WEB}policy-map p\n class {first}\n class {second}\n  priority percent 10\n")
+    };
+    // Web packets marked as voice would get the priority that IOS keeps from them.
+    assert!(error(&text("WEB", "VOICE")).contains("`http` is not recognised"));
+    let text = format!("{WEB}policy-map p\n class VOICE\n  priority percent 10\n class WEB\n");
     let policy = policy(&text);
     assert_eq!(names(&policy.spec), ["VOICE"]);
-    assert_snapshot!(notes(&policy), @"6:8: class `WEB` is left out: `match protocol http` is not supported, but the class changes nothing for its packets; they go to the classes after it");
+    assert_snapshot!(notes(&policy), @"8:8: class `WEB` is left out: `match protocol http` is not supported, but the class changes nothing for its packets; they go to the classes after it");
 }
 
 #[test]

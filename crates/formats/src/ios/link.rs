@@ -188,8 +188,9 @@ pub(super) fn link(config: &mut IosConfig, names: &Names) {
     }
 }
 
-/// Leave out the classes whose criterion cannot be seen here, where they decide nothing: they have
-/// no action, or their packets are treated alike in every class that comes after.
+/// Leave out the classes whose criterion cannot be seen here, where they decide nothing: neither
+/// they nor the classes after them have an action (that of `class-default` is theirs, too), or their packets are treated alike in every class
+/// that comes after. A class without action keeps its packets from actions of later classes.
 fn leave_out(policy: &mut PolicyMapText, class_maps: &[ClassMapText]) {
     let unseen = |class: &ClassText| {
         let map = class.map.and_then(|map| class_maps.get(map))?;
@@ -204,7 +205,8 @@ fn leave_out(policy: &mut PolicyMapText, class_maps: &[ClassMapText]) {
     while let Some(class) = policy.classes.pop() {
         let is_alike = |kept: &ClassText| class.only_marks_as(kept);
         let has_default = kept.first().is_some_and(ClassText::is_default);
-        let decides_nothing = class.has_no_action()
+        let none_acts = |class: &ClassText| class.is_default() || class.has_no_action();
+        let decides_nothing = (class.has_no_action() && kept.iter().all(none_acts))
             || (has_default && ends_alike && kept.last().is_some_and(is_alike));
         match unseen(&class).filter(|_| decides_nothing) {
             Some(criterion) => policy.left_out.push(LeftOut {
