@@ -9,6 +9,7 @@ use console::Term;
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_report::side::Side;
+use slicewise_report::terminal::Colours;
 use slicewise_report::{Report, prediction, terminal};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use std::path::{Path, PathBuf};
@@ -58,10 +59,10 @@ pub fn write_report(
 }
 
 fn print_tables(folder: &ResultsFolder, report: &Report) {
-    if let Some(table) = terminal::verdict_table_text(&report.verdicts, columns()) {
+    if let Some(table) = terminal::verdict_table_text(&report.verdicts, columns(), colours()) {
         println!("{table}");
     }
-    if let Some(table) = terminal::beside_table_text(&report.sides, columns()) {
+    if let Some(table) = terminal::beside_table_text(&report.sides, columns(), colours()) {
         println!("{table}");
     }
     for line in report.sides.iter().flat_map(prediction::findings) {
@@ -157,6 +158,15 @@ pub fn columns() -> u16 {
     Term::stdout()
         .size_checked()
         .map_or(u16::MAX, |(_, columns)| columns)
+}
+
+/// Colours where standard output is a terminal that shows them and `NO_COLOR` is not set.
+pub fn colours() -> Colours {
+    if console::colors_enabled() {
+        Colours::Ansi
+    } else {
+        Colours::None
+    }
 }
 
 /// How many published figures ours agree with; `None` where the study has none.

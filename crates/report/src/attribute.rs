@@ -6,7 +6,7 @@ use slicewise_stats::verdict::{
     BoundCheck, DecidedBy, Indicator, IsolationVerdict, ObjectiveTest, Outcome, PolicyVerdict,
     Scale, objective_value,
 };
-use slicewise_stats::words::{change, percent, points, signed, time};
+use slicewise_stats::words::{change, percent, points, rate, signed, time};
 
 /// One attribute of one policy, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +121,7 @@ fn objective(test: &ObjectiveTest) -> String {
     )
 }
 
-/// "critical: mean delay +104 % in scenario 6 (margin 25 %)".
+/// "critical: mean delay 200 µs → 408 µs in scenario 6 (+104 %, margin 25 %)".
 fn influence(numbers: &DecidedBy) -> String {
     let scenario = numbers
         .scenario
@@ -130,24 +130,51 @@ fn influence(numbers: &DecidedBy) -> String {
     let indicator = numbers
         .indicator
         .map_or_else(String::new, |i| i.to_string());
-    format!(
-        "{}: {indicator} {}{scenario} (margin {})",
-        numbers.slice,
-        worsening(numbers),
-        margin(numbers)
-    )
+    let (change, margin) = (worsening(numbers), margin(numbers));
+    match absolute(numbers) {
+        Some(values) => format!(
+            "{}: {indicator} {values}{scenario} ({change}, margin {margin})",
+            numbers.slice
+        ),
+        None => format!(
+            "{}: {indicator} {change}{scenario} (margin {margin})",
+            numbers.slice
+        ),
+    }
+}
+
+/// "200 µs → 408 µs": the indicator in the reference scenario and in this one.
+pub(crate) fn absolute(numbers: &DecidedBy) -> Option<String> {
+    let value = |value: f64| match numbers.indicator {
+        Some(Indicator::Throughput) => rate(value),
+        Some(Indicator::LossRatio) => percent(value),
+        _ => time(value),
+    };
+    let (reference, treatment) = (numbers.reference?, numbers.treatment?);
+    numbers
+        .indicator
+        .map(|_| format!("{} → {}", value(reference), value(treatment)))
 }
 
 fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
     let reallocation = &verdict.reallocation;
     let deciding = reallocation.decided_by.as_ref().map_or_else(
-        || "nothing was left to reallocate".to_owned(),
+        || "nothing was left over".to_owned(),
         |numbers| {
+            let margin = percent(numbers.margin);
             let needed = match reallocation.outcome {
-                Outcome::Broken => format!("up to {} is none", percent(numbers.margin)),
-                _ => format!("{} needed", percent(numbers.margin)),
+                Outcome::Broken => format!("at most {margin} counts as none"),
+                _ => format!("{margin} needed"),
             };
-            format!("{} of what is left ({needed})", percent(numbers.statistic))
+            let fraction = percent(numbers.statistic);
+            match (numbers.treatment, numbers.reference) {
+                (Some(taken), Some(available)) => format!(
+                    "{} of {} left over ({fraction}, {needed})",
+                    rate(taken),
+                    rate(available)
+                ),
+                _ => format!("{fraction} of what is left over ({needed})"),
+            }
         },
     );
     AttributeText {
@@ -170,7 +197,7 @@ fn scalability(verdict: &PolicyVerdict) -> AttributeText {
         key: "scalability",
         sign: "limit",
         word: scalability.limit.to_string(),
-        // That there is no limit is somebody's claim: the table says whose.
+        // That there is no limit is a claim: the table names its source.
         deciding: match scalability.limit {
             SliceLimit::NoPracticalLimit => {
                 format!("{} ({})", scalability.limited_by, scalability.source)
@@ -246,15 +273,15 @@ pub(crate) fn bounds(numbers: &DecidedBy) -> String {
     } else {
         (low, high)
     };
-    let told = |value: f64| match numbers.scale {
+    let text = |value: f64| match numbers.scale {
         Scale::Fraction => percent(value),
         Scale::Relative => change(direction * value),
         scale => signed(&quantity(scale, direction * value)),
     };
     match (low, high) {
-        (Some(low), Some(high)) => format!("{} to {}", told(low), told(high)),
-        (Some(low), None) => format!("from {}", told(low)),
-        (None, Some(high)) => format!("up to {}", told(high)),
+        (Some(low), Some(high)) => format!("{} to {}", text(low), text(high)),
+        (Some(low), None) => format!("at least {}", text(low)),
+        (None, Some(high)) => format!("at most {}", text(high)),
         (None, None) => "unknown".to_owned(),
     }
 }

@@ -17,7 +17,7 @@ use slicewise_stats::verdict::{self, VerdictTable};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
-/// What the runs come to.
+/// The results of all runs.
 pub(crate) struct Findings<'a> {
     pub(crate) study: &'a StudyDescription,
     pub(crate) summary: Summary,
@@ -112,6 +112,15 @@ impl<'a> Findings<'a> {
                     .chain(beside_sides.into_iter().zip(beside.iter().cloned())),
             ),
         })
+    }
+}
+
+impl Findings<'_> {
+    /// Place of the scenario with most load that has runs: studies are written from light to heavy.
+    pub(crate) fn heaviest_scenario(&self) -> usize {
+        let has_runs = |name: &str| self.summary.cells.iter().any(|cell| cell.scenario == name);
+        let mut scenarios = self.study.scenarios.iter();
+        scenarios.rposition(|s| has_runs(&s.name)).unwrap_or(0)
     }
 }
 

@@ -7,7 +7,6 @@
 
 mod attribute;
 pub mod captured;
-mod colours;
 mod curves;
 mod data;
 mod error;
@@ -21,8 +20,10 @@ pub mod prediction;
 mod published;
 pub mod seeds;
 pub mod side;
+mod signs;
 pub mod terminal;
 pub mod testbed;
+mod unbroken;
 
 pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
@@ -100,8 +101,8 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
     data::write_beside(&data_folder, &findings.sides)?;
     data::write_prediction(&data_folder, &findings.sides)?;
     data::write_testbed(&data_folder, &findings.sides)?;
-    figures::write_figures(&figures, &findings)?;
-    page::write_page(&html, &findings)?;
+    let drawn = figures::write_figures(&figures, &findings)?;
+    page::write_page(&html, &findings, &drawn)?;
     Ok(Report {
         html,
         data,

@@ -4,6 +4,7 @@ use crate::attribute::{AttributeText, attributes};
 use crate::captured::{CapturedFindings, FlowFinding, flow_name};
 use crate::populations::{PopulationFinding, grouped, memory};
 use crate::side::{Side, main_first, scalability};
+use crate::unbroken;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, Width,
@@ -11,13 +12,22 @@ use comfy_table::{
 use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, digits, percent, rate, time};
 
-/// `verdicts` as a table: one row a policy, each verdict with the number that decided it, and what
-/// was published beside it.
+/// Whether outcomes are coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colours {
+    /// By escape sequences of ANSI terminals.
+    Ansi,
+    /// Text alone.
+    None,
+}
+
+/// `verdicts` as a table: one row per policy, each verdict with the number that decided it, and the published one
+/// beside it.
 ///
 /// `width` is the terminal's, in columns; no line is wider than that, nor than 120. `None` where nothing was
 /// judged.
 #[must_use]
-pub fn verdict_table_text(verdicts: &VerdictTable, width: u16) -> Option<String> {
+pub fn verdict_table_text(verdicts: &VerdictTable, width: u16, colours: Colours) -> Option<String> {
     if !verdicts.says_something() {
         return None;
     }
@@ -42,15 +52,15 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16) -> Option<String>
     if let Some(published) = table.column_mut(4) {
         published.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
     }
-    Some(text(&table))
+    Some(coloured(&text(&table), colours))
 }
 
-/// The verdicts of several back ends: one row a policy, one column a back end with "isolation /
-/// reallocation", and what was published of both. `None` where there is one only.
+/// The verdicts of several back ends: one row per policy, one column per back end with "isolation /
+/// reallocation", and the published verdicts on both. `None` where there is one only.
 ///
 /// No line is wider than `width`, nor than 120.
 #[must_use]
-pub fn beside_table_text(sides: &[Side], width: u16) -> Option<String> {
+pub fn beside_table_text(sides: &[Side], width: u16, colours: Colours) -> Option<String> {
     if sides.len() < 2 {
         return None;
     }
@@ -85,20 +95,20 @@ pub fn beside_table_text(sides: &[Side], width: u16) -> Option<String> {
     if let Some(scalability) = table.column_mut(2 + sides.len()) {
         scalability.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(13)));
     }
-    let text = text(&table);
+    let text = coloured(&text(&table), colours);
     Some(format!(
-        "Isolation / reallocation, each back end judged on its own runs\n{text}"
+        "Isolation / reallocation; each back end is judged by its own runs\n{text}"
     ))
 }
 
 /// "2 × 40 s, 2 scenarios".
-#[expect(clippy::cast_precision_loss, reason = "a time that is told")]
+#[expect(clippy::cast_precision_loss, reason = "a time that is shown")]
 fn extent(side: &Side) -> String {
     let scenarios = count(side.covered_scenarios().count() as u64, "scenario");
     match side.study.duration_ns {
         0 => format!("{} runs each, {scenarios}", side.study.repetitions),
         ns => {
-            let duration = unbroken(&time(ns as f64));
+            let duration = one_word(&time(ns as f64));
             let runs = format!("{}{NO_BREAK}×{NO_BREAK}{duration}", side.study.repetitions);
             format!("{runs}, {scenarios}")
         }
@@ -113,25 +123,25 @@ fn verdict_pair(verdict: &PolicyVerdict) -> String {
     let [isolation, reallocation, _] = attributes(verdict);
     [isolation, reallocation]
         .map(|text| match text.agrees {
-            Some(false) => format!("{}{NO_BREAK}≠", text.word),
-            _ => text.word,
+            Some(false) => format!("{}{NO_BREAK}≠", marked(&text)),
+            _ => marked(&text),
         })
         .join(" / ")
 }
 
 fn published_pair(attributes: &[AttributeText]) -> String {
-    let said: Vec<&str> = attributes
+    let published: Vec<&str> = attributes
         .iter()
         .take(2)
         .filter_map(|a| a.published.as_deref())
         .collect();
-    if said.is_empty() {
+    if published.is_empty() {
         return "–".to_owned();
     }
-    said.join(" / ")
+    published.join(" / ")
 }
 
-/// A table whose rows have no lines between them.
+/// A table without lines between rows.
 pub(crate) fn plain_table(header: impl Into<Row>, width: u16) -> Table {
     let mut table = Table::new();
     table
@@ -142,7 +152,7 @@ pub(crate) fn plain_table(header: impl Into<Row>, width: u16) -> Table {
     table
 }
 
-/// The table pads its last column, and spaces that must not break have done their work.
+/// The lines of a table, without the padding of its last column and with plain spaces.
 pub(crate) fn text(table: &Table) -> String {
     table
         .lines()
@@ -150,7 +160,26 @@ pub(crate) fn text(table: &Table) -> String {
         .collect()
 }
 
-/// What populations got: one row a policy and scenario, the largest delay of each population beside
+/// The word of an outcome between marks that take no room, so that a table's layout does not depend on colours.
+fn marked(attribute: &AttributeText) -> String {
+    let word = one_word(&attribute.word);
+    let mut signs = MARKS.iter();
+    match signs.find(|(sign, ..)| *sign == attribute.sign) {
+        Some((_, mark, _)) => format!("{mark}{word}{END_MARK}"),
+        None => word,
+    }
+}
+
+/// `text` with its marks replaced by colours, or by nothing.
+fn coloured(text: &str, colours: Colours) -> String {
+    let escape = |code: &'static str| if colours == Colours::Ansi { code } else { "" };
+    let ended = text.replace(END_MARK, escape("\u{1b}[0m"));
+    MARKS.iter().fold(ended, |text, (_, mark, code)| {
+        text.replace(*mark, escape(code))
+    })
+}
+
+/// What populations got: one row per policy and scenario, the largest delay of each population beside
 /// its proved bound. `None` for a study without any.
 ///
 /// No line is wider than `width`, nor than 120.
@@ -175,7 +204,7 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
             .map(|(_, name)| format!("Largest delay of {name}")),
     );
     header.extend(["Excess, turns apart".to_owned(), "State".to_owned()]);
-    header.extend(timed.then(|| "Time a frame".to_owned()));
+    header.extend(timed.then(|| "Time per frame".to_owned()));
     let mut table = plain_table(header, width);
     let of_one_cell = |a: &PopulationFinding, b: &PopulationFinding| {
         (&a.policy, &a.scenario) == (&b.policy, &b.scenario)
@@ -199,7 +228,7 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
     Some(text(&table))
 }
 
-/// The flows that sent most bytes, ten at most: one row a flow. `None` where nothing was captured.
+/// The flows that sent most bytes, ten at most: one row per flow. `None` where nothing was captured.
 ///
 /// No line is wider than `width`, nor than 120.
 #[must_use]
@@ -268,7 +297,7 @@ fn is_named_by_flow(finding: &FlowFinding) -> bool {
     flow.slice.contains(&flow.flow.source) && flow.slice.contains(&flow.flow.destination)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
 fn flow_row(finding: &FlowFinding, with_run: bool, with_tcp: bool) -> Vec<String> {
     let none = || "–".to_owned();
     let flow = &finding.flow;
@@ -276,19 +305,19 @@ fn flow_row(finding: &FlowFinding, with_run: bool, with_tcp: bool) -> Vec<String
         if flow.delay.samples == 0 {
             none()
         } else {
-            unbroken(&time(ns as f64))
+            one_word(&time(ns as f64))
         }
     };
     let loss = finding
         .loss_ratio()
-        .map_or_else(none, |ratio| unbroken(&percent(ratio)));
+        .map_or_else(none, |ratio| one_word(&percent(ratio)));
     let throughput = finding.throughput_bits_per_second();
     let mut row = vec![
         flow_name(&flow.flow),
         flow.slice.clone(),
-        unbroken(&grouped(flow.sent_frames)),
+        one_word(&grouped(flow.sent_frames)),
         loss,
-        throughput.map_or_else(none, |bits| unbroken(&rate(bits))),
+        throughput.map_or_else(none, |bits| one_word(&rate(bits))),
         delay(flow.delay.p50_ns),
         delay(flow.delay.p99_ns),
     ];
@@ -316,7 +345,7 @@ fn population_row(
     let first = cell.first();
     let mut row = vec![
         policy.to_owned(),
-        first.map_or_else(none, |f| unbroken(&grouped(f.all_slices))),
+        first.map_or_else(none, |f| one_word(&grouped(f.all_slices))),
     ];
     row.extend(slices.iter().map(|(slice, _)| {
         let mut populations = cell.iter();
@@ -329,35 +358,35 @@ fn population_row(
             .reduce(f64::max)
             .map_or_else(none, |turns| digits(turns, 2)),
     );
-    row.push(first.map_or_else(none, |f| unbroken(&memory(f.state_bytes_in_all()))));
+    row.push(first.map_or_else(none, |f| one_word(&memory(f.state_bytes_in_all()))));
     if timed {
         let time = first.and_then(|f| f.ns_a_frame);
-        row.push(time.map_or_else(none, |ns| unbroken(&format!("{} ns", digits(ns, 3)))));
+        row.push(time.map_or_else(none, |ns| one_word(&format!("{} ns", digits(ns, 3)))));
     }
     row
 }
 
 /// "24.73 µs ≤ 120 µs" where a bound is proved.
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
 fn largest_delay(finding: &PopulationFinding) -> String {
     let Some(largest) = finding.delay_max_ns else {
         return "–".to_owned();
     };
-    let told = unbroken(&time(largest as f64));
+    let shown = one_word(&time(largest as f64));
     match finding.delay_bound_ns {
         Some(bound) => {
             let sign = if largest <= bound { '≤' } else { '>' };
             format!(
-                "{told} {}",
-                unbroken(&format!("{sign} {}", time(bound as f64)))
+                "{shown} {}",
+                one_word(&format!("{sign} {}", time(bound as f64)))
             )
         }
-        None => told,
+        None => shown,
     }
 }
 
 /// On one line; thousands are set apart by a plain space, as a terminal may not know a narrow one.
-fn unbroken(number: &str) -> String {
+fn one_word(number: &str) -> String {
     number.replace([' ', '\u{202f}'], &NO_BREAK.to_string())
 }
 
@@ -365,11 +394,8 @@ fn row(verdict: &PolicyVerdict) -> Vec<Cell> {
     let attributes = attributes(verdict);
     let mut cells = vec![Cell::new(&verdict.policy)];
     cells.extend(attributes.iter().map(|attribute| {
-        let deciding = attribute
-            .deciding
-            .replace(" %", "\u{a0}%")
-            .replace(" points", "\u{a0}points");
-        Cell::new(format!("{}\n{deciding}", attribute.word))
+        let deciding = unbroken::unbroken(&attribute.deciding);
+        Cell::new(format!("{}\n{deciding}", marked(attribute)))
     }));
     cells.push(Cell::new(published(&attributes)));
     cells
@@ -377,11 +403,11 @@ fn row(verdict: &PolicyVerdict) -> Vec<Cell> {
 
 /// The published verdicts in the order of the columns, and which of them ours differ from.
 fn published(attributes: &[AttributeText]) -> String {
-    let said: Vec<&str> = attributes
+    let published: Vec<&str> = attributes
         .iter()
         .filter_map(|a| a.published.as_deref())
         .collect();
-    if said.is_empty() {
+    if published.is_empty() {
         return "–".to_owned();
     }
     let differing: Vec<&str> = attributes
@@ -395,9 +421,17 @@ fn published(attributes: &[AttributeText]) -> String {
         [] => "not comparable".to_owned(),
         keys => format!("≠ differs: {}", keys.join(", ")),
     };
-    format!("{}\n{verdict}", said.join(" / "))
+    format!("{}\n{verdict}", published.join(" / "))
 }
 
+/// Each outcome's mark, a character without width (invisible operators of Unicode), and its bold colour.
+const MARKS: [(&str, char, &str); 4] = [
+    ("holds", '\u{2061}', "\u{1b}[1;32m"),
+    ("broken", '\u{2062}', "\u{1b}[1;31m"),
+    ("partial", '\u{2063}', "\u{1b}[1;33m"),
+    ("inconclusive", '\u{2064}', "\u{1b}[1;33m"),
+];
+const END_MARK: char = '\u{2060}';
 const NO_BREAK: char = '\u{a0}';
 /// Flows that a terminal shows.
 const FLOWS_SHOWN: usize = 10;

@@ -6,7 +6,7 @@ mod support;
 
 use slicewise_report::layout::{Force, ResultsFolder, Unsupported};
 use slicewise_report::prediction::findings;
-use slicewise_report::terminal::{beside_table_text, verdict_table_text};
+use slicewise_report::terminal::{Colours, beside_table_text, verdict_table_text};
 use slicewise_report::{Report, write, write_beside};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,10 +47,10 @@ fn told(error: impl std::fmt::Display, root: &Path) -> String {
 fn verdicts_of_three_back_ends_stand_beside_each_other() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
-    let text = beside_table_text(&report.sides, 120).unwrap();
+    let text = beside_table_text(&report.sides, 120, Colours::None).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 120));
     insta::assert_snapshot!(text, @"
-    Isolation / reallocation, each back end judged on its own runs
+    Isolation / reallocation; each back end is judged by its own runs
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      Policy      Published   simulator              gateway                Linux tc                      Scalability
                              3 × 4 s, 3 scenarios   2 × 4 s, 2 scenarios   2 × 4 s, 2 scenarios
@@ -64,7 +64,7 @@ fn verdicts_of_three_back_ends_stand_beside_each_other() {
                                                                            discipline
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
-    let narrow = beside_table_text(&report.sides, 80).unwrap();
+    let narrow = beside_table_text(&report.sides, 80, Colours::None).unwrap();
     assert!(narrow.lines().all(|line| line.chars().count() <= 80));
 }
 
@@ -86,10 +86,11 @@ fn one_folder_alone_has_nothing_beside_it() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = fill(temporary.path(), &study(Size::SMALL));
     let report = write(&folder).unwrap();
-    assert_eq!(beside_table_text(&report.sides, 120), None);
+    assert_eq!(beside_table_text(&report.sides, 120, Colours::None), None);
     assert_eq!(report.sides.iter().flat_map(findings).count(), 0);
     let page = fs::read_to_string(report.html).unwrap();
-    assert!(page.contains(r#""beside":null,"prediction":null,"testbeds":[]"#));
+    assert!(page.contains(r#""beside":null,"prediction":null"#));
+    assert!(!page.contains("<section id=\"beside\"") && !page.contains("<section id=\"testbed\""));
 }
 
 #[test]
@@ -157,19 +158,21 @@ fn a_policy_that_is_not_supported_says_why() {
     let [_, _, kernel] = three_back_ends(temporary.path(), Size::SMALL);
     let report = write(&kernel).unwrap();
     assert_eq!((report.finished_runs, report.expected_runs), (8, 8));
-    insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120).unwrap(), @"
+    insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120, Colours::None).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      Policy      Performance isolation          Resource reallocation    Scalability                   Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
      no policy   holds                          holds                    no practical limit            no / yes / no limit
-                 critical: mean queueing        100 % of what is left    nothing is configured for a   ≠ differs: isolation
-                 delay +779.3 ns in scenario    (95 % needed)            slice (made up for tests)
-                 2 (margin 74 µs)
+                 critical: mean queueing        702.6 kbit/s of          nothing is configured for a   ≠ differs: isolation
+                 delay 14.63 µs → 15.41 µs in   702.6 kbit/s left over   slice (made up for tests)
+                 scenario 2 (+779.3 ns,         (100 %, 95 % needed)
+                 margin 74 µs)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      priority    holds                          holds                    2 slices                      yes / yes / 2
-                 critical: throughput           100 % of what is left    2 priority levels (256        = agrees
-                 −0.034 % in scenario 2         (95 % needed)            classes)
-                 (margin 1 %)
+                 critical: throughput           575.6 kbit/s of          2 priority levels (256        = agrees
+                 15.75 Mbit/s → 15.75 Mbit/s    575.6 kbit/s left over   classes)
+                 in scenario 2 (−0.034 %,       (100 %, 95 % needed)
+                 margin 1 %)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      shaping     not supported                  not supported            256 slices                    yes / no / 256
                  this kernel has no HTB         this kernel has no HTB   256 classes in a policy       not comparable
@@ -192,7 +195,7 @@ fn a_back_end_that_supports_no_policy_is_reported_all_the_same() {
     let kernel = fill_live(&temporary.path().join("synthetic-tc"), &live, &whole, &all);
     assert_eq!(write(&kernel).unwrap().expected_runs, 0);
     let report = write_beside(&simulator, &paths(&[kernel])).unwrap();
-    let text = beside_table_text(&report.sides, 120).unwrap();
+    let text = beside_table_text(&report.sides, 120, Colours::None).unwrap();
     assert_eq!(text.matches("not supported: no").count(), 3);
 }
 

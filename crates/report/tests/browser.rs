@@ -5,10 +5,11 @@
 mod support;
 
 use slicewise_report::host::HostFacts;
+use slicewise_report::layout::{Force, ResultsFolder};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::{Size, fill, fill_live, live_study, study, three_back_ends};
+use support::{Size, fill, fill_live, live_study, record, study, three_back_ends};
 
 /// The page's elements after its script has run, and what the browser's console said; `None` where
 /// no Chromium is installed.
@@ -120,7 +121,7 @@ fn bears_every_choice_and_every_button() {
     assert_eq!(complaints(&console), [""; 0]);
     assert!(dom.contains(r#"data-pressed="all""#));
     assert!(dom.contains("This run is not finished."));
-    assert!(dom.contains("Running the same command again does the rest"));
+    assert!(dom.contains("The same command runs the rest"));
 }
 
 #[test]
@@ -172,4 +173,95 @@ fn bears_a_folder_in_which_no_policy_is_supported() {
     assert_eq!(complaints(&console), [""; 0]);
     assert!(!dom.contains("data-script-error"));
     assert!(dom.contains("no policy, priority and shaping are not supported here."));
+}
+
+/// What a script finds in a page that is `width` pixels wide; `None` where no Chromium is installed.
+fn measured(page: &Path, width: u32, script: &str) -> Option<String> {
+    let html = fs::read_to_string(page).unwrap();
+    let inner = html.replace('&', "&amp;").replace('"', "&quot;");
+    let outer = format!(
+        "<body style=\"margin:0\"><iframe srcdoc=\"{inner}\" style=\"width:{width}px;height:844px;border:0\"></iframe>\
+         <script>addEventListener('load', () => {{\
+         const page = document.querySelector('iframe').contentDocument;\
+         const found = ((page) => {{ {script} }})(page);\
+         document.body.innerHTML = '<p id=found>' + found + '</p>'; }});</script></body>"
+    );
+    fs::write(page, outer).unwrap();
+    let (dom, _) = load(page)?;
+    let (_, found) = dom.split_once("<p id=\"found\">").unwrap();
+    Some(found.split_once("</p>").unwrap().0.to_owned())
+}
+
+#[test]
+fn nothing_is_cut_off_or_overprinted_on_a_phone() {
+    let temporary = tempfile::tempdir().unwrap();
+    let whole = study(Size {
+        repetitions: 2,
+        ..Size::FULL
+    });
+    let page = slicewise_report::write(&fill(temporary.path(), &whole))
+        .unwrap()
+        .html;
+    let script = "const faults = [];\
+        const width = page.documentElement.clientWidth;\
+        if (page.documentElement.scrollWidth > width) faults.push('the page scrolls sideways');\
+        for (const cell of page.querySelectorAll('#verdict-table tbody > .verdict-row > *')) {\
+          const box = cell.getBoundingClientRect();\
+          if (box.right > width || box.width < 200) faults.push('a verdict is cut off');\
+        }\
+        for (const section of page.querySelectorAll('main section')) {\
+          section.scrollIntoView({ behavior: 'instant' });\
+          const heading = section.querySelector('h2').getBoundingClientRect();\
+          const legend = page.getElementById('legend').getBoundingClientRect();\
+          if (heading.top < legend.bottom && heading.bottom > legend.top) faults.push('covered: ' + section.id);\
+        }\
+        for (const chart of page.querySelectorAll('.chart')) {\
+          const pages = (text) => text.textContent.includes('/') && text.textContent.length < 6;\
+          const labels = [...chart.querySelectorAll('text')].filter((text) => !pages(text)).map((text) => text.getBoundingClientRect());\
+          labels.forEach((a, i) => labels.slice(0, i).forEach((b) => {\
+            const [x, y] = [Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];\
+            if (x > 2 && y > 4) faults.push('overprinted: ' + chart.getAttribute('aria-label'));\
+          }));\
+        }\
+        return faults.join('; ') || 'none';";
+    let Some(found) = measured(&page, 390, script) else {
+        return;
+    };
+    assert_eq!(found, "none");
+}
+
+#[test]
+fn a_single_run_of_many_slices_has_a_short_page() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut whole = study(Size {
+        policies: 1,
+        scenarios: 1,
+        repetitions: 1,
+        seconds: 4,
+    });
+    let mut run = record(&whole, 0, 0, 0);
+    for index in 2..40 {
+        let name = format!("flow {index}");
+        let mut slice = whole.slices[1].clone();
+        slice.name.clone_from(&name);
+        whole.slices.push(slice);
+        let mut slice = run.slices[1].clone();
+        slice.slice = name;
+        run.slices.push(slice);
+    }
+    let folder = ResultsFolder::create(temporary.path(), &whole, Force::Refuse).unwrap();
+    folder.write_run(&run).unwrap();
+    let page = slicewise_report::write(&folder).unwrap().html;
+    let script = "return page.documentElement.scrollHeight + ' ' + page.querySelectorAll('.chart').length\
+         + ' ' + page.querySelectorAll('#slices-table tbody tr').length;";
+    let Some(found) = measured(&page, 1300, script) else {
+        return;
+    };
+    let numbers: Vec<u32> = found.split(' ').map(|n| n.parse().unwrap()).collect();
+    let [height, charts, rows] = numbers[..] else {
+        panic!("{found}")
+    };
+    assert!(height < 6_000, "{height} pixels");
+    assert!(charts <= 3, "{charts} charts");
+    assert_eq!(rows, 40);
 }

@@ -158,16 +158,18 @@ fn all_flows_are_in_the_data_and_the_largest_on_the_page() {
     assert!(report.data.join("flows.parquet").exists());
     let hops = fs::read_to_string(report.data.join("hops.csv")).unwrap();
     assert_eq!(hops.lines().count() as u64, 1 + 2 * runs);
-    let page = fs::read_to_string(&report.html).unwrap();
-    for told in [
+    let page = fs::read_to_string(&report.html)
+        .unwrap()
+        .replace('\u{a0}', " ");
+    for text in [
         &format!("The 50 flows that sent most bytes, of {}", 30 * runs),
         "after 1 s is lost (RFC 7680)",
         "sent → router",
         "1000 frames were seen at the receiving end only",
-        "\\u003creceived>.pcap could not be read beyond byte",
+        "&lt;received&gt;.pcap could not be read beyond byte",
         "TCP throughput",
     ] {
-        assert!(page.contains(told), "{told} is missing");
+        assert!(page.contains(text), "{text} is missing");
     }
 }
 
@@ -180,8 +182,8 @@ fn a_terminal_shows_ten_flows_and_says_where_the_others_are() {
         table.lines().all(|line| line.chars().count() <= 120),
         "{table}"
     );
-    for told in ["4321", "398 Mbit/s", "1.234 ms", "The 10 of "] {
-        assert!(table.contains(told), "{told} is missing:\n{table}");
+    for text in ["4321", "398 Mbit/s", "1.234 ms", "The 10 of "] {
+        assert!(table.contains(text), "{text} is missing:\n{table}");
     }
 }
 
@@ -207,6 +209,6 @@ fn a_study_without_captures_says_nothing_of_them() {
         slicewise_report::write(&support::fill(temporary.path(), &study(Size::SMALL))).unwrap();
     assert_eq!(flow_table_text(&report.captured, 120), None);
     let page = fs::read_to_string(&report.html).unwrap();
-    assert!(page.contains(r#""captured":null"#));
+    assert!(!page.contains("id=\"captures\"") && !page.contains("id=\"flows\""));
     assert!(!report.data.join("flows.csv").exists());
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use slicewise_report::terminal::verdict_table_text;
+use slicewise_report::terminal::{Colours, verdict_table_text};
 use slicewise_stats::description::{DelayBound, PublishedVerdict, SliceLimit};
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{
@@ -11,13 +11,18 @@ use slicewise_stats::verdict::{
 };
 
 fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
+    let (reference, change) = match indicator {
+        Indicator::Throughput => (17_500_000.0, -17_500_000.0 * statistic),
+        Indicator::LossRatio => (0.0, statistic),
+        _ => (200_000.0, 200_000.0 * statistic),
+    };
     DecidedBy {
         test: TestName::PairedRatio,
         scenario: Some("6".to_owned()),
         slice: "critical".to_owned(),
         indicator: Some(indicator),
-        reference: Some(200_000.0),
-        treatment: Some(408_000.0),
+        reference: Some(reference),
+        treatment: Some(reference + change),
         statistic,
         scale,
         interval: Interval {
@@ -64,6 +69,8 @@ fn policy(
             decided_by: reallocation.1.map(|fraction| DecidedBy {
                 indicator: None,
                 scenario: None,
+                reference: Some(5_250_000.0),
+                treatment: Some(5_250_000.0 * fraction),
                 ..numbers(Indicator::Throughput, fraction, Scale::Fraction, threshold)
             }),
             repetitions_needed: None,
@@ -139,39 +146,65 @@ fn table() -> VerdictTable {
 
 #[test]
 fn shows_each_verdict_with_its_number_and_the_published_one() {
-    insta::assert_snapshot!(verdict_table_text(&table(), 120).unwrap(), @"
+    insta::assert_snapshot!(verdict_table_text(&table(), 120, Colours::None).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      Policy                    Performance isolation     Resource reallocation    Scalability        Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
      bandwidth                 broken                    holds                    256 slices         no (latency) / yes /
-                               critical: mean delay      99.2 % of what is left   256 classes in a   256
-                               +104 % in scenario 6      (95 % needed)            policy             = agrees
-                               (margin 25 %)
+                               critical: mean delay      5.208 Mbit/s of          256 classes in a   256
+                               200 µs → 408 µs in        5.25 Mbit/s left over    policy             = agrees
+                               scenario 6 (+104 %,       (99.2 %, 95 % needed)
+                               margin 25 %)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      priority                  holds                     partial                  1 slice            no / yes / 256
-                               critical: throughput      42 % of what is left     256 classes in a   ≠ differs: isolation
-                               −0.01 % in scenario 6     (95 % needed)            policy
-                               (margin 1 %)
+                               critical: throughput      2.205 Mbit/s of          256 classes in a   ≠ differs: isolation
+                               17.5 Mbit/s →             5.25 Mbit/s left over    policy
+                               17.5 Mbit/s in scenario   (42 %, 95 % needed)
+                               6 (−0.01 %, margin 1 %)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      a policy with a long      inconclusive              broken                   no limit known     –
-     name                      critical: loss ratio      −1.3 % of what is left   256 classes in a
-                               +0.04 points in           (up to 5 % is none)      policy
-                               scenario 6 (margin
+     name                      critical: loss ratio      −68.25 kbit/s of         256 classes in a
+                               0 % → 0.04 % in           5.25 Mbit/s left over    policy
+                               scenario 6                (−1.3 %, at most 5 %
+                               (+0.04 points, margin     counts as none)
                                0.1 points); about 23
                                repetitions would
                                decide
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      unjudged                  not tested                not tested               2 slices           –
-                               nothing to judge it by    nothing was left to      256 classes in a
-                                                         reallocate               policy
+                               nothing to judge it by    nothing was left over    256 classes in a
+                                                                                  policy
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
 }
 
 #[test]
+fn colours_outcomes_and_leaves_the_layout_as_it_is() {
+    let plain = verdict_table_text(&table(), 100, Colours::None).unwrap();
+    let coloured = verdict_table_text(&table(), 100, Colours::Ansi).unwrap();
+    for (word, code) in [
+        ("holds", 32),
+        ("broken", 31),
+        ("partial", 33),
+        ("inconclusive", 33),
+    ] {
+        let expected = format!("\u{1b}[1;{code}m{word}\u{1b}[0m");
+        assert!(coloured.contains(&expected), "{coloured}");
+    }
+    let escapes = ["\u{1b}[1;31m", "\u{1b}[1;32m", "\u{1b}[1;33m", "\u{1b}[0m"];
+    let stripped = escapes
+        .iter()
+        .fold(coloured, |text, code| text.replace(code, ""));
+    assert_eq!(stripped, plain);
+    assert!(plain.chars().all(|c| c == '\n' || !c.is_control()));
+    let is_mark = |c: char| ('\u{2060}'..='\u{2064}').contains(&c);
+    assert!(!plain.contains(is_mark), "marks are no part of the text");
+}
+
+#[test]
 fn is_never_wider_than_the_terminal_nor_than_120_columns() {
     for (asked, widest) in [(80, 80), (100, 100), (120, 120), (u16::MAX, 120)] {
-        let text = verdict_table_text(&table(), asked).unwrap();
+        let text = verdict_table_text(&table(), asked, Colours::None).unwrap();
         let width = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(
             width <= widest,
@@ -182,7 +215,7 @@ fn is_never_wider_than_the_terminal_nor_than_120_columns() {
 }
 
 #[test]
-fn a_proved_bound_is_told_beside_the_tests_and_decides_where_it_is_broken() {
+fn a_proved_bound_stands_beside_the_tests_and_decides_where_it_is_broken() {
     let mut verdicts = table();
     let check = |largest_ns, outcome| BoundCheck {
         slice: "critical".to_owned(),
@@ -201,7 +234,7 @@ fn a_proved_bound_is_told_beside_the_tests_and_decides_where_it_is_broken() {
     verdicts.policies[0].isolation.bounds = vec![check(500_000, Outcome::Holds)];
     // A cell is wrapped: its words are there, in several lines.
     let has = |verdicts: &VerdictTable, words: &[&str]| {
-        let text = verdict_table_text(verdicts, 120).unwrap();
+        let text = verdict_table_text(verdicts, 120, Colours::None).unwrap();
         let missing = words.iter().find(|word| !text.contains(**word));
         assert_eq!(missing, None, "{text}");
         text

@@ -12,6 +12,8 @@ use crate::record::{RunRecord, Series};
 pub struct Opportunity {
     /// Windows in which best effort wanted more than its share and guaranteed slices left some.
     pub windows: u32,
+    /// Their length, s.
+    pub seconds: f64,
     /// Σ min(what guaranteed slices left, what best effort wanted beyond its share, what an ideal link
     /// would have carried of that, what the capacity has room for beyond it in best effort's frames),
     /// bytes of L2.
@@ -27,6 +29,7 @@ impl Opportunity {
     pub fn plus(self, other: Self) -> Self {
         Self {
             windows: self.windows.saturating_add(other.windows),
+            seconds: self.seconds + other.seconds,
             available_bytes: self.available_bytes + other.available_bytes,
             taken_bytes: self.taken_bytes + other.taken_bytes,
         }
@@ -132,6 +135,7 @@ fn of_window<'a>(
     let taken = (received - own_share).min(available);
     Opportunity {
         windows: 1,
+        seconds,
         available_bytes: available,
         taken_bytes: taken,
     }

@@ -65,15 +65,20 @@ function estimateText(estimate, units) {
   return `${estimateIn(estimate, factor)} ${symbol}`;
 }
 
-/** The same in a unit of `factor`, without naming it. */
+/**
+ * The same in a unit of `factor`, without naming it. Four significant digits at most: what is smaller decides nothing,
+ * and data/ has it. An interval below the last digit is left out.
+ */
 function estimateIn(estimate, factor) {
   if (!estimate) return "–";
-  const [mean, low, high] = estimate;
-  const half = low === null || high === null ? null : (high - low) / 2;
-  const decimals = half ? Math.min(Math.max(1 - Math.floor(Math.log10(half / factor)), 0), 6) : 3;
-  return half === null || half / factor < 10 ** -decimals / 2
-    ? significant(mean / factor, 5)
-    : `${(mean / factor).toFixed(decimals)} ± ${(half / factor).toFixed(decimals)}`;
+  const [mean, low, high] = estimate.map((value) => (value === null ? null : value / factor));
+  const half = low === null || high === null ? 0 : (high - low) / 2;
+  const magnitude = Math.floor(Math.log10(Math.max(Math.abs(mean), half))) || 0;
+  const finest = Math.min(Math.max(3 - magnitude, 0), 6);
+  const decimals = half > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(half)), 0), finest) : finest;
+  return half < 10 ** -decimals / 2
+    ? significant(mean, 4)
+    : `${mean.toFixed(decimals).replace("-", "−")} ± ${half.toFixed(decimals)}`;
 }
 
 const PERCENTS = [["%", 0.01]];
@@ -110,35 +115,75 @@ const scenarioLabel = (scenario) =>
 /** Fill a `select` with names, choose one, and call back on change. */
 function choices(id, labels, chosen, onChange) {
   const select = byId(id);
+  if (!select) return;
   select.append(...labels.map((label, index) => element("option", { value: index }, label)));
   select.value = chosen;
   select.addEventListener("change", () => onChange(Number(select.value)));
 }
 
-/** The scenario with most load that has runs: studies are written from light to heavy. */
-function heaviestScenario() {
-  for (let scenario = results.scenarios.length - 1; scenario > 0; scenario -= 1) {
-    if (results.policies.some((_, policy) => results.cells[policy][scenario])) return scenario;
-  }
-  return 0;
-}
-
-/** Colours of the page as it is shown now: light, dark or on paper. */
+/** Colours of the page as it is shown now: light, dark or on paper. Those of policies and slices never change. */
 function theme() {
   const style = getComputedStyle(document.documentElement);
-  const variable = (name) => style.getPropertyValue(`--${name}`).trim();
-  const dark = document.documentElement.dataset.theme !== "paper"
-    && window.matchMedia("(prefers-color-scheme: dark)").matches;
+  const names = ["ink", "quiet", "rule", "faint", "paper", "raised", "transient"];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+/** What the `index`th policy is drawn with: colour, outline of its marker, dashes of its lines. */
+const signOf = (index) => sign(results.signs.policies, index);
+
+/** The same of slices and back ends. More slices than colours of their own borrow those of policies. */
+const sliceSign = (index) => sign(results.slices.length > results.signs.slices.length ? results.signs.policies : results.signs.slices, index);
+const sideSign = (index) => sign(results.signs.slices, index);
+
+function sign(colours, index) {
+  const { markers, dashes } = results.signs;
   return {
-    ink: variable("ink"),
-    quiet: variable("quiet"),
-    rule: variable("rule"),
-    faint: variable("faint"),
-    raised: variable("raised"),
-    transient: variable("transient"),
-    palette: dark ? results.colours.dark : results.colours.light,
-    slices: dark ? results.colours.slices_dark : results.colours.slices_light,
+    colour: colours[index % colours.length],
+    marker: markers[(index + Math.floor(index / colours.length)) % markers.length],
+    dash: dashes[index % dashes.length] ?? "solid",
   };
+}
+
+/** A marker of `radius` as an element of a custom series. */
+function markerShape({ marker, colour }, x, y, radius, outline) {
+  return {
+    type: "path", x, y, shape: { pathData: marker, x: -radius, y: -radius, width: 2 * radius, height: 2 * radius },
+    style: { fill: colour, stroke: outline ?? "none", lineWidth: outline ? 1 : 0 },
+  };
+}
+
+/** The same as the name of a symbol. */
+const symbolOf = ({ marker }) => `path://${marker}`;
+
+/** The same as an element of the page. */
+function markerIcon({ marker, colour }) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  svg.setAttribute("viewBox", "-1.1 -1.1 2.2 2.2");
+  svg.setAttribute("class", "marker");
+  svg.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", marker);
+  path.setAttribute("fill", colour);
+  svg.append(path);
+  return svg;
+}
+
+/** Rows of a table whose first names are not repeated from row to row. */
+function groupedTable(head, rows, names) {
+  let above = [];
+  const body = rows.map((cells) => {
+    let same = true;
+    const begins = cells.slice(0, names - 1).some((cell, index) => cell !== above[index]);
+    const row = element("tr", { class: begins ? "begins" : null }, cells.map((cell, index) => {
+      if (index >= names) return cell instanceof Node ? cell : element("td", { class: "number" }, cell);
+      same = same && cell === above[index];
+      return element("th", { scope: "row" }, same ? "" : cell);
+    }));
+    above = cells;
+    return row;
+  });
+  return element("table", {}, element("thead", {}, element("tr", {}, head.map((text, index) =>
+    element("th", { scope: "col", class: index >= names ? "number" : null }, text)))), element("tbody", {}, body));
 }
 
 /** A table of a name column and numbers. */

@@ -1,44 +1,6 @@
 // The same study on several back ends: verdicts and figures side by side, predictions, testbeds.
 
-function besideVerdict(verdict, begins) {
-  if (!verdict) return element("td", { class: begins ? "begins-side" : null }, "–");
-  return element("td", { class: begins ? "begins-side" : null, title: verdict.reason },
-    element("span", { class: `verdict ${verdict.outcome}` }, icon(verdict.outcome), verdict.word),
-    element("span", { class: "deciding" }, verdict.deciding),
-    verdict.agrees === false ? element("span", { class: "said differ" }, "≠ published") : null);
-}
-
-/** What cannot be supported is said once, over both columns. */
-function besideVerdicts(pair) {
-  if (pair?.[0].outcome === "unsupported") {
-    const cell = besideVerdict(pair[0], true);
-    cell.setAttribute("colspan", 2);
-    return [cell];
-  }
-  return [besideVerdict(pair?.[0], true), besideVerdict(pair?.[1], false)];
-}
-
-function showBesideVerdicts({ sides, verdicts }) {
-  const published = verdicts.some((row) => row.published.length);
-  const heading = (text, attributes = {}) => element("th", { scope: "col", ...attributes }, text);
-  const rows = verdicts.map((row) => element("tr", {},
-    element("th", { scope: "row" }, row.policy),
-    published ? element("td", {}, row.published.length ? row.published.map((text) => element("span", { class: "said" }, text)) : "–") : null,
-    row.sides.map(besideVerdicts),
-    element("td", { class: "begins-side", title: row.scalability?.reason }, row.scalability?.word ?? "–")));
-  byId("beside-verdicts").append(element("table", {},
-    element("thead", {},
-      element("tr", {}, heading("Policy", { rowspan: 2 }), published ? heading("Published", { rowspan: 2 }) : null,
-        sides.map((side) => heading(side.name, { scope: "colgroup", colspan: 2, class: "begins-side" })),
-        heading("Scalability", { rowspan: 2, class: "begins-side" })),
-      element("tr", {}, sides.map(() => [heading("Isolation", { class: "begins-side" }), heading("Reallocation")]))),
-    element("tbody", {}, rows)));
-  byId("beside-told").append(...sides.map((side) => element("div", {},
-    element("dt", {}, side.name), element("dd", {}, side.told,
-      side.left_out.length ? element("ul", {}, side.left_out.map((text) => element("li", {}, `Left out: ${text}`))) : null))));
-}
-
-/** One row a back end under each policy's name: a dot needs no legend then. */
+/** One row per back end under each policy's name: a marker needs no legend then. */
 function besideRows({ sides, verdicts, figures }, scenario, slice, metric) {
   return verdicts.flatMap((row, policy) => [
     { label: row.policy, heads: true },
@@ -47,7 +9,7 @@ function besideRows({ sides, verdicts, figures }, scenario, slice, metric) {
       policy: row.policy,
       side: index,
       estimate: figures[index][policy][scenario]?.slices[slice]?.[metric] ?? null,
-      missing: row.sides[index]?.[0].outcome === "unsupported" ? "not supported" : "not measured",
+      missing: row.unsupported[index] ? "not supported" : "not measured",
     })),
   ]);
 }
@@ -55,29 +17,20 @@ function besideRows({ sides, verdicts, figures }, scenario, slice, metric) {
 const BESIDE_ROW_HEIGHT = 19;
 const BESIDE_MARGIN = { top: 6, bottom: 46 };
 
-function besideShape(side, x, y, colour) {
-  const style = { fill: colour };
-  const shapes = [
-    { type: "circle", shape: { cx: x, cy: y, r: 5 } },
-    { type: "rect", shape: { x: x - 4.5, y: y - 4.5, width: 9, height: 9 } },
-    { type: "polygon", shape: { points: [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]] } },
-  ];
-  return { ...shapes[side % shapes.length], style };
-}
-
-/** A dot, its whisker, and its value beside it, on the side where there is room. */
+/** A marker, its whisker, and its value beside it, on the side where there is room. */
 function besideMark(shown, row, text, api, { x: left, width }) {
   const [, middle] = api.coord([0, row.index]);
   const label = (x, align, words, fill) => ({ type: "text", style: { x, y: middle, text: words, align, verticalAlign: "middle", fill, fontSize: 12 } });
   if (!row.estimate) return [label(left + 6, "left", row.missing, shown.quiet)];
-  const colour = shown.slices[row.side % shown.slices.length];
+  const sign = sideSign(row.side);
+  const { colour } = sign;
   const at = (value) => Math.min(Math.max(api.coord([value, row.index])[0], left), left + width);
   const [mean, low, high] = row.estimate;
   const [x, first, last] = [mean, low ?? mean, high ?? mean].map(at);
   const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: 1.8 } });
   const whisker = last > first ? [line(first, middle, last, middle), line(first, middle - 4, first, middle + 4), line(last, middle - 4, last, middle + 4)] : [];
   const outward = Math.max(last, x + 5) - left < width - 64;
-  return [...whisker, besideShape(row.side, x, middle, colour),
+  return [...whisker, markerShape(sign, x, middle, 5),
     outward ? label(Math.max(last, x + 5) + 6, "left", text(mean, 3), shown.ink) : label(Math.min(first, x - 5) - 6, "right", text(mean, 3), shown.ink)];
 }
 
@@ -91,12 +44,13 @@ function besideOption(shown, rows, metric) {
   return {
     grid: { left: 96, right: 14, ...BESIDE_MARGIN },
     xAxis: {
-      type: logarithmic ? "log" : "value",
-      name: logarithmic ? title : `${title}, ${symbol}`, nameLocation: "middle", nameGap: 28,
-      min: logarithmic ? roundLog(smallest, false) : 0,
-      max: logarithmic ? roundLog(largest, true) : (values.length ? roundLog(largest, true) : factor),
-      ...axisStyle(shown), ...(logarithmic ? minorLines(shown) : {}),
-      axisLabel: { ...axisStyle(shown).axisLabel, hideOverlap: true, formatter: logarithmic ? (value) => text(value, 3) : (value) => significant(value / factor, 3) },
+      ...(logarithmic
+        ? logAxis(shown, title, { min: roundLog(smallest, false), max: roundLog(largest, true) }, (value) => text(value, 3), 4)
+        : {
+          type: "value", name: `${title}, ${symbol}`, min: 0, max: values.length ? roundLog(largest, true) : factor, splitNumber: 4, ...axisStyle(shown),
+          axisLabel: { ...axisStyle(shown).axisLabel, hideOverlap: true, formatter: (value) => significant(value / factor, 3) },
+        }),
+      nameLocation: "middle", nameGap: 28,
     },
     yAxis: {
       type: "category", inverse: true, data: rows.map((_, index) => index),
@@ -109,7 +63,7 @@ function besideOption(shown, rows, metric) {
     },
     tooltip: { ...tooltipStyle(shown), trigger: "item", formatter: (item) => {
       const row = rows[item.dataIndex];
-      return row.estimate ? tip(`${row.policy}, ${row.label}`, [[shown.slices[row.side % shown.slices.length], title, estimateText(row.estimate, units)]]) : "";
+      return row.estimate ? tip(`${row.policy}, ${row.label}`, [[sideSign(row.side), title, estimateText(row.estimate, units)]]) : "";
     } },
     series: [{
       type: "custom", data: placed.map((row) => [row.index]), encode: { y: 0 }, z: 3, clip: false,
@@ -126,7 +80,7 @@ function besideCharts(beside, scenarioOf, delayOf) {
   return results.slices.flatMap((slice, index) => (slice.guaranteed ? [delayOf, () => "loss"] : []).map((metricOf) => {
     const node = element("div", { class: "chart", style: `height:${height}px`, "data-height": height });
     byId("beside-charts").append(element("figure", {}, element("figcaption", {}, `Slice ${slice.name}: ${metricOf() === "loss" ? "loss" : "one-way delay"}`), node));
-    return addChart(node, `Slice ${slice.name}, one dot a policy and back end; the numbers are in the table below`,
+    return addChart(node, () => `Slice ${slice.name}, one marker per policy and back end; the numbers are in the table below`,
       (shown) => besideOption(shown, besideRows(beside, scenarioOf(), index, metricOf()), metricOf()));
   }));
 }
@@ -145,8 +99,7 @@ function besideNumbers({ sides, verdicts, figures }, scenario) {
 
 function showBeside() {
   const { beside } = results;
-  if (!beside) return hideSection("beside");
-  showBesideVerdicts(beside);
+  if (!beside) return;
   let scenario = beside.first_scenario;
   const delays = ["delay_mean", "delay_p50", "delay_p99"];
   let delay = "delay_p99";
@@ -194,35 +147,11 @@ function predictedCell(figure, index) {
 
 function showPrediction() {
   const { prediction } = results;
-  if (!prediction) return hideSection("prediction");
-  byId("prediction-finding").append(...prediction.finding.map((text) => element("p", { class: "finding" }, text)));
-  show("prediction-note", prediction.note);
+  if (!prediction) return;
   const several = new Set(prediction.rows.map((row) => row.names[0])).size > 1;
   const head = ["Back end", "Policy", "Scenario", "Slice", "Packets"].slice(several ? 0 : 1);
   const rows = prediction.rows.map((row) => [...row.names.slice(several ? 0 : 1), ...row.figures.map(predictedCell)]);
   const table = groupedTable([...head, "Throughput", "Loss ratio", "Median delay"], rows, head.length);
   table.querySelectorAll("th.number").forEach((node) => node.classList.remove("number"));
   byId("prediction-table").append(table);
-}
-
-function folded(summary, list) {
-  return element("details", {}, element("summary", {}, summary), list);
-}
-
-function showTestbeds() {
-  if (!results.testbeds.length) return hideSection("testbed");
-  for (const { name, table, rejected, tolerated, versions, order } of results.testbeds) {
-    const items = (texts) => texts.map((text) => element("li", {}, text));
-    byId("testbed-tables").append(
-      element("h3", {}, name),
-      element("div", { class: "table-frame" }, groupedTable(table.head, table.rows, table.names)),
-      element("p", { class: "key" }, versions.join("; ")),
-      rejected.length
-        ? folded(`${rejected.length} ${rejected.length === 1 ? "attempt was" : "attempts were"} rejected and repeated`, element("ul", {}, items(rejected)))
-        : element("p", { class: "key" }, "No attempt was rejected."),
-      ...(tolerated.length
-        ? [folded(`${tolerated.length} ${tolerated.length === 1 ? "run was" : "runs were"} taken although the machine was noisy`, element("ul", {}, items(tolerated)))]
-        : []),
-      folded("The order of runs", element("ol", {}, items(order))));
-  }
 }

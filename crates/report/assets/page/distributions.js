@@ -1,11 +1,7 @@
 // Charts of distributions: delay, inter-arrival times, and one slice's delay against another's.
 
-function logTimeAxis(shown, name, extra = {}) {
-  return {
-    type: "log", name, nameLocation: "middle", nameGap: 28, ...axisStyle(shown), ...minorLines(shown),
-    axisLabel: { ...axisStyle(shown).axisLabel, formatter: (ns) => time(ns, 3) }, ...extra,
-  };
-}
+const logTimeAxis = (shown, name, bounds, most = 5) =>
+  ({ ...logAxis(shown, name, bounds, (ns) => time(ns, 3), most), nameLocation: "middle", nameGap: 28 });
 
 function fractionAxis(shown) {
   return {
@@ -32,33 +28,52 @@ function logBounds(values) {
   return { min: roundLog(smallest * 0.95, false), max: roundLog(largest * 1.05, true) };
 }
 
-function showDelayDistributions() {
-  let scenario = heaviestScenario();
-  const charts = results.slices.map((slice, index) => {
-    const node = element("div", { class: "chart" });
-    byId("distribution-charts").append(element("figure", {}, element("figcaption", {}, `Slice ${slice.name}`), node));
-    return addChart(node, `Distribution of one-way delay of slice ${slice.name}, one line a policy`, (shown) => {
-      const policies = [...visible].sort((a, b) => a - b)
-        .filter((policy) => results.cells[policy][scenario]?.slices[index].delay_cdf?.[0].length);
-      const bounds = logBounds(policies.flatMap((policy) => results.cells[policy][scenario].slices[index].delay_cdf[0]));
-      return {
-        grid: { left: 56, right: 18, top: 14, bottom: 46 },
-        xAxis: logTimeAxis(shown, "one-way delay", bounds),
-        yAxis: fractionAxis(shown),
-        tooltip: { ...tooltipStyle(shown), trigger: "item",
-          formatter: (item) => tip(results.policies[policies[item.seriesIndex]].name, [[null, `${percent(item.value[1])} took at most`, time(item.value[0])]]) },
-        series: policies.map((policy, place) => ({
-          type: "line", name: results.policies[policy].name, step: "end",
-          data: steps(results.cells[policy][scenario].slices[index].delay_cdf, bounds),
-          symbolSize: 6, showSymbol: false, triggerLineEvent: true,
-          // Earlier lines are wider, so that none hides another that runs along it.
-          lineStyle: { color: colourOf(shown, policy), width: 1.6 + 0.55 * (policies.length - 1 - place), type: dashOf(policy), cap: "butt" },
-          itemStyle: { color: colourOf(shown, policy) },
-          emphasis: { disabled: true },
-        })),
-      };
-    });
+/** A line of a distribution function and the markers on it; those of lines along each other do not coincide. */
+function distributionLine(name, cdf, bounds, sign, place, count) {
+  const [values, fractions] = cdf;
+  const offset = place / count;
+  const markers = [0, 1, 2, 3].map((step) => (step + offset) / 4).flatMap((fraction) => {
+    const at = fractions.findIndex((reached) => reached >= fraction);
+    return at < 0 ? [] : [[Math.max(values[at], 1), fraction]];
   });
+  return [{
+    type: "line", name, step: "end", data: steps(cdf, bounds),
+    symbolSize: 6, showSymbol: false, triggerLineEvent: true,
+    // Earlier lines are wider, so that none hides another that runs along it.
+    lineStyle: { color: sign.colour, width: 1.6 + 0.55 * (count - 1 - place), type: sign.dash, cap: "butt" },
+    itemStyle: { color: sign.colour },
+    emphasis: { disabled: true },
+  }, {
+    type: "scatter", name, data: markers, symbol: symbolOf(sign), symbolSize: 9, itemStyle: { color: sign.colour, opacity: 1 },
+  }];
+}
+
+/** `lines`: name, distribution function and sign of each. */
+function distributionOption(shown, lines, label) {
+  const bounds = logBounds(lines.flatMap(({ cdf }) => cdf[0]));
+  return {
+    grid: { left: 56, right: 18, top: 14, bottom: 46 },
+    xAxis: logTimeAxis(shown, label, bounds),
+    yAxis: fractionAxis(shown),
+    tooltip: { ...tooltipStyle(shown), trigger: "item",
+      formatter: (item) => tip(item.seriesName, [[null, `${percent(item.value[1])} at most`, time(item.value[0])]]) },
+    series: lines.flatMap(({ name, cdf, sign }, place) => distributionLine(name, cdf, bounds, sign, place, lines.length)),
+  };
+}
+
+const cdfOf = (policy, scenario, slice) => results.cells[policy][scenario]?.slices[slice].delay_cdf;
+
+function showDelayDistributions() {
+  let scenario = results.heaviest_scenario;
+  if (results.one_cell) {
+    addChart(byId("slice-distributions"), () => "Distribution of one-way delay, one line per slice", (shown) =>
+      distributionOption(shown, drawnSlices().filter((slice) => cdfOf(0, 0, slice)?.[0].length)
+        .map((slice) => ({ name: results.slices[slice].name, cdf: cdfOf(0, 0, slice), sign: sliceSign(slice) })), "one-way delay"));
+    return;
+  }
+  const charts = sliceCharts(byId("distribution-charts"), (slice) => `Distribution of one-way delay of slice ${slice.name}, one line per policy`,
+    (shown, slice) => distributionOption(shown, shownPolicies().filter((policy) => cdfOf(policy, scenario, slice)?.[0].length)
+      .map((policy) => ({ name: results.policies[policy].name, cdf: cdfOf(policy, scenario, slice), sign: signOf(policy) })), "one-way delay"));
   choices("distribution-scenario", results.scenarios.map(scenarioLabel), scenario, (chosen) => {
     scenario = chosen;
     charts.forEach(draw);
@@ -72,21 +87,15 @@ function tradeOffSlices() {
   return guaranteed >= 0 && other >= 0 ? [guaranteed, other] : null;
 }
 
-function hideSection(id) {
-  byId(id).hidden = true;
-  document.querySelector(`.contents a[href="#${id}"]`)?.setAttribute("hidden", "");
-}
-
 function showTradeOff() {
   const slices = tradeOffSlices();
-  if (!slices || !results.binned.length) return hideSection("trade-off");
+  if (!slices || !byId("trade-off")) return;
   const [guaranteed, other] = slices;
   const [one, two] = [results.slices[guaranteed].name, results.slices[other].name];
-  show("trade-off-note", `Mean one-way delay of slice ${one} against that of slice ${two}, in the same interval of ${time(results.binned[0].bin_ns)} after the transient, repetition ${results.binned[0].repetition}. Isolation is a flat cloud: whatever ${two} suffers, ${one} does not feel it.`);
-  let scenario = heaviestScenario();
+  let scenario = results.heaviest_scenario;
   const node = element("div", { class: "chart square" });
   byId("trade-off-chart").append(element("figure", {}, node));
-  const chart = addChart(node, `Delay of slice ${one} against delay of slice ${two}, one colour a policy`, (shown) => {
+  const chart = addChart(node, () => `Delay of slice ${one} against delay of slice ${two}, one colour and marker per policy`, (shown) => {
     const runs = results.binned.filter((run) => run.scenario === scenario && visible.has(run.policy));
     const points = (run) => {
       const first = Math.ceil(run.transient_end_ns / run.bin_ns);
@@ -98,12 +107,12 @@ function showTradeOff() {
     return {
       grid: { left: 70, right: 24, top: 16, bottom: 50 },
       xAxis: logTimeAxis(shown, `delay of slice ${two}`, xs),
-      yAxis: logTimeAxis(shown, `delay of slice ${one}`, { ...ys, nameGap: 54 }),
+      yAxis: { ...logTimeAxis(shown, `delay of slice ${one}`, ys, 12), nameGap: 54 },
       tooltip: { ...tooltipStyle(shown), trigger: "item", formatter: (item) => tip(item.seriesName, [[null, two, time(item.value[0])], [null, one, time(item.value[1])]]) },
       series: runs.map((run, place) => ({
         type: "scatter", name: results.policies[run.policy].name, data: drawn[place],
-        symbol: SYMBOLS[run.policy % SYMBOLS.length], symbolSize: 5,
-        itemStyle: { color: colourOf(shown, run.policy), opacity: 0.6 },
+        symbol: symbolOf(signOf(run.policy)), symbolSize: 7,
+        itemStyle: { color: signOf(run.policy).colour, opacity: 0.6 },
       })),
     };
   });
@@ -115,17 +124,15 @@ function showTradeOff() {
 
 function showArrivals() {
   const withData = results.arrivals.filter((a) => a.cdf[0].length);
-  if (!withData.length) return hideSection("arrivals");
-  const policy = results.policies[withData[0].policy].name;
-  show("arrivals-note", `Time from one frame to the next, as sent by the first source of each slice under policy “${policy}”; one line a repetition. What a policy does comes after sending, so it cannot change them.`);
-  let scenario = withData.some((a) => a.scenario === heaviestScenario()) ? heaviestScenario() : withData[0].scenario;
+  if (!byId("arrivals")) return;
+  let scenario = withData.some((a) => a.scenario === results.heaviest_scenario) ? results.heaviest_scenario : withData[0].scenario;
   const node = element("div", { class: "chart" });
   byId("arrivals-chart").append(element("figure", {}, node));
-  const chart = addChart(node, "Distribution of inter-arrival times as sent, one line a repetition", (shown) => {
-    const lines = withData.filter((a) => a.scenario === scenario);
+  const chart = addChart(node, () => "Distribution of inter-arrival times as sent, one line per repetition", (shown) => {
+    const lines = withData.filter((a) => a.scenario === scenario && drawnSlices().includes(a.slice));
     const bounds = logBounds(lines.flatMap((a) => a.cdf[0]));
     return {
-      legend: { top: 0, right: 10, textStyle: { color: shown.ink }, icon: "roundRect", data: results.slices.map((s) => s.name) },
+      legend: { type: "scroll", top: 0, right: 10, textStyle: { color: shown.ink }, pageTextStyle: { color: shown.quiet }, icon: "roundRect", data: drawnSlices().map((slice) => results.slices[slice].name) },
       grid: { left: 56, right: 24, top: 34, bottom: 46 },
       xAxis: logTimeAxis(shown, "inter-arrival time", bounds),
       yAxis: fractionAxis(shown),
@@ -133,7 +140,7 @@ function showArrivals() {
         tip(`${item.seriesName}, repetition ${lines[item.seriesIndex].repetition}`, [[null, `${percent(item.value[1])} at most`, time(item.value[0])]]) },
       series: lines.map((a) => ({
         type: "line", name: results.slices[a.slice].name, step: "end", data: steps(a.cdf, bounds), showSymbol: false, triggerLineEvent: true,
-        lineStyle: { color: sliceColour(shown, a.slice), width: 1.2, opacity: 0.7 }, itemStyle: { color: sliceColour(shown, a.slice) },
+        lineStyle: { color: sliceSign(a.slice).colour, type: sliceSign(a.slice).dash, width: 1.2, opacity: 0.7 }, itemStyle: { color: sliceSign(a.slice).colour },
       })),
     };
   });

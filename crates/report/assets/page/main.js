@@ -1,58 +1,53 @@
 // Puts the page together, and draws the charts again whenever their surroundings change.
 
-/** Delay and its variation beside each other, one row a policy, scenario and slice. */
+/** Delay and its variation beside each other, one row per policy, scenario and slice. */
 function delayNumbers() {
   const shown = ["delay_mean", "delay_p99", "pdv_mean", "pdv_p99", "ipdv_mean", "ipdv_p99"];
   const rows = results.policies.flatMap((policy, p) => results.scenarios.flatMap((scenario, s) =>
     (results.cells[p][s]?.slices ?? []).map((slice, index) => [
       policy.name, scenario.name, results.slices[index].name, ...shown.map((metric) => estimateText(slice[metric], TIMES))])));
   return element("details", { class: "numbers" },
-    element("summary", {}, "Delay and its variation side by side"),
+    element("summary", {}, "Numbers of delay and its variation"),
     element("p", { class: "note" }, "PDV is the delay above the smallest of the run, IPDV the absolute difference between the delays of two packets that a flow sent one right after the other (RFC 5481)."),
     element("div", { class: "table-frame" }, groupedTable(
       ["Policy", "Scenario", "Slice", "Delay: mean", "99 %", "PDV: mean", "99 %", "IPDV: mean", "99 %"], rows, 3)));
 }
 
 function showDelay() {
+  if (!byId("delay")) return;
   let metric = "delay_mean";
   let axis = "log";
   const figures = Object.keys(METRICS).filter((name) => METRICS[name].units === TIMES);
-  const charts = showEstimates(document.querySelector('[data-metric="delay"]'), () => metric, () => axis);
-  const redraw = () => {
-    charts.forEach(draw);
-    document.querySelectorAll("#delay .charts details.numbers[open]").forEach((node) => node.dispatchEvent(new Event("toggle")));
-  };
+  const charts = showEstimates("delay", () => metric, () => axis);
   byId("delay").append(delayNumbers());
   choices("delay-figure", figures.map((name) => METRICS[name].title), 0, (chosen) => {
     metric = figures[chosen];
-    redraw();
+    charts.forEach(draw);
+    refreshNumbers(byId("delay"));
   });
   byId("delay-axis").addEventListener("change", (event) => {
     axis = event.target.value;
-    redraw();
+    charts.forEach(draw);
   });
 }
 
 function showThroughput() {
   let axis = "zero";
-  const charts = showEstimates(document.querySelector('[data-metric="throughput"]'), () => "throughput", () => axis);
-  byId("throughput-axis").addEventListener("change", (event) => {
+  const charts = showEstimates("throughput", () => "throughput", () => axis);
+  byId("throughput-axis")?.addEventListener("change", (event) => {
     axis = event.target.value;
     charts.forEach(draw);
   });
 }
 
 function showPage() {
-  showHead();
-  showVerdicts();
-  const refreshLegend = showLegend();
+  document.documentElement.classList.remove("still");
+  showLegend();
   showBeside();
   showPrediction();
-  showTestbeds();
   showScale();
-  showCaptured();
   showThroughput();
-  showEstimates(document.querySelector('[data-metric="loss"]'), () => "loss", () => "zero");
+  showEstimates("loss", () => "loss", () => "zero");
   showDrops();
   showDelay();
   showDelayDistributions();
@@ -60,30 +55,26 @@ function showPage() {
   showTransients();
   showTradeOff();
   showArrivals();
-  showPublished();
-  showMethod();
   drawAll();
 
   const redraw = () => {
-    refreshLegend();
-    registry.forEach(({ instance }) => instance.resize());
+    registry.forEach(({ instance }) => instance?.resize());
     drawAll();
   };
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  window.addEventListener("resize", () => registry.forEach(({ instance }) => instance.resize()));
+  window.addEventListener("resize", () => registry.forEach(({ instance }) => instance?.resize()));
   window.addEventListener("beforeprint", () => {
     document.documentElement.dataset.theme = "paper";
-    document.querySelectorAll("details.configuration").forEach((node) => { node.open = true; });
-    refreshLegend();
+    document.querySelectorAll("details.configuration, details.why").forEach((node) => { node.open = true; });
     registry.forEach(({ node, instance }) => {
       const kind = ["tall", "square"].find((name) => node.classList.contains(name));
-      instance.resize({ width: PAPER_WIDTH, height: Number(node.dataset.height) || (PAPER_HEIGHTS[kind] ?? PAPER_HEIGHTS.plain) });
+      instance?.resize({ width: PAPER_WIDTH, height: Number(node.dataset.height) || (PAPER_HEIGHTS[kind] ?? PAPER_HEIGHTS.plain) });
     });
     drawAll();
   });
   window.addEventListener("afterprint", () => {
     delete document.documentElement.dataset.theme;
-    registry.forEach(({ instance }) => instance.resize({ width: "auto", height: "auto" }));
+    registry.forEach(({ instance }) => instance?.resize({ width: "auto", height: "auto" }));
     redraw();
   });
 }
@@ -99,6 +90,6 @@ try {
 } catch (error) {
   document.documentElement.dataset.scriptError = String(error?.stack ?? error);
   byId("notices").append(element("div", { class: "notice", role: "alert" },
-    `A part of this report could not be drawn (${error}). The numbers in data/ are not affected.`));
+    `Cannot draw a part of this report (${error}). The numbers in data/ are not affected.`));
   throw error;
 }

@@ -8,11 +8,6 @@ function scaleBounds(rows) {
   };
 }
 
-/** A label at powers of ten alone: the ends of an axis may lie near one. */
-function atPowersOfTen(text) {
-  return (value) => (Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6 ? text(value) : "");
-}
-
 /** A whole number with its thousands set apart. */
 const grouped = (number) => (number < 10000 ? String(number) : number.toLocaleString("en").replaceAll(",", "\u202f"));
 
@@ -25,14 +20,14 @@ function scaleOption(shown, rows, all) {
     return {
       type: "line", name: results.policies[policy].name,
       data: own.map((row) => [row.all_slices, row.delay_max_ns, row.delay_max, row.delay_bound]),
-      symbol: SYMBOLS[policy % SYMBOLS.length], symbolSize: 8 + 3 * (policies.length - 1 - place),
+      symbol: symbolOf(signOf(policy)), symbolSize: 10 + 2 * (policies.length - 1 - place),
       // Earlier lines are wider, so that none hides another that runs along it.
-      lineStyle: { color: colourOf(shown, policy), width: 2 + 2 * (policies.length - 1 - place), type: dashOf(policy), cap: "butt" },
-      itemStyle: { color: colourOf(shown, policy) },
+      lineStyle: { color: signOf(policy).colour, width: 2 + 2 * (policies.length - 1 - place), type: signOf(policy).dash, cap: "butt" },
+      itemStyle: { color: signOf(policy).colour },
       emphasis: { disabled: true },
       markLine: bound === undefined ? undefined : {
         silent: true, symbol: "none",
-        lineStyle: { color: colourOf(shown, policy), type: "dashed", width: 1.6 },
+        lineStyle: { color: signOf(policy).colour, type: "dashed", width: 1.6 },
         label: { position: "insideEndTop", color: shown.ink, fontSize: 12, formatter: `proved: at most ${time(bound)}` },
         data: [{ yAxis: bound }],
       },
@@ -40,13 +35,8 @@ function scaleOption(shown, rows, all) {
   });
   return {
     grid: { left: 64, right: 24, top: 16, bottom: 46 },
-    xAxis: {
-      type: "log", name: "slices on the link", nameLocation: "middle", nameGap: 28, ...axisStyle(shown), ...minorLines(shown), ...x,
-      axisLabel: { ...axisStyle(shown).axisLabel, formatter: atPowersOfTen(grouped) },
-    },
-    yAxis: logTimeAxis(shown, "", {
-      ...y, axisLabel: { ...axisStyle(shown).axisLabel, formatter: y.max / y.min < 100 ? (ns) => time(ns, 3) : atPowersOfTen((ns) => time(ns, 3)) },
-    }),
+    xAxis: { ...logAxis(shown, "slices on the link", x, grouped, 5), nameGap: 28 },
+    yAxis: logAxis(shown, "", y, (ns) => time(ns, 3), 12),
     tooltip: { ...tooltipStyle(shown), trigger: "item", formatter: (item) =>
       tip(`${item.seriesName}, ${grouped(item.value[0])} slices`, [
         [null, "largest delay", item.value[2]],
@@ -58,37 +48,16 @@ function scaleOption(shown, rows, all) {
 
 function scaleCharts(rows) {
   const drawn = rows.filter((row) => row.delay_max_ns && row.policy !== null);
-  results.slices.forEach((slice, index) => {
+  document.querySelectorAll("#scale-charts figure").forEach((figure) => {
+    const index = Number(figure.dataset.slice);
+    const { name } = results.slices[index];
     const own = drawn.filter((row) => row.slice === index);
-    if (!own.length) return;
-    const node = element("div", { class: "chart" });
     const counts = [...new Set(own.map((row) => row.slices_text))];
     const sends = own[0].backlogged ? "always waiting" : "in bursts, all at once";
-    byId("scale-charts").append(element("figure", {},
-      element("figcaption", {}, `${slice.name} `, element("span", { class: "quiet" },
-        `(${counts.length > 1 ? `${counts[0]} to ${counts[counts.length - 1]}` : counts[0]} slices, ${sends})`)),
-      node));
-    addChart(node, `Largest delay of ${slice.name} against the number of slices, one line a policy; the numbers are in the table below`,
+    figure.querySelector(".quiet").textContent = `(${counts.length > 1 ? `${counts[0]} to ${counts[counts.length - 1]}` : counts[0]} slices, ${sends})`;
+    addChart(figure.querySelector(".chart"), () => `Largest delay of ${name} against the number of slices, one line per policy; the numbers are in the table below`,
       (shown) => scaleOption(shown, own, drawn));
   });
-}
-
-/** Rows of a table whose first names are not repeated from row to row. */
-function groupedTable(head, rows, names) {
-  let above = [];
-  const body = rows.map((cells) => {
-    let same = true;
-    const begins = cells.slice(0, names - 1).some((cell, index) => cell !== above[index]);
-    const row = element("tr", { class: begins ? "begins" : null }, cells.map((cell, index) => {
-      if (index >= names) return cell instanceof Node ? cell : element("td", { class: "number" }, cell);
-      same = same && cell === above[index];
-      return element("th", { scope: "row" }, same ? "" : cell);
-    }));
-    above = cells;
-    return row;
-  });
-  return element("table", {}, element("thead", {}, element("tr", {}, head.map((text, index) =>
-    element("th", { scope: "col", class: index >= names ? "number" : null }, text)))), element("tbody", {}, body));
 }
 
 function scaleTables(rows) {
@@ -100,7 +69,7 @@ function scaleTables(rows) {
   ];
   let above = null;
   byId("scale-table").append(groupedTable(
-    ["Policy", "Slices in all", "Population", "Slices of it", "Largest delay", "Proved bound", "Part of bound", "State a slice", "State in all", ...(timed ? ["Time a frame"] : [])],
+    ["Policy", "All slices", "Population", "Slices of it", "Largest delay", "Proved bound", "Share of bound", "State per slice", "All state", ...(timed ? ["Time per frame"] : [])],
     rows.map((row) => {
       const once = above?.policy !== row.policy || above?.scenario !== row.scenario;
       above = row;
@@ -111,7 +80,7 @@ function scaleTables(rows) {
   const waiting = rows.filter((row) => row.turns_apart !== "–");
   if (waiting.length) {
     byId("scale-shares").append(groupedTable(
-      ["Policy", "Slices in all", "Population", "Slices of it", "Bytes for each unit of weight", "Turns apart"],
+      ["Policy", "All slices", "Population", "Slices of it", "Bytes per unit of weight", "Turns apart"],
       waiting.map((row) => [...names(row), row.slices_text, row.bytes_per_weight, row.turns_apart]), 3));
   } else {
     byId("scale-shares").append(element("p", { class: "quiet" }, "No slice always had frames waiting."));
@@ -119,10 +88,8 @@ function scaleTables(rows) {
 }
 
 function showScale() {
-  if (!results.populations) return hideSection("scale");
-  const { finding, cost, rows } = results.populations;
-  byId("scale-finding").append(...finding.map((text) => element("li", {}, text)));
+  if (!results.populations) return;
+  const { rows } = results.populations;
   scaleCharts(rows);
   scaleTables(rows);
-  show("scale-cost", cost);
 }

@@ -1,7 +1,5 @@
 // Time series of one run: rate, loss and delay above each other, zoomed together.
 
-const sliceColour = (shown, slice) => shown.slices[slice % shown.slices.length];
-
 function seriesOf(run, slice) {
   const { sent, received, frames, lost, delay } = run.slices[slice];
   const perSecond = 8e9 / run.bin_ns;
@@ -14,31 +12,32 @@ function seriesOf(run, slice) {
   };
 }
 
-function transientMarks(shown, run) {
+function transientMarks(shown, run, wide) {
   if (!run.transient_end_ns) return {};
   const end = run.transient_end_ns / 1e9;
   return {
     markArea: { silent: true, itemStyle: { color: shown.transient }, data: [[{ xAxis: 0 }, { xAxis: end }]] },
     markLine: {
       silent: true, symbol: "none", lineStyle: { color: shown.quiet, type: "dashed", width: 1 },
-      label: { color: shown.quiet, formatter: `transient ends, ${significant(end, 3)} s`, position: "end", fontSize: 11 },
+      label: { show: wide, color: shown.quiet, formatter: `transient ends, ${significant(end, 3)} s`, position: "end", fontSize: 11 },
       data: [{ xAxis: end }],
     },
   };
 }
 
-function timeOption(shown, run) {
-  const slices = results.slices.map((_, slice) => seriesOf(run, slice));
+function timeOption(shown, run, wide) {
+  const places = drawnSlices();
+  const slices = places.map((slice) => seriesOf(run, slice));
   const delays = slices.flatMap((s) => s.delay.map(([, value]) => value)).filter((v) => v);
   const spread = delays.length ? Math.max(...delays) / Math.min(...delays) : 1;
   const lossless = slices.every((s) => s.loss.every(([, value]) => value === 0));
-  const line = (name, slice, grid, data, dashed) => ({
+  const line = (name, place, grid, data, dashed) => ({
     type: "line", name, xAxisIndex: grid, yAxisIndex: grid, data, showSymbol: false, sampling: false,
-    lineStyle: { color: sliceColour(shown, slice), width: dashed ? 1 : 1.6, type: dashed ? "dotted" : "solid", opacity: dashed ? 0.8 : 1 },
-    itemStyle: { color: sliceColour(shown, slice) },
+    lineStyle: { color: sliceSign(places[place]).colour, width: dashed ? 1 : 1.6, type: dashed ? "dotted" : "solid", opacity: dashed ? 0.8 : 1 },
+    itemStyle: { color: sliceSign(places[place]).colour },
   });
   const series = slices.flatMap((s, index) => {
-    const { name } = results.slices[index];
+    const { name } = results.slices[places[index]];
     return [
       line(`${name}, sent`, index, 0, s.offered, true),
       line(`${name}, received`, index, 0, s.throughput, false),
@@ -47,7 +46,7 @@ function timeOption(shown, run) {
     ];
   });
   [1, 2, 3].forEach((index, grid) => {
-    const marksOfGrid = transientMarks(shown, run);
+    const marksOfGrid = transientMarks(shown, run, wide);
     if (grid > 0 && marksOfGrid.markLine) marksOfGrid.markLine.label = { show: false };
     Object.assign(series[index], marksOfGrid);
   });
@@ -57,7 +56,7 @@ function timeOption(shown, run) {
   const formats = [(v) => significant(v / 1e6, 3), (v) => significant(v * 100, 3), (v) => time(v, 3)];
   const names = ["rate, Mbit/s", "loss, %", "mean one-way delay"];
   return {
-    legend: { type: "scroll", top: 0, left: 60, itemWidth: 22, textStyle: { color: shown.ink }, data: results.slices.flatMap((s) => [`${s.name}, received`, `${s.name}, sent`]) },
+    legend: { type: "scroll", top: 0, left: 60, itemWidth: 22, textStyle: { color: shown.ink }, pageTextStyle: { color: shown.quiet }, data: places.flatMap((slice) => [`${results.slices[slice].name}, received`, `${results.slices[slice].name}, sent`]) },
     grid: tops.map((top, index) => ({ left: 72, right: 24, top, height: heights[index] })),
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: shown.quiet } },
     xAxis: tops.map((_, index) => ({
@@ -65,11 +64,14 @@ function timeOption(shown, run) {
       axisLabel: { ...axisStyle(shown).axisLabel, show: index === 2 }, name: index === 2 ? "time since the start of the run, s" : "", nameLocation: "middle", nameGap: 26,
     })),
     yAxis: names.map((name, index) => ({
-      type: index === 2 && spread > 20 ? "log" : "value", gridIndex: index, name, nameLocation: "end", nameGap: 12, splitNumber: 3, ...axisStyle(shown),
-      min: index === 2 && spread > 20 ? roundLog(Math.min(...delays), false) : 0,
-      max: index === 2 && spread > 20 ? roundLog(Math.max(...delays), true) : (index === 1 && lossless ? 0.01 : null),
+      ...(index === 2 && spread > 20
+        ? logAxis(shown, name, { min: roundLog(Math.min(...delays), false), max: roundLog(Math.max(...delays), true) }, formats[2], 5)
+        : {
+          type: "value", name, splitNumber: 3, min: 0, max: index === 1 && lossless ? 0.01 : null, ...axisStyle(shown),
+          axisLabel: { ...axisStyle(shown).axisLabel, formatter: formats[index] },
+        }),
+      gridIndex: index, nameLocation: "end", nameGap: 12,
       nameTextStyle: { ...axisStyle(shown).nameTextStyle, align: "left", padding: [0, 0, 0, -50] },
-      axisLabel: { ...axisStyle(shown).axisLabel, formatter: formats[index] },
     })),
     dataZoom: [
       { type: "slider", xAxisIndex: [0, 1, 2], bottom: 4, height: 22, filterMode: "none", borderColor: shown.rule, textStyle: { color: shown.quiet }, labelFormatter: (v) => `${significant(v, 3)} s`, brushSelect: false, showDataShadow: false },
@@ -80,7 +82,7 @@ function timeOption(shown, run) {
       formatter: (items) => {
         const bin = items[0]?.dataIndex ?? 0;
         return tip(`${time(bin * run.bin_ns)} to ${time((bin + 1) * run.bin_ns)}`, slices.flatMap((s, index) => [
-          [sliceColour(shown, index), `${results.slices[index].name}: sent`, rate(s.offered[bin][1])],
+          [sliceSign(places[index]), `${results.slices[places[index]].name}: sent`, rate(s.offered[bin][1])],
           [null, "received", rate(s.throughput[bin][1])],
           [null, "loss", percent(s.loss[bin][1])],
           [null, "mean delay", s.delay[bin][1] === null ? "–" : time(s.delay[bin][1])],
@@ -92,19 +94,17 @@ function timeOption(shown, run) {
 }
 
 function showTimeSeries() {
-  if (!results.binned.length) return hideSection("time");
-  const first = results.binned[0];
-  show("time-note", `Repetition ${first.repetition}, in intervals of ${time(first.bin_ns)}: rates by when frames were sent and received, loss and delay by when they were sent. The initial transient is shaded. Drag the bar below the chart, or turn the wheel with Ctrl held down, to zoom.`);
+  if (!byId("time")) return;
   const has = (policy, scenario) => results.binned.find((run) => run.policy === policy && run.scenario === scenario);
-  let scenario = heaviestScenario();
+  let scenario = results.heaviest_scenario;
   let policy = results.policies.findIndex((_, index) => has(index, scenario));
   const node = element("div", { class: "chart tall" });
   const empty = element("p", { class: "notice", hidden: true }, "This run is not finished.");
   byId("time-chart").append(element("figure", {}, empty, node));
-  const chart = addChart(node, "Sent and received rate, loss and delay over time of one run", (shown) => {
+  const chart = addChart(node, () => "Sent and received rate, loss and delay over time of one run", (shown) => {
     const run = has(policy, scenario);
     empty.hidden = Boolean(run);
-    return run ? timeOption(shown, run) : {};
+    return run ? timeOption(shown, run, node.clientWidth > 480) : {};
   });
   choices("time-policy", results.policies.map((p) => p.name), policy, (chosen) => {
     policy = chosen;

@@ -1,11 +1,11 @@
 //! Back ends beside each other: one place a policy, one point a back end.
 
 use super::axis::Axis;
-use super::panel::{DrawError, Panel, figure};
+use super::panel::{DrawError, Panel, Place, figure};
 use super::{HEIGHT, QUANTITIES, Quantity, count, slice_name};
-use crate::colours;
 use crate::findings::Findings;
 use crate::side::Side;
+use crate::signs;
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::words::time;
 
@@ -83,21 +83,21 @@ fn points(
     let legend: Vec<_> = sides
         .iter()
         .enumerate()
-        .map(|(index, side)| (side.name.clone(), colours::slice_on_paper(index)))
+        .map(|(index, side)| (side.name.clone(), signs::slice(index)))
         .collect();
     figure(&title, &legend, HEIGHT, |area| {
         let mut panel = Panel::new(area, &x, &y)?;
         let width = POINTS_WIDTH / count(sides.len()).max(1.0);
         for mark in &marks {
-            let colour = colours::slice_on_paper(mark.side);
+            let sign = signs::slice(mark.side);
             let left = (1.0 - POINTS_WIDTH) / 2.0;
             let at = count(mark.policy) + left + (count(mark.side) + 0.5) * width;
-            panel.point((at, mark.estimate.mean), colour)?;
+            panel.point((at, mark.estimate.mean), sign, (width, Place::Around))?;
             if let (Some(low), Some(high)) =
                 (mark.estimate.interval.low, mark.estimate.interval.high)
                 && high > low
             {
-                panel.whisker(at, (low, high), width * 0.5, (colour, 3))?;
+                panel.whisker(at, (low, high), width * 0.5, (sign.colour, 3))?;
             }
         }
         Ok(())

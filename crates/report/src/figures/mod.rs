@@ -5,47 +5,82 @@ mod beside;
 mod panel;
 mod scale;
 
-use crate::colours;
 use crate::curves::{BinnedRun, BinnedSlice, Curve};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::layout::{path_component, write_file};
+use crate::signs::{self, Sign};
 use axis::Axis;
-use panel::{DrawError, Panel, Rgb, figure};
+use panel::{DrawError, Panel, Place, Rgb, figure};
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::summary::SliceSummary;
 use slicewise_stats::words::time;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Write every figure into `folder`.
-pub(crate) fn write_figures(folder: &Path, findings: &Findings<'_>) -> Result<(), ReportError> {
-    let write = |name: String, svg: Result<String, DrawError>| {
+/// Figures that the page shows without its script, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Figures(BTreeMap<String, String>);
+
+impl Figures {
+    /// A figure of `slice`, in scenario `scenario` unless that is empty; `None` where there is none, or it is
+    /// too large for the page.
+    pub(crate) fn get(&self, kind: &str, slice: &str, scenario: &str) -> Option<&str> {
+        let name = match scenario {
+            "" => slice_figure(kind, slice),
+            scenario => scenario_figure(kind, slice, scenario),
+        };
+        self.0.get(&name).map(String::as_str)
+    }
+}
+
+fn slice_figure(kind: &str, slice: &str) -> String {
+    format!("{kind}-{}", path_component(slice))
+}
+
+fn scenario_figure(kind: &str, slice: &str, scenario: &str) -> String {
+    let scenario = path_component(scenario);
+    format!("{}-scenario-{scenario}", slice_figure(kind, slice))
+}
+
+/// Write every figure into `folder`; keep those that the page shows.
+pub(crate) fn write_figures(
+    folder: &Path,
+    findings: &Findings<'_>,
+) -> Result<Figures, ReportError> {
+    let mut kept = Figures::default();
+    let mut write = |name: String, keep: bool, svg: Result<String, DrawError>| {
         let path = folder.join(format!("{name}.svg"));
         match svg {
-            Ok(svg) => Ok(write_file(&path, svg.as_bytes())?),
+            Ok(svg) => {
+                write_file(&path, svg.as_bytes())?;
+                if keep && svg.len() <= MOST_BYTES_ON_PAGE {
+                    kept.0.insert(name, svg);
+                }
+                Ok(())
+            }
             Err(reason) => Err(ReportError::Figure { path, reason }),
         }
     };
+    let heaviest = findings.heaviest_scenario();
     let study = findings.study;
     for (index, slice) in study.slices.iter().enumerate() {
-        let slice_name = path_component(&slice.name);
+        let shown = index < SLICES_ON_PAGE;
         for quantity in QUANTITIES {
             let svg = estimates(findings, index, quantity);
-            write(format!("{}-{slice_name}", quantity.file_name), svg)?;
+            write(slice_figure(quantity.file_name, &slice.name), shown, svg)?;
         }
         for (quantity, svg) in beside::figures_beside(findings, index) {
-            write(format!("beside-{quantity}-{slice_name}"), svg)?;
+            let kind = format!("beside-{quantity}");
+            write(slice_figure(&kind, &slice.name), false, svg)?;
         }
         if let Some(svg) = scale::largest_delays(findings, index) {
-            write(format!("scale-{slice_name}"), svg)?;
+            write(slice_figure("scale", &slice.name), true, svg)?;
         }
         for (scenario, description) in study.scenarios.iter().enumerate() {
             if let Some(svg) = delay_cdf(findings, index, scenario) {
-                let scenario_name = path_component(&description.name);
-                write(
-                    format!("delay-cdf-{slice_name}-scenario-{scenario_name}"),
-                    svg,
-                )?;
+                let name = scenario_figure("delay-cdf", &slice.name, &description.name);
+                write(name, shown && scenario == heaviest, svg)?;
             }
         }
     }
@@ -63,9 +98,9 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings<'_>) -> Result<()
             ""
         };
         let title = format!("{policy}, scenario {scenario}{transient}");
-        write(name, time_series(findings, run, &title))?;
+        write(name, false, time_series(findings, run, &title))?;
     }
-    Ok(())
+    Ok(kept)
 }
 
 /// What a figure of estimates shows.
@@ -176,19 +211,13 @@ fn estimates(
         let mut panel = Panel::new(area, &x, &y)?;
         let width = BARS_WIDTH / count(study.policies.len()).max(1.0);
         for mark in &marks {
-            let colour = colours::on_paper(mark.policy);
+            let sign = signs::policy(mark.policy);
             let left = count(mark.scenario) + (1.0 - BARS_WIDTH) / 2.0 + count(mark.policy) * width;
             let centre = left + width / 2.0;
-            let ink = if y.is_logarithmic() {
-                colour
-            } else {
-                (0, 0, 0)
-            };
-            if y.is_logarithmic() {
-                panel.point((centre, mark.estimate.mean), colour)?;
-            } else {
+            let ink = if y.is_logarithmic() { sign.colour } else { INK };
+            if !y.is_logarithmic() {
                 let opposite = (left + width * 0.9, mark.estimate.mean);
-                panel.rectangle((left + width * 0.1, 0.0), opposite, colour, 1.0)?;
+                panel.rectangle((left + width * 0.1, 0.0), opposite, sign.colour, 1.0)?;
             }
             if let (Some(low), Some(high)) =
                 (mark.estimate.interval.low, mark.estimate.interval.high)
@@ -196,6 +225,13 @@ fn estimates(
             {
                 panel.whisker(centre, (low, high), width * 0.5, (ink, 2))?;
             }
+            // A marker stands on its bar, or is the point itself.
+            let (at, place) = if y.is_logarithmic() {
+                (mark.estimate.mean, Place::Around)
+            } else {
+                (highest(mark), Place::Above)
+            };
+            panel.point((centre, at), sign, (width, place))?;
         }
         share.map_or(Ok(()), |share| panel.level(share, INK))
     })
@@ -233,16 +269,26 @@ fn delay_cdf(
     Some(figure(&title, &policy_legend(findings), HEIGHT, |area| {
         let mut panel = Panel::new(area, &x, &y)?;
         for (place, (policy, curve)) in curves.iter().enumerate() {
+            let (sign, values) = (signs::policy(*policy), nanoseconds(curve));
             let mut below = 0.0;
             let mut points = vec![(0.0, Some(0.0))];
-            for (value, fraction) in nanoseconds(curve).into_iter().zip(&curve.1) {
-                points.extend([(value, Some(below)), (value, Some(*fraction))]);
+            for (value, fraction) in values.iter().zip(&curve.1) {
+                points.extend([(*value, Some(below)), (*value, Some(*fraction))]);
                 below = *fraction;
             }
             points.push((f64::MAX, Some(below)));
             // Earlier lines are wider, so that none hides another that runs along it.
             let width = u32::try_from(curves.len() - place).unwrap_or(1).min(8) + 2;
-            panel.line(points.into_iter(), colours::on_paper(*policy), width, 1.0)?;
+            panel.signed_line(points.into_iter(), sign, width)?;
+            // Markers of two lines that run along each other do not lie on each other.
+            let offset = count(place) / count(curves.len());
+            for fraction in
+                (0..MARKERS_ON_A_LINE).map(|n| (count(n) + offset) / count(MARKERS_ON_A_LINE))
+            {
+                if let Some(at) = curve.1.iter().position(|reached| *reached >= fraction) {
+                    panel.point((values[at], fraction), sign, (f64::MAX, Place::Around))?;
+                }
+            }
         }
         Ok(())
     }))
@@ -251,10 +297,10 @@ fn delay_cdf(
 /// Rate, loss and delay of one run above each other.
 fn time_series(findings: &Findings<'_>, run: &BinnedRun, title: &str) -> Result<String, DrawError> {
     let axes = TimeAxes::of(run);
-    let legend: Vec<(String, Rgb)> = (0..run.slices.len())
+    let legend: Vec<(String, Sign)> = (0..run.slices.len())
         .map(|slice| {
             let name = format!("{} (thin: sent)", slice_name(findings, slice));
-            (name, colours::slice_on_paper(slice))
+            (name, signs::slice(slice))
         })
         .collect();
     #[expect(clippy::cast_precision_loss, reason = "a time that is drawn")]
@@ -274,7 +320,7 @@ fn time_series(findings: &Findings<'_>, run: &BinnedRun, title: &str) -> Result<
         }
         let [rates, losses, delays] = &mut panels;
         for (index, slice) in run.slices.iter().enumerate() {
-            let colour = colours::slice_on_paper(index);
+            let colour = signs::slice(index).colour;
             let view = SliceSeries { run, slice };
             rates.line(view.points(view.sent().map(Some)), colour, 1, 0.6)?;
             rates.line(view.points(view.received().map(Some)), colour, 3, 1.0)?;
@@ -382,11 +428,11 @@ impl<'a> SliceSeries<'a> {
     }
 }
 
-fn policy_legend(findings: &Findings<'_>) -> Vec<(String, Rgb)> {
+fn policy_legend(findings: &Findings<'_>) -> Vec<(String, Sign)> {
     let names = findings.study.policies.iter().map(|p| p.name.clone());
     names
         .enumerate()
-        .map(|(index, name)| (name, colours::on_paper(index)))
+        .map(|(index, name)| (name, signs::policy(index)))
         .collect()
 }
 
@@ -400,8 +446,14 @@ fn count(number: usize) -> f64 {
 
 /// The part of a scenario's room that its bars take.
 const BARS_WIDTH: f64 = 0.8;
+/// Markers along the line of a distribution.
+const MARKERS_ON_A_LINE: usize = 4;
 const HEIGHT: u32 = 880;
 const TALL: u32 = 1400;
+/// Slices whose figures the page shows.
+pub(crate) const SLICES_ON_PAGE: usize = 6;
+/// Larger figures are left to files.
+const MOST_BYTES_ON_PAGE: usize = 192 << 10;
 const INK: Rgb = (0, 0, 0);
 /// What the transient is shaded with.
 const SHADE: Rgb = (0xC7, 0x7F, 0x00);

@@ -1,12 +1,13 @@
 //! The drawing of one panel: frame, axes, marks, legend. Only this file knows the library.
 
 use super::axis::Axis;
+use crate::signs::Sign;
 use plotters::backend::SVGBackend;
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
-use plotters::element::{Circle, PathElement, Rectangle, Text};
+use plotters::element::{DashedPathElement, EmptyElement, PathElement, Polygon, Rectangle, Text};
 use plotters::prelude::Cartesian2d;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE};
@@ -30,41 +31,94 @@ pub(crate) struct Panel<'a, 'axes> {
 /// Draw a figure of `height` into a text: `panels` gets the area below title and legend.
 pub(crate) fn figure(
     title: &str,
-    legend: &[(String, Rgb)],
+    legend: &[(String, Sign)],
     height: u32,
     panels: impl FnOnce(&Area<'_>) -> Result<(), DrawError>,
 ) -> Result<String, DrawError> {
+    let places = legend_places(legend);
+    let lines = places.last().map_or(1, |(_, line)| line + 1);
+    let below_title = u32::try_from(lines).unwrap_or(1) * LEGEND_LINE;
     let mut svg = String::new();
     {
-        let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-        root.fill(&WHITE).map_err(told)?;
-        let (head, body) = root.split_vertically(HEAD_HEIGHT);
+        let size = (WIDTH, height + below_title - LEGEND_LINE);
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        root.fill(&WHITE).map_err(text)?;
+        let (head, body) = root.split_vertically(TITLE_HEIGHT + below_title);
         head.draw(&Text::new(
             title,
             (MARGIN, 16),
             text_style(TITLE_SIZE, HPos::Left),
         ))
-        .map_err(told)?;
-        draw_legend(&head, legend)?;
+        .map_err(text)?;
+        for ((name, sign), (x, line)) in legend.iter().zip(places) {
+            let y = i32::try_from(TITLE_HEIGHT + u32::try_from(line).unwrap_or(0) * LEGEND_LINE);
+            draw_entry(&head, name, *sign, (x, y.unwrap_or(0) + 2)).map_err(text)?;
+        }
         panels(&body)?;
-        root.present().map_err(told)?;
+        root.present().map_err(text)?;
     }
     Ok(svg)
 }
 
-fn draw_legend(head: &Area<'_>, legend: &[(String, Rgb)]) -> Result<(), DrawError> {
-    let mut x = MARGIN;
-    for (name, colour) in legend {
-        let swatch = Rectangle::new([(x, 66), (x + 26, 92)], rgb(*colour).filled());
-        head.draw(&swatch).map_err(told)?;
-        let style = text_style(LABEL_SIZE, HPos::Left);
-        head.draw(&Text::new(name.clone(), (x + 36, 66), style))
-            .map_err(told)?;
+/// Where each entry of a legend begins, and on which line: as many lines as it takes.
+fn legend_places(legend: &[(String, Sign)]) -> Vec<(i32, usize)> {
+    let (mut x, mut line) = (MARGIN, 0);
+    let mut places = Vec::with_capacity(legend.len());
+    for (name, _) in legend {
         // The reader's font is unknown: room for a wide one.
         let letters = i32::try_from(name.chars().count()).unwrap_or(40).min(40);
-        x += 36 + letters * 15 + 34;
+        let width = ENTRY_TEXT + letters * 17 + 30;
+        if x > MARGIN && x + width > WIDTH.cast_signed() {
+            (x, line) = (MARGIN, line + 1);
+        }
+        places.push((x, line));
+        x += width;
     }
-    Ok(())
+    places
+}
+
+/// A piece of line with a marker on it, and the name.
+fn draw_entry(
+    head: &Area<'_>,
+    name: &str,
+    sign: Sign,
+    (x, y): (i32, i32),
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let middle = y + 16;
+    let ends = [(x, middle), (x + ENTRY_TEXT - 12, middle)];
+    let style = rgb(sign.colour).stroke_width(4);
+    match sign.dash {
+        None => head.draw(&PathElement::new(ends, style))?,
+        Some((on, off)) => head.draw(&DashedPathElement::new(
+            ends.into_iter(),
+            on * 2,
+            off * 2,
+            style,
+        ))?,
+    }
+    let centre = EmptyElement::at(((ends[0].0 + ends[1].0) / 2, middle));
+    head.draw(&(centre + marker(sign, MARKER_RADIUS, 0.0)))?;
+    let style = text_style(LABEL_SIZE, HPos::Left);
+    head.draw(&Text::new(name.to_owned(), (x + ENTRY_TEXT, y), style))
+}
+
+/// Where a marker is, of the place it marks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    Around,
+    Above,
+}
+
+/// A marker `down` pixels below a place.
+fn marker(sign: Sign, radius: f64, down: f64) -> Polygon<(i32, i32)> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a cast saturates, and markers are small"
+    )]
+    let pixel = |offset: f64| offset.round() as i32;
+    let corner = |(x, y): &(f64, f64)| (pixel(x * radius), pixel(y * radius + down));
+    let corners = sign.marker.iter().map(corner);
+    Polygon::new(corners.collect::<Vec<_>>(), rgb(sign.colour))
 }
 
 /// An axis as the library wants it.
@@ -117,7 +171,7 @@ impl<'a, 'axes> Panel<'a, 'axes> {
             .x_label_area_size(if x.name.is_empty() { 40 } else { 92 })
             .y_label_area_size(150)
             .build_cartesian_2d(Scale::of(x), Scale::of(y))
-            .map_err(told)?;
+            .map_err(text)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -131,7 +185,7 @@ impl<'a, 'axes> Panel<'a, 'axes> {
             .x_desc(x.name.clone())
             .y_desc(y.name.clone())
             .draw()
-            .map_err(told)?;
+            .map_err(text)?;
         Ok(Self { chart, x, y })
     }
 
@@ -148,6 +202,35 @@ impl<'a, 'axes> Panel<'a, 'axes> {
         opacity: f64,
     ) -> Result<(), DrawError> {
         let style = rgb(colour).mix(opacity).stroke_width(width);
+        let runs = self.runs(points).into_iter();
+        self.chart
+            .draw_series(runs.map(|run| PathElement::new(run, style)))
+            .map_err(text)?;
+        Ok(())
+    }
+
+    /// The same, dashed as `sign` is.
+    pub(crate) fn signed_line(
+        &mut self,
+        points: impl Iterator<Item = (f64, Option<f64>)>,
+        sign: Sign,
+        width: u32,
+    ) -> Result<(), DrawError> {
+        let Some((on, off)) = sign.dash else {
+            return self.line(points, sign.colour, width, 1.0);
+        };
+        let style = rgb(sign.colour).stroke_width(width);
+        let runs = self.runs(points).into_iter();
+        self.chart
+            .draw_series(
+                runs.map(|run| DashedPathElement::new(run.into_iter(), on * 2, off * 2, style)),
+            )
+            .map_err(text)?;
+        Ok(())
+    }
+
+    /// Stretches of points that have values.
+    fn runs(&self, points: impl Iterator<Item = (f64, Option<f64>)>) -> Vec<Vec<(f64, f64)>> {
         let mut run: Vec<(f64, f64)> = Vec::new();
         let mut runs = Vec::new();
         for (x, y) in points {
@@ -157,11 +240,8 @@ impl<'a, 'axes> Panel<'a, 'axes> {
             }
         }
         runs.push(run);
-        let runs = runs.into_iter().filter(|run| run.len() > 1);
-        self.chart
-            .draw_series(runs.map(|run| PathElement::new(run, style)))
-            .map_err(told)?;
-        Ok(())
+        runs.retain(|run| run.len() > 1);
+        runs
     }
 
     /// A filled rectangle between two corners.
@@ -176,14 +256,26 @@ impl<'a, 'axes> Panel<'a, 'axes> {
         let style = rgb(colour).mix(opacity).filled();
         self.chart
             .draw_series([Rectangle::new(shape, style)])
-            .map_err(told)?;
+            .map_err(text)?;
         Ok(())
     }
 
-    /// A point.
-    pub(crate) fn point(&mut self, at: (f64, f64), colour: Rgb) -> Result<(), DrawError> {
-        let circle = Circle::new(self.at(at), POINT_RADIUS, rgb(colour).filled());
-        self.chart.draw_series([circle]).map_err(told)?;
+    /// A marker, at most `width` wide on the x axis; around the place or above it.
+    pub(crate) fn point(
+        &mut self,
+        at: (f64, f64),
+        sign: Sign,
+        (width, place): (f64, Place),
+    ) -> Result<(), DrawError> {
+        let Range { start, end } = self.x.range();
+        let pixels = f64::from(PLOT_WIDTH) * width / (end - start);
+        let radius = (pixels / 2.0).clamp(4.0, MARKER_RADIUS);
+        let down = match place {
+            Place::Around => 0.0,
+            Place::Above => -radius - 3.0,
+        };
+        let marker = EmptyElement::at(self.at(at)) + marker(sign, radius, down);
+        self.chart.draw_series([marker]).map_err(text)?;
         Ok(())
     }
 
@@ -219,7 +311,7 @@ impl<'a, 'axes> Panel<'a, 'axes> {
         let y = self.y.place(y);
         let style: ShapeStyle = rgb(colour).stroke_width(2);
         let paths = dashes.map(|x| PathElement::new(vec![(x, y), (x + dash, y)], style));
-        self.chart.draw_series(paths).map_err(told)?;
+        self.chart.draw_series(paths).map_err(text)?;
         Ok(())
     }
 }
@@ -236,14 +328,19 @@ fn text_style(size: u32, horizontal: HPos) -> TextStyle<'static> {
         .pos(Pos::new(horizontal, VPos::Top))
 }
 
-fn told<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> DrawError {
+fn text<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> DrawError {
     error.to_string()
 }
 
 /// Twice the size in which a figure is meant to be seen: the library draws in whole pixels.
 const WIDTH: u32 = 1440;
-const HEAD_HEIGHT: u32 = 110;
+const TITLE_HEIGHT: u32 = 64;
+const LEGEND_LINE: u32 = 46;
+/// From the begin of a legend's entry to its text.
+const ENTRY_TEXT: i32 = 76;
 const MARGIN: i32 = 24;
 const TITLE_SIZE: u32 = 40;
 const LABEL_SIZE: u32 = 32;
-const POINT_RADIUS: u32 = 9;
+const MARKER_RADIUS: f64 = 11.0;
+/// About what is left for values between labels and margin.
+const PLOT_WIDTH: u32 = 1200;

@@ -1,11 +1,11 @@
 //! Largest delay against the number of slices, bound beside measurement.
 
 use super::axis::Axis;
-use super::panel::{DrawError, Panel, figure};
+use super::panel::{DrawError, Panel, Place, figure};
 use super::{HEIGHT, policy_legend, slice_name};
-use crate::colours;
 use crate::findings::Findings;
 use crate::populations::{PopulationFinding, grouped};
+use crate::signs;
 use slicewise_stats::words::time;
 
 /// One line a policy, dashed where the policy proves a bound; `None` where the slice is no
@@ -46,7 +46,7 @@ pub(super) fn largest_delays(
                 })
                 .collect();
             own.sort_by_key(|finding| finding.all_slices);
-            let colour = colours::on_paper(policy);
+            let sign = signs::policy(policy);
             let points = || {
                 own.iter().map(|finding| {
                     let delay = finding.delay_max_ns.map(float);
@@ -54,14 +54,14 @@ pub(super) fn largest_delays(
                 })
             };
             if let Some(bound) = own.iter().find_map(|finding| finding.delay_bound_ns) {
-                panel.level(float(bound), colour)?;
+                panel.level(float(bound), sign.colour)?;
             }
             // Earlier lines are wider, so that none hides another that runs along it.
             let later = u32::try_from(findings.study.policies.len() - policy).unwrap_or(1);
-            panel.line(points(), colour, 3 * later.min(4), 1.0)?;
+            panel.signed_line(points(), sign, 3 * later.min(4))?;
             for (slices, delay) in points() {
                 if let Some(delay) = delay {
-                    panel.point((slices, delay), colour)?;
+                    panel.point((slices, delay), sign, (f64::MAX, Place::Around))?;
                 }
             }
         }

@@ -39,7 +39,7 @@ pub(crate) fn view(findings: &Findings<'_>) -> Option<BesideView> {
             .iter()
             .map(|side| SideView {
                 name: side.name.clone(),
-                told: told(side, sides),
+                basis: basis(side, sides),
                 left_out: left_out(side),
             })
             .collect(),
@@ -64,16 +64,16 @@ fn names<'a>(sides: &'a [Side], of: impl Fn(&'a Side) -> Vec<&'a str>) -> Vec<&'
     found
 }
 
-fn told(side: &Side, sides: &[Side]) -> String {
-    let mut told = side.told();
+fn basis(side: &Side, sides: &[Side]) -> String {
+    let mut basis = side.told();
     let main = sides.iter().find(|side| side.is_main);
     if main.is_some_and(|main| main.study.text_digest != side.study.text_digest) {
-        told.push_str("; of another version of the study");
+        basis.push_str("; of another version of the study");
     }
-    told
+    basis
 }
 
-/// Records of a folder beside that are no part of its verdicts; those of this folder are told above.
+/// Records of a folder beside that are no part of its verdicts; the page names those of this folder above.
 fn left_out(side: &Side) -> Vec<String> {
     if side.is_main {
         Vec::new()
@@ -101,6 +101,10 @@ fn verdicts(policy: &str, sides: &[Side]) -> BesideVerdictView {
                 let [isolation, reallocation, _] = attributes((*verdict)?);
                 Some([isolation, reallocation].map(|text| attribute_view(text, Vec::new())))
             })
+            .collect(),
+        unsupported: found
+            .iter()
+            .map(|verdict| verdict.is_some_and(|v| v.not_supported.is_some()))
             .collect(),
         scalability: scalability(policy, sides).map(|text| attribute_view(text, Vec::new())),
     }
@@ -238,17 +242,17 @@ fn testbed_table(side: &Side) -> TableView {
     TableView::new(&head, 1, rows)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
 fn testbed_row(name: &str, summary: &TestbedSummary) -> Vec<String> {
-    let told = |ns: Option<u64>| ns.map_or_else(none, |ns| time(ns as f64));
+    let text = |ns: Option<u64>| ns.map_or_else(none, |ns| time(ns as f64));
     let [p50, p99, max] = summary
         .baseline_ns
         .map_or([None; 3], |times| times.map(Some))
-        .map(told);
+        .map(text);
     let [late_p99, late_max] = summary
         .lateness_ns
         .map_or([None; 2], |times| times.map(Some))
-        .map(told);
+        .map(text);
     let departures = summary.departures.map_or_else(none, |[late, all]| {
         let share = late as f64 / all.max(1) as f64;
         format!("{} ({})", percent(share), part_of([late, all]))
@@ -274,11 +278,11 @@ fn testbed_row(name: &str, summary: &TestbedSummary) -> Vec<String> {
 }
 
 fn order(testbed: &Testbed) -> Vec<String> {
-    let told = testbed.in_order().into_iter().map(|run| {
+    let runs = testbed.in_order().into_iter().map(|run| {
         let when = utc(run.live.began_ns);
         format!("{} ({when})", run_name(&run.run))
     });
-    told.collect()
+    runs.collect()
 }
 
 fn none() -> String {

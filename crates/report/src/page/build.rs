@@ -1,20 +1,21 @@
-//! From findings to what the page's script reads.
+//! From findings to what the page shows.
 
 use super::beside;
 use super::captured;
 use super::document::{
-    AttributeView, CellView, Colours, Document, DropsView, EstimateView, PolicyView, PublishedView,
-    RunsView, ScenarioView, SliceCellView, SliceFiguresView, SliceView, StudyView, TestView,
-    TransientView, VerdictView,
+    AttributeView, CellView, Document, DropsView, EstimateView, PolicyView, PublishedView,
+    RunsView, ScenarioView, Signs, SliceCellView, SliceFiguresView, SliceView, StudyView,
+    TableView, TestView, TransientView, VerdictView,
 };
 use super::scale;
 use super::wording;
 use crate::attribute::{self, AttributeText, attributes};
-use crate::colours;
 use crate::curves::Curves;
 use crate::data::quantities;
+use crate::figures::SLICES_ON_PAGE;
 use crate::findings::Findings;
 use crate::published::{expected, ours, seen_in, subject};
+use crate::signs;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
@@ -22,10 +23,12 @@ use slicewise_stats::summary::{SliceSummary, Summary};
 use slicewise_stats::verdict::{
     InfluenceTest, ObjectiveTest, Outcome, PolicyVerdict, VerdictTable, objective_value,
 };
-use slicewise_stats::words::{percent, time};
+use slicewise_stats::words::{percent, rate, time};
 
 pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
     let study = findings.study;
+    let one_cell =
+        study.policies.len() == 1 && study.scenarios.len() == 1 && findings.populations.is_empty();
     Document {
         study: study_view(study, findings.summary.confidence),
         runs: RunsView {
@@ -60,11 +63,19 @@ pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
                 reference: scenario.reference,
             })
             .collect(),
-        colours: Colours {
-            light: colours::LIGHT,
-            dark: colours::DARK,
-            slices_light: colours::SLICES_LIGHT,
-            slices_dark: colours::SLICES_DARK,
+        signs: Signs {
+            policies: &signs::POLICIES,
+            slices: &signs::SLICES,
+            markers: signs::MARKERS.map(signs::path).to_vec(),
+            dashes: &signs::DASHES,
+        },
+        one_cell,
+        slices_drawn: SLICES_ON_PAGE,
+        heaviest_scenario: findings.heaviest_scenario(),
+        slices_table: if one_cell {
+            slices_table(study, &findings.summary)
+        } else {
+            TableView::default()
         },
         finding: wording::finding(study, &findings.verdicts, &findings.published),
         verdicts: judged(&findings.verdicts)
@@ -95,7 +106,6 @@ pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
 fn study_view(study: &StudyDescription, confidence: f64) -> StudyView {
     StudyView {
         name: study.name.clone(),
-        title: study.title.clone(),
         description: study.description.clone(),
         source: study.source.clone(),
         dut: study.dut.clone(),
@@ -106,6 +116,57 @@ fn study_view(study: &StudyDescription, confidence: f64) -> StudyView {
         duration_ns: study.duration_ns,
         confidence,
         assumptions: study.assumptions.clone(),
+    }
+}
+
+/// What each slice got, where there is one cell.
+fn slices_table(study: &StudyDescription, summary: &Summary) -> TableView {
+    let head = [
+        "Slice",
+        "Throughput",
+        "Loss",
+        "Delay: mean",
+        "median",
+        "99 %",
+        "largest",
+        "PDV: 99 %",
+        "IPDV: 99 %",
+    ];
+    let cell = summary.cells.first();
+    let slices = study.slices.iter().zip(cell.iter().flat_map(|c| &c.slices));
+    let rows = slices.take(SLICES_LISTED).map(|(description, slice)| {
+        let steady = &slice.steady;
+        let mut row = vec![
+            description.name.clone(),
+            estimate_text(steady.throughput_bits_per_second.as_ref(), rate),
+            estimate_text(steady.loss_ratio.as_ref(), percent),
+        ];
+        row.extend(
+            [
+                &steady.delay_mean_ns,
+                &steady.delay_p50_ns,
+                &steady.delay_p99_ns,
+                &steady.delay_max_ns,
+                &steady.pdv_p99_ns,
+                &steady.ipdv_p99_ns,
+            ]
+            .map(|figure| estimate_text(figure.as_ref(), time)),
+        );
+        row
+    });
+    TableView::new(&head, 1, rows.collect())
+}
+
+/// "17.5 Mbit/s ± 20 kbit/s": the mean and half of its interval.
+fn estimate_text(estimate: Option<&Estimate>, text: fn(f64) -> String) -> String {
+    let Some(Estimate { mean, interval, .. }) = estimate else {
+        return "–".to_owned();
+    };
+    match (interval.low, interval.high) {
+        (Some(low), Some(high)) if high > low => {
+            format!("{} ± {}", text(*mean), text((high - low) / 2.0))
+        }
+        _ => text(*mean),
     }
 }
 
@@ -333,7 +394,10 @@ fn influence_view(test: &InfluenceTest, decides: bool) -> TestView {
             .indicator
             .map_or_else(String::new, |i| i.to_string()),
         scenario: numbers.scenario.clone().unwrap_or_default(),
-        measured: attribute::worsening(numbers),
+        measured: match attribute::absolute(numbers) {
+            Some(values) => format!("{values} ({})", attribute::worsening(numbers)),
+            None => attribute::worsening(numbers),
+        },
         interval: attribute::bounds(numbers),
         margin: format!(
             "{}; {} beyond it",
@@ -387,3 +451,6 @@ fn published_view(comparison: &PublishedComparison) -> PublishedView {
         explanation: figure.explanation.clone(),
     }
 }
+
+/// Slices that a table of them holds.
+const SLICES_LISTED: usize = 200;

@@ -1,6 +1,4 @@
-//! What the page's script reads: everything the page shows, and nothing else.
-//!
-//! Names of fields are the script's; `assets/page/*.js` reads them.
+//! Everything the page shows. What is not skipped is for its script: `assets/page/*.js` reads fields by these names.
 
 use crate::curves::{Arrivals, BinnedRun, Curve};
 use serde::Serialize;
@@ -10,15 +8,28 @@ use std::collections::BTreeMap;
 #[derive(Debug, Serialize)]
 pub(crate) struct Document<'a> {
     pub(crate) study: StudyView,
+    #[serde(skip)]
     pub(crate) runs: RunsView,
     pub(crate) slices: Vec<SliceView>,
     pub(crate) policies: Vec<PolicyView>,
     pub(crate) scenarios: Vec<ScenarioView>,
-    pub(crate) colours: Colours,
-    /// What the verdicts come to, in a sentence or two.
+    pub(crate) signs: Signs,
+    /// True where there is one policy in one scenario: a chart that compares would have one bar.
+    pub(crate) one_cell: bool,
+    /// How many slices are drawn at the same time.
+    pub(crate) slices_drawn: usize,
+    /// Place of the scenario with most load that has runs: studies are written from light to heavy.
+    pub(crate) heaviest_scenario: usize,
+    /// What each slice got; empty but where there is one cell.
+    #[serde(skip)]
+    pub(crate) slices_table: TableView,
+    /// The result of all verdicts, in a sentence or two.
+    #[serde(skip)]
     pub(crate) finding: String,
+    #[serde(skip)]
     pub(crate) verdicts: Vec<VerdictView>,
     /// How to read the verdict table, a line each.
+    #[serde(skip)]
     pub(crate) verdict_key: Vec<String>,
     /// By policy, then scenario; `None` where no run is finished.
     pub(crate) cells: Vec<Vec<Option<CellView<'a>>>>,
@@ -26,43 +37,57 @@ pub(crate) struct Document<'a> {
     pub(crate) binned: &'a [BinnedRun],
     pub(crate) arrivals: &'a [Arrivals],
     pub(crate) drops: Vec<DropsView>,
+    #[serde(skip)]
     pub(crate) published: Vec<PublishedView>,
     /// `None` in a study without populations.
     pub(crate) populations: Option<PopulationsView>,
     /// `None` in a study of which nothing was captured.
+    #[serde(skip)]
     pub(crate) captured: Option<CapturedView>,
     /// `None` where no results folder is beside.
     pub(crate) beside: Option<BesideView>,
     /// `None` where nothing was predicted.
     pub(crate) prediction: Option<PredictionView>,
     /// A back end each whose runs were on real packets.
+    #[serde(skip)]
     pub(crate) testbeds: Vec<TestbedView>,
     /// How it was measured and judged, a paragraph each.
+    #[serde(skip)]
     pub(crate) method: Vec<String>,
     /// What to type to run it again.
+    #[serde(skip)]
     pub(crate) command: String,
     /// Facts about the host: name and value.
+    #[serde(skip)]
     pub(crate) host: Vec<(String, String)>,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct StudyView {
+    #[serde(skip)]
     pub(crate) name: String,
-    pub(crate) title: String,
+    #[serde(skip)]
     pub(crate) description: String,
+    #[serde(skip)]
     pub(crate) source: String,
+    #[serde(skip)]
     pub(crate) dut: String,
+    #[serde(skip)]
     pub(crate) digest: String,
-    /// As text: a script's numbers do not hold 64 bits.
+    #[serde(skip)]
     pub(crate) seed: String,
+    #[serde(skip)]
     pub(crate) program_version: String,
+    #[serde(skip)]
     pub(crate) repetitions: u32,
+    #[serde(skip)]
     pub(crate) duration_ns: u64,
     pub(crate) confidence: f64,
+    #[serde(skip)]
     pub(crate) assumptions: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct RunsView {
     pub(crate) expected: u64,
     pub(crate) finished: u64,
@@ -80,7 +105,9 @@ pub(crate) struct SliceView {
 #[derive(Debug, Serialize)]
 pub(crate) struct PolicyView {
     pub(crate) name: String,
+    #[serde(skip)]
     pub(crate) title: String,
+    #[serde(skip)]
     pub(crate) configuration: String,
 }
 
@@ -91,16 +118,17 @@ pub(crate) struct ScenarioView {
     pub(crate) reference: bool,
 }
 
-/// One colour a policy, one a slice, for either background.
+/// What policies and slices are drawn with, on any background.
 #[derive(Debug, Serialize)]
-pub(crate) struct Colours {
-    pub(crate) light: &'static [&'static str],
-    pub(crate) dark: &'static [&'static str],
-    pub(crate) slices_light: &'static [&'static str],
-    pub(crate) slices_dark: &'static [&'static str],
+pub(crate) struct Signs {
+    pub(crate) policies: &'static [&'static str],
+    pub(crate) slices: &'static [&'static str],
+    /// Outlines as SVG paths.
+    pub(crate) markers: Vec<String>,
+    pub(crate) dashes: &'static [Option<(u32, u32)>],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct VerdictView {
     /// Place of the policy in the study.
     pub(crate) policy: usize,
@@ -109,7 +137,7 @@ pub(crate) struct VerdictView {
     pub(crate) scalability: AttributeView,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct AttributeView {
     /// What it is drawn as.
     pub(crate) outcome: &'static str,
@@ -121,7 +149,7 @@ pub(crate) struct AttributeView {
     pub(crate) tests: Vec<TestView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct TestView {
     pub(crate) outcome: &'static str,
     pub(crate) word: String,
@@ -194,20 +222,27 @@ pub(crate) struct BesideView {
 #[derive(Debug, Serialize)]
 pub(crate) struct SideView {
     pub(crate) name: String,
-    /// What stands behind its verdicts, in a line.
-    pub(crate) told: String,
+    /// What its verdicts are based on, in a line.
+    #[serde(skip)]
+    pub(crate) basis: String,
     /// Records that could not be trusted, and why.
+    #[serde(skip)]
     pub(crate) left_out: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct BesideVerdictView {
     pub(crate) policy: String,
-    /// A line an attribute; empty where nothing was published.
+    /// A line per attribute; empty where nothing was published.
+    #[serde(skip)]
     pub(crate) published: Vec<String>,
     /// Isolation and reallocation by side; `None` where it has no such policy.
+    #[serde(skip)]
     pub(crate) sides: Vec<Option<[AttributeView; 2]>>,
+    #[serde(skip)]
     pub(crate) scalability: Option<AttributeView>,
+    /// By side: whether it cannot express the policy.
+    pub(crate) unsupported: Vec<bool>,
 }
 
 /// A policy in a scenario on one back end.
@@ -221,8 +256,10 @@ pub(crate) struct BesideFigures {
 /// What was measured beside what was predicted.
 #[derive(Debug, Serialize)]
 pub(crate) struct PredictionView {
-    /// A sentence a back end.
+    /// A sentence per back end.
+    #[serde(skip)]
     pub(crate) finding: Vec<String>,
+    #[serde(skip)]
     pub(crate) note: String,
     pub(crate) rows: Vec<PredictionRow>,
 }
@@ -245,7 +282,7 @@ pub(crate) struct PredictedFigureView {
 }
 
 /// How runs on real packets went.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct TestbedView {
     pub(crate) name: String,
     pub(crate) table: TableView,
@@ -262,9 +299,11 @@ pub(crate) struct TestbedView {
 /// Slices by the thousand.
 #[derive(Debug, Serialize)]
 pub(crate) struct PopulationsView {
-    /// What they come to, a line each.
+    /// The results, a line each.
+    #[serde(skip)]
     pub(crate) finding: Vec<String>,
-    /// What a frame costs, where the host's facts hold it; may be empty.
+    /// The cost of a frame, where the host's facts hold it; may be empty.
+    #[serde(skip)]
     pub(crate) cost: String,
     pub(crate) rows: Vec<PopulationView>,
 }
@@ -293,11 +332,11 @@ pub(crate) struct PopulationView {
     pub(crate) ns_a_frame: String,
 }
 
-/// What captures tell beside slices.
-#[derive(Debug, Serialize)]
+/// What captures show beside slices.
+#[derive(Debug)]
 pub(crate) struct CapturedView {
     pub(crate) note: String,
-    /// What whoever reads the figures has to know.
+    /// What readers of the figures have to know.
     pub(crate) warnings: Vec<String>,
     pub(crate) points: TableView,
     pub(crate) matching: TableView,
@@ -307,7 +346,7 @@ pub(crate) struct CapturedView {
 }
 
 /// A table of texts.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default)]
 pub(crate) struct TableView {
     pub(crate) head: Vec<String>,
     /// How many of the first columns are names; the others are numbers.
@@ -325,12 +364,11 @@ impl TableView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct PublishedView {
     pub(crate) claim: String,
     pub(crate) source: String,
     /// What the figure is of.
-    #[serde(rename = "where")]
     pub(crate) subject: String,
     pub(crate) expected: String,
     pub(crate) ours: String,

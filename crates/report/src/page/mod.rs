@@ -4,23 +4,54 @@ mod beside;
 mod build;
 mod captured;
 mod document;
+mod markup;
 mod scale;
+mod sections;
+mod verdicts;
 mod wording;
 
 use crate::error::ReportError;
+use crate::figures::Figures;
 use crate::findings::Findings;
 use crate::layout::{ResultsError, write_file};
+use maud::html;
+use sections::Section;
 use std::path::Path;
 
-/// Write the page of `findings` to `path`.
-pub(crate) fn write_page(path: &Path, findings: &Findings<'_>) -> Result<(), ReportError> {
-    let results = serde_json::to_string(&build::document(findings))
-        .map_err(|e| ResultsError::io("write", path, e.into()))?;
+/// Write the page of `findings` to `path`, with `figures` for browsers that run no scripts.
+pub(crate) fn write_page(
+    path: &Path,
+    findings: &Findings<'_>,
+    figures: &Figures,
+) -> Result<(), ReportError> {
+    let document = build::document(findings);
+    let results =
+        serde_json::to_string(&document).map_err(|e| ResultsError::io("write", path, e.into()))?;
+    let [before, charts, after] = sections::all(&document, figures);
+    let several = |sections: &[Section]| html! { @for section in sections { (section.markup()) } };
+    let title = title(findings);
+    let masthead = sections::masthead(&document, title).into_string();
+    let contents = html! {
+        @for section in before.iter().chain(&charts).chain(&after) { (section.link()) " " }
+    };
+    let main = html! {
+        (sections::notices(&document))
+        (several(&before))
+        // The legend stays in view as long as charts that it explains are.
+        div.charted {
+            div.legend.scripted #legend role="group" aria-label="Shown in the charts" {}
+            (several(&charts))
+        }
+        (several(&after))
+    };
     let html = fill(&[
         ("version", &escaped(&findings.study.program_version)),
         ("echarts_version", ECHARTS_VERSION),
-        ("title", &escaped(title(findings))),
+        ("title", &escaped(&title.replace('`', ""))),
         ("css", CSS),
+        ("masthead", &masthead),
+        ("contents", &contents.into_string()),
+        ("main", &main.into_string()),
         ("results", &script_safe(&results)),
         ("echarts", ECHARTS),
         ("script", &script()),
@@ -80,14 +111,13 @@ fn script() -> String {
 
 const TEMPLATE: &str = include_str!("../../assets/page/report.html");
 const CSS: &str = include_str!("../../assets/page/report.css");
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("../../assets/page/base.js"),
     include_str!("../../assets/page/text.js"),
     include_str!("../../assets/page/charts.js"),
     include_str!("../../assets/page/distributions.js"),
     include_str!("../../assets/page/series.js"),
     include_str!("../../assets/page/scale.js"),
-    include_str!("../../assets/page/captured.js"),
     include_str!("../../assets/page/beside.js"),
     include_str!("../../assets/page/main.js"),
 ];
@@ -110,6 +140,9 @@ mod tests {
             "echarts_version",
             "title",
             "css",
+            "masthead",
+            "contents",
+            "main",
             "results",
             "echarts",
             "script",

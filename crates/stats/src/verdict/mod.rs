@@ -167,9 +167,11 @@ pub struct DecidedBy {
     pub slice: String,
     /// What was compared; `None` for reallocation.
     pub indicator: Option<Indicator>,
-    /// Mean of the indicator in the reference scenario, in its own unit.
+    /// Mean of the indicator in the reference scenario, in its own unit; for reallocation, the rate that guaranteed
+    /// slices left over, bit/s.
     pub reference: Option<f64>,
-    /// Mean of the indicator in this scenario, in its own unit.
+    /// Mean of the indicator in this scenario, in its own unit; for reallocation, the rate of that which best effort
+    /// got, bit/s.
     pub treatment: Option<f64>,
     /// What was estimated: the worsening, or the reallocated fraction.
     pub statistic: f64,

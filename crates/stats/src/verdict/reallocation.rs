@@ -79,7 +79,16 @@ pub(super) fn judge(
             scenarios,
         };
     };
-    conclude(study, &fractions, &sample, scenarios)
+    let total = pooled
+        .values()
+        .fold(Opportunity::default(), |sum, run| sum.plus(*run));
+    let rate = |bytes: f64| (total.seconds > 0.0).then(|| bytes * 8.0 / total.seconds);
+    let mut verdict = conclude(study, &fractions, &sample, scenarios);
+    if let Some(numbers) = &mut verdict.decided_by {
+        numbers.reference = rate(total.available_bytes);
+        numbers.treatment = rate(total.taken_bytes);
+    }
+    verdict
 }
 
 fn conclude(

@@ -1,0 +1,101 @@
+//! Pieces of markup that several sections are made of.
+
+use super::document::TableView;
+use crate::unbroken::unbroken;
+use maud::{Markup, Render, html};
+
+/// Text of a study or a message: what stands between backticks is code, and a number stays on one line with
+/// its unit.
+pub(super) struct Prose<'a>(pub(super) &'a str);
+
+impl Render for Prose<'_> {
+    fn render(&self) -> Markup {
+        let parts: Vec<&str> = self.0.split('`').collect();
+        // A backtick without a partner is a backtick.
+        let paired = parts.len() - 1 + parts.len() % 2;
+        html! {
+            @for (index, part) in parts.iter().enumerate() {
+                @if index % 2 == 1 && index < paired { code { (part) } }
+                @else { @if index > 0 && index >= paired { "`" } (unbroken(part)) }
+            }
+        }
+    }
+}
+
+/// One of the symbols of the template.
+pub(super) fn icon(name: &str) -> Markup {
+    html! { svg aria-hidden="true" { use href=(format!("#icon-{name}")) {} } }
+}
+
+/// An outcome as a symbol and a word.
+pub(super) fn outcome(sign: &str, word: &str) -> Markup {
+    html! { span class=(format!("verdict {sign}")) { (icon(sign)) (unbroken(word)) } }
+}
+
+/// Names and values.
+pub(super) fn facts<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
+    html! {
+        dl.facts {
+            @for (name, value) in entries.into_iter().filter(|(_, value)| !value.is_empty()) {
+                div { dt { (name) } dd { (Prose(value)) } }
+            }
+        }
+    }
+}
+
+/// A list of texts.
+pub(super) fn list(texts: &[String]) -> Markup {
+    html! { ul { @for text in texts { li { (Prose(text)) } } } }
+}
+
+/// A table that scrolls sideways where there is no room for it. Names that are those of the row above are not
+/// repeated.
+pub(super) fn table(table: &TableView) -> Markup {
+    let same = |row: usize, column: usize| {
+        let above = row.checked_sub(1).and_then(|above| table.rows.get(above));
+        let names = |row: &[String]| row.get(..=column).map(<[String]>::to_vec);
+        above.is_some_and(|above| names(above) == table.rows.get(row).and_then(|r| names(r)))
+    };
+    let begins = |row: usize| table.names > 1 && !same(row, table.names - 2);
+    html! {
+        div.table-frame {
+            table {
+                thead { tr {
+                    @for (column, text) in table.head.iter().enumerate() {
+                        th scope="col" class=[(column >= table.names).then_some("number")] { (text) }
+                    }
+                } }
+                tbody {
+                    @for (index, row) in table.rows.iter().enumerate() {
+                        tr class=[begins(index).then_some("begins")] {
+                            @for (column, text) in row.iter().enumerate() {
+                                @if column < table.names {
+                                    th scope="row" { @if !same(index, column) || column + 1 == table.names { (text) } }
+                                } @else {
+                                    td.number { (unbroken(text)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_backticks_is_code_and_nothing_is_markup() {
+        let html = |text: &str| Prose(text).render().into_string();
+        assert_eq!(
+            html("source `a<b` is Poisson"),
+            "source <code>a&lt;b</code> is Poisson"
+        );
+        assert_eq!(html("`a` and `b`"), "<code>a</code> and <code>b</code>");
+        assert_eq!(html("one ` only"), "one ` only");
+        assert_eq!(html("`a` and ` b"), "<code>a</code> and ` b");
+    }
+}
