@@ -89,12 +89,7 @@ fn draw_entry(
     let style = rgb(sign.colour).stroke_width(4);
     match sign.dash {
         None => head.draw(&PathElement::new(ends, style))?,
-        Some((on, off)) => head.draw(&DashedPathElement::new(
-            ends.into_iter(),
-            on * 2,
-            off * 2,
-            style,
-        ))?,
+        Some((on, off)) => head.draw(&DashedPathElement::new(ends, on * 2, off * 2, style))?,
     }
     let centre = EmptyElement::at(((ends[0].0 + ends[1].0) / 2, middle));
     head.draw(&(centre + marker(sign, MARKER_RADIUS, 0.0)))?;
@@ -222,9 +217,7 @@ impl<'a, 'axes> Panel<'a, 'axes> {
         let style = rgb(sign.colour).stroke_width(width);
         let runs = self.runs(points).into_iter();
         self.chart
-            .draw_series(
-                runs.map(|run| DashedPathElement::new(run.into_iter(), on * 2, off * 2, style)),
-            )
+            .draw_series(runs.map(|run| DashedPathElement::new(run, on * 2, off * 2, style)))
             .map_err(text)?;
         Ok(())
     }
