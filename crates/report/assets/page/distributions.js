@@ -66,9 +66,17 @@ const cdfOf = (policy, scenario, slice) => results.cells[policy][scenario]?.slic
 function showDelayDistributions() {
   let scenario = results.heaviest_scenario;
   if (results.one_cell) {
-    addChart(byId("slice-distributions"), () => "Distribution of one-way delay, one line per slice", (shown) =>
-      distributionOption(shown, drawnSlices().filter((slice) => cdfOf(0, 0, slice)?.[0].length)
-        .map((slice) => ({ name: results.slices[slice].name, cdf: cdfOf(0, 0, slice), sign: sliceSign(slice) })), "one-way delay"));
+    addChart(byId("slice-distributions"), () => "Distribution of one-way delay, one line per slice", (shown) => {
+      const lines = drawnSlices().filter((slice) => cdfOf(0, 0, slice)?.[0].length)
+        .map((slice) => ({ name: results.slices[slice].name, cdf: cdfOf(0, 0, slice), sign: sliceSign(slice) }));
+      const option = distributionOption(shown, lines, "one-way delay");
+      return {
+        ...option,
+        grid: { ...option.grid, top: 34 },
+        legend: { type: "scroll", top: 0, textStyle: { color: shown.ink }, pageTextStyle: { color: shown.quiet },
+          data: lines.map(({ name, sign }) => ({ name, icon: symbolOf(sign) })) },
+      };
+    });
     return;
   }
   const charts = sliceCharts(byId("distribution-charts"), (slice) => `Distribution of one-way delay of slice ${slice.name}, one line per policy`,

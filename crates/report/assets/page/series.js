@@ -67,7 +67,7 @@ function timeOption(shown, run, wide) {
       ...(index === 2 && spread > 20
         ? logAxis(shown, name, { min: roundLog(Math.min(...delays), false), max: roundLog(Math.max(...delays), true) }, formats[2], 5)
         : {
-          type: "value", name, splitNumber: 3, min: 0, max: index === 1 && lossless ? 0.01 : null, ...axisStyle(shown),
+          type: "value", name, splitNumber: 3, min: 0, ...(index === 1 && lossless ? { max: 0.01, interval: 0.005 } : {}), ...axisStyle(shown),
           axisLabel: { ...axisStyle(shown).axisLabel, formatter: formats[index] },
         }),
       gridIndex: index, nameLocation: "end", nameGap: 12,
