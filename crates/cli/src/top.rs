@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use console::Term;
-use slicewise_live::metrics::{self, Sample, Samples};
+use slicewise_live::metrics::{self, Sample, Samples, printable};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -35,10 +35,17 @@ pub fn top(options: &TopOptions) -> Result<Exit, Failure> {
     }
 }
 
-/// One screen: what changed between two moments, and what is.
+/// A gateway has two directions and two interfaces.
+const ENDS: usize = 2;
+/// Classes of a direction that are shown: those that a gateway reports, and the rest together.
+const MOST_CLASSES: usize = metrics::TOP_CLASSES + 1;
+
+/// One screen: what changed between two moments, and what is. Whoever holds the port may have written the
+/// labels.
 fn screen(before: &Samples, now: &Samples, seconds: f64) -> String {
     let mut parts = vec![heading(now)];
-    for direction in labels(now, "slicewise_received_frames_total", "direction") {
+    let directions = labels(now, "slicewise_received_frames_total", "direction");
+    for direction in directions.into_iter().take(ENDS) {
         parts.push(direction_line(before, now, &direction, seconds));
         parts.push(classes(before, now, &direction, seconds).to_string());
     }
@@ -48,12 +55,13 @@ fn screen(before: &Samples, now: &Samples, seconds: f64) -> String {
 fn heading(now: &Samples) -> String {
     let interfaces: Vec<String> = now
         .of("slicewise_interface_up")
+        .take(ENDS)
         .map(|sample| {
             let state = if sample.value > 0.0 { "up" } else { "DOWN" };
             format!(
                 "{} {state} ({})",
-                sample.label("interface"),
-                sample.label("packet_io")
+                printable(sample.label("interface")),
+                printable(sample.label("packet_io"))
             )
         })
         .collect();
@@ -82,7 +90,8 @@ fn direction_line(before: &Samples, now: &Samples, direction: &str, seconds: f64
         0.0
     };
     format!(
-        "\n{direction}   in {} {}   out {} {}   discarded {:.0}   late by more than 100 us: {share:.2} %",
+        "\n{}   in {} {}   out {} {}   discarded {:.0}   late by more than 100 us: {share:.2} %",
+        printable(direction),
         bits(rate("slicewise_received_bytes_total")),
         frames(rate("slicewise_received_frames_total")),
         bits(rate("slicewise_sent_bytes_total")),
@@ -110,7 +119,7 @@ fn classes(before: &Samples, now: &Samples, direction: &str, seconds: f64) -> Ta
         ]);
     let name = "slicewise_class_offered_frames_total";
     let here = now.of(name).filter(|s| s.label("direction") == direction);
-    for class in here.map(|sample| sample.label("class")) {
+    for class in here.take(MOST_CLASSES).map(|sample| sample.label("class")) {
         let at = [("direction", direction), ("class", class)];
         let rate = |name: &str| (now.sum(name, &at) - before.sum(name, &at)) / seconds;
         let delay = |quantile: &str| {
@@ -121,7 +130,7 @@ fn classes(before: &Samples, now: &Samples, direction: &str, seconds: f64) -> Ta
         let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
         let dropped = "slicewise_class_dropped_frames_total";
         table.add_row(vec![
-            Cell::new(class),
+            Cell::new(printable(class)),
             number(bits(rate("slicewise_class_offered_bytes_total"))),
             number(bits(rate("slicewise_class_sent_bytes_total"))),
             number(format!("{:.0}", rate("slicewise_class_sent_frames_total"))),
@@ -139,7 +148,7 @@ fn classes(before: &Samples, now: &Samples, direction: &str, seconds: f64) -> Ta
     table
 }
 
-/// Why frames of a class were dropped, most first.
+/// Why frames of a class were dropped, most frequent first.
 fn reasons(now: &Samples, name: &str, direction: &str, class: &str) -> String {
     let mut reasons: Vec<&Sample> = now
         .of(name)
@@ -150,7 +159,7 @@ fn reasons(now: &Samples, name: &str, direction: &str, class: &str) -> String {
         .iter()
         .map(|sample| sample.label("reason"))
         .collect();
-    names.join(", ")
+    printable(&names.join(", "))
 }
 
 /// Each value of a label once, in order of appearance.
@@ -234,6 +243,30 @@ slicewise_class_queueing_delay_seconds{{{class},quantile="1"}} 1.5
          best effort   16.00 Mbit/s   12.00 Mbit/s       1500      40        10   200 us   34.50 ms    1.50 s   queue_full, policed 
         ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
         ");
+    }
+
+    #[test]
+    fn labels_of_whoever_holds_the_port_control_no_terminal() {
+        let name = "\x1b]0;owned\x07\x1b[2J";
+        let mut text = String::new();
+        for number in 0..10_000 {
+            text.push_str(&format!(
+                "slicewise_interface_up{{interface=\"{name}{number}\",packet_io=\"{name}\"}} 1\n\
+                 slicewise_received_frames_total{{direction=\"{name}{number}\"}} 1\n\
+                 slicewise_class_offered_frames_total{{direction=\"{name}0\",class=\"{name}{number}\"}} 1\n\
+                 slicewise_class_dropped_frames_total{{direction=\"{name}0\",class=\"{name}0\",\
+                 reason=\"{name}{number}\"}} 1\n"
+            ));
+        }
+        let hostile = Samples::parse(&text);
+        let shown = screen(&hostile, &hostile, 1.0);
+        assert!(
+            shown
+                .chars()
+                .all(|character| character == '\n' || !character.is_control())
+        );
+        assert!(shown.contains(r"\u{1b}]0;owned\u{7}\u{1b}[2J0"), "{shown}");
+        assert!(shown.lines().count() < 100);
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub enum DropReason {
     RedEarly,
     /// Random early detection, average at or above the maximum threshold.
     RedForced,
-    /// The frame memory shared by all queues was full.
+    /// The frame memory was full, or what its class may use of it.
     BufferFull,
     /// A frame of no length.
     BadLength,

@@ -73,7 +73,23 @@ impl Pipeline {
     /// Classify, meter, and queue `frame`, or drop it for one reason.
     ///
     /// O(1) for flows seen before; a first frame walks the class maps.
-    pub fn on_frame(&mut self, mut frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+    #[inline]
+    pub fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.on_frame_if(frame, headers, now, |_| true)
+    }
+
+    /// [`on_frame`](Self::on_frame), where the caller's memory for the frame is limited by class:
+    /// `has_memory` is asked with the position of its class among [`counters`](Self::counters),
+    /// once no policer drops the frame. Where there is none, the frame is dropped as
+    /// [`DropReason::BufferFull`].
+    #[inline]
+    pub fn on_frame_if(
+        &mut self,
+        mut frame: Frame,
+        headers: &Headers,
+        now: Instant,
+        has_memory: impl FnOnce(u32) -> bool,
+    ) -> Verdict {
         let index = self.classifier.classify(headers);
         let congested = self.tree.backlog() > 0;
         let Some(class) = self.classes.get_mut(index as usize) else {
@@ -85,6 +101,9 @@ impl Pipeline {
         class.counters.offered_bytes += bytes;
         let verdict =
             Self::admit(class, &mut self.policers, &mut frame, congested, now).and_then(|()| {
+                if !has_memory(index) {
+                    return Err(DropReason::BufferFull);
+                }
                 let queued = QueuedFrame {
                     frame,
                     class: index,

@@ -26,6 +26,21 @@ pub struct PortCounters {
     pub cut_off: u64,
     /// Frames that came out of this host itself, and are not for us.
     pub own: u64,
+    /// Times that no frame memory was free to receive into.
+    pub short_refills: u64,
+}
+
+impl PortCounters {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            ring_full: self.ring_full + other.ring_full,
+            cut_off: self.cut_off + other.cut_off,
+            own: self.own + other.own,
+            short_refills: self.short_refills + other.short_refills,
+        }
+    }
 }
 
 /// Frames that a port was given to send and that did not leave.

@@ -16,11 +16,11 @@ mod ring;
 mod socket;
 mod xsk_map;
 
-use crate::frame_memory::{FrameId, FrameMemory};
+use crate::frame_memory::{FRAME_BYTES_PER_CHUNK, FrameId, FrameMemory, PortBudget, chunks_of};
 use crate::port::{Arrival, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES};
 use crate::sys::interface::InterfaceState;
 use link::Link;
-use socket::XskSocket;
+use socket::{SocketParams, XskSocket};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use xsk_map::XskMap;
@@ -47,6 +47,11 @@ fn failed(doing: &'static str) -> impl Fn(io::Error) -> Failed {
     move |error| Failed { doing, error }
 }
 
+fn unsupported(problem: String) -> Failed {
+    let error = io::Error::new(io::ErrorKind::Unsupported, problem);
+    failed("AF_XDP cannot be used")(error)
+}
+
 /// Most receive queues of an interface.
 const MOST_QUEUES: u32 = 64;
 
@@ -65,28 +70,45 @@ pub struct AfXdpPort {
 }
 
 impl AfXdpPort {
-    /// Take all frames that arrive at an interface's `queues`, whomever they are for.
+    /// Take all frames that arrive at an interface's `queues`, whomever they are for, with the memory that it
+    /// may hold.
     ///
     /// # Errors
-    /// Without the capabilities, or where kernel or interface cannot.
+    /// Without the capabilities, where kernel or interface cannot, or with too little memory for so many
+    /// queues.
     pub fn open(
         interface: &InterfaceState,
         queues: u32,
+        budget: PortBudget,
         memory: &mut FrameMemory,
     ) -> Result<Self, Failed> {
         if queues > MOST_QUEUES {
-            let problem = format!("it has {queues} receive queues, and {MOST_QUEUES} are possible");
-            let error = io::Error::new(io::ErrorKind::Unsupported, problem);
-            return Err(failed("AF_XDP cannot be used")(error));
+            return Err(unsupported(format!(
+                "the interface has {queues} receive queues, and at most {MOST_QUEUES} are supported: \
+                 reduce them with `ethtool -L`"
+            )));
         }
+        let largest = interface.mtu_bytes + ETHERNET_BYTES + 2 * TAG_BYTES;
+        let receiving = budget.of_queue(queues, chunks_of(largest)).ok_or_else(|| {
+            unsupported(format!(
+                "too little frame memory is reserved for {queues} receive queues and an MTU of {}: start \
+                 the gateway again, with more `memory`, or with fewer queues (`ethtool -L`)",
+                interface.mtu_bytes
+            ))
+        })?;
         let promiscuous = open_promiscuous(interface.index)?;
         let map = XskMap::new(queues).map_err(failed("to make an eBPF map"))?;
         let program = program::load(&map).map_err(failed("to load the eBPF program"))?;
-        let several_chunks = interface.mtu_bytes + ETHERNET_BYTES + 2 * TAG_BYTES
-            > u32::try_from(socket::RECEIVE_BYTES).unwrap_or(0);
+        let params = SocketParams {
+            interface: interface.index,
+            queue: 0,
+            several_chunks: largest as usize > FRAME_BYTES_PER_CHUNK,
+            receiving,
+            sending: budget.transmit,
+        };
         let mut sockets = Vec::new();
         let opened = (0..queues).try_for_each(|queue| {
-            let socket = XskSocket::open(interface.index, queue, several_chunks, memory)
+            let socket = XskSocket::open(SocketParams { queue, ..params }, memory)
                 .map_err(failed("to bind an AF_XDP socket"))?;
             let descriptor = socket.descriptor();
             let entered = map
@@ -170,13 +192,8 @@ impl Port for AfXdpPort {
     }
 
     fn counters(&mut self) -> PortCounters {
-        let mut sum = PortCounters::default();
-        for socket in &self.sockets {
-            let counters = socket.counters();
-            sum.ring_full += counters.ring_full;
-            sum.cut_off += counters.cut_off;
-        }
-        sum
+        let sockets = self.sockets.iter().map(XskSocket::counters);
+        sockets.fold(PortCounters::default(), PortCounters::plus)
     }
 
     fn close(&mut self, memory: &mut FrameMemory) {
@@ -190,7 +207,6 @@ impl Port for AfXdpPort {
 impl AfXdpPort {
     /// Descriptors that a frame may take.
     fn chunks_of_largest(&self) -> usize {
-        let largest = self.mtu_bytes + ETHERNET_BYTES + 2 * TAG_BYTES;
-        (largest as usize).div_ceil(socket::RECEIVE_BYTES)
+        chunks_of(self.mtu_bytes + ETHERNET_BYTES + 2 * TAG_BYTES) as usize
     }
 }

@@ -29,10 +29,6 @@ const XDP_PKT_CONTD: u32 = 1;
 
 /// Descriptors of a ring.
 const ENTRIES: u32 = 2048;
-/// What the kernel leaves free at the beginning of a chunk.
-const HEADROOM_BYTES: usize = 256;
-/// Bytes of a frame that the kernel writes to one chunk.
-pub(super) const RECEIVE_BYTES: usize = CHUNK_BYTES - HEADROOM_BYTES;
 /// A socket that was closed just now leaves its queue a little later: how often and how long to wait.
 const BIND_ATTEMPTS: u32 = 50;
 const BIND_PAUSE: Duration = Duration::from_millis(10);
@@ -99,7 +95,7 @@ impl Statistics {
         PortCounters {
             ring_full: self.rx_ring_full + without_memory,
             cut_off: self.rx_dropped - without_memory,
-            own: 0,
+            ..PortCounters::default()
         }
     }
 }
@@ -125,9 +121,30 @@ pub(super) struct XskSocket {
     completion: Ring<u64>,
     /// Which chunks are in one of the rings.
     is_lent: Vec<bool>,
-    /// A frame in several chunks of which the last has not come: first chunk, last, and bytes.
+    /// Chunks that it has to receive into, those of an unfinished frame among them, and may have.
+    receiving: u32,
+    receiving_most: u32,
+    /// Chunks that it has to send, and may have.
+    sending: u32,
+    sending_most: u32,
+    /// Times that it should have received into more chunks, and none was free.
+    short_refills: u64,
+    /// A frame in several chunks of which the last has not come.
     unfinished: Option<Unfinished>,
     several_chunks: bool,
+}
+
+/// What a socket is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SocketParams {
+    pub(super) interface: u32,
+    pub(super) queue: u32,
+    /// Whether frames may take several chunks.
+    pub(super) several_chunks: bool,
+    /// Chunks that it may have to receive into.
+    pub(super) receiving: u32,
+    /// Chunks that it may have to send.
+    pub(super) sending: u32,
 }
 
 impl std::fmt::Debug for FrameDescriptor {
@@ -140,16 +157,12 @@ impl std::fmt::Debug for FrameDescriptor {
 struct Unfinished {
     first: u32,
     last: u32,
+    chunks: u32,
     length: u32,
 }
 
 impl XskSocket {
-    pub(super) fn open(
-        interface: u32,
-        queue: u32,
-        several_chunks: bool,
-        memory: &mut FrameMemory,
-    ) -> io::Result<Self> {
+    pub(super) fn open(params: SocketParams, memory: &mut FrameMemory) -> io::Result<Self> {
         let socket = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
         let fd = socket.as_fd();
         let length = memory.map().len();
@@ -176,15 +189,20 @@ impl XskSocket {
         let fill = Ring::map(fd, FILL_AT, offsets.fill, ENTRIES)?;
         let completion = Ring::map(fd, COMPLETION_AT, offsets.completion, ENTRIES)?;
         // A socket that is bound maps nothing any more.
-        bind(fd, interface, queue, several_chunks)?;
+        bind(fd, params)?;
         let mut opened = Self {
             rx,
             tx,
             fill,
             completion,
             is_lent: vec![false; memory.total_chunks()],
+            receiving: 0,
+            receiving_most: params.receiving,
+            sending: 0,
+            sending_most: params.sending,
+            short_refills: 0,
             unfinished: None,
-            several_chunks,
+            several_chunks: params.several_chunks,
             socket,
         };
         opened.refill(memory);
@@ -195,20 +213,28 @@ impl XskSocket {
         self.socket.as_fd()
     }
 
-    /// Lend the kernel chunks to receive into.
+    /// Lend the kernel chunks to receive into, whether or not it has received something: one that has none
+    /// receives nothing.
     fn refill(&mut self, memory: &mut FrameMemory) {
-        let room = self.fill.room();
-        if room < ENTRIES / 4 {
+        let missing = self.receiving_most.saturating_sub(self.receiving);
+        if missing == 0 || missing < self.receiving_most / 4 {
             return;
         }
-        for _ in 0..room {
+        let filled = missing.min(self.fill.room());
+        for _ in 0..filled {
             let Some(chunk) = memory.take() else {
+                self.short_refills += 1;
                 break;
             };
             self.lend(chunk, true);
+            self.receiving += 1;
             self.fill.fill(u64::from(chunk) * CHUNK_BYTES as u64);
         }
         self.fill.publish();
+        // A driver that found nothing to receive into may have stopped.
+        if self.fill.needs_wakeup() {
+            socket::wake_receiver(self.descriptor());
+        }
     }
 
     #[inline]
@@ -229,8 +255,8 @@ impl XskSocket {
         }
         if taken > 0 {
             self.rx.free();
-            self.refill(memory);
         }
+        self.refill(memory);
     }
 
     /// A chunk that the kernel has written to; the frame, where it is complete.
@@ -244,22 +270,26 @@ impl XskSocket {
         }
         if !memory.adopt(chunk, address % CHUNK_BYTES, descriptor.length as usize) {
             memory.give_back(chunk);
+            self.receiving = self.receiving.saturating_sub(1);
             return None;
         }
         let goes_on = descriptor.options & XDP_PKT_CONTD != 0;
         if self.unfinished.is_none() && !goes_on {
+            self.receiving = self.receiving.saturating_sub(1);
             return Some(arrival(chunk, descriptor.length));
         }
         let so_far = match self.unfinished.take() {
             None => Unfinished {
                 first: chunk,
                 last: chunk,
+                chunks: 1,
                 length: descriptor.length,
             },
             Some(before) => {
                 memory.chain(before.last, chunk);
                 Unfinished {
                     last: chunk,
+                    chunks: before.chunks + 1,
                     length: before.length.saturating_add(descriptor.length),
                     ..before
                 }
@@ -269,6 +299,7 @@ impl XskSocket {
             self.unfinished = Some(so_far);
             return None;
         }
+        self.receiving = self.receiving.saturating_sub(so_far.chunks);
         Some(arrival(so_far.first, so_far.length))
     }
 
@@ -279,13 +310,15 @@ impl XskSocket {
             let address = self.completion.next();
             let chunk = u32::try_from(address / CHUNK_BYTES as u64).unwrap_or(u32::MAX);
             if self.lend(chunk, false) {
+                self.sending = self.sending.saturating_sub(1);
                 memory.give_back(chunk);
             }
         }
         if done > 0 {
             self.completion.free();
         }
-        self.tx.room() as usize
+        let allowed = self.sending_most.saturating_sub(self.sending);
+        self.tx.room().min(allowed) as usize
     }
 
     pub(super) fn transmit(
@@ -302,6 +335,7 @@ impl XskSocket {
             }
             for chunk in memory.chunks(frame) {
                 self.lend(chunk.chunk, true);
+                self.sending += 1;
                 self.tx.fill(FrameDescriptor {
                     address: u64::from(chunk.chunk) * CHUNK_BYTES as u64 + u64::from(chunk.offset),
                     length: u32::from(chunk.length),
@@ -323,7 +357,10 @@ impl XskSocket {
     pub(super) fn counters(&self) -> PortCounters {
         let statistics: io::Result<Statistics> =
             socket::get(self.descriptor(), SOL_XDP, XDP_STATISTICS);
-        statistics.map_or_else(|_| PortCounters::default(), |counted| counted.lost())
+        PortCounters {
+            short_refills: self.short_refills,
+            ..statistics.map_or_else(|_| PortCounters::default(), |counted| counted.lost())
+        }
     }
 
     /// Close the socket, and only then take back what was lent.
@@ -348,17 +385,13 @@ const fn arrival(first: u32, length: u32) -> Arrival {
     }
 }
 
-fn bind(
-    socket: BorrowedFd<'_>,
-    interface: u32,
-    queue: u32,
-    several_chunks: bool,
-) -> io::Result<()> {
+fn bind(socket: BorrowedFd<'_>, params: SocketParams) -> io::Result<()> {
+    let several_chunks = if params.several_chunks { XDP_USE_SG } else { 0 };
     let address = Address {
         family: u16::try_from(libc::AF_XDP).unwrap_or(0),
-        flags: XDP_USE_NEED_WAKEUP | if several_chunks { XDP_USE_SG } else { 0 },
-        interface,
-        queue,
+        flags: XDP_USE_NEED_WAKEUP | several_chunks,
+        interface: params.interface,
+        queue: params.queue,
         shared: 0,
     };
     for _ in 1..BIND_ATTEMPTS {

@@ -2,8 +2,9 @@
 
 use super::Clock;
 use super::inspect::{self, Discard};
+use super::queues::{self, Queue};
 use super::rewrite;
-use crate::frame_memory::{FrameId, FrameMemory};
+use crate::frame_memory::{FrameId, FrameMemory, ShareId};
 use crate::histogram::Histogram;
 use crate::port::{Arrival, Port, Unsent};
 use slicewise_dataplane::{
@@ -58,11 +59,14 @@ const MOST_DEPARTURES: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Direction {
     pipeline: Pipeline,
+    policy: PolicyParams,
     link: LinkClock,
     accounting: Accounting,
     counters: DirectionCounters,
     /// A class each, in the pipeline's order.
     delays: Vec<Histogram>,
+    /// The memory of each class, in the same order; classes that were removed have none.
+    shares: Vec<Option<ShareId>>,
     /// Of all classes.
     delay: Histogram,
     lateness: Histogram,
@@ -97,10 +101,12 @@ impl Direction {
         let classes = pipeline.counters().len();
         Ok(Self {
             pipeline,
+            policy: params.policy.clone(),
             link: LinkClock::new(params.link.rate),
             accounting: params.link.accounting,
             counters: DirectionCounters::default(),
             delays: vec![Histogram::default(); classes],
+            shares: vec![None; classes],
             delay: Histogram::default(),
             lateness: Histogram::default(),
             polled_at: Instant::ZERO,
@@ -144,7 +150,13 @@ impl Direction {
             ecn: inspected.ecn,
             colour: Colour::Green,
         };
-        match self.pipeline.on_frame(offered, &inspected.headers, now) {
+        let shares = &self.shares;
+        let has_memory = |class: u32| {
+            let share = shares.get(class as usize).copied().flatten();
+            share.is_some_and(|share| memory.try_hold(frame, share))
+        };
+        let headers = &inspected.headers;
+        match self.pipeline.on_frame_if(offered, headers, now, has_memory) {
             Verdict::Queued => {}
             Verdict::Dropped(_) => memory.release(frame),
         }
@@ -264,6 +276,8 @@ impl Direction {
         self.counters.sent_bytes += u64::from(frame.lengths.l2_bytes);
         let traffic_class = frame.dscp << 2 | frame.ecn.bits();
         rewrite::set_traffic_class(memory.head_mut(id), frame.lengths.l3_offset, traffic_class);
+        // From here on it takes of what the interface may hold.
+        memory.let_go(id);
         self.outgoing.push(id);
     }
 
@@ -324,6 +338,7 @@ impl Direction {
             .collect();
         self.counters.dropped_by_removed_frames += dropped_before - dropped(&self.pipeline);
         applied?;
+        self.policy.clone_from(&params.policy);
         self.link.set_rate(params.link.rate);
         self.accounting = params.link.accounting;
         Ok(())
@@ -347,6 +362,23 @@ impl Direction {
 
     pub(crate) fn backlog(&self) -> u32 {
         self.pipeline.backlog()
+    }
+
+    /// Its queues, where a largest frame takes `frame_chunks` of memory.
+    pub(super) fn queues(&self, frame_chunks: u32) -> Vec<Queue> {
+        queues::queues(&self.policy, frame_chunks)
+    }
+
+    /// Each queue has a share of the memory from here on.
+    pub(super) fn set_shares(&mut self, queues: &[Queue], ids: &[ShareId]) {
+        let shares: BTreeMap<&str, ShareId> = queues
+            .iter()
+            .zip(ids)
+            .flat_map(|(queue, &id)| queue.classes.iter().map(move |class| (class.as_str(), id)))
+            .collect();
+        let classes = self.pipeline.counters();
+        let share = |class: &ClassCounters| shares.get(class.class.as_str()).copied();
+        self.shares = classes.map(share).collect();
     }
 
     /// Frames that its queues can hold together.

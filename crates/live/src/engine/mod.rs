@@ -7,6 +7,7 @@
 
 mod direction;
 mod inspect;
+mod queues;
 mod rewrite;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,9 @@ pub use direction::{DirectionCounters, DirectionParams};
 pub use inspect::{Discard, Inspected, inspect};
 pub use rewrite::set_traffic_class;
 
-use crate::frame_memory::{CHUNK_BYTES, FrameMemory};
+use crate::frame_memory::{
+    Budget, CHUNK_BYTES, FrameMemory, Needs, PortBudget, TooLittle, bytes_of, chunks_of,
+};
 use crate::histogram::Histogram;
 use crate::port::{Arrival, BATCH, Port};
 use slicewise_dataplane::{ApplyError, BuildError, ClassCounters};
@@ -43,6 +46,8 @@ pub struct EngineParams {
     pub directions: [DirectionParams; 2],
     /// Longest frame that will be held, bytes: how much memory a queued frame may need.
     pub largest_frame: u32,
+    /// Receive queues of each port that frame memory is lent to; 0 for a port that copies frames.
+    pub receive_queues: [u32; 2],
     /// Most memory for frames, bytes, whatever the queues may hold.
     pub memory_bytes: u64,
 }
@@ -53,13 +58,34 @@ pub enum EngineError {
     /// A policy cannot be run.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// There is not so much memory.
-    #[error("{bytes} B of memory for frames cannot be had: {error}")]
+    /// The system has not so much memory.
+    #[error("cannot allocate {bytes} B of frame memory: {error}")]
     Memory {
         /// How much was asked for.
         bytes: u64,
         /// What the system answered.
         error: io::Error,
+    },
+    /// Interfaces and queues need more memory than they may have.
+    #[error(
+        "`memory` is {} MiB, and at least {} MiB are required for {receive_queues} receive queues and \
+         {queues} queues of classes ({} MiB to fill all of them): raise `memory`, or reduce receive \
+         queues (`ethtool -L`)",
+        .bytes >> 20,
+        mebibytes(*.least_bytes),
+        mebibytes(*.needed_bytes)
+    )]
+    TooLittleMemory {
+        /// How much they may have.
+        bytes: u64,
+        /// How much is the least.
+        least_bytes: u64,
+        /// How much is enough for everything.
+        needed_bytes: u64,
+        /// Receive queues of both interfaces.
+        receive_queues: u32,
+        /// Queues of classes in both directions.
+        queues: u64,
     },
 }
 
@@ -78,8 +104,11 @@ pub struct Round {
     pub failed: [Option<io::Error>; 2],
 }
 
-/// Chunks that rings of the kernel hold beside what is queued, both ports together.
-const RING_CHUNKS: u64 = 4 * 4096;
+/// Rounded up.
+const fn mebibytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
 /// Batches received from one port before departures have their turn.
 const MOST_BATCHES: usize = 4;
 
@@ -91,7 +120,9 @@ pub struct Engine {
     arrivals: Vec<Arrival>,
     /// Addresses of the gateway's own interfaces.
     own: [[u8; 6]; 2],
-    memory_needed: u64,
+    /// How the memory was divided when it was allocated.
+    budget: Budget,
+    needs: Needs,
     is_stopping: bool,
 }
 
@@ -106,23 +137,74 @@ impl Engine {
             Direction::new(forward, now)?,
             Direction::new(backward, now)?,
         ];
-        let needed = memory_needed(&directions, params.largest_frame);
-        let bytes = needed.min(
-            params
-                .memory_bytes
-                .max(RING_CHUNKS * CHUNK_BYTES as u64 * 2),
-        );
-        let chunks = u32::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(u32::MAX);
-        let memory =
-            FrameMemory::new(chunks).map_err(|error| EngineError::Memory { bytes, error })?;
-        Ok(Self {
+        let frame_chunks = chunks_of(params.largest_frame);
+        let needs = Needs {
+            receive_queues: params.receive_queues,
+            frame_chunks,
+            ..needs_of(&directions, frame_chunks)
+        };
+        let chunks = params.memory_bytes / CHUNK_BYTES as u64;
+        let budget = Budget::divide(chunks, &needs).map_err(|TooLittle { least, needed }| {
+            EngineError::TooLittleMemory {
+                bytes: params.memory_bytes,
+                least_bytes: bytes_of(least),
+                needed_bytes: bytes_of(needed),
+                receive_queues: params.receive_queues.iter().sum(),
+                queues: needs.queues,
+            }
+        })?;
+        let memory = FrameMemory::new(budget.total).map_err(|error| EngineError::Memory {
+            bytes: bytes_of(budget.total.into()),
+            error,
+        })?;
+        let mut engine = Self {
             directions,
             memory,
             arrivals: Vec::with_capacity(BATCH),
             own: [[0; 6]; 2],
-            memory_needed: needed,
+            budget,
+            needs,
             is_stopping: false,
-        })
+        };
+        engine.divide_memory();
+        Ok(engine)
+    }
+
+    /// Divide the memory for queues among those that there are now.
+    fn divide_memory(&mut self) {
+        let frame_chunks = self.needs.frame_chunks;
+        self.needs = Needs {
+            receive_queues: self.needs.receive_queues,
+            frame_chunks,
+            ..needs_of(&self.directions, frame_chunks)
+        };
+        let queues = [0, 1].map(|side: usize| match self.directions.get(side) {
+            Some(direction) => direction.queues(frame_chunks),
+            None => Vec::new(),
+        });
+        let names = ["forward", "backward"];
+        let named = queues.iter().zip(names).flat_map(|(queues, direction)| {
+            let name = move |queue: &queues::Queue| format!("{direction}: {}", queue.name);
+            queues.iter().map(move |queue| (name(queue), queue.chunks))
+        });
+        let wanted: Vec<(String, u64)> = named.collect();
+        // A pipeline that cannot hold as many frames as its queues may have would be full for all of them.
+        let holds = self
+            .directions
+            .iter()
+            .zip(&queues)
+            .filter_map(|(direction, queues)| {
+                let frames: u64 = queues.iter().map(|queue| queue.frames).sum();
+                (frames > u64::from(direction.capacity())).then(|| direction.capacity())
+            });
+        let total = holds.fold(self.budget.queues, u32::min);
+        let ids = self.memory.shares_mut().divide(total, &wanted);
+        let mut rest = ids.as_slice();
+        for (direction, queues) in self.directions.iter_mut().zip(&queues) {
+            let (ids, others) = rest.split_at(queues.len().min(rest.len()));
+            direction.set_shares(queues, ids);
+            rest = others;
+        }
     }
 
     /// The addresses of the two interfaces: frames with such a source have come back.
@@ -135,11 +217,27 @@ impl Engine {
         &mut self.memory
     }
 
-    /// Bytes that frames would take if every queue were full of largest frames. Where that is more
-    /// than there is, a slice that fills its queues can cost others frames.
+    /// Bytes that frames take if every ring and every queue is full of largest frames. Where that is more
+    /// than [there is](Self::memory_bytes), rings are shorter, or queues hold fewer large frames than they
+    /// may; a slice that fills its queue takes nothing that another was given, all the same.
     #[must_use]
-    pub const fn memory_needed(&self) -> u64 {
-        self.memory_needed
+    pub fn memory_needed(&self) -> u64 {
+        self.needs
+            .chunks_needed()
+            .saturating_mul(CHUNK_BYTES as u64)
+    }
+
+    /// How the memory was divided when it was allocated.
+    #[must_use]
+    pub const fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// What the port of a side may hold of the memory.
+    #[must_use]
+    pub fn port_budget(&self, side: usize) -> PortBudget {
+        let budget = self.budget.ports.get(side).copied();
+        budget.unwrap_or(PortBudget::full(0))
     }
 
     /// Bytes for frames.
@@ -240,12 +338,13 @@ impl Engine {
     ) -> Result<(), ApplyError> {
         let [forward, backward] = &mut self.directions;
         forward.apply(&params[0], now)?;
-        if let Err(error) = backward.apply(&params[1], now) {
+        let applied = backward.apply(&params[1], now);
+        if applied.is_err() {
             // It ran a moment ago, and nothing has happened since.
             forward.apply(&before[0], now)?;
-            return Err(error);
         }
-        Ok(())
+        self.divide_memory();
+        applied
     }
 
     /// Receive no more; what waits still leaves.
@@ -272,6 +371,18 @@ impl Engine {
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         (self.memory.free_chunks() * CHUNK_BYTES) as u64
+    }
+
+    /// Frames that were dropped because their class had used up the memory that it may use.
+    #[must_use]
+    pub const fn refused_frames(&self) -> u64 {
+        self.memory.shares().refused()
+    }
+
+    /// The direction and class for which that happened most often.
+    #[must_use]
+    pub fn most_refused(&self) -> &str {
+        self.memory.shares().most_refused()
     }
 
     /// What a direction has counted.
@@ -301,9 +412,19 @@ impl Engine {
     }
 }
 
-/// Memory for full queues of largest frames, and for the rings.
-fn memory_needed(directions: &[Direction; 2], largest_frame: u32) -> u64 {
-    let frames: u64 = directions.iter().map(|d| u64::from(d.capacity())).sum();
-    let chunks = u64::from(largest_frame).div_ceil(CHUNK_BYTES as u64).max(1);
-    (frames * chunks + RING_CHUNKS) * CHUNK_BYTES as u64
+/// What full queues of largest frames need.
+fn needs_of(directions: &[Direction; 2], frame_chunks: u32) -> Needs {
+    let queues = directions
+        .iter()
+        .flat_map(|direction| direction.queues(frame_chunks));
+    let chunks = queues.map(|queue| queue.chunks);
+    let (queues, queue_chunks) = chunks.fold((0, 0u64), |(queues, sum), chunks| {
+        (queues + 1, sum.saturating_add(chunks))
+    });
+    Needs {
+        receive_queues: [0; 2],
+        frame_chunks,
+        queues,
+        queue_chunks,
+    }
 }

@@ -1,5 +1,7 @@
 //! The engine over ports in memory and a clock that stands still until it is set.
 
+mod memory;
+
 use super::{DirectionParams, Discard, Engine, EngineParams};
 use crate::frame_memory::FrameId;
 use crate::memory::MemoryPort;
@@ -67,12 +69,16 @@ struct Bench {
 impl Bench {
     fn new(rate: u64, classes: Vec<ClassSpec>) -> Self {
         let direction = direction(rate, classes);
-        let params = EngineParams {
+        Self::of(&EngineParams {
             directions: [direction.clone(), direction],
             largest_frame: 1_522,
-            memory_bytes: 1 << 20,
-        };
-        let engine = Engine::new(&params, Instant::ZERO).unwrap();
+            receive_queues: [0; 2],
+            memory_bytes: 8 << 20,
+        })
+    }
+
+    fn of(params: &EngineParams) -> Self {
+        let engine = Engine::new(params, Instant::ZERO).unwrap();
         let chunks = engine.memory.total_chunks();
         Self {
             engine,

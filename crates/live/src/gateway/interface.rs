@@ -3,7 +3,7 @@
 use super::offloads::Changed;
 use crate::af_packet::AfPacketPort;
 use crate::af_xdp::{AfXdpPort, Mode};
-use crate::frame_memory::{FrameId, FrameMemory};
+use crate::frame_memory::{FrameId, FrameMemory, PortBudget};
 use crate::log;
 use crate::metrics::InterfaceSnapshot;
 use crate::port::{Arrival, Port, PortCounters, Unsent};
@@ -100,6 +100,8 @@ pub(super) struct Interface {
     open: Option<Open>,
     /// As it was last seen.
     state: Option<InterfaceState>,
+    /// What it may hold of the memory.
+    budget: PortBudget,
     /// Why it could last not be opened, so as to say it once.
     trouble: String,
     /// Of ports that were closed since.
@@ -116,11 +118,16 @@ impl Interface {
             packet_io,
             open: None,
             state: None,
+            budget: PortBudget::full(0),
             trouble: String::new(),
             counted: PortCounters::default(),
             unsent: Unsent::default(),
             changed: Changed::default(),
         }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// See whether it is there; returns the longest IP packet it carries.
@@ -136,6 +143,19 @@ impl Interface {
         })?;
         self.state = Some(state);
         Ok(state.mtu_bytes)
+    }
+
+    /// Receive queues that frame memory is lent to, as far as is known before it is opened.
+    pub(super) fn receive_queues(&self, system: &Interfaces) -> u32 {
+        match self.packet_io {
+            PacketIo::AfPacket => 0,
+            PacketIo::Auto | PacketIo::AfXdp => system.receive_queues(&self.name),
+        }
+    }
+
+    /// From here on it may hold so much of the memory.
+    pub(super) const fn set_budget(&mut self, budget: PortBudget) {
+        self.budget = budget;
     }
 
     fn failed(&self, doing: &'static str, error: io::Error) -> OpenError {
@@ -211,8 +231,8 @@ impl Interface {
         memory: &mut FrameMemory,
     ) -> Result<Open, OpenError> {
         let queues = system.receive_queues(&self.name);
-        let port =
-            AfXdpPort::open(state, queues, memory).map_err(|failed| match failed.error.kind() {
+        let port = AfXdpPort::open(state, queues, self.budget, memory).map_err(|failed| {
+            match failed.error.kind() {
                 io::ErrorKind::PermissionDenied => OpenError::NotPermitted {
                     name: self.name.clone(),
                     doing: failed.doing,
@@ -220,7 +240,8 @@ impl Interface {
                     words: "cap_net_raw,cap_net_admin,cap_bpf,cap_sys_nice",
                 },
                 _ => self.failed(failed.doing, failed.error),
-            })?;
+            }
+        })?;
         Ok(Open::AfXdp(Box::new(port)))
     }
 
@@ -253,7 +274,7 @@ impl Interface {
         let Some(mut open) = self.open.take() else {
             return;
         };
-        self.counted = self.counters_with(open.port().counters());
+        self.counted = self.counted.plus(open.port().counters());
         open.port().close(memory);
         self.unsent = self.unsent.plus(open.port().take_unsent());
         log::warn(
@@ -319,21 +340,19 @@ impl Interface {
         self.changed.restore(system, &self.name);
     }
 
-    fn counters_with(&self, now: PortCounters) -> PortCounters {
-        PortCounters {
-            ring_full: self.counted.ring_full + now.ring_full,
-            cut_off: self.counted.cut_off + now.cut_off,
-            own: self.counted.own + now.own,
-        }
+    /// What it has lost over all times it was opened.
+    pub(super) fn counters(&mut self) -> PortCounters {
+        let now = self.open.as_mut().map(|open| open.port().counters());
+        self.counted.plus(now.unwrap_or_default())
     }
 
     pub(super) fn snapshot(&mut self) -> InterfaceSnapshot {
-        let now = self.open.as_mut().map(|open| open.port().counters());
+        let counters = self.counters();
         InterfaceSnapshot {
             name: self.name.clone(),
             packet_io: self.open.as_ref().map_or("closed", Open::name),
             is_open: self.is_open(),
-            counters: self.counters_with(now.unwrap_or_default()),
+            counters,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod interface;
 mod offloads;
+mod watch;
 
 use crate::awake::Awake;
 use crate::engine::{DirectionParams, Engine, EngineError, EngineParams, Round};
@@ -10,13 +11,14 @@ use crate::metrics::{DirectionSnapshot, Exchange, Server, Snapshot};
 use crate::port::{ETHERNET_BYTES, TAG_BYTES};
 use crate::sys::interface::Interfaces;
 use crate::sys::poll::PollSet;
-use crate::sys::signals::{Signal, Signals};
+use crate::sys::signals::{self, Signal, Signals};
 use crate::sys::{scheduling, time};
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
 use slicewise_units::{Duration, Instant};
 use std::io;
 use std::sync::Arc;
+use watch::Watch;
 
 /// What a gateway is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub struct GatewayParams {
     pub packet_io: PacketIo,
     /// Most memory for frames, bytes.
     pub memory_bytes: u64,
-    /// Where metrics are told, on the loopback interface; 0 is any port that is free, `None` nowhere.
+    /// Where metrics are served, on the loopback interface; 0 is any port that is free, `None` nowhere.
     pub metrics_port: Option<u16>,
 }
 
@@ -47,7 +49,7 @@ pub struct Conduct {
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// The same interface twice.
-    #[error("the two interfaces are one, `{0}`: every frame would come back")]
+    #[error("both interfaces are `{0}`: every frame would come back")]
     OneInterface(String),
     /// An interface cannot be used.
     #[error(transparent)]
@@ -56,7 +58,7 @@ pub enum GatewayError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The port for metrics is taken.
-    #[error("metrics cannot be told on 127.0.0.1:{port}: {error}")]
+    #[error("cannot serve metrics on 127.0.0.1:{port}: {error}")]
     Metrics {
         /// The port.
         port: u16,
@@ -103,7 +105,9 @@ pub fn run(
     conduct: Conduct,
     reload: &mut dyn FnMut() -> Result<GatewayParams, String>,
 ) -> Result<Stopped, GatewayError> {
-    Gateway::start(params, conduct)?.run(reload)
+    let outcome = Gateway::start(params, conduct).and_then(|gateway| gateway.run(reload));
+    log::finish();
+    outcome
 }
 
 struct Gateway {
@@ -123,6 +127,7 @@ struct Gateway {
     stop_at: Option<Instant>,
     reloads: u64,
     refused: u64,
+    watch: Watch,
 }
 
 fn system(doing: &'static str) -> impl Fn(io::Error) -> GatewayError {
@@ -136,26 +141,34 @@ impl Gateway {
             return Err(GatewayError::OneInterface(first.clone()));
         }
         // Before any other thread is there to be interrupted.
-        let signals = Signals::new().map_err(system("signals cannot be received"))?;
-        let system_interfaces = Interfaces::new().map_err(system("no socket can be opened"))?;
+        let signals = Signals::new().map_err(system("cannot receive signals"))?;
+        signals::ignore_broken_pipes();
+        log::start();
+        let system_interfaces = Interfaces::new().map_err(system("cannot open a socket"))?;
         let mut ports = [first, second].map(|name| Interface::new(name, params.packet_io));
         let mut largest = 0;
         for port in &mut ports {
             let mtu = port.find(&system_interfaces)?;
             largest = largest.max(mtu + ETHERNET_BYTES + 2 * TAG_BYTES);
         }
+        let receive_queues = [0, 1].map(|side: usize| {
+            let port = ports.get(side);
+            port.map_or(0, |port| port.receive_queues(&system_interfaces))
+        });
         let now = time::now();
         let engine_params = EngineParams {
             directions: params.directions.clone(),
             largest_frame: largest,
+            receive_queues,
             memory_bytes: params.memory_bytes,
         };
         let mut engine = Engine::new(&engine_params, now)?;
-        warn_of_little_memory(&engine);
-        for port in &mut ports {
+        watch::log_memory(&engine);
+        for (side, port) in ports.iter_mut().enumerate() {
+            port.set_budget(engine.port_budget(side));
             port.open(&system_interfaces, engine.memory())?;
         }
-        let exchange = Arc::new(Exchange::new().map_err(system("no event can be made"))?);
+        let exchange = Arc::new(Exchange::new().map_err(system("cannot create an event"))?);
         if let Some(port) = params.metrics_port {
             let server = Server::start(port, Arc::clone(&exchange))
                 .map_err(|error| GatewayError::Metrics { port, error })?;
@@ -182,6 +195,7 @@ impl Gateway {
             stop_at: None,
             reloads: 0,
             refused: 0,
+            watch: Watch::default(),
         })
     }
 
@@ -276,6 +290,7 @@ impl Gateway {
         let [first, second] = &self.ports;
         self.engine
             .set_own_addresses([first.address(), second.address()]);
+        self.watch.look(&self.engine, &mut self.ports, now);
     }
 
     fn on_signals_where_any(
@@ -310,7 +325,7 @@ impl Gateway {
                     }
                     Err(reason) => {
                         self.refused += 1;
-                        let what = "the configuration before stays in force";
+                        let what = "the previous configuration stays in force";
                         log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);
                     }
                 },
@@ -334,13 +349,13 @@ impl Gateway {
             ("metrics_port", *metrics_port != before.metrics_port),
         ];
         if let Some((what, _)) = changed.iter().find(|(_, changed)| *changed) {
-            return Err(format!("`{what}` can only be changed by starting anew"));
+            return Err(format!("changing `{what}` requires a restart"));
         }
         self.engine
             .apply(directions, &before.directions, time::now())
             .map_err(|error| error.to_string())?;
         self.params = params;
-        warn_of_little_memory(&self.engine);
+        watch::log_memory(&self.engine);
         Ok(())
     }
 
@@ -354,6 +369,8 @@ impl Gateway {
             refused_reloads: self.refused,
             memory_bytes: self.engine.memory_bytes(),
             free_bytes: self.engine.free_bytes(),
+            refused_frames: self.engine.refused_frames(),
+            lost_log_lines: log::lost_lines(),
         }
     }
 
@@ -407,18 +424,6 @@ fn schedule(conduct: Conduct) -> bool {
             );
             false
         }
-    }
-}
-
-fn warn_of_little_memory(engine: &Engine) {
-    let (needed, has) = (engine.memory_needed(), engine.memory_bytes());
-    if needed > has {
-        let help = "full queues of large frames could cost other slices frames: raise `memory`, or \
-                    lower queue limits";
-        log::warn(
-            "memory",
-            &[("needed_bytes", &needed), ("bytes", &has), ("so", &help)],
-        );
     }
 }
 

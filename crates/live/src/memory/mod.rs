@@ -20,6 +20,9 @@ pub struct MemoryPort {
     sends_bytes: usize,
     unsent: Unsent,
     counters: PortCounters,
+    /// Chunks to receive into, where it takes them before frames arrive, and how many it may have.
+    lent: Vec<u32>,
+    lent_most: usize,
 }
 
 impl MemoryPort {
@@ -37,7 +40,16 @@ impl MemoryPort {
             sends_bytes: usize::MAX,
             unsent: Unsent::default(),
             counters: PortCounters::default(),
+            lent: Vec::new(),
+            lent_most: 0,
         }
+    }
+
+    /// As an AF_XDP socket does, receive into chunks that were lent before: at most so many.
+    #[must_use]
+    pub const fn lending(mut self, chunks: usize) -> Self {
+        self.lent_most = chunks;
+        self
     }
 
     /// A frame arrives.
@@ -79,6 +91,31 @@ impl MemoryPort {
     }
 }
 
+impl MemoryPort {
+    fn store(&mut self, bytes: &[u8], memory: &mut FrameMemory) -> Option<FrameId> {
+        if self.lent_most == 0 {
+            return memory.store(&[bytes]);
+        }
+        let chunk = self.lent.pop()?;
+        if !memory.adopt(chunk, 0, bytes.len()) {
+            memory.give_back(chunk);
+            return None;
+        }
+        memory.head_mut(FrameId(chunk)).copy_from_slice(bytes);
+        Some(FrameId(chunk))
+    }
+
+    fn refill(&mut self, memory: &mut FrameMemory) {
+        while self.lent.len() < self.lent_most {
+            let Some(chunk) = memory.take() else {
+                self.counters.short_refills += 1;
+                return;
+            };
+            self.lent.push(chunk);
+        }
+    }
+}
+
 fn gone() -> io::Error {
     io::Error::from_raw_os_error(libc::ENETDOWN)
 }
@@ -92,7 +129,7 @@ impl Port for MemoryPort {
             let Some(bytes) = self.arriving.pop_front() else {
                 break;
             };
-            let Some(frame) = memory.store(&[&bytes]) else {
+            let Some(frame) = self.store(&bytes, memory) else {
                 self.counters.ring_full += 1;
                 continue;
             };
@@ -102,6 +139,7 @@ impl Port for MemoryPort {
                 lacks_checksum: false,
             });
         }
+        self.refill(memory);
         Ok(())
     }
 
@@ -136,5 +174,8 @@ impl Port for MemoryPort {
 
     fn close(&mut self, memory: &mut FrameMemory) {
         self.complete(memory);
+        self.lent
+            .drain(..)
+            .for_each(|chunk| memory.give_back(chunk));
     }
 }

@@ -1,5 +1,4 @@
-//! What can be known of a running gateway: a snapshot on demand, as text for Prometheus and for
-//! `slicewise top`.
+//! Metrics of a running gateway: a snapshot on demand, as text for Prometheus and for `slicewise top`.
 
 mod exchange;
 mod openmetrics;
@@ -9,7 +8,7 @@ mod server;
 mod tests;
 
 pub use exchange::Exchange;
-pub use reader::{ReadError, Sample, Samples, read};
+pub use reader::{ReadError, Sample, Samples, printable, read};
 pub use server::Server;
 
 use crate::engine::{DirectionCounters, Engine};
@@ -18,8 +17,8 @@ use crate::port::PortCounters;
 use slicewise_dataplane::{ClassCounters, DropReason};
 use slicewise_units::Duration;
 
-/// Classes of a direction that are told one by one: those that were offered most bytes. The rest are
-/// told together, so that what is told stays of one size however many classes there are.
+/// Classes of a direction that are reported one by one: those that were offered most bytes. The rest are
+/// reported together, so that the size of a report does not grow with the number of classes.
 pub const TOP_CLASSES: usize = 32;
 
 /// A running gateway at one moment.
@@ -39,6 +38,10 @@ pub struct Snapshot {
     pub memory_bytes: u64,
     /// Of that, free.
     pub free_bytes: u64,
+    /// Frames that were dropped because their class had used up the memory that it may use.
+    pub refused_frames: u64,
+    /// Lines of the log that could not be written.
+    pub lost_log_lines: u64,
 }
 
 /// An interface at one moment.

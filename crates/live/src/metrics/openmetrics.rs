@@ -104,6 +104,26 @@ fn gateway(text: &mut Text, snapshot: &Snapshot) {
         &[],
         snapshot.free_bytes,
     );
+    text.family(
+        "slicewise_frame_memory_refused_frames",
+        "counter",
+        "Frames dropped because their class had used up its frame memory; among those that classes dropped.",
+    );
+    text.sample(
+        "slicewise_frame_memory_refused_frames_total",
+        &[],
+        snapshot.refused_frames,
+    );
+    text.family(
+        "slicewise_log_lines_lost",
+        "counter",
+        "Log lines that could not be written.",
+    );
+    text.sample(
+        "slicewise_log_lines_lost_total",
+        &[],
+        snapshot.lost_log_lines,
+    );
 }
 
 fn interfaces(text: &mut Text, snapshot: &Snapshot) {
@@ -137,6 +157,17 @@ fn interfaces(text: &mut Text, snapshot: &Snapshot) {
             let labels = [("interface", interface.name.as_str()), ("reason", reason)];
             text.sample("slicewise_interface_lost_frames_total", &labels, count);
         }
+    }
+    let name = "slicewise_interface_short_refills";
+    text.family(
+        name,
+        "counter",
+        "Times that no frame memory was free to receive into.",
+    );
+    for interface in &snapshot.interfaces {
+        let labels = [("interface", interface.name.as_str())];
+        let count = interface.counters.short_refills;
+        text.sample(&format!("{name}_total"), &labels, count);
     }
 }
 

@@ -1,13 +1,16 @@
-//! Reads what a gateway tells, for `slicewise top`.
+//! Reads the metrics of a gateway, for `slicewise top`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// More than a gateway ever tells.
-const MOST_BYTES: u64 = 16 << 20;
+/// More than a gateway ever answers.
+const MOST_BYTES: usize = 4 << 20;
+/// How long all of an answer may take.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Characters of a text from elsewhere that are shown.
+const MOST_SHOWN: usize = 64;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,13 +39,38 @@ pub enum ReadError {
         error: io::Error,
     },
     /// Something else than a gateway, or one that does not answer.
-    #[error("what answers on 127.0.0.1:{port} is no gateway that is at work: {answer}")]
+    #[error(
+        "no running gateway answers on 127.0.0.1:{port}, but something that says: {}",
+        printable(.answer)
+    )]
     Refused {
         /// The port that was asked.
         port: u16,
         /// The first line of the answer.
         answer: String,
     },
+}
+
+/// A text that anybody may have written, as it can be shown on a terminal: at most 64 characters, with
+/// control characters and those that change the direction of writing as escapes.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut shown = String::new();
+    for (index, character) in text.chars().enumerate() {
+        if index == MOST_SHOWN {
+            shown.push('…');
+            break;
+        }
+        let is_hidden = matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if character.is_control() || is_hidden {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 impl Samples {
@@ -143,19 +171,62 @@ pub fn read(port: u16) -> Result<Samples, ReadError> {
 }
 
 fn fetch(port: u16) -> io::Result<String> {
+    let end = Instant::now() + PATIENCE;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut text = String::new();
-    stream.take(MOST_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    let mut answer = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        let read = stream.read(&mut piece)?;
+        if read == 0 {
+            return String::from_utf8(answer)
+                .map_err(|_| io::Error::other("the answer is not UTF-8 text"));
+        }
+        if answer.len() + read > MOST_BYTES {
+            let problem = format!("the answer is longer than {} MiB", MOST_BYTES >> 20);
+            return Err(io::Error::other(problem));
+        }
+        answer.extend_from_slice(piece.get(..read).unwrap_or_default());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn an_answer_without_end_is_refused() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let endless = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut written = 0;
+            while stream.write_all(&[b'x'; 65_536]).is_ok() {
+                written += 65_536;
+            }
+            written
+        });
+        let refused = read(port).unwrap_err().to_string();
+        let refused = refused.replace(&port.to_string(), "PORT");
+        insta::assert_snapshot!(refused, @"no gateway answers on 127.0.0.1:PORT: the answer is longer than 4 MiB");
+        // What was read, and what the system held of it.
+        assert!(endless.join().unwrap() < 32 << 20);
+    }
+
+    #[test]
+    fn what_would_control_a_terminal_is_shown_as_an_escape() {
+        let hostile = "voice\x1b]0;title\x07\n\u{9b}2J\u{202e}\u{e9}";
+        insta::assert_snapshot!(printable(hostile), @r"voice\u{1b}]0;title\u{7}\n\u{9b}2J\u{202e}é");
+        assert_eq!(printable(&"x".repeat(1_000)).chars().count(), 65);
+    }
 
     #[test]
     fn labels_with_any_character_are_read_back() {

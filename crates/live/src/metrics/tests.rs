@@ -61,6 +61,8 @@ fn example() -> Snapshot {
         refused_reloads: 0,
         memory_bytes: 4_096,
         free_bytes: 2_048,
+        refused_frames: 7,
+        lost_log_lines: 1,
     }
 }
 
@@ -169,6 +171,36 @@ fn whatever_is_asked_is_answered_or_hung_up_on_and_the_next_one_is_served() {
     );
 }
 
+/// Whether the server has hung up on a client that says nothing.
+fn is_closed(client: &mut TcpStream) -> bool {
+    client.set_nonblocking(true).unwrap();
+    match client.read(&mut [0; 1]) {
+        Ok(0) => true,
+        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        Ok(_) => panic!("it was answered"),
+    }
+}
+
+#[test]
+fn a_scrape_is_answered_while_slow_clients_are_connected_and_the_oldest_give_way() {
+    let answering = Answering::new();
+    let silent = || TcpStream::connect((Ipv4Addr::LOCALHOST, answering.server.port())).unwrap();
+    let scrape = || answering.first_line(b"GET /metrics HTTP/1.1\r\n\r\n");
+    // One that asks, and takes no answer.
+    let mut takes_none = silent();
+    takes_none
+        .write_all(b"GET /metrics HTTP/1.1\r\n\r\n")
+        .unwrap();
+    let mut slow: Vec<TcpStream> = (0..3).map(|_| silent()).collect();
+    assert_eq!(scrape(), "HTTP/1.1 200 OK");
+    // None of them had to be given up for that.
+    assert!(!slow.iter_mut().any(is_closed));
+    let mut more: Vec<TcpStream> = (0..server::MOST_CONNECTIONS).map(|_| silent()).collect();
+    assert_eq!(scrape(), "HTTP/1.1 200 OK");
+    assert!(slow.iter_mut().all(is_closed));
+    assert!(!more.last_mut().is_some_and(is_closed));
+}
+
 #[test]
 fn whoever_asks_byte_by_byte_is_hung_up_on_in_time() {
     let answering = Answering::new();
@@ -188,5 +220,5 @@ fn a_gateway_that_does_not_answer_is_said_to_be_none_at_work() {
     let told = refused
         .to_string()
         .replace(&server.port().to_string(), "PORT");
-    assert_snapshot!(told, @"what answers on 127.0.0.1:PORT is no gateway that is at work: HTTP/1.1 503 Service Unavailable");
+    assert_snapshot!(told, @"no running gateway answers on 127.0.0.1:PORT, but something that says: HTTP/1.1 503 Service Unavailable");
 }

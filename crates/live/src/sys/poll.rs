@@ -34,9 +34,18 @@ impl PollSet {
 
     /// Wait for `descriptor` to be readable, too; errors of it always wake.
     pub fn add(&mut self, descriptor: BorrowedFd<'_>) {
+        self.push(descriptor, libc::POLLIN);
+    }
+
+    /// Wait until `descriptor` takes bytes, too.
+    pub fn add_writable(&mut self, descriptor: BorrowedFd<'_>) {
+        self.push(descriptor, libc::POLLOUT);
+    }
+
+    fn push(&mut self, descriptor: BorrowedFd<'_>, events: libc::c_short) {
         self.entries.push(libc::pollfd {
             fd: descriptor.as_raw_fd(),
-            events: libc::POLLIN,
+            events,
             revents: 0,
         });
     }

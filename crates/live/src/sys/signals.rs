@@ -38,6 +38,12 @@ fn send(pid: u32, signal: libc::c_int) -> io::Result<()> {
     checked(unsafe { libc::kill(pid, signal) }).map(|_| ())
 }
 
+/// A pipe or a connection that nobody reads from is an error of whoever writes, and does not end the process.
+pub fn ignore_broken_pipes() {
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
 /// SIGINT, SIGTERM and SIGHUP, as messages instead of interruptions.
 #[derive(Debug)]
 pub struct Signals(OwnedFd);

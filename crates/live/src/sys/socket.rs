@@ -144,6 +144,22 @@ pub fn kick(socket: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
+/// Have the kernel go on receiving into a ring that was empty. What fails is reported when frames are next
+/// waited for.
+pub fn wake_receiver(socket: BorrowedFd<'_>) {
+    // SAFETY: no buffer and no address are passed.
+    unsafe {
+        libc::recvfrom(
+            socket.as_raw_fd(),
+            std::ptr::null_mut(),
+            0,
+            libc::MSG_DONTWAIT,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        )
+    };
+}
+
 /// The error that happened to a socket since it was last asked.
 ///
 /// # Errors

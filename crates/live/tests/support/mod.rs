@@ -10,12 +10,13 @@ use slicewise_live::DirectionParams;
 use slicewise_live::af_packet::AfPacketPort;
 use slicewise_live::frame_memory::FrameMemory;
 use slicewise_live::gateway::{self, Conduct, GatewayParams, PacketIo};
+use slicewise_live::metrics::{self, Samples};
 use slicewise_live::port::Port;
 use slicewise_live::sys::interface::Interfaces;
 use slicewise_live::sys::namespace;
 use slicewise_model::{
     ClassMap, ClassSpec, Condition, Discipline, GuaranteeSpec, MatchMode, PolicySpec, PrioritySpec,
-    Rate, RateSpec,
+    QueueLimitSpec, Rate, RateSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration as Span};
 use std::io::{BufRead, BufReader};
@@ -205,14 +206,7 @@ pub struct Gateway {
 impl Gateway {
     /// This very program, told to [`be_gateway`].
     pub fn start(testbed: &Testbed, task: &str) -> Self {
-        let mut child = Command::new("ip")
-            .args(["netns", "exec", &testbed.namespace("gateway")])
-            .arg(std::env::current_exe().unwrap())
-            .env(TASK, task)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = Self::spawn(testbed, task, Stdio::piped());
         let (sender, lines) = channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         std::thread::spawn(move || {
@@ -233,7 +227,47 @@ impl Gateway {
         gateway
     }
 
-    /// Where it tells its metrics, where its task has a fourth word.
+    /// One that logs to `stderr`, whatever that is, and serves its metrics on a port of its own.
+    pub fn start_logging_to(testbed: &Testbed, task: &str, stderr: Stdio, port: u16) -> Self {
+        let gateway = Self {
+            child: Self::spawn(testbed, &format!("{task} {port}"), stderr),
+            lines: channel().1,
+            metrics_port: port,
+        };
+        gateway.wait_until(testbed, |_| true);
+        gateway
+    }
+
+    fn spawn(testbed: &Testbed, task: &str, stderr: Stdio) -> Child {
+        Command::new("ip")
+            .args(["netns", "exec", &testbed.namespace("gateway")])
+            .arg(std::env::current_exe().unwrap())
+            .env(TASK, task)
+            .stdout(Stdio::null())
+            .stderr(stderr)
+            .spawn()
+            .unwrap()
+    }
+
+    /// Its metrics, where it serves them.
+    pub fn metrics(&self, testbed: &Testbed) -> Option<Samples> {
+        let namespace = testbed.namespace("gateway");
+        namespace::within(&namespace, || metrics::read(self.metrics_port).ok()).unwrap()
+    }
+
+    /// Wait until its metrics are so.
+    pub fn wait_until(&self, testbed: &Testbed, is_so: impl Fn(&Samples) -> bool) -> Samples {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(60) {
+            match self.metrics(testbed) {
+                Some(samples) if is_so(&samples) => return samples,
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+        panic!("it never came to that: {:#?}", self.metrics(testbed));
+    }
+
+    /// Where it serves its metrics, where its task has a fourth word.
     pub fn metrics_port(&self) -> u16 {
         self.metrics_port
     }
@@ -323,6 +357,8 @@ pub fn be_gateway() -> bool {
 
 /// The port that the slice to be protected sends to.
 pub const CRITICAL_PORT: u16 = 5201;
+/// The port of the slice with a queue longer than the memory.
+pub const FLOODED_PORT: u16 = 5202;
 
 fn direction(rate: u64, policy: &str) -> DirectionParams {
     let link = Rate {
@@ -344,6 +380,21 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
                 accounting: Accounting::L2,
             });
             (vec![critical], Discipline::MinimumShare)
+        }
+        "flood" => {
+            critical.priority = Some(PrioritySpec {
+                level: 1,
+                rate: None,
+                burst: None,
+                accounting: Accounting::L2,
+            });
+            let mut bulk = ClassSpec::new(ClassMap {
+                name: "bulk".to_owned(),
+                mode: MatchMode::All,
+                conditions: vec![Condition::DestinationPort(FLOODED_PORT..=FLOODED_PORT)],
+            });
+            bulk.queue_limit = Some(QueueLimitSpec::Packets(200_000));
+            (vec![critical, bulk], Discipline::MinimumShare)
         }
         "guaranteed" => {
             critical.guarantee = Some(GuaranteeSpec {

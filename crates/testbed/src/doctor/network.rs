@@ -6,7 +6,7 @@ use crate::hosts::within;
 use crate::scratch::{PEER, SCRATCH, Scratch};
 use slicewise_live::af_packet::AfPacketPort;
 use slicewise_live::af_xdp::{AfXdpPort, Mode};
-use slicewise_live::frame_memory::FrameMemory;
+use slicewise_live::frame_memory::{FrameMemory, PortBudget};
 use slicewise_live::patch;
 use slicewise_live::port::Port;
 use slicewise_live::sys::interface::Interfaces;
@@ -177,7 +177,7 @@ fn open_af_xdp(scratch: &Scratch) -> Result<Mode, String> {
     within(scratch.name(), || {
         let state = Interfaces::new()?.state(SCRATCH)?;
         let mut memory = FrameMemory::new(MEMORY_CHUNKS)?;
-        let mut port = AfXdpPort::open(&state, 1, &mut memory)
+        let mut port = AfXdpPort::open(&state, 1, PortBudget::full(1), &mut memory)
             .map_err(|failed| io::Error::other(format!("{}: {}", failed.doing, failed.error)))?;
         let mode = port.mode();
         port.close(&mut memory);

@@ -2,11 +2,21 @@
 
 #![allow(unsafe_code)]
 
+mod budget;
+mod shares;
+
+pub use budget::{Budget, Needs, PortBudget, TooLittle, bytes_of, chunks_of};
+pub use shares::{ShareId, Shares};
+
 use crate::sys::map::Map;
 use std::io;
 
 /// Bytes of a chunk: a frame of an Ethernet without jumbo frames, and what AF_XDP keeps before it.
 pub const CHUNK_BYTES: usize = 2048;
+/// What the kernel leaves free at the beginning of a chunk that it writes to.
+pub const HEADROOM_BYTES: usize = 256;
+/// Bytes of a frame in a chunk that the kernel writes to.
+pub const FRAME_BYTES_PER_CHUNK: usize = CHUNK_BYTES - HEADROOM_BYTES;
 
 /// A frame, by the number of its first chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,11 +28,16 @@ pub struct FrameId(pub u32);
 /// owner at a time: the free list, a frame, or the kernel (from [`take`](Self::take) until a
 /// frame is made of it or it is [given back](Self::give_back)). Only chunks of frames are read and
 /// written here.
+///
+/// A frame that waits in a queue is held [for a share](Self::try_hold) of the memory, so that no queue takes
+/// what others need. Shares and ports keep to what [`Budget`] gives them: so a chunk is always there to
+/// receive into.
 #[derive(Debug)]
 pub struct FrameMemory {
     map: Map,
     free: Vec<u32>,
     chunks: Vec<Chunk>,
+    shares: Shares,
 }
 
 /// What is in a chunk that belongs to a frame.
@@ -32,6 +47,8 @@ struct Chunk {
     length: u16,
     /// The next chunk of the frame; [`END`] in the last.
     next: u32,
+    /// In the first chunk of a frame: what it is held for.
+    share: Option<ShareId>,
 }
 
 const END: u32 = u32::MAX;
@@ -39,19 +56,21 @@ const UNUSED: Chunk = Chunk {
     offset: 0,
     length: 0,
     next: END,
+    share: None,
 };
 
 impl FrameMemory {
     /// Memory of this many chunks, all of it present.
     ///
     /// # Errors
-    /// Where there is not so much memory.
+    /// Where the system has not so much memory.
     pub fn new(chunks: u32) -> io::Result<Self> {
         let count = chunks as usize;
         Ok(Self {
             map: Map::anonymous(count.max(1) * CHUNK_BYTES)?,
             free: (0..chunks).rev().collect(),
             chunks: vec![UNUSED; count],
+            shares: Shares::default(),
         })
     }
 
@@ -88,7 +107,7 @@ impl FrameMemory {
     }
 
     /// A frame of one chunk that the kernel has written `length` bytes to, at `offset`; false where
-    /// the kernel told something impossible.
+    /// the kernel reported something impossible.
     #[inline]
     pub fn adopt(&mut self, chunk: u32, offset: usize, length: usize) -> bool {
         let is_within = offset + length <= CHUNK_BYTES;
@@ -97,7 +116,7 @@ impl FrameMemory {
                 *entry = Chunk {
                     offset: short(offset),
                     length: short(length),
-                    next: END,
+                    ..UNUSED
                 };
                 true
             }
@@ -222,9 +241,45 @@ impl FrameMemory {
             .sum()
     }
 
+    /// What queues may use of it.
+    #[must_use]
+    pub const fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    /// The same, to be divided.
+    pub const fn shares_mut(&mut self) -> &mut Shares {
+        &mut self.shares
+    }
+
+    /// Hold a frame for a share; returns whether that has room for it.
+    #[inline]
+    pub fn try_hold(&mut self, frame: FrameId, share: ShareId) -> bool {
+        let has_room = self.shares.try_use(share, self.chunk_count(frame));
+        if let (true, Some(entry)) = (has_room, self.chunks.get_mut(frame.0 as usize)) {
+            entry.share = Some(share);
+        }
+        has_room
+    }
+
+    /// Hold a frame for no share any more: it is about to leave.
+    #[inline]
+    pub fn let_go(&mut self, frame: FrameId) {
+        let entry = self.chunks.get_mut(frame.0 as usize);
+        if let Some(share) = entry.and_then(|entry| entry.share.take()) {
+            self.shares.release(share, self.chunk_count(frame));
+        }
+    }
+
+    #[inline]
+    fn chunk_count(&self, frame: FrameId) -> u32 {
+        self.chunks(frame).map(|_| 1).sum()
+    }
+
     /// A frame that is no longer needed.
     #[inline]
     pub fn release(&mut self, frame: FrameId) {
+        self.let_go(frame);
         let mut next = frame.0;
         while let Some(entry) = self.chunks.get(next as usize) {
             let chunk = next;
