@@ -81,7 +81,7 @@ fn tools_are_there() -> Result<(), Failure> {
     let mut packages: Vec<&str> = missing.iter().map(|tool| tool.package()).collect();
     packages.dedup();
     Err(Failure::mistake(format!(
-        "real packets take programs that are not installed: {}; apt-get install {}",
+        "real packets require programs that are not installed: {}; apt-get install {}",
         names.join(", "),
         packages.join(" ")
     )))

@@ -70,11 +70,11 @@ const RUN: [&str; 4] = ["run", "study.yaml", "--on", "gateway"];
 fn tools_that_are_missing_are_all_named_with_how_to_get_them() {
     let sandbox = sandbox(STUDY);
     fs::remove_file(sandbox.path("bin/iperf3")).unwrap();
-    assert_snapshot!(refused(&sandbox, &RUN), @"error: real packets take programs that are not installed: iperf3; apt-get install iperf3");
+    assert_snapshot!(refused(&sandbox, &RUN), @"error: real packets require programs that are not installed: iperf3; apt-get install iperf3");
     for tool in ["ip", "tc"] {
         fs::remove_file(sandbox.path(&format!("bin/{tool}"))).unwrap();
     }
-    assert_snapshot!(refused(&sandbox, &["run", "study.yaml", "--on", "tc"]), @"error: real packets take programs that are not installed: ip, tc, iperf3; apt-get install iproute2 iperf3");
+    assert_snapshot!(refused(&sandbox, &["run", "study.yaml", "--on", "tc"]), @"error: real packets require programs that are not installed: ip, tc, iperf3; apt-get install iproute2 iperf3");
     assert!(!sandbox.path("results").exists());
 }
 
@@ -146,7 +146,7 @@ fn without_root_there_is_no_testbed() {
         .current_dir(sandbox.path(""))
         .env("PATH", std::env::join_paths(folders).unwrap())
         .env("SLICEWISE_RUN_DIR", sandbox.path("run"));
-    assert_snapshot!(told(command), @"error: real packets take root, for namespaces and captures: run it with sudo");
+    assert_snapshot!(told(command), @"error: real packets require root, for namespaces and captures: run it with sudo");
 }
 
 #[test]

@@ -301,7 +301,7 @@ fn processor_ticks() -> Vec<u64> {
     all.skip(1).take(8).map(|n| n.parse().unwrap()).collect()
 }
 
-/// The share of departures that were late, as the gateway itself tells.
+/// The share of departures that were late, as the gateway itself reports.
 fn metrics(testbed: &Testbed, gateway: &Gateway) -> String {
     let port = gateway.metrics_port();
     let read = namespace::within(&testbed.namespace("gateway"), || {

@@ -27,7 +27,7 @@ impl Awake {
         for processor in processors {
             let is_over = Arc::clone(&is_over);
             let thread = thread::Builder::new().name(format!("awake-{processor}"));
-            // One that cannot be had is done without.
+            // One that cannot be started is done without.
             let _ = thread.spawn(move || stay_awake(processor, &is_over));
         }
         Self { is_over }
@@ -60,22 +60,22 @@ mod tests {
     use std::fs;
     use std::time::{Duration, Instant};
 
-    /// What the kernel tells of this process's threads that keep processors awake: nice value, policy.
+    /// What the kernel reports of this process's threads that keep processors awake: nice value, policy.
     fn threads() -> Vec<[String; 2]> {
         let tasks = fs::read_dir("/proc/self/task").unwrap();
         let stats =
             tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok());
-        let told = stats.filter_map(|stat| {
+        let seen = stats.filter_map(|stat| {
             let (name, rest) = stat.split_once(") ")?;
             // From the third field on, see proc_pid_stat(5).
             let fields: Vec<&str> = rest.split(' ').collect();
             let field = |number: usize| fields.get(number - 3).map(|text| (*text).to_owned());
             name.contains("(awake-").then_some([field(19)?, field(41)?])
         });
-        told.collect()
+        seen.collect()
     }
 
-    /// A thread is told of as long as the kernel clears it up.
+    /// A thread is reported until the kernel has cleared it up.
     fn wait_for(expected: &[[String; 2]]) {
         let began = Instant::now();
         while threads() != expected {

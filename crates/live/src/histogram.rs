@@ -4,14 +4,14 @@ use slicewise_units::Duration;
 
 /// Buckets a power of two: a bucket is at most a quarter wider than its lower end.
 const STEPS: usize = 4;
-/// Powers of two told apart, from 2^10 ns (about 1 us) on; below it, and beyond 2^34 ns (17 s), there
+/// Powers of two distinguished, from 2^10 ns (about 1 us) on; below it, and beyond 2^34 ns (17 s), there
 /// is one bucket each.
 const POWERS: usize = 24;
 const FIRST_POWER: u32 = 10;
 /// Buckets in all.
 pub const BUCKETS: usize = STEPS * POWERS + 2;
 
-/// How often which times occurred, told apart to a quarter or better between 1 us and 17 s.
+/// How often which times occurred, distinguished to a quarter or better between 1 us and 17 s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     counts: [u64; BUCKETS],

@@ -34,16 +34,16 @@ pub fn join(first: &str, second: &str) -> io::Result<()> {
     let system = Interfaces::new()?;
     let index = |name| system.state(name).map(|state| state.index);
     let ends = [
-        index(first).map_err(doing("the first cannot be looked at"))?,
-        index(second).map_err(doing("the second cannot be looked at"))?,
+        index(first).map_err(doing("cannot read the state of the first"))?,
+        index(second).map_err(doing("cannot read the state of the second"))?,
     ];
     let netlink = Netlink::new()?;
     for (from, to) in [(ends[0], ends[1]), (ends[1], ends[0])] {
         let program = Program::load(ProgramType::Classifier, &send_on(to))
-            .map_err(doing("to load an eBPF program"))?;
-        filter::prepare(&netlink, from).map_err(doing("to make a `clsact` qdisc"))?;
+            .map_err(doing("cannot load an eBPF program"))?;
+        filter::prepare(&netlink, from).map_err(doing("cannot create a `clsact` qdisc"))?;
         filter::attach(&netlink, from, Hook::Ingress, &program)
-            .map_err(doing("to attach an eBPF program"))?;
+            .map_err(doing("cannot attach an eBPF program"))?;
     }
     Ok(())
 }

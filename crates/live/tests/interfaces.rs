@@ -136,9 +136,9 @@ fn every_frame_is_sent_or_counted_while_the_mtu_shrinks() {
     arrived += sink.receive(4_000, Duration::from_secs(1)).len();
     let arrived = f64::from(u32::try_from(arrived).unwrap());
     let port = gateway.metrics_port();
-    let told = namespace::within(&namespace, || metrics::read(port).unwrap()).unwrap();
+    let samples = namespace::within(&namespace, || metrics::read(port).unwrap()).unwrap();
     let direction = [("direction", "left>right")];
-    let count = |name: &str| told.sum(&format!("slicewise_{name}_frames_total"), &direction);
+    let count = |name: &str| samples.sum(&format!("slicewise_{name}_frames_total"), &direction);
     // Numbers of frames are exact in a float.
     assert_eq!(count("received"), 4_000.0);
     assert_eq!(count("sent"), arrived);

@@ -39,7 +39,7 @@ pub struct Lease {
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Without root.
-    #[error("real packets take root, for namespaces and captures: run it with sudo")]
+    #[error("real packets require root, for namespaces and captures: run it with sudo")]
     Privileges,
     /// The folder cannot be written.
     #[error("{path}: {error}")]

@@ -63,7 +63,7 @@ impl RxRing {
         let largest = mtu_bytes + ETHERNET_BYTES + MOST_TAGS * TAG_BYTES;
         let ring = Ring::open(largest, libc::PACKET_RX_RING)?;
         let socket = ring.socket().as_fd();
-        // Kernels before 4.20 do not know it; packets are told by their type then.
+        // Kernels before 4.20 do not have it; `is_own` then recognises these packets by their type.
         let _ = socket::set(
             socket,
             libc::SOL_PACKET,

@@ -56,7 +56,7 @@ impl TxRing {
                 }
                 libc::TP_STATUS_WRONG_FORMAT => self.take_out(self.oldest, false),
                 libc::TP_STATUS_SEND_REQUEST => {
-                    // What fails is told when the next frames are sent.
+                    // An error is reported when the next frames are sent.
                     let _ = self.send();
                     break;
                 }
@@ -160,7 +160,7 @@ impl TxRing {
         let mut from = self.ring.after(refused);
         while from != self.next {
             self.move_frame(from, free);
-            // What fails beside a refusal is told when the next frames are sent.
+            // Any other error is reported when the next frames are sent.
             let _ = socket::kick(self.ring.socket().as_fd());
             from = self.ring.after(from);
             match self.ring.status(free) {

@@ -49,7 +49,7 @@ fn failed(doing: &'static str) -> impl Fn(io::Error) -> Failed {
 
 fn unsupported(problem: String) -> Failed {
     let error = io::Error::new(io::ErrorKind::Unsupported, problem);
-    failed("AF_XDP cannot be used")(error)
+    failed("cannot use AF_XDP")(error)
 }
 
 /// Most receive queues of an interface.
@@ -97,8 +97,8 @@ impl AfXdpPort {
             ))
         })?;
         let promiscuous = open_promiscuous(interface.index)?;
-        let map = XskMap::new(queues).map_err(failed("to make an eBPF map"))?;
-        let program = program::load(&map).map_err(failed("to load the eBPF program"))?;
+        let map = XskMap::new(queues).map_err(failed("cannot create an eBPF map"))?;
+        let program = program::load(&map).map_err(failed("cannot load the eBPF program"))?;
         let params = SocketParams {
             interface: interface.index,
             queue: 0,
@@ -109,16 +109,17 @@ impl AfXdpPort {
         let mut sockets = Vec::new();
         let opened = (0..queues).try_for_each(|queue| {
             let socket = XskSocket::open(SocketParams { queue, ..params }, memory)
-                .map_err(failed("to bind an AF_XDP socket"))?;
+                .map_err(failed("cannot bind an AF_XDP socket"))?;
             let descriptor = socket.descriptor();
             let entered = map
                 .set(queue, descriptor)
-                .map_err(failed("to enter a socket in the eBPF map"));
+                .map_err(failed("cannot enter a socket in the eBPF map"));
             sockets.push(socket);
             entered
         });
         let attached = opened.and_then(|()| {
-            Link::attach(&program, interface.index).map_err(failed("to attach the eBPF program"))
+            Link::attach(&program, interface.index)
+                .map_err(failed("cannot attach the eBPF program"))
         });
         match attached {
             Ok((link, mode)) => Ok(Self {
@@ -153,7 +154,7 @@ impl AfXdpPort {
 
 /// A packet socket that receives nothing, and keeps the interface promiscuous as long as it is open.
 fn open_promiscuous(interface: u32) -> Result<OwnedFd, Failed> {
-    let doing = "to receive frames for others";
+    let doing = "cannot receive frames for others";
     let socket = crate::sys::socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0);
     let socket = socket.map_err(failed(doing))?;
     crate::af_packet::become_promiscuous(socket.as_fd(), interface).map_err(failed(doing))?;

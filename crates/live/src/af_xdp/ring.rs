@@ -63,7 +63,7 @@ impl<T: Descriptor> Ring<T> {
         let at = self
             .map
             .at(usize::try_from(offset).unwrap_or(usize::MAX), 4);
-        // SAFETY: within the mapping, aligned as the kernel told it, and accessed atomically by both.
+        // SAFETY: within the mapping, aligned as the kernel says, and accessed atomically by both.
         unsafe { at.cast().as_ref() }
     }
 
@@ -76,7 +76,7 @@ impl<T: Descriptor> Ring<T> {
             .cast()
     }
 
-    /// Whether the kernel sleeps and must be told of what was filled in.
+    /// Whether the kernel sleeps and must be woken to see what was filled in.
     #[inline]
     pub(super) fn needs_wakeup(&self) -> bool {
         const NEED_WAKEUP: u32 = 1;

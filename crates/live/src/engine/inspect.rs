@@ -12,7 +12,7 @@ pub enum Discard {
     Runt,
     /// Longer than the other interface sends.
     Giant,
-    /// VLAN tags or IP header contradict themselves or are cut off.
+    /// VLAN tags or IP header are inconsistent or truncated.
     Malformed,
     /// Its source address is that of one of the gateway's own interfaces: it came back.
     Looped,
@@ -51,7 +51,7 @@ impl Discard {
     }
 }
 
-/// What the pipeline is told of a frame.
+/// What the pipeline needs to know of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inspected {
     /// What classes match on; of a packet in a GTP-U tunnel, its own.

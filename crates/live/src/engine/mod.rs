@@ -26,7 +26,7 @@ use slicewise_dataplane::{ApplyError, BuildError, ClassCounters};
 use slicewise_units::Instant;
 use std::io;
 
-/// Tells the time.
+/// A source of time.
 pub trait Clock {
     /// It never goes backwards.
     fn now(&mut self) -> Instant;

@@ -362,7 +362,7 @@ fn a_port_that_takes_nothing_is_asked_again_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_port_that_fails_is_told_of_and_the_other_direction_goes_on() {
+fn a_port_that_fails_is_reported_and_the_other_direction_goes_on() {
     let mut bench = Bench::new(GIGABIT, vec![]);
     bench.ports[0].fail();
     bench.ports[1].arrive(tagged(10, 100, 0));

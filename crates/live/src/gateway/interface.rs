@@ -27,32 +27,32 @@ pub enum PacketIo {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is none of this name.
-    #[error("there is no interface `{name}` here: `ip link` lists those there are")]
+    #[error("no interface `{name}` in this network namespace: `ip link` lists its interfaces")]
     Missing {
         /// The name.
         name: String,
     },
-    /// The kernel does not let us.
+    /// A capability is missing.
     #[error(
-        "`{name}`: {doing} is not permitted: it needs {capabilities}. Run it as root, or allow it: \
+        "`{name}`: {doing} without {capabilities}. Run it as root, or allow it: \
          setcap {words}+ep $(command -v slicewise)"
     )]
     NotPermitted {
         /// The interface.
         name: String,
-        /// What was tried.
+        /// What could not be done.
         doing: &'static str,
         /// What it needs.
         capabilities: &'static str,
         /// The same, as `setcap` writes it.
         words: &'static str,
     },
-    /// It does not work.
+    /// A system call failed.
     #[error("`{name}`: {doing}: {error}")]
     Failed {
         /// The interface.
         name: String,
-        /// What was tried.
+        /// What could not be done.
         doing: &'static str,
         /// What the system answered.
         error: io::Error,
@@ -138,7 +138,7 @@ impl Interface {
                     name: self.name.clone(),
                 }
             } else {
-                self.failed("it cannot be looked at", error)
+                self.failed("cannot read its state", error)
             }
         })?;
         self.state = Some(state);
@@ -177,7 +177,7 @@ impl Interface {
             return Ok(());
         };
         if system.has_address(&self.name) {
-            let help = "the host answers and forwards beside the gateway: take its addresses away";
+            let help = "the host itself answers and forwards, too: remove its addresses";
             log::warn("has_address", &[("interface", &self.name), ("so", &help)]);
         }
         let mut open = match self.packet_io {
@@ -215,11 +215,11 @@ impl Interface {
         let port = AfPacketPort::open(state).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => OpenError::NotPermitted {
                 name: self.name.clone(),
-                doing: "to receive all frames",
+                doing: "cannot receive all frames",
                 capabilities: "CAP_NET_RAW, and CAP_NET_ADMIN to turn offloads off",
                 words: "cap_net_raw,cap_net_admin,cap_sys_nice",
             },
-            _ => self.failed("a packet socket cannot be opened", error),
+            _ => self.failed("cannot open a packet socket", error),
         })?;
         Ok(Open::AfPacket(Box::new(port)))
     }
@@ -294,7 +294,7 @@ impl Interface {
             Err(error) => {
                 self.state = None;
                 self.close(&error.to_string(), memory);
-                self.tell_trouble(&error.to_string());
+                self.log_trouble(&error.to_string());
                 return;
             }
             Ok(state) => {
@@ -311,7 +311,7 @@ impl Interface {
                     before.index == state.index && before.mtu_bytes == state.mtu_bytes
                 });
                 if self.open.is_some() && !is_same {
-                    self.close("it was made anew or has another MTU", memory);
+                    self.close("it was created again or has another MTU", memory);
                 }
             }
         }
@@ -319,14 +319,14 @@ impl Interface {
             && self.state.is_some_and(|state| state.is_up)
             && let Err(error) = self.open(system, memory)
         {
-            self.tell_trouble(&error.to_string());
+            self.log_trouble(&error.to_string());
         }
     }
 
-    fn tell_trouble(&mut self, trouble: &str) {
+    fn log_trouble(&mut self, trouble: &str) {
         if self.trouble != trouble {
             trouble.clone_into(&mut self.trouble);
-            let so = "it is tried again every 250 ms";
+            let so = "the gateway tries again every 250 ms";
             log::warn(
                 "interface_unusable",
                 &[("interface", &self.name), ("reason", &trouble), ("so", &so)],

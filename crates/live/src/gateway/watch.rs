@@ -41,8 +41,8 @@ impl Watch {
     /// Log what has happened since it was last logged.
     pub(super) fn look(&mut self, engine: &Engine, ports: &mut [Interface; 2], now: Instant) {
         if let Some(frames) = self.refused.more(engine.refused_frames(), now) {
-            let help = "a slice has used up its frame memory and the common one; others keep theirs: \
-                        raise `memory`, or lower its queue limit";
+            let help = "a class has used up its own frame memory and the shared part; other classes keep \
+                        theirs. Raise `memory` or lower its queue limit";
             log::warn(
                 "memory_low",
                 &[
@@ -102,8 +102,8 @@ pub(super) fn log_memory(engine: &Engine) {
         return log::info("memory", &fields);
     }
     let help = format!(
-        "full queues of large frames will be cut: each slice keeps its part and no more; `memory: {} MiB` \
-         is enough for all",
+        "full queues of large frames will drop frames earlier; each class keeps its own part of the memory. \
+         `memory: {} MiB` suffices for all",
         needed.div_ceil(1 << 20)
     );
     fields.push(("so", &help));

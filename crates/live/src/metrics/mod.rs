@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub interfaces: [InterfaceSnapshot; 2],
     /// From the first to the second interface, and back.
     pub directions: [DirectionSnapshot; 2],
-    /// Configurations taken over while running.
+    /// Configurations applied while running.
     pub reloads: u64,
     /// Configurations refused while running.
     pub refused_reloads: u64,

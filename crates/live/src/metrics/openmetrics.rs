@@ -7,7 +7,7 @@ use slicewise_dataplane::{ClassCounters, DropReason};
 use slicewise_units::Duration;
 use std::fmt::Write;
 
-/// Bucket ends that are told: every second one of those counted would be too many for a scrape.
+/// Bucket ends that are reported: every second one of those counted would be too many for a scrape.
 const ENDS_US: [u64; 19] = [
     5, 10, 20, 50, 100, 200, 350, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000,
     200_000, 500_000, 1_000_000, 10_000_000,
@@ -73,13 +73,13 @@ fn gateway(text: &mut Text, snapshot: &Snapshot) {
     text.family(
         "slicewise_uptime_seconds",
         "gauge",
-        "Since the gateway started.",
+        "Time since the gateway started.",
     );
     text.sample("slicewise_uptime_seconds", &[], seconds(snapshot.uptime));
     text.family(
         "slicewise_reloads",
         "counter",
-        "Configurations read while running, by whether they were taken over.",
+        "Configurations read while running, by whether they were applied.",
     );
     let reloads = [
         ("applied", snapshot.reloads),
@@ -88,16 +88,12 @@ fn gateway(text: &mut Text, snapshot: &Snapshot) {
     for (outcome, count) in reloads {
         text.sample("slicewise_reloads_total", &[("outcome", outcome)], count);
     }
-    text.family(
-        "slicewise_frame_memory_bytes",
-        "gauge",
-        "Memory for frames.",
-    );
+    text.family("slicewise_frame_memory_bytes", "gauge", "Frame memory.");
     text.sample("slicewise_frame_memory_bytes", &[], snapshot.memory_bytes);
     text.family(
         "slicewise_frame_memory_free_bytes",
         "gauge",
-        "Memory that neither a frame nor an interface holds.",
+        "Frame memory that neither a frame nor an interface holds.",
     );
     text.sample(
         "slicewise_frame_memory_free_bytes",
@@ -221,7 +217,7 @@ fn directions(text: &mut Text, snapshot: &Snapshot) {
     text.family(
         "slicewise_discarded_frames",
         "counter",
-        "Frames discarded beside what classes drop.",
+        "Frames discarded, not counting those that classes drop.",
     );
     for (label, direction) in &each {
         for reason in Discard::ALL {
@@ -237,8 +233,8 @@ fn classes(text: &mut Text, snapshot: &Snapshot) {
     let all: Vec<(&str, &ClassCounters)> = each
         .iter()
         .flat_map(|(label, direction)| {
-            let told = direction.classes.iter().map(|class| &class.counters);
-            told.chain(&direction.others)
+            let top = direction.classes.iter().map(|class| &class.counters);
+            top.chain(&direction.others)
                 .map(move |class| (label.as_str(), class))
         })
         .collect();
@@ -254,13 +250,13 @@ fn classes(text: &mut Text, snapshot: &Snapshot) {
     family(
         "slicewise_class_offered_frames",
         counter,
-        "Frames of a class.",
+        "Frames offered to a class.",
         |c| c.offered_frames,
     );
     family(
         "slicewise_class_offered_bytes",
         counter,
-        "Their bytes, L2 without FCS.",
+        "Bytes offered to a class, L2 without FCS.",
         |c| c.offered_bytes,
     );
     family(
@@ -272,7 +268,7 @@ fn classes(text: &mut Text, snapshot: &Snapshot) {
     family(
         "slicewise_class_sent_bytes",
         counter,
-        "Their bytes, L2 without FCS.",
+        "Bytes of a class that left, L2 without FCS.",
         |c| c.sent_bytes,
     );
     family(

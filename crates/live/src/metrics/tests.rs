@@ -1,4 +1,4 @@
-//! What a gateway tells, and how it answers whoever asks.
+//! The metrics of a gateway, and how they are served.
 
 use super::*;
 use insta::assert_snapshot;
@@ -67,20 +67,20 @@ fn example() -> Snapshot {
 }
 
 #[test]
-fn a_gateway_is_told_as_openmetrics() {
+fn a_gateway_is_reported_as_openmetrics() {
     let text = openmetrics::render(&example());
     // Buckets by the dozen, and the idle way back, are as the rest.
-    let is_telling = |line: &&str| {
+    let is_shown = |line: &&str| {
         !["# HELP", "_bucket{", "right>left"]
             .iter()
             .any(|part| line.contains(part))
     };
-    let lines: Vec<&str> = text.lines().filter(is_telling).collect();
+    let lines: Vec<&str> = text.lines().filter(is_shown).collect();
     assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
-fn what_is_told_is_read_back() {
+fn what_is_reported_is_read_back() {
     let samples = Samples::parse(&openmetrics::render(&example()));
     let class = [("class", "best \"effort\"")];
     assert_eq!(
@@ -141,7 +141,7 @@ impl Drop for Answering {
 }
 
 #[test]
-fn top_reads_what_the_gateway_tells() {
+fn top_reads_what_the_gateway_reports() {
     let answering = Answering::new();
     let samples = read(answering.server.port()).unwrap();
     assert_eq!(samples, Samples::parse(&openmetrics::render(&example())));
@@ -213,12 +213,12 @@ fn whoever_asks_byte_by_byte_is_hung_up_on_in_time() {
 }
 
 #[test]
-fn a_gateway_that_does_not_answer_is_said_to_be_none_at_work() {
+fn a_gateway_that_does_not_answer_is_reported_as_not_running() {
     let exchange = Arc::new(Exchange::new().unwrap());
     let server = Server::start(0, exchange).unwrap();
     let refused = read(server.port()).unwrap_err();
-    let told = refused
+    let message = refused
         .to_string()
         .replace(&server.port().to_string(), "PORT");
-    assert_snapshot!(told, @"no running gateway answers on 127.0.0.1:PORT, but something that says: HTTP/1.1 503 Service Unavailable");
+    assert_snapshot!(message, @"no running gateway answers on 127.0.0.1:PORT, but something that says: HTTP/1.1 503 Service Unavailable");
 }

@@ -65,7 +65,7 @@ pub fn enter_before_exec(command: &mut Command, namespace: &str) -> io::Result<(
         if u32::try_from(parent_now) == Ok(parent) {
             Ok(())
         } else {
-            // It died before the kernel was told to tell us.
+            // It died before the kernel was asked to signal that.
             Err(io::Error::from_raw_os_error(libc::ESRCH))
         }
     };

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_kernel_is_told() {
+    fn an_error_of_the_kernel_is_reported() {
         // There is no interface of this number, or else nobody may do it.
         let body = Body::new(&[0, 0x7fff_fff0, 0, 0, 0]).with(1, b"clsact\0");
         let refused = Netlink::new().unwrap().make(libc::RTM_NEWQDISC, 0, &body);

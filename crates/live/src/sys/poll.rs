@@ -72,7 +72,7 @@ impl PollSet {
             tv_sec: libc::time_t::try_from(nanos / 1_000_000_000).unwrap_or(libc::time_t::MAX),
             tv_nsec: libc::c_long::try_from(nanos % 1_000_000_000).unwrap_or(0),
         };
-        // SAFETY: the entries are alive and as many as told; no signal mask is given.
+        // SAFETY: the entries are alive and as many as stated; no signal mask is given.
         let result = unsafe {
             libc::ppoll(
                 self.entries.as_mut_ptr(),

@@ -93,7 +93,7 @@ pub fn stay_on(processor: usize) -> io::Result<()> {
     checked(result).map(|_| ())
 }
 
-/// Let every other thread go before this one, at once (`SCHED_IDLE`); its time is told as that of niced ones.
+/// Let every other thread go before this one, at once (`SCHED_IDLE`); its time is counted as that of niced threads.
 ///
 /// # Errors
 /// Where the system forbids it.

@@ -13,13 +13,13 @@ use std::path::Path;
 /// Where there is no such folder.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let name = CString::new(folder.as_os_str().as_bytes())?;
-    let mut told = MaybeUninit::<libc::statvfs>::zeroed();
+    let mut answer = MaybeUninit::<libc::statvfs>::zeroed();
     // SAFETY: the name ends in NUL, and the kernel writes one `statvfs`, of which any bits are valid.
-    let told = unsafe {
-        checked(libc::statvfs(name.as_ptr(), told.as_mut_ptr()))?;
-        told.assume_init()
+    let answer = unsafe {
+        checked(libc::statvfs(name.as_ptr(), answer.as_mut_ptr()))?;
+        answer.assume_init()
     };
-    Ok(told.f_bavail.saturating_mul(told.f_frsize))
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
 #[cfg(test)]
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_what_is_free_and_refuses_what_is_not_there() {
+    fn reports_what_is_free_and_refuses_what_is_not_there() {
         assert!(free_bytes(&std::env::temp_dir()).is_ok_and(|bytes| bytes > 0));
         let missing = free_bytes(Path::new("/nowhere/at all")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);

@@ -52,15 +52,15 @@ pub fn attach(interface: &str, rules: &[TagRule]) -> io::Result<()> {
         }
     };
     let state = Interfaces::new()?.state(interface);
-    let state = state.map_err(doing("it cannot be looked at"))?;
+    let state = state.map_err(doing("cannot read its state"))?;
     let load = |instructions: &[_]| Program::load(ProgramType::Classifier, instructions);
-    let push = load(&program::push_tags(rules)).map_err(doing("to load an eBPF program"))?;
-    let pop = load(&program::pop_tags()).map_err(doing("to load an eBPF program"))?;
+    let push = load(&program::push_tags(rules)).map_err(doing("cannot load an eBPF program"))?;
+    let pop = load(&program::pop_tags()).map_err(doing("cannot load an eBPF program"))?;
     let netlink = Netlink::new()?;
-    filter::prepare(&netlink, state.index).map_err(doing("to make a `clsact` qdisc"))?;
+    filter::prepare(&netlink, state.index).map_err(doing("cannot create a `clsact` qdisc"))?;
     for (hook, program) in [(Hook::Ingress, &pop), (Hook::Egress, &push)] {
         filter::attach(&netlink, state.index, hook, program)
-            .map_err(doing("to attach an eBPF program"))?;
+            .map_err(doing("cannot attach an eBPF program"))?;
     }
     Ok(())
 }

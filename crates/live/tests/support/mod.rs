@@ -24,7 +24,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// What a gateway of a test is told in its environment: its task, in words.
+/// The environment variable with the task of a gateway of a test, in words.
 pub const TASK: &str = "SLICEWISE_GATEWAY_OF_A_TEST";
 
 /// Run a command; its output, where it worked.
@@ -204,7 +204,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// This very program, told to [`be_gateway`].
+    /// This very program, which is to [`be_gateway`].
     pub fn start(testbed: &Testbed, task: &str) -> Self {
         let mut child = Self::spawn(testbed, task, Stdio::piped());
         let (sender, lines) = channel();
@@ -292,8 +292,8 @@ impl Gateway {
         let is_there = || {
             let mut tasks = std::fs::read_dir(&tasks).unwrap().flatten();
             tasks.any(|task| {
-                let told = std::fs::read_to_string(task.path().join("comm"));
-                told.is_ok_and(|told| told.starts_with(name))
+                let name_read = std::fs::read_to_string(task.path().join("comm"));
+                name_read.is_ok_and(|read| read.starts_with(name))
             })
         };
         let start = Instant::now();
@@ -328,7 +328,7 @@ impl Drop for Gateway {
     }
 }
 
-/// Where this process was started to be a gateway, be one, and tell so.
+/// Where this process was started to be a gateway, be one; returns whether it was.
 pub fn be_gateway() -> bool {
     let Ok(task) = std::env::var(TASK) else {
         return false;
