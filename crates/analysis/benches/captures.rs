@@ -105,7 +105,7 @@ fn compare(pair: &Pair, few: &Pair) {
     }
     let aggregate = &record.aggregate;
     println!(
-        "  figures: {} sent, {} lost, delay median {:.1} us, 99 % {:.1} us",
+        "  figures: {} sent, {} lost, delay median {:.1} µs, 99 % {:.1} µs",
         aggregate.sent_frames,
         aggregate.lost_frames,
         aggregate.delay.p50_ns as f64 / 1e3,

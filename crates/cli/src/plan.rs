@@ -9,7 +9,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use serde_json::{Value, json};
 use slicewise_model::{ClassUse, GuaranteeRequest, Problem};
 use slicewise_study::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
-use slicewise_units::BitRate;
+use slicewise_units::{BitRate, Rounded};
 use std::io::{Write, stdout};
 
 pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
@@ -40,6 +40,8 @@ pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
     Ok(if fits { Exit::Success } else { Exit::Failure })
 }
 
+/// For people: what is promised and taken rounded up and what is left rounded down, to four digits. The exact
+/// numbers are in JSON.
 fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
     let mut lines = vec![
         heading(plan, outcome),
@@ -58,9 +60,9 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
         lines.push(String::new());
         lines.push(classes_table(&outcome.classes).to_string());
     }
-    let mut left = format!("left: {} of rate", rounded(outcome.rate_left));
+    let mut left = format!("left: {} of rate", outcome.rate_left.rounded_down());
     if let (Some(buffer), Some(all)) = (outcome.buffer_left, plan.link.buffer) {
-        left.push_str(&format!(", {buffer} of {all} of buffer"));
+        left.push_str(&format!(", {} of {all} of buffer", buffer.rounded_down()));
     }
     lines.push(left);
     lines.join("\n")
@@ -81,17 +83,10 @@ fn heading(plan: &Plan, outcome: &PlanOutcome) -> String {
         heading.push_str(&format!(
             "; guarantees count {}, of which it carries {} if all frames are small",
             counted.layer,
-            rounded(outcome.rate_limit)
+            outcome.rate_limit.rounded_down()
         ));
     }
     heading
-}
-
-/// A rate that a division gave, to four digits, downwards: what is printed does fit.
-fn rounded(rate: BitRate) -> BitRate {
-    let bits = rate.bits_per_second();
-    let step = 10u64.pow(bits.checked_ilog10().unwrap_or(0).saturating_sub(3));
-    BitRate::new(bits / step * step)
 }
 
 fn table(header: &[&str]) -> Table {
@@ -123,7 +118,9 @@ fn slices_table(plan: &Plan, outcome: &PlanOutcome) -> Table {
         let of = |value: fn(&GuaranteeRequest) -> String| request.map_or_else(none, value);
         let (bound, verdict) = match outcome {
             SliceOutcome::BestEffort => (none(), "none asked".to_owned()),
-            SliceOutcome::Admitted { bound } => (bound.to_string(), "admitted".to_owned()),
+            SliceOutcome::Admitted { bound } => {
+                (bound.rounded_up().to_string(), "admitted".to_owned())
+            }
             SliceOutcome::Refused(refusal) => {
                 (none(), format!("refused: {}", condition(&refusal.problem)))
             }
@@ -148,11 +145,11 @@ fn classes_table(classes: &[ClassUse]) -> Table {
     let mut table = table(&["Delay class", "Slices", "CIR", "CBS", "Burst left"]);
     for class in classes {
         table.add_row(vec![
-            number(class.delay),
+            number(class.delay.rounded_up()),
             number(class.count),
-            number(class.rate),
-            number(class.burst),
-            number(class.slack),
+            number(class.rate.rounded_up()),
+            number(class.burst.rounded_up()),
+            number(class.slack.rounded_down()),
         ]);
     }
     table

@@ -68,6 +68,9 @@ fn print_tables(folder: &ResultsFolder, report: &Report) {
     for line in report.sides.iter().flat_map(prediction::findings) {
         println!("{line}");
     }
+    if let Some(line) = report.link_losses.text() {
+        println!("{line}");
+    }
     if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
         println!("{table}");
     }

@@ -90,7 +90,7 @@ fn direction_line(before: &Samples, now: &Samples, direction: &str, seconds: f64
         0.0
     };
     format!(
-        "\n{}   in {} {}   out {} {}   discarded {:.0}   late by more than 100 us: {share:.2} %",
+        "\n{}   in {} {}   out {} {}   discarded {:.0}   late by more than 100 µs: {share:.2} %",
         printable(direction),
         bits(rate("slicewise_received_bytes_total")),
         frames(rate("slicewise_received_frames_total")),
@@ -190,7 +190,7 @@ fn time(seconds: f64) -> String {
     match seconds {
         _ if seconds >= 1.0 => format!("{seconds:.2} s"),
         _ if seconds >= 1e-3 => format!("{:.2} ms", seconds * 1e3),
-        _ => format!("{:.0} us", seconds * 1e6),
+        _ => format!("{:.0} µs", seconds * 1e6),
     }
 }
 
@@ -236,11 +236,11 @@ slicewise_class_queueing_delay_seconds{{{class},quantile="1"}} 1.5
         insta::assert_snapshot!(screen(&told(1_000, 1_000), &told(5_000, 4_000), 2.0), @"
         left up (af_xdp_native), right DOWN (closed)   running 12 s   lost before the gateway: 7
 
-        left>right   in 16.00 Mbit/s (2000/s)   out 12.00 Mbit/s (1500/s)   discarded 3   late by more than 100 us: 1.00 %
+        left>right   in 16.00 Mbit/s (2000/s)   out 12.00 Mbit/s (1500/s)   discarded 3   late by more than 100 µs: 1.00 %
         ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
          Class         Offered        Sent           Frames/s   Queue   Dropped   Median   p99        Longest   Dropped for         
         ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-         best effort   16.00 Mbit/s   12.00 Mbit/s       1500      40        10   200 us   34.50 ms    1.50 s   queue_full, policed 
+         best effort   16.00 Mbit/s   12.00 Mbit/s       1500      40        10   200 µs   34.50 ms    1.50 s   queue_full, policed 
         ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
         ");
     }

@@ -31,7 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("report", &["units", "stats"]),
     ("capture", &["wire"]),
     ("live", &["units", "model", "wire", "dataplane"]),
-    ("traffic", &["units", "study", "capture"]),
+    ("traffic", &["units", "study", "capture", "wire"]),
     (
         "testbed",
         &[

@@ -235,10 +235,10 @@ fn delays() {
     println!(
         "\none-way delay at 35 Mbit/s (L1): critical 15.75 Mbit/s beside 40 Mbit/s, 10 s each"
     );
-    let late = "departures later than 100 us, and the machine meanwhile";
+    let late = "departures later than 100 µs, and the machine meanwhile";
     println!(
         "{:34} {:>8} {:>8} {:>8} {:>8} {:>7}  {late}",
-        "us", "median", "p99", "p99.9", "longest", "loss"
+        "µs", "median", "p99", "p99.9", "longest", "loss"
     );
     for packet_io in ["af_xdp", "af_packet"] {
         for policy in ["idle", "priority", "guaranteed", "fifo"] {

@@ -60,6 +60,9 @@ pub(crate) struct Arrivals {
     pub(crate) cdf: Curve,
 }
 
+/// Frames lost, by policy, where and why; in all runs of each scenario.
+pub(crate) type ByScenario = BTreeMap<(usize, String, String), BTreeMap<usize, u64>>;
+
 /// What is drawn beside estimates. Records must come cell by cell; what is kept of a cell's
 /// repetitions is merged when the next cell begins.
 pub(crate) struct Curves {
@@ -76,7 +79,9 @@ pub(crate) struct Curves {
     /// Every repetition of the first policy that has runs, as sent: no policy changes them.
     pub(crate) arrivals: Vec<Arrivals>,
     /// By policy, class and reason: frames dropped in all runs of each scenario.
-    pub(crate) drops: BTreeMap<(usize, String, String), BTreeMap<usize, u64>>,
+    pub(crate) drops: ByScenario,
+    /// The same by policy, link and slice, and reason: what impaired links lost.
+    pub(crate) link_losses: ByScenario,
 }
 
 impl Curves {
@@ -90,6 +95,7 @@ impl Curves {
             binned: Vec::new(),
             arrivals: Vec::new(),
             drops: BTreeMap::new(),
+            link_losses: BTreeMap::new(),
         }
     }
 
@@ -111,13 +117,22 @@ impl Curves {
         for (gathered, slice) in self.gathered.iter_mut().zip(&record.slices) {
             gathered.push(slice.delay_cdf.clone());
         }
+        let add = |to: &mut ByScenario, place: String, reason: &str, frames: u64| {
+            let by_scenario = to.entry((policy, place, reason.to_owned())).or_default();
+            let sum = by_scenario.entry(scenario).or_default();
+            *sum = sum.saturating_add(frames);
+        };
         for drop in &record.drops {
-            let by_scenario = self
-                .drops
-                .entry((policy, drop.class.clone(), drop.reason.clone()))
-                .or_default();
-            let frames = by_scenario.entry(scenario).or_default();
-            *frames = frames.saturating_add(drop.frames);
+            add(
+                &mut self.drops,
+                drop.class.clone(),
+                &drop.reason,
+                drop.frames,
+            );
+        }
+        for loss in &record.link_losses {
+            let place = format!("{} link, slice {}", loss.link, loss.slice);
+            add(&mut self.link_losses, place, &loss.reason, loss.frames);
         }
         if self
             .arrivals

@@ -6,6 +6,7 @@ use crate::data::{DataFolder, RunTables};
 use crate::error::ReportError;
 use crate::host::HostFacts;
 use crate::layout::{ResultsError, ResultsFolder};
+use crate::link_losses::LinkLosses;
 use crate::populations::{PopulationFinding, Populations};
 use crate::side::{self, Side, without_folder};
 use crate::testbed::Testbed;
@@ -28,6 +29,7 @@ pub(crate) struct Findings<'a> {
     pub(crate) populations: Vec<PopulationFinding>,
     /// Empty in a study of which nothing was captured.
     pub(crate) captured: CapturedFindings,
+    pub(crate) link_losses: LinkLosses,
     pub(crate) expected_runs: u64,
     pub(crate) finished_runs: u64,
     /// Records that cannot be trusted, and why; without the folder, which says nothing of results.
@@ -53,6 +55,7 @@ impl<'a> Findings<'a> {
             populations: Populations::default(),
             captured: Captured::new(data.clone()),
             testbed: Testbed::default(),
+            link_losses: LinkLosses::default(),
             finished_runs: 0,
             damaged_runs: Vec::new(),
         };
@@ -103,6 +106,7 @@ impl<'a> Findings<'a> {
             curves: intake.curves,
             populations: intake.populations.findings(host.as_ref()),
             captured,
+            link_losses: intake.link_losses,
             expected_runs: main.expected_runs,
             finished_runs: main.finished_runs,
             damaged_runs: main.damaged_runs.clone(),
@@ -132,6 +136,7 @@ struct Intake<'a> {
     populations: Populations,
     captured: Captured,
     testbed: Testbed,
+    link_losses: LinkLosses,
     finished_runs: u64,
     damaged_runs: Vec<String>,
 }
@@ -162,6 +167,7 @@ impl Intake<'_> {
         self.populations.on_run(&record, folder.study());
         self.captured.on_run(&record)?;
         self.testbed.on_run(&record);
+        self.link_losses.on_run(&record);
         self.finished_runs += 1;
         Ok(())
     }

@@ -14,6 +14,7 @@ mod figures;
 mod findings;
 pub mod host;
 pub mod layout;
+mod link_losses;
 mod page;
 pub mod populations;
 pub mod prediction;
@@ -27,6 +28,7 @@ mod unbroken;
 
 pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
+pub use link_losses::LinkLosses;
 
 use captured::CapturedFindings;
 use data::DataFolder;
@@ -56,6 +58,8 @@ pub struct Report {
     pub populations: Vec<PopulationFinding>,
     /// Flows and hops, and how runs were measured; empty where nothing was captured.
     pub captured: CapturedFindings,
+    /// What impaired links lost.
+    pub link_losses: LinkLosses,
     /// Runs that the whole study has.
     pub expected_runs: u64,
     /// Runs that the report is made from.
@@ -111,6 +115,7 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
         published: findings.published,
         populations: findings.populations,
         captured: findings.captured,
+        link_losses: findings.link_losses,
         expected_runs: findings.expected_runs,
         finished_runs: findings.finished_runs,
         damaged_runs: findings.damaged_runs,

@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..RunFilter::default()
     };
     println!(
-        "policy      scenario slice        Mbit/s  whole   loss %   mean us   p50 us   p99 us   \
-         max us  min us | mean, whole run"
+        "policy      scenario slice        Mbit/s  whole   loss %   mean µs   p50 µs   p99 µs   \
+         max µs  min µs | mean, whole run"
     );
     let (simulator, start) = (Simulator::default(), Instant::now());
     let mut packets = 0;

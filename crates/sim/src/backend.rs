@@ -5,6 +5,7 @@ use crate::device::DeviceParams;
 use crate::device::isr4221::{LicenceParams, isr4221};
 use crate::device::port::port;
 use crate::host::HostParams;
+use crate::impairment::{Impairments, Lost};
 use crate::link::{Handover, LinkParams};
 use crate::measurement::Measurement;
 use crate::network::Network;
@@ -15,8 +16,10 @@ use crate::topology::{FlowParams, Node, Topology};
 use slicewise_dataplane::{DropReason, Pipeline};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::path_component;
-use slicewise_stats::record::{DropCount, RunKey, RunRecord};
-use slicewise_study::{Backend, DutModel, RunError, RunSpec, ScenarioParams, Study};
+use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
+use slicewise_study::{
+    Backend, DutModel, ImpairmentParams, LinkImpairments, RunError, RunSpec, ScenarioParams, Study,
+};
 use slicewise_traffic::Sources;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
@@ -56,16 +59,17 @@ impl Backend for Simulator {
         }
         let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
         let Some(captures) = &self.captures else {
-            let (measurement, drops) = self.simulate(study, run, |_, m| Ok(m))?;
-            return Ok(measurement.finish(key, &study.name, study.digest(), drops));
+            let (measurement, losses) = self.simulate(study, run, |_, m| Ok(m))?;
+            return Ok(losses.record(measurement, key, study));
         };
         let params = captures.params(study, run, &key)?;
-        let ((measurement, capture), drops) = self.simulate(study, run, |flows, measurement| {
-            let capture = CaptureObserver::create(&params, flows).map_err(failed)?;
-            Ok((measurement, capture))
-        })?;
+        let ((measurement, capture), losses) =
+            self.simulate(study, run, |flows, measurement| {
+                let capture = CaptureObserver::create(&params, flows).map_err(failed)?;
+                Ok((measurement, capture))
+            })?;
         capture.finish().map_err(failed)?;
-        Ok(measurement.finish(key, &study.name, study.digest(), drops))
+        Ok(losses.record(measurement, key, study))
     }
 }
 
@@ -93,6 +97,24 @@ impl Captures {
 }
 
 const NAME: &str = "simulator";
+/// Names of the links that a study has, in the order in which its network has them.
+const LINKS: [&str; 2] = ["ingress", "egress"];
+
+/// What was lost in a run, and where.
+struct Losses {
+    drops: Vec<DropCount>,
+    on_links: Vec<LinkLoss>,
+}
+
+impl Losses {
+    fn record(self, measurement: Measurement, key: RunKey, study: &Study) -> RunRecord {
+        let record = measurement.finish(key, &study.name, study.digest(), self.drops);
+        RunRecord {
+            link_losses: self.on_links,
+            ..record
+        }
+    }
+}
 
 impl Simulator {
     /// With these sources instead of those that a study describes: [`Sources::as_sent`].
@@ -115,13 +137,13 @@ impl Simulator {
         }
     }
 
-    /// Simulate a run to its end: what `observe` made watch it, and what the device dropped.
+    /// Simulate a run to its end: what `observe` made watch it, and what was lost.
     fn simulate<O: Observer>(
         &self,
         study: &Study,
         run: &RunSpec,
         observe: impl FnOnce(&[FlowParams], Measurement) -> Result<O, RunError>,
-    ) -> Result<(O, Vec<DropCount>), RunError> {
+    ) -> Result<(O, Losses), RunError> {
         let mut network = self.network(study, run, observe)?;
         let end = Instant::ZERO
             .saturating_add(study.duration)
@@ -134,8 +156,11 @@ impl Simulator {
                 outcome.in_flight
             )));
         }
-        let drops = network.forwarding().flat_map(drops).collect();
-        Ok((network.into_observer(), drops))
+        let losses = Losses {
+            drops: network.forwarding().flat_map(drops).collect(),
+            on_links: losses_on_links(study, run, network.impairments()),
+        };
+        Ok((network.into_observer(), losses))
     }
 
     /// The network of one run: a sender, the device, a receiver.
@@ -168,6 +193,13 @@ impl Simulator {
             DutModel::Port | DutModel::Isr4221 => Handover::LastBit,
         };
         topology.link(device, receiver, link(study.dut.port_rate, handover));
+        let LinkImpairments { ingress, egress } = study.link.impairments;
+        for (link, (from, params)) in (0..).zip([(sender, ingress), (device, egress)]) {
+            if params != ImpairmentParams::default() {
+                let seeds = scenario.sources.iter().map(|s| run.source_seed(&s.name));
+                topology.impair(from, Impairments::new(params, seeds, link));
+            }
+        }
         let flows = self.flows(study, run, scenario, sender)?;
         let policy = study.policies.get(run.policy);
         let policy = &policy.ok_or(RunError::UnknownRun(*run))?.params;
@@ -204,7 +236,6 @@ impl Simulator {
                 id,
                 sender,
                 headers,
-                l2_bytes: params.l2_bytes,
                 source,
             });
         }
@@ -250,6 +281,38 @@ fn drops(pipeline: &Pipeline) -> impl Iterator<Item = DropCount> {
             })
         })
     })
+}
+
+/// What impaired links lost of each slice, by reason.
+fn losses_on_links<'a>(
+    study: &Study,
+    run: &RunSpec,
+    links: impl Iterator<Item = Option<&'a Impairments>>,
+) -> Vec<LinkLoss> {
+    let mut losses = Vec::new();
+    let Some(scenario) = study.scenarios.get(run.scenario) else {
+        return losses;
+    };
+    for (link, impairments) in LINKS.into_iter().zip(links) {
+        let Some(impairments) = impairments else {
+            continue;
+        };
+        for (index, slice) in study.slices.iter().enumerate() {
+            let sources = scenario.sources.iter().zip(impairments.lost());
+            let own = sources.filter(|(source, _)| source.slice == index);
+            let lost = own.fold(Lost::default(), |sum, (_, lost)| sum + lost);
+            let reasons = [("loss", lost.at_random), ("bit_error", lost.by_bit_errors)];
+            losses.extend(reasons.into_iter().filter(|(_, frames)| *frames > 0).map(
+                |(reason, frames)| LinkLoss {
+                    link: link.to_owned(),
+                    slice: slice.name.clone(),
+                    reason: reason.to_owned(),
+                    frames,
+                },
+            ));
+        }
+    }
+    losses
 }
 
 /// What measures a run of `study` under `scenario`.

@@ -13,6 +13,7 @@ pub mod capture;
 pub mod device;
 pub mod event;
 pub mod host;
+pub mod impairment;
 pub mod link;
 mod measurement;
 mod network;

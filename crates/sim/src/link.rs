@@ -1,5 +1,6 @@
 //! Links: serialization at a rate, propagation, and the frames in between.
 
+use crate::impairment::Impairments;
 use crate::packet::PacketId;
 use slicewise_dataplane::LinkClock;
 use slicewise_model::Rate;
@@ -36,8 +37,8 @@ struct InFlight {
     packet: PacketId,
 }
 
-/// One direction of a link. Frames leave in the order they came, so only the first of those in
-/// flight needs an event.
+/// One direction of a link. Frames in flight are in order of delivery, so only the first of them needs an
+/// event.
 #[derive(Debug, Clone)]
 pub struct Link {
     clock: LinkClock,
@@ -47,6 +48,8 @@ pub struct Link {
     propagation: Duration,
     handover: Handover,
     in_flight: VecDeque<InFlight>,
+    /// What it does to frames beside that.
+    pub(crate) impairments: Option<Box<Impairments>>,
 }
 
 impl Link {
@@ -59,6 +62,7 @@ impl Link {
             propagation,
             handover,
             in_flight: VecDeque::with_capacity(64),
+            impairments: None,
         }
     }
 
@@ -86,9 +90,15 @@ impl Link {
     /// delivery is to be scheduled.
     #[inline]
     pub fn carry(&mut self, packet: PacketId, at: Instant) -> bool {
-        let first = self.in_flight.is_empty();
-        self.in_flight.push_back(InFlight { at, packet });
-        first
+        let before = |other: &InFlight| other.at <= at;
+        if self.in_flight.back().is_none_or(before) {
+            self.in_flight.push_back(InFlight { at, packet });
+            return self.in_flight.len() == 1;
+        }
+        // Only where delay varies.
+        let place = self.in_flight.partition_point(before);
+        self.in_flight.insert(place, InFlight { at, packet });
+        place == 0
     }
 
     /// Take the frame that is delivered now, and when the next one will be.
@@ -125,6 +135,20 @@ mod tests {
         assert_eq!(link.deliver(), Some((7, Some(at(24_888)))));
         assert_eq!(link.deliver(), Some((8, None)));
         assert_eq!(link.deliver(), None);
+    }
+
+    #[test]
+    fn frames_are_delivered_in_order_of_time_whatever_the_order_of_sending() {
+        let mut link = Link::new(GIGABIT, Duration::ZERO, Handover::LastBit);
+        let at = Instant::from_nanos;
+        let mut carry = |packet, nanos| link.carry(packet, at(nanos));
+        assert!(carry(1, 50));
+        assert!(!carry(2, 90));
+        assert!(!carry(3, 70));
+        assert!(carry(4, 10), "the next delivery is another one now");
+        assert!(!carry(5, 10));
+        let order: Vec<PacketId> = std::iter::from_fn(|| link.deliver()).map(|d| d.0).collect();
+        assert_eq!(order, [4, 5, 1, 3, 2]);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use crate::device::{Device, Forwarding};
 use crate::event::{Event, EventQueue};
 use crate::host::TransmitQueue;
+use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId};
 use crate::topology::FlowParams;
 use crate::wires::Wires;
 use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
-use slicewise_traffic::Source;
+use slicewise_traffic::{Departure, Source};
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::{Ecn, Headers};
 
@@ -30,7 +31,8 @@ pub(crate) struct Flow {
     id: FlowId,
     host: u32,
     link: u32,
-    l2_bytes: u32,
+    /// Bytes of the packet that leaves next.
+    next_l2_bytes: u32,
     sent: u64,
     headers: Headers,
     source: Source,
@@ -42,11 +44,19 @@ impl Flow {
             id: params.id,
             host,
             link,
-            l2_bytes: params.l2_bytes,
+            next_l2_bytes: 0,
             sent: 0,
             headers: params.headers,
             source: params.source.clone(),
         }
+    }
+
+    /// When the next packet leaves, if one does.
+    #[inline]
+    fn next_departure(&mut self) -> Option<Instant> {
+        let Departure { at, l2_bytes } = self.source.next_departure()?;
+        self.next_l2_bytes = l2_bytes;
+        Some(at)
     }
 }
 
@@ -89,7 +99,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     ) -> Self {
         wires.flows = flows.iter().map(|flow| flow.id).collect();
         for (index, flow) in (0u32..).zip(&mut flows) {
-            if let Some(at) = flow.source.next_departure() {
+            if let Some(at) = flow.next_departure() {
                 wires.events.schedule(at, Event::Departure(index));
             }
         }
@@ -130,6 +140,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         self.devices.iter().map(|device| &device.forwarding)
     }
 
+    /// The impairments of the links, in the order they were added.
+    pub fn impairments(&self) -> impl Iterator<Item = Option<&Impairments>> {
+        self.wires.impairments()
+    }
+
     /// What watched the run.
     pub fn into_observer(self) -> O {
         self.wires.observer
@@ -139,14 +154,15 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     #[inline]
     fn on_departure(&mut self, index: u32, now: Instant) {
         let flow = &mut self.flows[index as usize];
-        if let Some(next) = flow.source.next_departure() {
+        let l2_bytes = flow.next_l2_bytes;
+        if let Some(next) = flow.next_departure() {
             self.wires.events.schedule(next, Event::Departure(index));
         }
         let packet = Packet {
             sent_at: now,
             queued_at: now,
             sequence: flow.sent,
-            l2_bytes: flow.l2_bytes,
+            l2_bytes,
             flow: u16::try_from(index).unwrap_or(u16::MAX),
             l3_offset: flow.headers.l3_offset,
             dscp: flow.headers.dscp,
@@ -165,12 +181,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
-    /// The first frame in flight on a link reaches the device there, which offers it to its
-    /// forwarding plane.
+    /// The first frame in flight on a link reaches the end of it; a device offers it to its forwarding
+    /// plane.
     #[inline]
     fn on_arrival(&mut self, link: u32, now: Instant) {
-        let Some((id, index)) = self.wires.deliver(link) else {
-            debug_assert!(false, "an arrival without a frame");
+        let Some((id, index)) = self.wires.deliver(link, now) else {
             return;
         };
         let packet = *self.wires.packets.get(id);

@@ -3,6 +3,7 @@
 use crate::device::{Device, DeviceParams, Forwarding};
 use crate::event::{Actors, EventQueue};
 use crate::host::{HostParams, Receiver, TransmitQueue};
+use crate::impairment::Impairments;
 use crate::link::{Link, LinkParams};
 use crate::network::{Flow, Network};
 use crate::observer::{FlowId, Observer};
@@ -28,9 +29,10 @@ pub struct Topology<F> {
     hosts: Vec<HostParams>,
     devices: Vec<DeviceParams<F>>,
     links: Vec<(Node, Node, LinkParams)>,
+    impairments: Vec<(Node, Impairments)>,
 }
 
-/// A flow: who sends it, what its packets look like, and when they leave.
+/// A flow: who sends it, what its packets look like, how long they are and when they leave.
 #[derive(Debug, Clone)]
 pub struct FlowParams {
     /// How observers know it.
@@ -39,9 +41,7 @@ pub struct FlowParams {
     pub sender: Node,
     /// Header fields of its packets.
     pub headers: Headers,
-    /// Bytes of each packet, without FCS.
-    pub l2_bytes: u32,
-    /// When they leave.
+    /// When they leave, and their bytes without FCS.
     pub source: Source,
 }
 
@@ -71,6 +71,7 @@ impl<F> Default for Topology<F> {
             hosts: Vec::new(),
             devices: Vec::new(),
             links: Vec::new(),
+            impairments: Vec::new(),
         }
     }
 }
@@ -91,6 +92,12 @@ impl<F: Forwarding> Topology<F> {
     /// Add a link from one node to another.
     pub fn link(&mut self, from: Node, to: Node, params: LinkParams) {
         self.links.push((from, to, params));
+    }
+
+    /// Let the link from a node lose and delay frames. `impairments` know the flows in the order in which
+    /// [`Self::build`] is given them.
+    pub fn impair(&mut self, from: Node, impairments: Impairments) {
+        self.impairments.push((from, impairments));
     }
 
     /// Join the nodes, and let `flows` go through them under the eyes of `observer`.
@@ -114,6 +121,12 @@ impl<F: Forwarding> Topology<F> {
         let mut links = Vec::with_capacity(self.links.len());
         for &(from, to, params) in &self.links {
             links.push((self.link_state(from, to, params)?, self.link_end(to)?));
+        }
+        for (from, impairments) in &self.impairments {
+            let link = self.link_from(*from).ok_or(TopologyError::NoWay(*from))?;
+            if let Some((link, _)) = links.get_mut(link as usize) {
+                link.impairments = Some(Box::new(impairments.clone()));
+            }
         }
         for node in (0..count(self.devices.len())).map(Node::Device) {
             self.check_way(node)?;

@@ -2,6 +2,7 @@
 
 use crate::event::{Event, EventQueue};
 use crate::host::Receiver;
+use crate::impairment::Impairments;
 use crate::link::Link;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, PacketStore};
@@ -50,26 +51,48 @@ impl<O: Observer> Wires<O> {
     pub(crate) fn send(&mut self, index: u32, id: PacketId, now: Instant) -> Instant {
         let (link, end) = &mut self.links[index as usize];
         let packet = self.packets.get(id);
-        let (sent, at) = link.transmit(packet.lengths(), now);
-        match end {
-            LinkEnd::Device(_) => {
-                if link.carry(id, at) {
-                    self.events.schedule(at, Event::Arrival(index));
-                }
-            }
-            LinkEnd::Host(receiver) => {
-                let captured_at = receiver.on_arrival(at);
-                let flow = &self.flows[usize::from(packet.flow)];
-                self.observer.on_received(flow, packet, captured_at);
-                self.packets.remove(id);
-            }
+        let (sent, mut at) = link.transmit(packet.lengths(), now);
+        let mut waits_its_turn = matches!(end, LinkEnd::Device(_));
+        if let Some(impairments) = &mut link.impairments {
+            let Some(delivered) = impairments.on_frame(packet, at) else {
+                let packet = self.packets.remove(id);
+                self.lose(&packet, now);
+                return sent;
+            };
+            at = delivered;
+            waits_its_turn |= impairments.varies_delay();
+        }
+        if !waits_its_turn {
+            self.receive(index, id, at);
+        } else if link.carry(id, at) {
+            self.events.schedule(at, Event::Arrival(index));
         }
         sent
     }
 
-    /// Take the first packet in flight on a link, and the device that it has reached.
+    /// A packet reaches the host at the end of a link at `at`.
     #[inline]
-    pub(crate) fn deliver(&mut self, index: u32) -> Option<(PacketId, u32)> {
+    fn receive(&mut self, index: u32, id: PacketId, at: Instant) {
+        if let (_, LinkEnd::Host(receiver)) = &mut self.links[index as usize] {
+            let packet = self.packets.get(id);
+            let captured_at = receiver.on_arrival(at);
+            let flow = &self.flows[usize::from(packet.flow)];
+            self.observer.on_received(flow, packet, captured_at);
+            self.packets.remove(id);
+        }
+    }
+
+    /// The impairments of each link.
+    pub(crate) fn impairments(&self) -> impl Iterator<Item = Option<&Impairments>> {
+        self.links
+            .iter()
+            .map(|(link, _)| link.impairments.as_deref())
+    }
+
+    /// Take the first packet in flight on a link at `now`, and the device that it has reached; `None`
+    /// where it has reached a host.
+    #[inline]
+    pub(crate) fn deliver(&mut self, index: u32, now: Instant) -> Option<(PacketId, u32)> {
         let (link, end) = &mut self.links[index as usize];
         let (id, next) = link.deliver()?;
         if let Some(at) = next {
@@ -77,7 +100,10 @@ impl<O: Observer> Wires<O> {
         }
         match end {
             LinkEnd::Device(device) => Some((id, *device)),
-            LinkEnd::Host(_) => None,
+            LinkEnd::Host(_) => {
+                self.receive(index, id, now);
+                None
+            }
         }
     }
 
@@ -88,7 +114,7 @@ impl<O: Observer> Wires<O> {
             .on_forwarded(&self.flows[usize::from(packet.flow)], packet, left);
     }
 
-    /// A device or adapter dropped a packet.
+    /// A device, adapter or link dropped a packet.
     #[inline]
     pub(crate) fn lose(&mut self, packet: &Packet, now: Instant) {
         self.observer

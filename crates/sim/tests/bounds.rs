@@ -155,6 +155,19 @@ fn no_packet_is_late_wherever_it_waits() {
         ("timer: 1 ms", "clock_drift: 5 %, timer: 5 ms"),
         ("timer_slack: 50 us", "timer_slack: 2 ms"),
     ];
+    // Sizes of which small ones come to more on the link than the rate counts.
+    let mixed: &[(&str, &str)] = &[
+        (
+            "rate: 2 Mbit/s, payload: 1000 B",
+            "rate: 2 Mbit/s, counts: payload, payload: {64 B: 7, 576 B: 4, 1000 B: 1}",
+        ),
+        (
+            "rate: 500 kbit/s, payload: 100 B",
+            "rate: 300 kbit/s, payload: imix",
+        ),
+        ("burst: 3400 B", "burst: 6200 B"),
+        ("delay: 5.2 ms", "delay: 15 ms"),
+    ];
     // At least so much of the bound is seen: else it would say little.
     for (changes, percent) in [
         (&[][..], 15),
@@ -162,6 +175,7 @@ fn no_packet_is_late_wherever_it_waits() {
         (licence, 15),
         (bursty, 20),
         (slow_timers, 20),
+        (mixed, 15),
     ] {
         let study = parse(changes);
         let bound = bound(&study.description("test"), "promise", "gold");

@@ -11,7 +11,9 @@ use slicewise_sim::device::isr4221::{LicenceParams, isr4221};
 use slicewise_sim::device::port::port;
 use slicewise_sim::host::HostParams;
 use slicewise_sim::{FlowParams, Node, Outcome, Topology, TopologyError};
-use slicewise_traffic::{Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Random, Source};
+use slicewise_traffic::{
+    Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Random, Sizes, Source,
+};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Instant};
 use support::*;
 
@@ -350,7 +352,7 @@ fn congested(
     let burst = OnOff::new(Pattern::Iperf3(Iperf3::new(paces[0], &host)), ten, ten).unwrap();
     let patterns = [
         Pattern::OnOff(Box::new(burst)),
-        Pattern::Poisson(Poisson::new(&paces[1])),
+        Pattern::Poisson(Poisson::new(paces[1].interval_ns())),
     ];
     let flows = (0u16..)
         .zip(patterns)
@@ -359,7 +361,14 @@ fn congested(
             flow(
                 slice,
                 sender,
-                Source::new(pattern, Instant::ZERO, spread, until, random),
+                Source::new(
+                    pattern,
+                    Sizes::Equal(FRAME_BYTES),
+                    Instant::ZERO,
+                    spread,
+                    until,
+                    random,
+                ),
             )
         })
         .collect();

@@ -9,7 +9,7 @@ use slicewise_model::Rate;
 use slicewise_sim::Topology;
 use slicewise_sim::host::HostParams;
 use slicewise_sim::link::LinkParams;
-use slicewise_traffic::{Pace, Pattern, Poisson, Random, Source};
+use slicewise_traffic::{Pace, Pattern, Poisson, Random, Sizes, Source};
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use support::*;
 
@@ -54,10 +54,19 @@ fn mean_wait(load: f64, seed: u64) -> f64 {
         reason = "a rate"
     )]
     let offered = BitRate::new((119_520_000.0 * load) as u64);
-    let pattern = Pattern::Poisson(Poisson::new(&Pace::new(FRAME_BYTES, offered).unwrap()));
+    let pattern = Pattern::Poisson(Poisson::new(
+        Pace::new(FRAME_BYTES, offered).unwrap().interval_ns(),
+    ));
     let until = Instant::from_nanos(10_000_000_000);
     let random = Random::stream(seed, 0);
-    let source = Source::new(pattern, Instant::ZERO, Duration::ZERO, until, random);
+    let source = Source::new(
+        pattern,
+        Sizes::Equal(FRAME_BYTES),
+        Instant::ZERO,
+        Duration::ZERO,
+        until,
+        random,
+    );
     let mut network = topology
         .build(vec![flow(0, sender, source)], Recorder::default())
         .unwrap();

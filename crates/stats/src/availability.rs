@@ -123,6 +123,7 @@ mod tests {
             }],
             aggregate: figures,
             drops: Vec::new(),
+            link_losses: Vec::new(),
             populations: Vec::new(),
             capture: None,
             flows: Vec::new(),

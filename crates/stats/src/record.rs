@@ -49,6 +49,9 @@ pub struct RunRecord {
     pub aggregate: Figures,
     /// Frames dropped by reason, over the whole run, by the device's own counters.
     pub drops: Vec<DropCount>,
+    /// Frames that links lost because they are impaired, over the whole run; none of them is among `drops`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_losses: Vec<LinkLoss>,
     /// In a study of populations: what the slices behind each slice record got.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationRecord>,
@@ -94,6 +97,20 @@ pub struct DropCount {
     /// The class that dropped.
     pub class: String,
     /// The reason, as the data plane names it.
+    pub reason: String,
+    /// Frames.
+    pub frames: u64,
+}
+
+/// Frames of a slice that an impaired link lost for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkLoss {
+    /// The link: `ingress`, to the device, or `egress`, from it.
+    pub link: String,
+    /// The slice.
+    pub slice: String,
+    /// The reason: `loss` or `bit_error`.
     pub reason: String,
     /// Frames.
     pub frames: u64,

@@ -6,12 +6,13 @@
 //! its own line (J.-Y. Le Boudec, P. Thiran, *Network Calculus*, Springer 2001, section 1.4).
 
 use crate::params::{HostParams, PatternParams, SourceParams};
-use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
+use slicewise_units::{Accounting, BitRate, ByteCount, FrameLengths, NANOS_PER_SECOND};
 
 /// Nanobits in a byte.
 const NANOBITS_PER_BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
 
-/// In any w ns, both ends included, at most `1 + (w + jitter) × num / den` packets.
+/// Of a curve: in any w ns, both ends included, at most so many nanobits beyond one largest packet as
+/// `(w + jitter) × num / den`.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     jitter: u64,
@@ -19,9 +20,11 @@ struct Line {
     den: u128,
 }
 
-/// The most packets of a source in any interval.
+/// The most that a source sends in any interval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArrivalCurve {
+    /// Nanobits of its largest packet.
+    largest: u128,
     pace: Option<Line>,
     spacing: Option<Line>,
     /// The longest interval at which the spacing is what limits, ns.
@@ -32,22 +35,25 @@ pub(crate) struct ArrivalCurve {
 pub(crate) type Boundless = &'static str;
 
 impl ArrivalCurve {
-    /// The curve of a source, from what its pattern may do at worst.
-    pub(crate) fn of(source: &SourceParams, hosts: &HostParams) -> Result<Self, Boundless> {
-        // A packet lasts `den / num` ns, exactly; Pace rounds each departure down to whole ones.
-        let den = u128::from(source.counted_bytes) * NANOBITS_PER_BYTE;
-        let num = u128::from(source.rate.bits_per_second());
-        if num == 0 || den == 0 {
-            return Err("has no rate");
-        }
+    /// The curve of a source, from what its pattern may do at worst, in the bytes that `accounting`
+    /// counts.
+    pub(crate) fn of(
+        source: &SourceParams,
+        hosts: &HostParams,
+        accounting: Accounting,
+    ) -> Result<Self, Boundless> {
+        let sizes = Extremes::of(source, accounting)?;
+        let rate = u128::from(source.rate.bits_per_second());
+        // Pace rounds each departure down to a whole nanosecond.
         let pace = |jitter: u64| Line {
             jitter: jitter.saturating_add(1),
-            num,
-            den,
+            num: rate * sizes.steepest.0,
+            den: sizes.steepest.1,
         };
         let curve = match source.pattern {
             // Its clock may be slower than the rate says, never faster.
             PatternParams::Cbr => Self {
+                largest: sizes.largest,
                 pace: Some(pace(0)),
                 spacing: None,
                 crossing: 0,
@@ -59,19 +65,21 @@ impl ArrivalCurve {
                 let timer = hosts.timer_of(source.machine);
                 let cost = hosts.send_cost.nanos();
                 let late = timer.nanos().saturating_add(hosts.timer_slack.nanos());
-                let late = late.max(cost);
-                let pace = pace(late);
+                let pace = pace(late.max(cost));
                 let spacing = (cost > 0).then_some(Line {
                     jitter: 0,
-                    num: 1,
+                    num: sizes.largest,
                     den: u128::from(cost),
                 });
-                let keeps_pace = u128::from(cost) * num < den;
+                let keeps_pace = u128::from(cost) * rate < sizes.shortest;
                 Self {
+                    largest: sizes.largest,
                     pace: keeps_pace.then_some(pace),
                     spacing,
                     crossing: match spacing {
-                        Some(_) if keeps_pace => crossing(&pace, cost).ok_or("is too slow")?,
+                        Some(spacing) if keeps_pace => {
+                            crossing(&pace, &spacing).ok_or("is too slow")?
+                        }
                         _ => 0,
                     },
                 }
@@ -83,59 +91,94 @@ impl ArrivalCurve {
                 return Err("replays a recording, of which the largest burst is not known");
             }
         };
+        let makes_up_for_a_start = |pause: u128| {
+            let paced = curve.pace.is_none() || pause * rate >= sizes.longest;
+            paced && curve.spacing.is_none_or(|line| pause >= line.den)
+        };
         match source.on_off {
             // Each time it begins again it owes nothing. A pause of a packet's interval makes up
             // for the packet that may leave at once then.
-            Some(on_off) if !curve.makes_up_for_a_start(on_off.off.nanos()) => {
+            Some(on_off) if !makes_up_for_a_start(u128::from(on_off.off.nanos())) => {
                 Err("pauses for less than the time between two packets")
             }
             _ => Ok(curve),
         }
     }
 
-    fn makes_up_for_a_start(&self, pause: u64) -> bool {
-        self.lines()
-            .all(|line| u128::from(pause) * line.num >= line.den)
-    }
-
     fn lines(&self) -> impl Iterator<Item = Line> {
         self.pace.into_iter().chain(self.spacing)
     }
 
-    /// What packets of `bytes` come to in `window` ns at most, nanobits, rounded up; `None` where
-    /// that is too much to tell.
-    fn amount(&self, bytes: u64, window: u64) -> Option<u128> {
-        let packet = u128::from(bytes) * NANOBITS_PER_BYTE;
+    /// What packets come to in `window` ns at most, nanobits, rounded up; `None` where that is too much
+    /// to tell.
+    fn amount(&self, window: u64) -> Option<u128> {
         let mut least = None::<u128>;
         for line in self.lines() {
             let time = u128::from(window) + u128::from(line.jitter);
-            let more = packet
-                .checked_mul(time)?
-                .checked_mul(line.num)?
-                .div_ceil(line.den);
-            let amount = packet.checked_add(more)?;
+            let more = time.checked_mul(line.num)?.div_ceil(line.den);
+            let amount = self.largest.checked_add(more)?;
             least = Some(least.map_or(amount, |least| least.min(amount)));
         }
         least
     }
 
-    /// Rate in the long run of packets of `bytes`, bit/s, rounded up.
-    fn rate(&self, bytes: u64) -> Option<u128> {
-        let per_packet = u128::from(bytes) * NANOBITS_PER_BYTE;
-        self.lines()
-            .filter_map(|line| {
-                let product = per_packet.checked_mul(line.num)?;
-                Some(product.div_ceil(line.den))
-            })
-            .min()
+    /// Rate in the long run, bit/s, rounded up.
+    fn rate(&self) -> Option<u128> {
+        let rates = self.lines().map(|line| line.num.div_ceil(line.den));
+        rates.min()
     }
 }
 
-/// Where the line of the spacing `cost` meets that of the pace, which rises more slowly.
-fn crossing(pace: &Line, cost: u64) -> Option<u64> {
-    let cost = u128::from(cost);
-    let slower = pace.den.checked_sub(cost * pace.num)?;
-    let product = (u128::from(pace.jitter) * cost).checked_mul(pace.num)?;
+/// What matters of the sizes of a source's packets. Each lasts as long as the source's rate takes for the
+/// bytes that the rate counts of it, which may be others than those that a server counts.
+struct Extremes {
+    /// Nanobits that a server counts of the largest packet.
+    largest: u128,
+    /// Bytes that a server counts and the rate counts, of the packets that come to most at the rate.
+    steepest: (u128, u128),
+    /// Nanobits that the rate counts of the packet it counts least of.
+    shortest: u128,
+    /// The same of the packet it counts most of.
+    longest: u128,
+}
+
+impl Extremes {
+    fn of(source: &SourceParams, accounting: Accounting) -> Result<Self, Boundless> {
+        if source.rate == BitRate::ZERO {
+            return Err("has no rate");
+        }
+        let mut extremes = Self {
+            largest: 0,
+            steepest: (0, 1),
+            shortest: u128::MAX,
+            longest: 0,
+        };
+        for sized in source.weighted_sizes() {
+            let frame = FrameLengths {
+                l2_bytes: sized.size.l2_bytes,
+                l3_offset: source.headers.l3_offset(),
+            };
+            let bytes = u128::from(accounting.count(frame).bytes());
+            let counted = u128::from(sized.size.counted_bytes);
+            if counted == 0 {
+                return Err("has packets of which its rate counts nothing");
+            }
+            extremes.largest = extremes.largest.max(bytes * NANOBITS_PER_BYTE);
+            if bytes * extremes.steepest.1 > extremes.steepest.0 * counted {
+                extremes.steepest = (bytes, counted);
+            }
+            extremes.shortest = extremes.shortest.min(counted * NANOBITS_PER_BYTE);
+            extremes.longest = extremes.longest.max(counted * NANOBITS_PER_BYTE);
+        }
+        Ok(extremes)
+    }
+}
+
+/// Where the line of the spacing meets that of the pace, which rises more slowly.
+fn crossing(pace: &Line, spacing: &Line) -> Option<u64> {
+    let slope = pace.num.checked_mul(spacing.den)?;
+    let slower = spacing.num.checked_mul(pace.den)?.checked_sub(slope)?;
+    let product = u128::from(pace.jitter).checked_mul(slope)?;
     u64::try_from(product.checked_div(slower)?).ok()
 }
 
@@ -148,28 +191,27 @@ pub(crate) enum Backlog {
     Grows(u128),
 }
 
-/// The most by which sources, each with the bytes one of its packets counts as, are ever ahead of
-/// a server of `rate`: in a first-in first-out queue what may wait, and of a token bucket the burst
-/// they need. `None` where the numbers are too large to tell.
-pub(crate) fn backlog(sources: &[(ArrivalCurve, u64)], rate: BitRate) -> Option<Backlog> {
+/// The most by which sources are ever ahead of a server of `rate`: in a first-in first-out queue what
+/// may wait, and of a token bucket the burst they need. `None` where the numbers are too large to tell.
+pub(crate) fn backlog(sources: &[ArrivalCurve], rate: BitRate) -> Option<Backlog> {
     let served = u128::from(rate.bits_per_second());
     let mut offered = 0u128;
-    for (curve, bytes) in sources {
-        offered = offered.checked_add(curve.rate(*bytes)?)?;
+    for curve in sources {
+        offered = offered.checked_add(curve.rate()?)?;
     }
     if offered > served {
         return Some(Backlog::Grows(offered));
     }
     // The distance is concave: over whole nanoseconds it is largest at one beside a crossing.
-    let crossings = sources.iter().map(|(curve, _)| curve.crossing);
+    let crossings = sources.iter().map(|curve| curve.crossing);
     let mut most = 0u128;
     for window in crossings
         .flat_map(|at| [at, at.saturating_add(1)])
         .chain([0])
     {
         let mut sum = 0u128;
-        for (curve, bytes) in sources {
-            sum = sum.checked_add(curve.amount(*bytes, window)?)?;
+        for curve in sources {
+            sum = sum.checked_add(curve.amount(window)?)?;
         }
         most = most.max(sum.saturating_sub(served * u128::from(window)));
     }

@@ -301,6 +301,11 @@ impl Situation<'_> {
     /// What one-way delay contains beside the scheduler.
     fn outside(&self) -> Result<u64, String> {
         let (study, link) = (self.study, self.study.link);
+        if link.impairments.ingress.delay_variation.is_some() {
+            // Frames that follow each other closer than they were sent may be above the burst.
+            return Err("delay varies on it (`link.impairments.ingress`)".to_owned());
+        }
+        let varies = link.impairments.egress.delay_variation;
         let curves = self.curves(self.scenario.sources.iter(), link.rate.accounting)?;
         let rate = link.rate.rate;
         let waiting = match backlog(&curves, rate).ok_or(TOO_MUCH)? {
@@ -320,6 +325,7 @@ impl Situation<'_> {
             link.propagation.nanos(),
             study.dut.processing_delay.nanos(),
             link.propagation.nanos(),
+            varies.map_or(0, |variation| variation.up_to.nanos()),
             study.hosts.interrupt_moderation.nanos(),
         ];
         Ok(parts.into_iter().fold(sent, u64::saturating_add))
@@ -329,16 +335,11 @@ impl Situation<'_> {
         &self,
         sources: impl Iterator<Item = &'s SourceParams>,
         accounting: Accounting,
-    ) -> Result<Vec<(ArrivalCurve, u64)>, String> {
+    ) -> Result<Vec<ArrivalCurve>, String> {
         sources
             .map(|source| {
-                let curve = ArrivalCurve::of(source, &self.study.hosts)
-                    .map_err(|why| format!("source `{}` {why}", source.name))?;
-                let frame = FrameLengths {
-                    l2_bytes: source.l2_bytes,
-                    l3_offset: source.headers.l3_offset(),
-                };
-                Ok((curve, accounting.count(frame).bytes()))
+                ArrivalCurve::of(source, &self.study.hosts, accounting)
+                    .map_err(|why| format!("source `{}` {why}", source.name))
             })
             .collect()
     }

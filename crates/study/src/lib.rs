@@ -16,6 +16,7 @@ mod diagnostics;
 mod expand;
 mod file;
 mod gateway;
+pub mod impairments;
 mod kind;
 mod live;
 mod load;
@@ -34,13 +35,16 @@ pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
 };
+pub use impairments::{
+    DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
+};
 pub use kind::FileKind;
 pub use live::LiveError;
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,
-    PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams, SliceParams,
-    SourceHeaders, SourceParams,
+    PacketSize, PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams,
+    SizesParams, SliceParams, SourceHeaders, SourceParams, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

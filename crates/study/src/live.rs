@@ -21,6 +21,12 @@ pub enum LiveError {
         "the slices of this study are populations, whose frames have no headers: they can be simulated only"
     )]
     Populations,
+    /// Its links lose or delay frames, and those of a testbed do not.
+    #[error(
+        "the links of this study are impaired (`link.impairments`), and those of a testbed carry every frame: simulate \
+         it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)"
+    )]
+    Impairments,
     /// A policy does not fit the emulated link.
     #[error("policy {policy} does not fit a link of {rate}: {problem}", problem = error.problem)]
     Policy {
@@ -92,6 +98,9 @@ impl Study {
     pub fn into_live(mut self) -> Result<Self, LiveError> {
         if !self.populations.is_empty() {
             return Err(LiveError::Populations);
+        }
+        if !self.link.impairments.is_none() {
+            return Err(LiveError::Impairments);
         }
         let capacity = self.dut.capacity();
         for policy in &mut self.policies {

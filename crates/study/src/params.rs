@@ -3,6 +3,7 @@
 //! These are the types an executor reads. The path of a frame is
 //! host → link → device under test → link → host; both links are [`LinkParams`].
 
+use crate::impairments::LinkImpairments;
 use slicewise_model::{ClassMap, Rate};
 use slicewise_stats::objective::Objective;
 use slicewise_units::{BitRate, ByteCount, Duration};
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 /// Parts per billion in a whole.
 const PPB: u32 = 1_000_000_000;
 
-/// The links between the hosts and the device under test; both are alike.
+/// The links between the hosts and the device under test; but for impairments both are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkParams {
     /// Rate, and which bytes of a frame occupy it (L1 for Ethernet).
@@ -22,6 +23,8 @@ pub struct LinkParams {
     pub propagation: Duration,
     /// Longest IP packet it carries, bytes.
     pub mtu_bytes: u32,
+    /// Frames lost and delayed on each.
+    pub impairments: LinkImpairments,
 }
 
 /// Which device is modelled.
@@ -195,7 +198,7 @@ impl ScenarioParams {
     }
 }
 
-/// A traffic source: one flow of equal packets.
+/// A traffic source: one flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceParams {
     /// Name, unique in its scenario.
@@ -207,15 +210,12 @@ pub struct SourceParams {
     pub slice: usize,
     /// Header fields of its packets.
     pub headers: SourceHeaders,
-    /// Bytes of payload behind the transport header.
-    pub payload_bytes: u32,
-    /// Bytes from the destination address to the end of the payload, tags included, without FCS.
-    pub l2_bytes: u32,
-    /// Mean rate while sending, of `counted_bytes` a packet. Packets are owed at exactly
-    /// `rate / (8 × counted_bytes)` a second.
+    /// Its largest packet.
+    pub largest: PacketSize,
+    /// How long its packets are.
+    pub sizes: SizesParams,
+    /// Mean rate while sending, of the `counted_bytes` of its packets.
     pub rate: BitRate,
-    /// The bytes of each packet that `rate` counts (payload, or a layer).
-    pub counted_bytes: u32,
     /// When packets leave.
     pub pattern: PatternParams,
     /// Sends for a while, is silent for a while; starts sending. `None`: sends all the time.
@@ -229,6 +229,78 @@ pub struct SourceParams {
     pub start_spread: Duration,
 }
 
+/// How long the packets of a source are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SizesParams {
+    /// All as long as the largest.
+    Equal,
+    /// Drawn for each packet by weight: at least two, no two alike, in order of size.
+    Mix(Vec<WeightedSize>),
+    /// Those of the IP packets of the capture that is replayed, as far as the source's own headers fit
+    /// in them; the largest is what the link carries.
+    Capture,
+}
+
+/// One size of a mix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WeightedSize {
+    /// The size.
+    pub size: PacketSize,
+    /// How often it is drawn relative to the others, at least 1.
+    pub weight: u32,
+}
+
+/// How long a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketSize {
+    /// Bytes of payload behind the transport header.
+    pub payload_bytes: u32,
+    /// Bytes from the destination address to the end of the payload, tags included, without FCS.
+    pub l2_bytes: u32,
+    /// Of these the bytes that the source's rate counts (payload, or a layer).
+    pub counted_bytes: u32,
+}
+
+impl SourceParams {
+    /// The sizes of its packets and the weight of each; of a capture, the largest.
+    pub fn weighted_sizes(&self) -> impl Iterator<Item = WeightedSize> {
+        let (mix, only) = match &self.sizes {
+            SizesParams::Mix(sizes) => (sizes.as_slice(), None),
+            SizesParams::Equal | SizesParams::Capture => (
+                [].as_slice(),
+                Some(WeightedSize {
+                    size: self.largest,
+                    weight: 1,
+                }),
+            ),
+        };
+        mix.iter().copied().chain(only)
+    }
+
+    /// Of all sizes, what `of` says of each times its weight, added up.
+    pub fn weighted_sum(&self, of: impl Fn(&PacketSize) -> u64) -> u128 {
+        self.weighted_sizes()
+            .map(|WeightedSize { size, weight }| u128::from(of(&size)) * u128::from(weight))
+            .sum()
+    }
+
+    /// Packets a second while it sends, on average and rounded down; `None` where its rate counts no
+    /// byte of them.
+    #[must_use]
+    pub fn packets_per_second(&self) -> Option<u64> {
+        let bits = self.weighted_sum(|size| u64::from(size.counted_bytes)) * 8;
+        let rate = u128::from(self.rate.bits_per_second()) * self.weighted_sum(|_| 1);
+        u64::try_from(rate.checked_div(bits)?).ok()
+    }
+
+    /// Bytes of its packets on average, rounded up, that its rate counts.
+    #[must_use]
+    pub fn mean_counted_bytes(&self) -> u64 {
+        let sum = self.weighted_sum(|size| u64::from(size.counted_bytes));
+        u64::try_from(sum.div_ceil(self.weighted_sum(|_| 1).max(1))).unwrap_or(u64::MAX)
+    }
+}
+
 /// When a source's packets leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternParams {
@@ -238,8 +310,8 @@ pub enum PatternParams {
     Cbr,
     /// Independent exponential gaps.
     Poisson,
-    /// The gaps between the packets of a capture, whatever those contain; payload and headers are
-    /// the source's own. `rate` is zero.
+    /// The gaps between the packets of a capture, whatever those contain; headers are the source's own.
+    /// `rate` is zero.
     Replay {
         /// The capture file.
         pcap: PathBuf,

@@ -114,8 +114,9 @@ fn offered(
 }
 
 fn mean_rate(source: &SourceParams) -> u128 {
-    let rate = u128::from(source.rate.bits_per_second()) * u128::from(source.l2_bytes)
-        / u128::from(source.counted_bytes.max(1));
+    let l2_bytes = source.weighted_sum(|size| u64::from(size.l2_bytes));
+    let counted = source.weighted_sum(|size| u64::from(size.counted_bytes));
+    let rate = u128::from(source.rate.bits_per_second()) * l2_bytes / counted.max(1);
     match source.on_off {
         None => rate,
         Some(OnOffParams { on, off }) => {

@@ -3,6 +3,7 @@
 use crate::bound;
 use crate::device;
 use crate::diagnostics::Diagnostics;
+use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::params::{
     DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
 };
@@ -122,6 +123,22 @@ impl Study {
         self.policies.iter().flat_map(of_policy).collect()
     }
 
+    /// How its links are impaired, a sentence each.
+    fn impaired(&self) -> Vec<String> {
+        let LinkImpairments { ingress, egress } = self.link.impairments;
+        let links = [
+            ("to the device (ingress)", ingress),
+            ("from the device (egress)", egress),
+        ];
+        let is_impaired =
+            |(_, params): &(&str, ImpairmentParams)| *params != ImpairmentParams::default();
+        links
+            .into_iter()
+            .filter(is_impaired)
+            .map(|(which, params)| format!("The link {which} is impaired: {params}."))
+            .collect()
+    }
+
     /// What judging and reporting need of the study. `program_version` is that of the program
     /// that runs it.
     #[must_use]
@@ -163,7 +180,7 @@ impl Study {
             program_version: program_version.to_owned(),
             backend: "simulator".to_owned(),
             dut: device::describe(&self.dut),
-            assumptions: [self.assumptions.as_slice(), &self.limits].concat(),
+            assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
             repetitions: self.repetitions,
             duration_ns: self.duration.nanos(),
             capacity: device::capacity(&self.dut),

@@ -90,7 +90,7 @@ fn says_why_there_is_no_bound_to_judge_by() {
     policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: source `steady` is Poisson, and may send any number of packets at once
     ---
     gold: 8611840 ns and 13123 ns
-    policy `weighted`: in scenario calm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 us: the way to the device has no bound, because source `other` is Poisson, and may send any number of packets at once
+    policy `weighted`: in scenario calm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the way to the device has no bound, because source `other` is Poisson, and may send any number of packets at once
     ---
     ");
 }

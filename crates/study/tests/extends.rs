@@ -191,5 +191,5 @@ fn a_scenario_changes_a_source() {
         .map(|s| s.sources[0].rate.bits_per_second())
         .collect();
     assert_eq!(rates, [5_000_000, 1_000_000]);
-    assert_eq!(study.scenarios[1].sources[0].payload_bytes, 1000);
+    assert_eq!(study.scenarios[1].sources[0].largest.payload_bytes, 1000);
 }

@@ -18,7 +18,7 @@ fn steady(settings: &str) -> String {
 #[test]
 fn phases_are_not_so_short_that_nothing_else_would_happen() {
     assert_snapshot!(steady("on_off: {on_for: 1 ns, off_for: 1 ns}"), @"
-    error: a phase of 1 ns is too short: it lasts 1 us at least
+    error: a phase of 1 ns is too short: it lasts 1 µs at least
       --> study.yaml:17:85
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 1 ns, off_for: 1 ns}}
@@ -26,7 +26,7 @@ fn phases_are_not_so_short_that_nothing_else_would_happen() {
        |
        = help: for a lower rate without pauses, leave `on_off` out
 
-    error: a phase of 1 ns is too short: it lasts 1 us at least
+    error: a phase of 1 ns is too short: it lasts 1 µs at least
       --> study.yaml:17:100
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 1 ns, off_for: 1 ns}}
@@ -39,13 +39,13 @@ fn phases_are_not_so_short_that_nothing_else_would_happen() {
 #[test]
 fn a_source_that_pauses_sends_long_enough_to_keep_its_rate() {
     assert_snapshot!(steady("on_off: {on_for: 500 us, off_for: 10 ms}"), @"
-    error: at 5 Mbit/s a packet of 1046 B leaves every 1673.6 us, and each time the source sends it does so for 500 us only: it could not keep to its rate
+    error: at 5 Mbit/s a packet of 1046 B leaves every 1673.6 µs, and each time the source sends it does so for 500 µs only: it could not keep to its rate
       --> study.yaml:17:85
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 500 us, off_for: 10 ms}}
        |                                                                                     ^^^^^^
        |
-       = help: give `on_for` at least 1673.6 us, or raise `rate`
+       = help: give `on_for` at least 1673.6 µs, or raise `rate`
     ");
 }
 

@@ -39,7 +39,7 @@ fn a_bare_number_needs_a_unit() {
 #[test]
 fn a_unit_of_something_else_is_refused() {
     assert_snapshot!(mistakes("duration: 5 s", "duration: 5 kB"), @"
-    error: `kB` is not a unit of a duration: use one of ns, us, µs, ms, s, min, h
+    error: `kB` is not a unit of a duration: use one of ns, µs, ms, s, min, h
       --> study.yaml:33:11
        |
     33 | duration: 5 kB
@@ -203,6 +203,8 @@ fn packets_fit_in_the_link() {
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1473 B}
        |                                                            ^^^^^^
+       |
+       = help: these headers leave room for a payload of 1472 B, or raise `link.mtu`
     ");
 }
 
@@ -282,7 +284,7 @@ fn published_figures_name_what_there_is() {
        |
        = help: did you mean `storm`?
 
-    error: `3` is a number without a unit: a duration needs one of ns, us, µs, ms, s, min, h
+    error: `3` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
       --> study.yaml:35:116
        |
     35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %}

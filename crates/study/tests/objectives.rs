@@ -113,7 +113,7 @@ fn values_that_nothing_can_meet_are_refused() {
 #[test]
 fn delay_without_a_unit_or_with_a_bare_percentile_says_what_is_missing() {
     assert_snapshot!(objective_mistakes("{delay: 5}"), @"
-    error: `5` is a number without a unit: a duration needs one of ns, us, µs, ms, s, min, h
+    error: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
       --> study.yaml:11:24
        |
     11 |     objective: {delay: 5}

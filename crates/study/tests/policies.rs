@@ -346,13 +346,13 @@ fn a_guarantee_that_does_not_fit_is_told_at_its_class() {
         "      - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}",
     )
     .unwrap_err();
-    assert_snapshot!(told, @r#"
-error: class `c`, guarantee: guarantees 8 Mbit/s, more than the 7142.857 kbit/s that the link has left: a rate of at most 7142.857 kbit/s would be accepted
-  --> study.yaml:27:38
-   |
-27 |       - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}
-   |                                      ^^^^^^^^^
-"#);
+    assert_snapshot!(told, @"
+    error: class `c`, guarantee: guarantees 8 Mbit/s, more than the 7.142 Mbit/s that the link has left: a rate of at most 7.142 Mbit/s would be accepted
+      --> study.yaml:27:38
+       |
+    27 |       - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}
+       |                                      ^^^^^^^^^
+    ");
     let told = guaranteed(
         "",
         "      - {name: c, match: {vlan: 10}, guarantee: 1 Mbit/s, minimum: 1 Mbit/s}",
@@ -384,7 +384,7 @@ error: class `c`, tenant: there is no tenant `gld`: known are `gold`, `default`
     )
     .unwrap_err();
     assert_snapshot!(told, @r#"
-error: `1` is a number without a unit: a duration needs one of ns, us, µs, ms, s, min, h
+error: `1` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
   --> study.yaml:29:58
    |
 29 |     guaranteed: {largest_frame: 10 B, delays: {shortest: 1}, tenants: {gold: 0}}

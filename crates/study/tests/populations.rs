@@ -184,7 +184,7 @@ fn a_burst_holds_a_frame() {
 #[test]
 fn bursts_come_a_microsecond_apart_at_least() {
     assert_snapshot!(mistakes("every: 5 ms", "every: 999 ns"), @"
-    error: bursts come 1 us apart at least
+    error: bursts come 1 µs apart at least
      --> study.yaml:8:62
       |
     8 |   gold: {sends: bursts, frame: 1514 B, burst: 3028 B, every: 999 ns}

@@ -112,13 +112,16 @@ fn frames_of_the_router_study_have_1494_bytes_and_come_every_0_7355_ms() {
     let study = load("router-mechanisms.yaml");
     for scenario in &study.scenarios {
         for source in &scenario.sources {
-            assert_eq!((source.payload_bytes, source.l2_bytes), (1448, 1494));
+            assert_eq!(
+                (source.largest.payload_bytes, source.largest.l2_bytes),
+                (1448, 1494)
+            );
         }
         let base = &scenario.sources[0];
         assert_eq!(base.rate, BitRate::new(15_750_000));
         let interval = base
             .rate
-            .time_to_send(ByteCount::new(base.counted_bytes.into()))
+            .time_to_send(ByteCount::new(base.largest.counted_bytes.into()))
             .unwrap();
         assert_eq!(interval, Duration::from_nanos(735_493));
     }
@@ -159,8 +162,8 @@ fn the_licence_is_used_up_after_eight_seconds_of_scenario_6() {
         .sources
         .iter()
         .map(|source| {
-            let l3 = u64::from(source.l2_bytes) - u64::from(source.headers.l3_offset());
-            let rate = source.rate.bits_per_second() * l3 / u64::from(source.counted_bytes);
+            let l3 = u64::from(source.largest.l2_bytes) - u64::from(source.headers.l3_offset());
+            let rate = source.rate.bits_per_second() * l3 / u64::from(source.largest.counted_bytes);
             if source.on_off.is_some() {
                 rate / 2
             } else {

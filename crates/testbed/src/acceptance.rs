@@ -107,7 +107,7 @@ fn percent(ratio: f64) -> String {
 }
 
 fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
-    let micros = |ns: u64| format!("{} us", ns / 1_000);
+    let micros = |ns: u64| format!("{} µs", ns / 1_000);
     let steal = (live.steal_ratio > most.steal_ratio).then(|| stolen(live.steal_ratio, most));
     let idle = (live.idle_ratio < most.idle_ratio).then(|| {
         format!(
@@ -242,12 +242,12 @@ mod tests {
         assert_snapshot!(said(0, |live| live.baseline.samples = 0), @"! nothing came through the idle device");
         assert_snapshot!(said(0, |live| live.steal_ratio = 0.0112), @"the host took 1.12 % of the processors' time, more than 1.00 %");
         assert_snapshot!(said(0, |live| live.idle_ratio = 0.03), @"the processors were idle for 3.00 % of the time, less than 5.00 %");
-        assert_snapshot!(said(0, |live| live.baseline.p50_ns = 501_000), @"half of the packets took 501 us or more through the idle device, more than 500 us");
-        assert_snapshot!(said(0, |live| live.baseline.p99_ns = 1_001_000), @"1 % of the packets took 1001 us or more through the idle device, more than 1000 us");
-        assert_snapshot!(said(0, |live| live.senders[1].lateness_p99_ns += 1_000), @"the sender of on-off was late by 1001 us at the 99th percentile, more than 1000 us");
+        assert_snapshot!(said(0, |live| live.baseline.p50_ns = 501_000), @"half of the packets took 501 µs or more through the idle device, more than 500 µs");
+        assert_snapshot!(said(0, |live| live.baseline.p99_ns = 1_001_000), @"1 % of the packets took 1001 µs or more through the idle device, more than 1000 µs");
+        assert_snapshot!(said(0, |live| live.senders[1].lateness_p99_ns += 1_000), @"the sender of on-off was late by 1001 µs at the 99th percentile, more than 1000 µs");
         assert_snapshot!(said(0, |live| live.least_offered_ratio = 0.76), @"a slice sent 76.00 % of its load, less than 99.00 %");
-        assert_snapshot!(said(0, |live| live.longest_pause_ns += 1_000_000), @"a source of iperf3 sent nothing for 11000 us beyond its period, more than 10000 us");
-        assert_snapshot!(said(0, |live| live.departures.as_mut().unwrap().late_frames += 1), @"0.60 % of departures were later than 100 us, more than 0.50 %");
+        assert_snapshot!(said(0, |live| live.longest_pause_ns += 1_000_000), @"a source of iperf3 sent nothing for 11000 µs beyond its period, more than 10000 µs");
+        assert_snapshot!(said(0, |live| live.departures.as_mut().unwrap().late_frames += 1), @"0.60 % of departures were later than 100 µs, more than 0.50 %");
     }
 
     #[test]
@@ -261,8 +261,8 @@ mod tests {
         assert_snapshot!(all, @r"
         ! 2 frames were not seen in time
         the host took 100.00 % of the processors' time, more than 1.00 %
-        the sender of critical was late by 2000 us at the 99th percentile, more than 1000 us
-        the sender of on-off was late by 2000 us at the 99th percentile, more than 1000 us
+        the sender of critical was late by 2000 µs at the 99th percentile, more than 1000 µs
+        the sender of on-off was late by 2000 µs at the 99th percentile, more than 1000 µs
         ");
     }
 

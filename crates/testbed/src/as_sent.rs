@@ -1,9 +1,9 @@
-//! When each packet of a run was sent: the simulator can be offered the very same.
+//! When each packet of a run was sent, and how long it was: the simulator can be offered the very same.
 
 use slicewise_analysis::{PacketFate, PacketSink};
 use slicewise_stats::record::RunRecord;
 use slicewise_study::ScenarioParams;
-use slicewise_traffic::Timeline;
+use slicewise_traffic::{Recorded, Timeline};
 use slicewise_units::Duration;
 use slicewise_wire::{Headers, PROTOCOL_UDP};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(crate) struct AsSent {
 struct SentBySource {
     name: String,
     headers: Headers,
-    times: Vec<Duration>,
+    packets: Vec<Recorded>,
 }
 
 impl AsSent {
@@ -29,7 +29,7 @@ impl AsSent {
                 .map(|source| SentBySource {
                     name: source.name.clone(),
                     headers: Headers::from(&source.headers),
-                    times: Vec::new(),
+                    packets: Vec::new(),
                 })
                 .collect(),
             packets: 0,
@@ -50,7 +50,7 @@ impl AsSent {
         let sources = self.sources.into_iter();
         Some(
             sources
-                .map(|source| (source.name, Timeline::since_start(source.times)))
+                .map(|source| (source.name, Timeline::since_start(source.packets)))
                 .collect(),
         )
     }
@@ -60,7 +60,12 @@ impl PacketSink for AsSent {
     fn on_packet(&mut self, packet: &PacketFate<'_>) -> Result<(), String> {
         let mut sources = self.sources.iter_mut();
         if let Some(source) = sources.find(|source| is_of(packet.headers, &source.headers)) {
-            source.times.push(Duration::from_nanos(packet.sent_ns));
+            source.packets.push(Recorded {
+                at: Duration::from_nanos(packet.sent_ns),
+                ip_bytes: packet
+                    .l2_bytes
+                    .saturating_sub(packet.headers.l3_offset.into()),
+            });
             self.packets += 1;
         }
         Ok(())
@@ -153,6 +158,7 @@ mod tests {
         assert_eq!(of(0).packets(), 2);
         assert_eq!(of(0).span(), Duration::from_nanos(7));
         assert_eq!(of(last).packets(), 1);
+        assert_eq!(of(last).longest(), 100 - u32::from(headers(last).l3_offset));
     }
 
     #[test]

@@ -391,6 +391,7 @@ pub(crate) fn sending_flow(
         local: SocketAddr::new(headers.source, headers.source_port),
         remote: SocketAddr::new(headers.destination, headers.destination_port),
         dscp: headers.dscp,
-        payload_bytes: source.payload_bytes,
+        header_bytes: source.largest.l2_bytes - source.largest.payload_bytes,
+        payload_bytes: source.largest.payload_bytes,
     })
 }

@@ -11,7 +11,7 @@ use crate::swallow::Swallow;
 use slicewise_live::sys::time;
 use slicewise_stats::live::IdleBaseline;
 use slicewise_stats::record::RunRecord;
-use slicewise_study::{PatternParams, ScenarioParams, SourceParams, Study};
+use slicewise_study::{PatternParams, ScenarioParams, SizesParams, SourceParams, Study};
 use slicewise_traffic::Sources;
 use slicewise_units::{BitRate, Duration as Span, FrameLengths};
 use slicewise_wire::PROTOCOL_UDP;
@@ -107,7 +107,7 @@ fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
         .iter()
         .map(|source| {
             capacity.accounting.count(FrameLengths {
-                l2_bytes: source.l2_bytes,
+                l2_bytes: source.largest.l2_bytes,
                 l3_offset: source.headers.l3_offset(),
             })
         })
@@ -125,7 +125,8 @@ fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
         machine: 0,
         pattern: PatternParams::Cbr,
         on_off: None,
-        rate: BitRate::new(packets * 8 * u64::from(source.counted_bytes)),
+        sizes: SizesParams::Equal,
+        rate: BitRate::new(packets * 8 * u64::from(source.largest.counted_bytes)),
         start: Span::from_nanos(turn * (period / each)),
         stop: LASTS,
         start_spread: Span::ZERO,
@@ -169,7 +170,7 @@ mod tests {
             let probes = probes(&study, &study.scenarios[0]);
             prop_assert_eq!(probes.len(), usize::from(slices));
             let packets = |probe: &SourceParams| {
-                probe.rate.bits_per_second() / (8 * u64::from(probe.counted_bytes))
+                probe.rate.bits_per_second() / (8 * u64::from(probe.largest.counted_bytes))
             };
             let of_each: BTreeSet<u64> = probes.iter().map(packets).collect();
             prop_assert_eq!(of_each.len(), 1, "as many of each slice");
@@ -177,7 +178,7 @@ mod tests {
             prop_assert!(each >= 1);
             let all = each * u64::from(slices);
             prop_assert!(all <= PACKETS_MAX);
-            let bits = all * 8 * u64::from(probes[0].l2_bytes);
+            let bits = all * 8 * u64::from(probes[0].largest.l2_bytes);
             let tenth = u64::from(kbit) * 1_000 / LINK_SHARE;
             prop_assert!(bits <= tenth || each == 1, "{} of {}", bits, tenth);
             // Each in its own time: what lies between two of them is what the link takes for one, at least.
@@ -185,7 +186,7 @@ mod tests {
             starts.dedup();
             prop_assert_eq!(starts.len(), probes.len());
             let gap = starts.get(1).map_or(LASTS.nanos() / each, |second| second - starts[0]);
-            let serialized = 8_000_000 * u64::from(probes[0].l2_bytes) / u64::from(kbit);
+            let serialized = 8_000_000 * u64::from(probes[0].largest.l2_bytes) / u64::from(kbit);
             prop_assert!(gap > serialized || each == 1, "{} ns, {} ns", gap, serialized);
         }
     }
@@ -195,7 +196,7 @@ mod tests {
         let study = study(600, 1_000_000, 100);
         let probes = probes(&study, &study.scenarios[0]);
         assert_eq!(probes.len(), 600);
-        let one_packet = BitRate::new(8 * u64::from(probes[0].counted_bytes));
+        let one_packet = BitRate::new(8 * u64::from(probes[0].largest.counted_bytes));
         assert!(probes.iter().all(|probe| probe.rate == one_packet));
     }
 

@@ -5,7 +5,7 @@ use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::process::Process;
 use slicewise_live::sys::scheduling;
-use slicewise_study::{HostParams, PatternParams, SourceParams};
+use slicewise_study::{HostParams, PatternParams, SizesParams, SourceParams};
 use slicewise_units::Duration as Span;
 use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Whether iperf3 sends this source in a run of that length.
 pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
     source.pattern == PatternParams::Iperf3
+        && source.sizes == SizesParams::Equal
         && matches!(source.headers.protocol, PROTOCOL_TCP | PROTOCOL_UDP)
         && source.on_off.is_none()
         && source.start == Span::ZERO
@@ -26,7 +27,7 @@ pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
 /// The longest time between two packets that is as it should be, ns: a period of the timer, or of the rate
 /// where that is longer.
 pub(crate) fn longest_period(source: &SourceParams, hosts: &HostParams) -> u64 {
-    let bits = u64::from(source.counted_bytes) * 8;
+    let bits = u64::from(source.largest.counted_bytes) * 8;
     let rate = source.rate.bits_per_second().max(1);
     let packet_ns = u128::from(bits) * 1_000_000_000 / u128::from(rate);
     hosts
@@ -140,8 +141,8 @@ fn program(temporary: &Path) -> Command {
 fn arguments(source: &SourceParams, pacing_timer: Span, lasts: Span) -> Vec<String> {
     let headers = &source.headers;
     // iperf3 counts payload.
-    let rate = u128::from(source.rate.bits_per_second()) * u128::from(source.payload_bytes)
-        / u128::from(source.counted_bytes.max(1));
+    let rate = u128::from(source.rate.bits_per_second()) * u128::from(source.largest.payload_bytes)
+        / u128::from(source.largest.counted_bytes.max(1));
     let mut arguments: Vec<String> = Vec::new();
     let mut set = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
     set("-c", headers.destination.to_string());
@@ -151,7 +152,7 @@ fn arguments(source: &SourceParams, pacing_timer: Span, lasts: Span) -> Vec<Stri
         set("--cport", headers.source_port.to_string());
     }
     set("-b", rate.to_string());
-    set("-l", source.payload_bytes.to_string());
+    set("-l", source.largest.payload_bytes.to_string());
     set("-t", lasts.nanos().div_ceil(1_000_000_000).to_string());
     // It takes whole microseconds; those of a study for real packets are.
     set(
@@ -197,6 +198,7 @@ mod tests {
         };
         assert!(able(&|_| ()));
         assert!(able(&|source| source.headers.protocol = PROTOCOL_TCP));
+        assert!(!able(&|source| source.sizes = SizesParams::Mix(Vec::new())));
         assert!(!able(&|source| source.headers.protocol = 47));
         assert!(!able(&|source| source.pattern = PatternParams::Cbr));
         assert!(!able(&|source| source.start = Span::from_millis(1)));

@@ -2,7 +2,9 @@
 
 use crate::iperf3;
 use slicewise_stats::record::{RunRecord, SliceRecord};
-use slicewise_study::{HostParams, PatternParams, ScenarioParams, SourceParams, Study};
+use slicewise_study::{
+    HostParams, PatternParams, ScenarioParams, SizesParams, SourceParams, Study,
+};
 use slicewise_wire::PROTOCOL_UDP;
 
 /// What was sent, beside what was asked for.
@@ -52,10 +54,11 @@ fn pause(source: &SourceParams, study: &Study, slice: &SliceRecord) -> Option<u6
     is_steady.then(|| longest.saturating_sub(period))
 }
 
-/// Packets that the source sends from its start to its stop; `None` for what depends on chance (Poisson), on a
-/// capture, or on the network (TCP).
+/// Packets that the source sends from its start to its stop; `None` for what depends on chance (Poisson, a mix of
+/// sizes), on a capture, or on the network (TCP).
 fn frames(source: &SourceParams) -> Option<f64> {
     let is_known = source.headers.protocol == PROTOCOL_UDP
+        && source.sizes == SizesParams::Equal
         && matches!(source.pattern, PatternParams::Iperf3 | PatternParams::Cbr);
     let seconds = sending_seconds(source);
     is_known.then(|| seconds * packets_per_second(source))
@@ -71,7 +74,7 @@ fn slack(source: &SourceParams, timing: &HostParams) -> f64 {
 }
 
 fn packets_per_second(source: &SourceParams) -> f64 {
-    let bits = f64::from(source.counted_bytes.max(1)) * 8.0;
+    let bits = f64::from(source.largest.counted_bytes.max(1)) * 8.0;
     source.rate.bits_per_second() as f64 / bits
 }
 
@@ -99,7 +102,7 @@ mod tests {
             panic!("the example has three sources");
         };
         // 2.5 s at 1 Mbit/s of L2.
-        let l2_bits = f64::from(voice.l2_bytes) * 8.0;
+        let l2_bits = f64::from(voice.largest.l2_bytes) * 8.0;
         assert!((frames(voice).unwrap() - 2.5e6 / l2_bits).abs() < 1e-6);
         // 13 times 100 ms, of 25.
         let second = packets_per_second(video);

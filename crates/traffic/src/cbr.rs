@@ -1,6 +1,6 @@
 //! Constant bit rate: packets evenly spaced, without drift.
 
-use crate::pace::Pace;
+use crate::pace::{Interval, Pace};
 use slicewise_units::{Duration, Instant};
 
 /// Packets evenly spaced; each at the nanosecond below its exact time.
@@ -23,6 +23,11 @@ impl Cbr {
     pub(crate) fn begin(&mut self, at: Instant) {
         self.pace.restart();
         self.start = at;
+    }
+
+    #[inline]
+    pub(crate) const fn set_interval(&mut self, interval: Interval) {
+        self.pace.set_interval(interval);
     }
 
     #[inline]

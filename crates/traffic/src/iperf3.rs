@@ -8,7 +8,7 @@
 //! Two things are the operating system's: how late a sleeper wakes (Linux rounds timers of
 //! ordinary processes by up to 50 us, `prctl(PR_SET_TIMERSLACK)`), and what a `sendto` costs.
 
-use crate::pace::Pace;
+use crate::pace::{Interval, Pace};
 use crate::random::Random;
 use slicewise_units::{Duration, Instant};
 
@@ -65,6 +65,11 @@ impl Iperf3 {
         self.read_at = self.start;
         self.ready_at = self.start;
         self.first = true;
+    }
+
+    #[inline]
+    pub(crate) const fn set_interval(&mut self, interval: Interval) {
+        self.pace.set_interval(interval);
     }
 
     #[inline]

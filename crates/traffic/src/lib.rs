@@ -1,4 +1,4 @@
-//! When the packets of a flow leave, for whoever sends them: the simulator or a live sender.
+//! When the packets of a flow leave and how long they are, for whoever sends them: the simulator or a live sender.
 //!
 //! A [`Source`] does not react to the network, so its departures are a sequence that a [`Pattern`]
 //! computes by itself, one at a time, without a clock. Everything random is drawn from the source's
@@ -15,15 +15,17 @@ mod pace;
 mod poisson;
 mod random;
 mod replay;
+mod sizes;
 mod source;
 mod sources;
 
 pub use cbr::Cbr;
 pub use iperf3::{Iperf3, Iperf3Params};
 pub use on_off::OnOff;
-pub use pace::Pace;
+pub use pace::{Interval, Pace};
 pub use poisson::Poisson;
 pub use random::Random;
-pub use replay::{MAX_PACKETS, Replay, ReplayError, Timeline};
-pub use source::{Pattern, Source};
+pub use replay::{MAX_PACKETS, Recorded, Replay, ReplayError, Timeline};
+pub use sizes::{Mix, Sizes};
+pub use source::{Departure, Pattern, Source};
 pub use sources::{SourceError, Sources};

@@ -1,5 +1,6 @@
 //! A pattern that runs part of the time.
 
+use crate::pace::Interval;
 use crate::random::Random;
 use crate::source::Pattern;
 use slicewise_units::{Duration, Instant};
@@ -29,6 +30,15 @@ impl OnOff {
     pub(crate) fn begin(&mut self, at: Instant) {
         self.on_until = at.saturating_add(self.on);
         self.inner.begin(at);
+    }
+
+    #[inline]
+    pub(crate) fn set_interval(&mut self, interval: Interval) {
+        self.inner.set_interval(interval);
+    }
+
+    pub(crate) fn recorded_bytes(&self) -> u32 {
+        self.inner.recorded_bytes()
     }
 
     #[inline]

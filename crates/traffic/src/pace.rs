@@ -1,14 +1,19 @@
-//! When packets of constant size are due at a rate, exactly.
+//! When packets are due at a rate, exactly.
 
 use slicewise_units::{BitRate, NANOS_PER_SECOND};
 
-/// The time at which the next packet is due: `n × bits / rate` after the first, for the n-th,
-/// kept as whole nanoseconds and an exact fraction, so that nothing drifts and nothing divides.
-#[derive(Debug, Clone, Copy)]
-pub struct Pace {
-    /// A packet lasts `whole + part / rate` nanoseconds.
+/// How long a packet lasts at a rate: `whole + part / rate` nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Interval {
     whole: u64,
     part: u64,
+}
+
+/// The time at which the next packet is due: as long after the first as all packets in between last, kept
+/// as whole nanoseconds and an exact fraction, so that nothing drifts and nothing divides.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    interval: Interval,
     rate: u64,
     due_whole: u64,
     due_part: u64,
@@ -31,12 +36,26 @@ impl Pace {
         let whole = nanobits.checked_div(u128::from(rate))?;
         let part = nanobits % u128::from(rate);
         Some(Self {
-            whole: u64::try_from(whole).unwrap_or(u64::MAX),
-            part: u64::try_from(part).unwrap_or(0),
+            interval: Interval {
+                whole: u64::try_from(whole).unwrap_or(u64::MAX),
+                part: u64::try_from(part).unwrap_or(0),
+            },
             rate,
             due_whole: 0,
             due_part: 0,
         })
+    }
+
+    /// How long a packet lasts.
+    #[must_use]
+    pub const fn interval(&self) -> Interval {
+        self.interval
+    }
+
+    /// The next packet lasts `interval`, which must be of the same rate.
+    #[inline]
+    pub const fn set_interval(&mut self, interval: Interval) {
+        self.interval = interval;
     }
 
     /// Owe nothing: the first packet is due at time zero.
@@ -58,14 +77,14 @@ impl Pace {
     #[inline]
     pub fn advance(&mut self) {
         // Neither sum overflows: the parts are below the rate, and no rate is above 10¹⁴.
-        self.due_part += self.part;
+        self.due_part += self.interval.part;
         let carry = self.due_part >= self.rate;
         if carry {
             self.due_part -= self.rate;
         }
         self.due_whole = self
             .due_whole
-            .saturating_add(self.whole)
+            .saturating_add(self.interval.whole)
             .saturating_add(u64::from(carry));
     }
 
@@ -73,7 +92,7 @@ impl Pace {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "the mean of a random variable")]
     pub fn interval_ns(&self) -> f64 {
-        self.whole as f64 + self.part as f64 / self.rate as f64
+        self.interval.whole as f64 + self.interval.part as f64 / self.rate as f64
     }
 }
 
@@ -96,6 +115,26 @@ mod tests {
                 pace.advance();
             }
             let exact = u128::from(packets) * u128::from(bytes) * 8_000_000_000 / u128::from(rate);
+            prop_assert_eq!(u128::from(pace.due()), exact);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn packets_of_several_sizes_are_due_when_all_before_them_have_lasted(
+            sizes in prop::collection::vec(1u32..70_000, 1..200),
+            rate in 1u64..1_000_000_000_000,
+        ) {
+            let rate = BitRate::new(rate);
+            let mut pace = Pace::new(1, rate).unwrap();
+            for size in &sizes {
+                pace.set_interval(Pace::new(*size, rate).unwrap().interval());
+                pace.advance();
+            }
+            let bytes: u128 = sizes.iter().map(|size| u128::from(*size)).sum();
+            let exact = bytes * 8_000_000_000 / u128::from(rate.bits_per_second());
             prop_assert_eq!(u128::from(pace.due()), exact);
         }
     }

@@ -1,6 +1,5 @@
 //! Poisson arrivals: independent, exponentially distributed gaps.
 
-use crate::pace::Pace;
 use crate::random::Random;
 use slicewise_units::{Duration, Instant};
 
@@ -12,11 +11,11 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Packets at `pace` on average.
+    /// Packets that are `mean_gap_ns` apart on average.
     #[must_use]
-    pub fn new(pace: &Pace) -> Self {
+    pub fn new(mean_gap_ns: f64) -> Self {
         Self {
-            mean_gap_ns: pace.interval_ns(),
+            mean_gap_ns,
             last: Instant::ZERO,
         }
     }
@@ -36,6 +35,7 @@ impl Poisson {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Pace;
     use crate::source::Pattern;
     use crate::source::tests::departures;
     use slicewise_units::BitRate;
@@ -45,7 +45,7 @@ mod tests {
     fn gaps_have_the_mean_and_the_variance_of_an_exponential() {
         let pace = Pace::new(1250, BitRate::new(100_000_000)).unwrap();
         let times = departures(
-            Pattern::Poisson(Poisson::new(&pace)),
+            Pattern::Poisson(Poisson::new(pace.interval_ns())),
             Duration::from_secs(10),
             7,
         );
@@ -66,7 +66,7 @@ mod tests {
     fn the_first_departures_are_the_same_on_every_machine() {
         let pace = Pace::new(1250, BitRate::new(100_000_000)).unwrap();
         let times = departures(
-            Pattern::Poisson(Poisson::new(&pace)),
+            Pattern::Poisson(Poisson::new(pace.interval_ns())),
             Duration::from_millis(1),
             7,
         );

@@ -30,6 +30,31 @@ impl Random {
         }
     }
 
+    /// True with this probability, from 0 to 1.
+    #[inline]
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.uniform() < probability
+    }
+
+    /// Normally distributed with mean 0 and standard deviation 1 (the polar method: G. Marsaglia, T. A.
+    /// Bray, "A convenient method for generating normal variables", SIAM Review 6, 1964).
+    pub fn normal(&mut self) -> f64 {
+        loop {
+            let [x, y] = [self.uniform(), self.uniform()].map(|uniform| 2.0 * uniform - 1.0);
+            let square = x * x + y * y;
+            if square > 0.0 && square < 1.0 {
+                return x * libm::sqrt(-2.0 * libm::log(square) / square);
+            }
+        }
+    }
+
+    /// Uniform in [0, 1), 53 bits.
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+    fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
     /// Exponentially distributed with the given mean, rounded to whole units.
     ///
     /// The logarithm is computed in software, because that of the platform's library may differ
@@ -83,6 +108,17 @@ mod tests {
         );
         assert_eq!(random.below(0), 0);
         assert_eq!(random.below(1), 0);
+    }
+
+    #[test]
+    fn normal_has_its_moments() {
+        let mut random = Random::stream(5, 0);
+        let draws: Vec<f64> = (0..100_000).map(|_| random.normal()).collect();
+        let moment = |power: i32| draws.iter().map(|x| x.powi(power)).sum::<f64>() / 1e5;
+        // Standard errors: sqrt(1/n), sqrt(2/n), sqrt(96/n).
+        assert!(moment(1).abs() < 4.0 * 0.0032, "{}", moment(1));
+        assert!((moment(2) - 1.0).abs() < 4.0 * 0.0045, "{}", moment(2));
+        assert!((moment(4) - 3.0).abs() < 4.0 * 0.031, "{}", moment(4));
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Replay: the gaps of a recorded capture.
+//! Replay: the gaps of a recorded capture, and the lengths of its packets.
 //!
-//! Only times are taken from the capture, which may be of any kind that `slicewise-capture` reads.
+//! Nothing else is taken from the capture, which may be of any kind that `slicewise-capture` reads.
 
 use slicewise_capture::{CaptureError, CaptureFile, Incomplete};
 use slicewise_units::{Duration, Instant};
+use slicewise_wire::parse_frame;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -38,6 +39,18 @@ pub enum ReplayError {
     /// It holds fewer than two packets.
     #[error("holds {0} packets: at least two are needed to have a gap")]
     TooShort(usize),
+    /// A packet is longer than the link carries.
+    #[error(
+        "holds an IP packet of {longest} B, above the link's MTU of {mtu} B: it was captured before it was \
+         segmented or after packets were merged; capture with offloads off (`ethtool -K INTERFACE gro off gso off \
+         tso off`), raise `link.mtu`, or give the source a `payload`"
+    )]
+    AboveMtu {
+        /// Its bytes from the IP header on.
+        longest: u32,
+        /// What the link carries.
+        mtu: u32,
+    },
     /// It holds more packets than are kept.
     #[error(
         "holds more than {MAX_PACKETS} packets: cut it with `editcap -r IN OUT 1-{MAX_PACKETS}`"
@@ -64,27 +77,38 @@ impl From<&Incomplete> for ReplayError {
     }
 }
 
-/// Most packets a timeline keeps: half a gigabyte of times.
+/// Most packets a timeline keeps: a gigabyte.
 pub const MAX_PACKETS: usize = 1 << 26;
 
-/// When packets were captured, from the first one or the start of a source on; shared by all runs that
-/// replay it.
+/// When packets were captured, from the first one or the start of a source on, and how long they were;
+/// shared by all runs that replay it.
 #[derive(Debug, Clone)]
-pub struct Timeline(Arc<[Duration]>);
+pub struct Timeline(Arc<[Recorded]>);
+
+/// A packet of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Recorded {
+    /// When it was captured.
+    pub at: Duration,
+    /// Bytes of its IP packet; where it is none, of the frame behind the link header.
+    pub ip_bytes: u32,
+}
 
 impl Timeline {
-    /// The times of a capture: pcap or pcapng, plain or compressed. Packets are put in order of time.
+    /// The packets of a capture: pcap or pcapng, plain or compressed. They are put in order of time.
     ///
     /// # Errors
     /// Where `input` fails, is no capture, is damaged, or holds too few or too many packets.
     pub fn read(input: impl Read + Send + 'static) -> Result<Self, ReplayError> {
         let mut file = CaptureFile::from_reader("", Box::new(input))?;
-        let mut times = Vec::new();
+        let mut packets = Vec::new();
         while let Some(packet) = file.next_packet() {
-            if times.len() == MAX_PACKETS {
+            if packets.len() == MAX_PACKETS {
                 return Err(ReplayError::TooLong);
             }
-            times.push(packet.time_ns);
+            let frame = parse_frame(packet.link, packet.bytes, packet.wire_bytes);
+            let ip_bytes = (frame.l2_bytes).saturating_sub(u32::from(frame.headers.l3_offset));
+            packets.push((packet.time_ns, ip_bytes));
         }
         let facts = file.facts();
         if let Some(incomplete) = &facts.incomplete {
@@ -93,31 +117,44 @@ impl Timeline {
         if facts.without_time > 0 {
             return Err(ReplayError::WithoutTime(facts.without_time));
         }
-        Self::from_times(times)
+        Self::from_packets(packets)
     }
 
-    /// The times given, ns from any origin, put in order.
+    /// Packets at the times given, ns from any origin, and their bytes from the IP header on. They are put
+    /// in order of time.
     ///
     /// # Errors
     /// [`ReplayError::TooShort`] for fewer than two.
-    pub fn from_times(mut times: Vec<u64>) -> Result<Self, ReplayError> {
-        times.sort_unstable();
-        match times.first().copied() {
-            Some(first) if times.len() > 1 => Ok(Self(
-                times
-                    .into_iter()
-                    .map(|at| Duration::from_nanos(at - first))
-                    .collect(),
-            )),
-            _ => Err(ReplayError::TooShort(times.len())),
+    pub fn from_packets(mut packets: Vec<(u64, u32)>) -> Result<Self, ReplayError> {
+        // Of one moment they stay in the order of the file.
+        packets.sort_by_key(|packet| packet.0);
+        match packets.first().copied() {
+            Some((first, _)) if packets.len() > 1 => {
+                let recorded = packets.into_iter().map(|(at, ip_bytes)| Recorded {
+                    at: Duration::from_nanos(at - first),
+                    ip_bytes,
+                });
+                Ok(Self(recorded.collect()))
+            }
+            _ => Err(ReplayError::TooShort(packets.len())),
         }
     }
 
-    /// The times given, from the start of a source on, put in order.
+    /// The packets given, from the start of a source on, put in order of time.
     #[must_use]
-    pub fn since_start(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        Self(times.into())
+    pub fn since_start(mut packets: Vec<Recorded>) -> Self {
+        packets.sort_by_key(|packet| packet.at);
+        Self(packets.into())
+    }
+
+    /// Bytes from the IP header on of the longest packet; 0 where there is none.
+    #[must_use]
+    pub fn longest(&self) -> u32 {
+        self.0
+            .iter()
+            .map(|packet| packet.ip_bytes)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Number of packets.
@@ -129,7 +166,7 @@ impl Timeline {
     /// Up to the last packet.
     #[must_use]
     pub fn span(&self) -> Duration {
-        self.0.last().copied().unwrap_or(Duration::ZERO)
+        self.0.last().map_or(Duration::ZERO, |packet| packet.at)
     }
 }
 
@@ -159,9 +196,16 @@ impl Replay {
 
     #[inline]
     pub(crate) fn next_departure(&mut self) -> Option<Instant> {
-        let offset = *self.timeline.0.get(self.next)?;
+        let offset = self.timeline.0.get(self.next)?.at;
         self.next += 1;
         Some(self.start.saturating_add(offset))
+    }
+
+    /// Bytes of the packet that left last.
+    pub(crate) fn recorded_bytes(&self) -> u32 {
+        let last = self.next.checked_sub(1);
+        let last = last.and_then(|last| self.timeline.0.get(last));
+        last.map_or(0, |packet| packet.ip_bytes)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A source: a pattern with a beginning, an end and its own random numbers.
 
-use crate::{Cbr, Iperf3, OnOff, Poisson, Random, Replay};
+use crate::{Cbr, Interval, Iperf3, OnOff, Poisson, Random, Replay, Sizes};
 use slicewise_units::{Duration, Instant};
 
 /// When the packets of a flow leave.
@@ -30,6 +30,27 @@ impl Pattern {
         }
     }
 
+    /// The next packet lasts so long at the rate. The times of Poisson arrivals and of a recording do not
+    /// depend on sizes.
+    #[inline]
+    pub(crate) fn set_interval(&mut self, interval: Interval) {
+        match self {
+            Self::Iperf3(pattern) => pattern.set_interval(interval),
+            Self::Cbr(pattern) => pattern.set_interval(interval),
+            Self::OnOff(pattern) => pattern.set_interval(interval),
+            Self::Poisson(_) | Self::Replay(_) => {}
+        }
+    }
+
+    /// Bytes of the IP packet that was recorded at the last departure; 0 where none was.
+    pub(crate) fn recorded_bytes(&self) -> u32 {
+        match self {
+            Self::Replay(pattern) => pattern.recorded_bytes(),
+            Self::OnOff(pattern) => pattern.recorded_bytes(),
+            Self::Iperf3(_) | Self::Cbr(_) | Self::Poisson(_) => 0,
+        }
+    }
+
     /// The next departure, if it is before `until`; never before the last one.
     #[inline]
     pub fn next_departure(&mut self, until: Instant, random: &mut Random) -> Option<Instant> {
@@ -44,10 +65,20 @@ impl Pattern {
     }
 }
 
-/// A pattern with a beginning, an end and its own random numbers.
+/// A packet that leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// When.
+    pub at: Instant,
+    /// Its bytes, from the destination address to the end of the payload.
+    pub l2_bytes: u32,
+}
+
+/// A pattern with a beginning, an end, sizes and its own random numbers.
 #[derive(Debug, Clone)]
 pub struct Source {
     pattern: Pattern,
+    sizes: Sizes,
     until: Instant,
     random: Random,
 }
@@ -58,6 +89,7 @@ impl Source {
     #[must_use]
     pub fn new(
         mut pattern: Pattern,
+        sizes: Sizes,
         start: Instant,
         spread: Duration,
         until: Instant,
@@ -67,15 +99,30 @@ impl Source {
         pattern.begin(start.saturating_add(Duration::from_nanos(late)));
         Self {
             pattern,
+            sizes,
             until,
             random,
         }
     }
 
-    /// The next departure; `None` once the source has stopped.
+    /// The next packet; `None` once the source has stopped.
     #[inline]
-    pub fn next_departure(&mut self) -> Option<Instant> {
-        self.pattern.next_departure(self.until, &mut self.random)
+    pub fn next_departure(&mut self) -> Option<Departure> {
+        let mut l2_bytes = match &mut self.sizes {
+            Sizes::Equal(l2_bytes) => *l2_bytes,
+            Sizes::Mix(mix) => {
+                let drawn = mix.draw()?;
+                self.pattern.set_interval(drawn.interval);
+                drawn.l2_bytes
+            }
+            Sizes::Recorded { least, .. } => *least,
+        };
+        let at = (self.pattern).next_departure(self.until, &mut self.random)?;
+        if let Sizes::Recorded { l3_offset, least } = self.sizes {
+            let recorded = l3_offset.saturating_add(self.pattern.recorded_bytes());
+            l2_bytes = recorded.max(least);
+        }
+        Some(Departure { at, l2_bytes })
     }
 }
 
@@ -104,9 +151,10 @@ pub(crate) mod tests {
         for stream in 0..50 {
             let pace = Pace::new(1448, BitRate::new(15_750_000)).unwrap();
             let pattern = Pattern::Cbr(Cbr::new(pace));
-            let mut source = Source::new(pattern, start, spread, until, Random::stream(9, stream));
+            let random = Random::stream(9, stream);
+            let mut source = Source::new(pattern, Sizes::Equal(1490), start, spread, until, random);
             let times: Vec<u64> = std::iter::from_fn(|| source.next_departure())
-                .map(Instant::nanos)
+                .map(|departure| departure.at.nanos())
                 .collect();
             assert!((5_000_000..=6_000_000).contains(&times[0]));
             assert!(times.iter().all(|at| *at < until.nanos()));

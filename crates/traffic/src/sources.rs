@@ -1,16 +1,23 @@
 //! The sources of a study: what it says of a source, put in terms of departures.
 
 use crate::{
-    Cbr, Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Random, Replay, ReplayError, Source,
-    Timeline,
+    Cbr, Interval, Iperf3, Iperf3Params, Mix, OnOff, Pace, Pattern, Poisson, Random, Replay,
+    ReplayError, Sizes, Source, Timeline,
 };
-use slicewise_study::{HostParams, PatternParams, RunError, SourceParams};
+use slicewise_study::{
+    HostParams, PatternParams, RunError, SizesParams, SourceParams, WeightedSize,
+};
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+/// Streams of random numbers of a source's seed: what its pattern draws, and what the sizes of its
+/// packets are drawn from. Impairments of links come after them.
+const PATTERN_STREAM: u64 = 0;
+const SIZES_STREAM: u64 = 1;
 
 /// Why there is no source for what a study says.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +28,9 @@ pub enum SourceError {
     /// It pauses all the time.
     #[error("source `{0}` is never on")]
     NeverOn(String),
+    /// None of its sizes has a weight.
+    #[error("source `{0}` has packets of no size")]
+    NoSize(String),
     /// The capture to replay cannot be opened.
     #[error("{}: {error}", path.display())]
     Unopened {
@@ -46,7 +56,9 @@ impl From<SourceError> for RunError {
             problem,
         };
         match &error {
-            SourceError::RateZero(_) | SourceError::NeverOn(_) => Self::Failed(error.to_string()),
+            SourceError::RateZero(_) | SourceError::NeverOn(_) | SourceError::NoSize(_) => {
+                Self::Failed(error.to_string())
+            }
             SourceError::Unopened { path, error } => input(path, error.to_string()),
             SourceError::Replay { path, error } => input(path, error.to_string()),
         }
@@ -92,14 +104,26 @@ impl Sources {
         hosts: &HostParams,
         seed: u64,
     ) -> Result<Source, SourceError> {
-        let random = Random::stream(seed, 0);
+        let random = Random::stream(seed, PATTERN_STREAM);
         if let Some(timeline) = self.sent.get(&params.name) {
             let pattern = Pattern::Replay(Replay::new(timeline.clone()));
             let (start, end) = (Instant::ZERO, Instant::ZERO.saturating_add(Duration::MAX));
-            return Ok(Source::new(pattern, start, Duration::ZERO, end, random));
+            let sizes = match params.sizes {
+                SizesParams::Equal => Sizes::Equal(params.largest.l2_bytes),
+                SizesParams::Mix(_) | SizesParams::Capture => recorded(params),
+            };
+            return Ok(Source::new(
+                pattern,
+                sizes,
+                start,
+                Duration::ZERO,
+                end,
+                random,
+            ));
         }
         Ok(Source::new(
             self.pattern(params, hosts)?,
+            sizes(params, hosts, seed)?,
             Instant::ZERO.saturating_add(params.start),
             params.start_spread,
             Instant::ZERO.saturating_add(params.stop),
@@ -108,10 +132,7 @@ impl Sources {
     }
 
     fn pattern(&self, params: &SourceParams, hosts: &HostParams) -> Result<Pattern, SourceError> {
-        let pace = |slower_ppb| {
-            Pace::slower(params.counted_bytes, params.rate, slower_ppb)
-                .ok_or_else(|| SourceError::RateZero(params.name.clone()))
-        };
+        let pace = |slower_ppb| pace(params, params.largest.counted_bytes, slower_ppb);
         let pattern = match &params.pattern {
             // iperf3 sends what is owed of the time that has passed: a slow timer changes when it looks.
             PatternParams::Iperf3 => {
@@ -122,12 +143,22 @@ impl Sources {
                 };
                 Pattern::Iperf3(Iperf3::new(pace(0)?, &host))
             }
-            PatternParams::Cbr => {
-                let slower_ppb = hosts.cbr_slowness_ppb(params.machine);
-                Pattern::Cbr(Cbr::new(pace(slower_ppb)?))
+            PatternParams::Cbr => Pattern::Cbr(Cbr::new(pace(slower_ppb(params, hosts))?)),
+            PatternParams::Poisson => Pattern::Poisson(Poisson::new(mean_gap_ns(params)?)),
+            PatternParams::Replay { pcap } => {
+                let timeline = self.timeline(pcap)?;
+                let mtu = params.largest.l2_bytes - u32::from(params.headers.l3_offset());
+                if params.sizes == SizesParams::Capture && timeline.longest() > mtu {
+                    return Err(SourceError::Replay {
+                        path: pcap.clone(),
+                        error: ReplayError::AboveMtu {
+                            longest: timeline.longest(),
+                            mtu,
+                        },
+                    });
+                }
+                Pattern::Replay(Replay::new(timeline))
             }
-            PatternParams::Poisson => Pattern::Poisson(Poisson::new(&pace(0)?)),
-            PatternParams::Replay { pcap } => Pattern::Replay(Replay::new(self.timeline(pcap)?)),
         };
         let Some(on_off) = params.on_off else {
             return Ok(pattern);
@@ -159,11 +190,64 @@ impl Sources {
     }
 }
 
+fn pace(params: &SourceParams, counted_bytes: u32, slower_ppb: u32) -> Result<Pace, SourceError> {
+    Pace::slower(counted_bytes, params.rate, slower_ppb)
+        .ok_or_else(|| SourceError::RateZero(params.name.clone()))
+}
+
+/// By how much the clock that paces a source is slow.
+fn slower_ppb(params: &SourceParams, hosts: &HostParams) -> u32 {
+    match params.pattern {
+        PatternParams::Cbr => hosts.cbr_slowness_ppb(params.machine),
+        PatternParams::Iperf3 | PatternParams::Poisson | PatternParams::Replay { .. } => 0,
+    }
+}
+
+/// The time between two packets on average: what one of mean size lasts.
+fn mean_gap_ns(params: &SourceParams) -> Result<f64, SourceError> {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for WeightedSize { size, weight } in params.weighted_sizes() {
+        sum += pace(params, size.counted_bytes, 0)?.interval_ns() * f64::from(weight);
+        weights += f64::from(weight);
+    }
+    Ok(sum / weights)
+}
+
+fn sizes(params: &SourceParams, hosts: &HostParams, seed: u64) -> Result<Sizes, SourceError> {
+    Ok(match &params.sizes {
+        SizesParams::Equal => Sizes::Equal(params.largest.l2_bytes),
+        SizesParams::Capture => recorded(params),
+        SizesParams::Mix(sizes) => {
+            // What is replayed has its own times and no rate.
+            let interval = |size: &WeightedSize| match params.pattern {
+                PatternParams::Replay { .. } => Ok(Interval::default()),
+                _ => pace(params, size.size.counted_bytes, slower_ppb(params, hosts))
+                    .map(|pace| pace.interval()),
+            };
+            let sizes: Vec<_> = sizes
+                .iter()
+                .map(|sized| Ok((sized.size.l2_bytes, sized.weight, interval(sized)?)))
+                .collect::<Result<_, SourceError>>()?;
+            let mix = Mix::new(sizes, Random::stream(seed, SIZES_STREAM));
+            Sizes::Mix(mix.ok_or_else(|| SourceError::NoSize(params.name.clone()))?)
+        }
+    })
+}
+
+/// The sizes of a recording, as far as the source's own headers fit in them.
+fn recorded(params: &SourceParams) -> Sizes {
+    Sizes::Recorded {
+        l3_offset: params.headers.l3_offset().into(),
+        least: params.largest.l2_bytes - params.largest.payload_bytes,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Departure, Recorded};
     use slicewise_capture::write::{PcapngParams, PcapngWriter};
-    use slicewise_study::{OnOffParams, SourceHeaders};
+    use slicewise_study::{OnOffParams, PacketSize, SourceHeaders};
     use slicewise_units::BitRate;
     use std::net::{IpAddr, Ipv4Addr};
 
@@ -190,10 +274,13 @@ mod tests {
                 destination_port: 5201,
                 dscp: 46,
             },
-            payload_bytes: 1250,
-            l2_bytes: 1292,
+            largest: PacketSize {
+                payload_bytes: 1250,
+                l2_bytes: 1292,
+                counted_bytes: 1250,
+            },
+            sizes: SizesParams::Equal,
             rate: BitRate::new(10_000_000),
-            counted_bytes: 1250,
             pattern,
             on_off: None,
             start: Duration::from_millis(5),
@@ -204,7 +291,7 @@ mod tests {
 
     fn departures(mut source: Source) -> Vec<u64> {
         std::iter::from_fn(|| source.next_departure())
-            .map(Instant::nanos)
+            .map(|departure| departure.at.nanos())
             .collect()
     }
 
@@ -298,7 +385,11 @@ mod tests {
     #[test]
     fn what_was_sent_is_sent_again_whatever_the_study_says() {
         let times = |nanos: &[u64]| {
-            Timeline::since_start(nanos.iter().copied().map(Duration::from_nanos).collect())
+            let packet = |at: &u64| Recorded {
+                at: Duration::from_nanos(*at),
+                ip_bytes: 100,
+            };
+            Timeline::since_start(nanos.iter().map(packet).collect())
         };
         let named = |name: &str, nanos| (name.to_owned(), times(nanos));
         let sent = [named("silent", &[]), named("voice", &[7, 5, 900_000_000])];
@@ -315,6 +406,128 @@ mod tests {
         assert_eq!(sent("silent", &sources), [0; 0]);
         assert_eq!(sent("voice", &sources), [5, 7, 900_000_000]);
         assert_eq!(sent("other", &sources), sent("other", &Sources::new()));
+    }
+
+    const MIX: [(u32, u32); 3] = [(64, 7), (576, 4), (1448, 1)];
+
+    /// A source of 2 s of sizes drawn by weight, counting payload.
+    fn mixed(pattern: PatternParams) -> SourceParams {
+        let size = |payload_bytes| PacketSize {
+            payload_bytes,
+            l2_bytes: payload_bytes + 42,
+            counted_bytes: payload_bytes,
+        };
+        SourceParams {
+            largest: size(1448),
+            sizes: SizesParams::Mix(
+                MIX.map(|(bytes, weight)| WeightedSize {
+                    size: size(bytes),
+                    weight,
+                })
+                .to_vec(),
+            ),
+            start: Duration::ZERO,
+            stop: Duration::from_secs(2),
+            ..params(pattern)
+        }
+    }
+
+    fn packets(params: &SourceParams, seed: u64) -> Vec<Departure> {
+        let mut source = Sources::new().source(params, &HOST, seed).unwrap();
+        std::iter::from_fn(|| source.next_departure()).collect()
+    }
+
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "statistics")]
+    fn a_mix_keeps_its_rate_by_the_bytes_of_each_packet() {
+        for pattern in [PatternParams::Iperf3, PatternParams::Cbr] {
+            for seed in 0..20 {
+                let packets = packets(&mixed(pattern.clone()), seed);
+                let sizes: std::collections::BTreeSet<u32> =
+                    packets.iter().map(|packet| packet.l2_bytes).collect();
+                assert_eq!(sizes, MIX.map(|(bytes, _)| bytes + 42).into());
+                let bits: u64 = packets
+                    .iter()
+                    .map(|packet| u64::from(packet.l2_bytes - 42) * 8)
+                    .sum();
+                // 10 Mbit/s for 2 s less the random start, but for one packet, a tick and slower clocks.
+                let off = bits as f64 - 20e6;
+                assert!((-25_000.0..=11_584.0).contains(&off), "{pattern:?}: {off}");
+            }
+        }
+        // The gap after a packet of constant bit rate is what it lasts.
+        let packets = packets(&mixed(PatternParams::Cbr), 1);
+        for pair in packets.windows(2) {
+            let lasts = f64::from(pair[0].l2_bytes - 42) * 800.0;
+            let gap = pair[1].at.saturating_since(pair[0].at).nanos() as f64;
+            assert!((gap / lasts - 1.0).abs() < 1.2e-4, "{gap} {lasts}");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "statistics")]
+    fn the_sizes_of_a_mix_do_not_move_poisson_arrivals_and_these_have_the_rate_on_average() {
+        let mix = mixed(PatternParams::Poisson);
+        let mut count = 0.0;
+        for seed in 0..20 {
+            let mixed = packets(&mix, seed);
+            let mut reversed = mix.clone();
+            let SizesParams::Mix(sizes) = &mut reversed.sizes else {
+                unreachable!()
+            };
+            sizes.reverse();
+            let times = |packets: &[Departure]| packets.iter().map(|p| p.at).collect::<Vec<_>>();
+            let other = packets(&reversed, seed);
+            assert_eq!(times(&mixed), times(&other));
+            assert_ne!(mixed, other);
+            count += mixed.len() as f64;
+        }
+        // 12 packets for 7 × 64 + 4 × 576 + 1448 bytes, at 10 Mbit/s for 20 times 2 s.
+        let exact = 20.0 * 20e6 * 12.0 / (4_200.0 * 8.0);
+        assert!(
+            (count - exact).abs() < 4.4 * exact.sqrt(),
+            "{count} {exact}"
+        );
+    }
+
+    #[test]
+    fn a_capture_is_replayed_with_the_lengths_of_its_ip_packets_behind_headers_of_ones_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let pcap = folder.path().join("recorded.pcapng");
+        let capture = PcapngParams {
+            comment: "",
+            application: "",
+            interface: "",
+            snap_bytes: 96,
+        };
+        let mut writer = PcapngWriter::new(Vec::new(), &capture).unwrap();
+        // Frames of IPv4 with a VLAN tag, of which the first is padded to 64 bytes with its FCS.
+        for (time_ns, ip_bytes, wire_bytes) in [(1, 28u16, 60), (2, 1500, 1518), (3, 300, 318)] {
+            let mut frame = vec![0; 12];
+            frame.extend([0x81, 0, 0, 7, 8, 0, 0x45, 0]);
+            frame.extend(ip_bytes.to_be_bytes());
+            frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+            frame.resize(42, 0);
+            writer.write_packet(time_ns, &frame, wire_bytes).unwrap();
+        }
+        std::fs::write(&pcap, writer.finish().unwrap()).unwrap();
+        let mut replay = params(PatternParams::Replay { pcap });
+        replay.sizes = SizesParams::Capture;
+        replay.headers.protocol = 6;
+        replay.largest = PacketSize {
+            payload_bytes: 1460,
+            l2_bytes: 1514,
+            counted_bytes: 1514,
+        };
+        let lengths: Vec<u32> = packets(&replay, 1).iter().map(|p| p.l2_bytes).collect();
+        // 28 bytes have no room for the headers of IPv4 and TCP, which are 40.
+        assert_eq!(lengths, [54, 1514, 314]);
+
+        replay.largest.l2_bytes = 1513;
+        let error = Sources::new().source(&replay, &HOST, 1).unwrap_err();
+        let text = error.to_string();
+        let (_, why) = text.split_once(": ").unwrap();
+        insta::assert_snapshot!(why, @"holds an IP packet of 1500 B, above the link's MTU of 1499 B: it was captured before it was segmented or after packets were merged; capture with offloads off (`ethtool -K INTERFACE gro off gso off tso off`), raise `link.mtu`, or give the source a `payload`");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-use crate::text::{self, QuantityError, Unit};
+use crate::meant;
+use crate::text::{self, Quantity, QuantityError, Unit};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::str::FromStr;
@@ -78,10 +79,17 @@ const UNITS: &[Unit] = &[
     Unit::new("GiB", 1 << 30),
 ];
 
+const QUANTITY: Quantity = Quantity {
+    name: "size",
+    units: UNITS,
+    example: "1500 B",
+    meant: meant::size,
+};
+
 impl FromStr for ByteCount {
     type Err = QuantityError;
     fn from_str(s: &str) -> Result<Self, QuantityError> {
-        text::parse(s, "size", UNITS, "1500 B", Self::MAX.0).map(Self)
+        text::parse(s, QUANTITY, Self::MAX.0).map(Self)
     }
 }
 

@@ -12,7 +12,9 @@
 mod bytes;
 mod credit;
 mod layer;
+mod meant;
 mod rate;
+mod round;
 mod text;
 mod time;
 
@@ -20,6 +22,7 @@ pub use bytes::ByteCount;
 pub use credit::Credit;
 pub use layer::{Accounting, FrameLengths, Layer};
 pub use rate::BitRate;
+pub use round::Rounded;
 pub use text::QuantityError;
 pub use time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-use crate::text::{self, QuantityError, Unit};
+use crate::meant;
+use crate::text::{self, Quantity, QuantityError, Unit};
 use crate::{ByteCount, Duration, NANOS_PER_SECOND};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -103,10 +104,17 @@ const UNITS: &[Unit] = &[
     Unit::new("GB/s", 8_000_000_000),
 ];
 
+const QUANTITY: Quantity = Quantity {
+    name: "rate",
+    units: UNITS,
+    example: "17.5 Mbit/s",
+    meant: meant::rate,
+};
+
 impl FromStr for BitRate {
     type Err = QuantityError;
     fn from_str(s: &str) -> Result<Self, QuantityError> {
-        text::parse(s, "rate", UNITS, "17.5 Mbit/s", Self::MAX.0).map(Self)
+        text::parse(s, QUANTITY, Self::MAX.0).map(Self)
     }
 }
 

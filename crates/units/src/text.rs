@@ -8,11 +8,25 @@ pub(crate) struct Unit {
     symbol: &'static str,
     /// How many base units one of these is.
     factor: u64,
+    /// Another way to write a unit, which messages do not list.
+    is_alias: bool,
 }
 
 impl Unit {
     pub(crate) const fn new(symbol: &'static str, factor: u64) -> Self {
-        Self { symbol, factor }
+        Self {
+            symbol,
+            factor,
+            is_alias: false,
+        }
+    }
+
+    pub(crate) const fn alias(symbol: &'static str, factor: u64) -> Self {
+        Self {
+            symbol,
+            factor,
+            is_alias: true,
+        }
     }
 }
 
@@ -34,6 +48,8 @@ pub enum QuantityError {
         quantity: &'static str,
         /// The unit as written.
         unit: String,
+        /// The one that was probably meant.
+        meant: Option<&'static str>,
         /// The units that would do.
         units: String,
     },
@@ -87,12 +103,14 @@ impl fmt::Display for QuantityError {
             Self::UnknownUnit {
                 quantity,
                 unit,
+                meant,
                 units,
             } => {
-                write!(
-                    f,
-                    "`{unit}` is not a unit of a {quantity}: use one of {units}"
-                )
+                write!(f, "`{unit}` is not a unit of a {quantity}: ")?;
+                match meant {
+                    Some(meant) => write!(f, "did you mean `{meant}`?"),
+                    None => write!(f, "use one of {units}"),
+                }
             }
             Self::NotANumber {
                 quantity,
@@ -126,15 +144,38 @@ impl fmt::Display for QuantityError {
 
 impl std::error::Error for QuantityError {}
 
+impl QuantityError {
+    /// The unit that was probably meant, where the unit is the mistake.
+    #[must_use]
+    pub const fn meant(&self) -> Option<&'static str> {
+        match self {
+            Self::UnknownUnit { meant, .. } => *meant,
+            _ => None,
+        }
+    }
+}
+
+/// A quantity: what it is called, its units, a text that is one, and which unit another word means.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Quantity {
+    pub(crate) name: &'static str,
+    pub(crate) units: &'static [Unit],
+    pub(crate) example: &'static str,
+    pub(crate) meant: fn(&str) -> Option<&'static str>,
+}
+
 /// Parse `text` into base units, exactly: no float is involved.
 ///
 /// A number is decimal digits, optionally with a point, and with underscores between digits;
 /// a sign, an exponent or a comma is refused rather than guessed at.
 pub(crate) fn parse(
     text: &str,
-    quantity: &'static str,
-    units: &'static [Unit],
-    example: &'static str,
+    Quantity {
+        name: quantity,
+        units,
+        example,
+        meant,
+    }: Quantity,
     max: u64,
 ) -> Result<u64, QuantityError> {
     let text = text.trim();
@@ -161,6 +202,7 @@ pub(crate) fn parse(
     let symbols = || {
         units
             .iter()
+            .filter(|u| !u.is_alias)
             .map(|u| u.symbol)
             .collect::<Vec<_>>()
             .join(", ")
@@ -181,6 +223,7 @@ pub(crate) fn parse(
         return Err(QuantityError::UnknownUnit {
             quantity,
             unit: quoted(unit),
+            meant: meant(unit),
             units: symbols(),
         });
     };

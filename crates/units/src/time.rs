@@ -1,4 +1,5 @@
-use crate::text::{self, QuantityError, Unit};
+use crate::meant;
+use crate::text::{self, Quantity, QuantityError, Unit};
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;
@@ -133,7 +134,7 @@ impl Mul<u64> for Duration {
 
 const UNITS: &[Unit] = &[
     Unit::new("ns", 1),
-    Unit::new("us", 1_000),
+    Unit::alias("us", 1_000),
     Unit::new("µs", 1_000),
     Unit::new("ms", 1_000_000),
     Unit::new("s", 1_000_000_000),
@@ -141,17 +142,24 @@ const UNITS: &[Unit] = &[
     Unit::new("h", 3_600_000_000_000),
 ];
 
+const QUANTITY: Quantity = Quantity {
+    name: "duration",
+    units: UNITS,
+    example: "10 ms",
+    meant: meant::duration,
+};
+
 impl FromStr for Duration {
     type Err = QuantityError;
     fn from_str(s: &str) -> Result<Self, QuantityError> {
-        text::parse(s, "duration", UNITS, "10 ms", i64::MAX as u64).map(Self)
+        text::parse(s, QUANTITY, i64::MAX as u64).map(Self)
     }
 }
 
 const DISPLAY_UNITS: &[(&str, u64)] = &[
     ("s", 1_000_000_000),
     ("ms", 1_000_000),
-    ("us", 1_000),
+    ("µs", 1_000),
     ("ns", 1),
 ];
 

@@ -119,9 +119,11 @@ fn a_refusal_says_what_to_write() {
     let message = |result: Result<u64, QuantityError>| result.unwrap_err().to_string();
     assert_snapshot!(message(rate("17500000")), @"`17500000` is a number without a unit: a rate needs one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, B/s, kB/s, MB/s, GB/s");
     assert_snapshot!(message(size("1500")), @"`1500` is a number without a unit: a size needs one of B, byte, bytes, kB, MB, GB, KiB, MiB, GiB");
-    assert_snapshot!(message(duration("10")), @"`10` is a number without a unit: a duration needs one of ns, us, µs, ms, s, min, h");
-    assert_snapshot!(message(rate("17.5 Mbps")), @"`Mbps` is not a unit of a rate: use one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, B/s, kB/s, MB/s, GB/s");
+    assert_snapshot!(message(duration("10")), @"`10` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h");
+    assert_snapshot!(message(rate("17.5 Mbps")), @"`Mbps` is not a unit of a rate: did you mean `Mbit/s`?");
     assert_snapshot!(message(rate("10 ms")), @"`ms` is not a unit of a rate: use one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, B/s, kB/s, MB/s, GB/s");
+    assert_snapshot!(message(size("64 KB")), @"`KB` is not a unit of a size: did you mean `kB`?");
+    assert_snapshot!(message(duration("10 msec")), @"`msec` is not a unit of a duration: did you mean `ms`?");
     assert_snapshot!(message(rate("fast")), @"`fast` is not a rate: write for example `17.5 Mbit/s`");
     assert_snapshot!(message(rate("1e6 bit/s")), @"`1e6 bit/s` is not a rate: write for example `17.5 Mbit/s`");
     assert_snapshot!(message(size("")), @"`` is not a size: write for example `1500 B`");
@@ -197,10 +199,10 @@ fn writes_the_largest_unit_with_at_most_three_decimals() {
     546.875 kB
     64 B
     0 ns
-    735.5 us
+    735.5 µs
     1.5 s
-    18446744073709551.615 us
-    8000000.001 us
+    18446744073709551.615 µs
+    8000000.001 µs
     [       10 ms]
     ");
 }

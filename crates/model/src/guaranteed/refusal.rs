@@ -1,6 +1,6 @@
 //! Why a guarantee is refused, and what would be accepted instead.
 
-use slicewise_units::{BitRate, ByteCount, Duration};
+use slicewise_units::{BitRate, ByteCount, Duration, Rounded};
 use std::fmt;
 
 /// Why a guarantee cannot be given. As text: one sentence with the numbers, and what would do.
@@ -100,7 +100,9 @@ impl fmt::Display for Problem {
             ),
             Self::Rate { asked, left } => write!(
                 f,
-                "guarantees {asked}, more than the {left} that the link has left"
+                "guarantees {}, more than the {} that the link has left",
+                asked.rounded_up(),
+                left.rounded_down()
             ),
             Self::Delay {
                 within,
@@ -108,18 +110,23 @@ impl fmt::Display for Problem {
                 supply,
             } => write!(
                 f,
-                "up to {demand} might have to be sent within {within}, in which the link sends \
-                 {supply}"
+                "up to {} might have to be sent within {}, in which the link sends {}",
+                demand.rounded_up(),
+                within.rounded_up(),
+                supply.rounded_down()
             ),
             Self::Buffer { asked, left } => write!(
                 f,
-                "up to {asked} might wait, more than the {left} that the buffer has left"
+                "up to {} might wait, more than the {} that the buffer has left",
+                asked.rounded_up(),
+                left.rounded_down()
             ),
         }
     }
 }
 
 impl Offer {
+    /// For people: rounded so that what is said to be accepted is.
     fn text(&self, problem: &Problem) -> String {
         // A longer delay takes less of the link but more of the buffer.
         let at_least = if matches!(problem, Problem::Buffer { .. }) {
@@ -128,11 +135,12 @@ impl Offer {
             "at least "
         };
         let texts = [
-            self.rate.map(|rate| format!("a rate of at most {rate}")),
+            self.rate
+                .map(|rate| format!("a rate of at most {}", rate.rounded_down())),
             self.burst
-                .map(|burst| format!("a burst of at most {burst}")),
+                .map(|burst| format!("a burst of at most {}", burst.rounded_down())),
             self.delay
-                .map(|delay| format!("a delay of {at_least}{delay}")),
+                .map(|delay| format!("a delay of {at_least}{}", delay.rounded_up())),
             self.count.map(|count| format!("{count} such slices")),
         ];
         let texts: Vec<String> = texts.into_iter().flatten().collect();

@@ -141,7 +141,7 @@ impl GuaranteedSpec {
             return Err(("largest_frame", problem));
         }
         if spec.shortest_delay < Duration::from_micros(1) {
-            let problem = format!("{} is shorter than 1 us", spec.shortest_delay);
+            let problem = format!("{} is shorter than 1 µs", spec.shortest_delay);
             return Err(("delays", problem));
         }
         if spec.shortest_delay > spec.longest_delay {

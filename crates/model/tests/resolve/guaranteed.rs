@@ -195,8 +195,8 @@ fn what_classes_have_in_common_is_checked() {
         };
         assert!(with(common, vec![]).resolve(bits(1_000_000_000)).is_ok());
     }
-    assert_snapshot!(message(GuaranteedSpec { shortest_delay: Duration::from_nanos(999), ..default() }), @"policy `p`, class `class-default`: delays: 999 ns is shorter than 1 us");
-    assert_snapshot!(message(GuaranteedSpec { longest_delay: Duration::from_micros(9), ..default() }), @"policy `p`, class `class-default`: delays: the shortest, 10 us, is longer than the longest, 9 us");
+    assert_snapshot!(message(GuaranteedSpec { shortest_delay: Duration::from_nanos(999), ..default() }), @"policy `p`, class `class-default`: delays: 999 ns is shorter than 1 µs");
+    assert_snapshot!(message(GuaranteedSpec { longest_delay: Duration::from_micros(9), ..default() }), @"policy `p`, class `class-default`: delays: the shortest, 10 µs, is longer than the longest, 9 µs");
     assert_snapshot!(message(GuaranteedSpec { tenants: vec![("t".into(), 0)], ..default() }), @"policy `p`, class `class-default`: tenants: tenant `t` has a weight of 0: it needs at least 1");
     assert_snapshot!(message(GuaranteedSpec { tenants: vec![("t".into(), 1), ("t".into(), 2)], ..default() }), @"policy `p`, class `class-default`: tenants: tenant `t` is there twice");
 }

@@ -1,17 +1,24 @@
 // Tables that charts have beside them.
 
-/** Frames dropped by class and reason, by the device's own counters. */
+/** Frames dropped by class and reason, by the device's own counters; and what impaired links lost. */
 function showDrops() {
-  if (!results.drops.length || !byId("drops")) return;
+  showLost(results.drops, "Policy: class, reason", "Where frames were dropped, and why",
+    "Frames in a whole run, transient included, by the device's own counters; mean over repetitions.");
+  showLost(results.link_losses, "Policy: link, slice, reason", "Frames lost on impaired links",
+    "Frames in a whole run, transient included; none of them is among those dropped; mean over repetitions.");
+}
+
+function showLost(rows, heading, summary, note) {
+  if (!rows.length || !byId("drops")) return;
   const table = numberTable(
-    ["Policy: class, reason", ...results.scenarios.map((s) => `scenario ${s.name}`)],
-    results.drops.map((row) => [
+    [heading, ...results.scenarios.map((s) => `scenario ${s.name}`)],
+    rows.map((row) => [
       `${results.policies[row.policy].name}: ${row.class}, ${row.reason.replaceAll("_", " ")}`,
       ...row.frames.map((frames) => (frames === null ? "–" : significant(frames, 4))),
     ]));
   byId("drops").append(element("details", { class: "numbers" },
-    element("summary", {}, "Where frames were dropped, and why"),
-    element("p", { class: "note" }, "Frames in a whole run, transient included, by the device's own counters; mean over repetitions."),
+    element("summary", {}, summary),
+    element("p", { class: "note" }, note),
     element("div", { class: "table-frame" }, table)));
 }
 

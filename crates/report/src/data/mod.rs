@@ -35,12 +35,13 @@ mod tests {
     };
 
     /// Every table that a report writes.
-    const SCHEMAS: [Schema; 20] = [
+    const SCHEMAS: [Schema; 21] = [
         runs::RUNS,
         runs::SERIES,
         runs::DELAY_CDF,
         runs::IAT_CDF,
         runs::DROPS,
+        runs::LINK_LOSSES,
         cells::CELLS,
         verdicts::VERDICTS,
         verdicts::VERDICT_TESTS,

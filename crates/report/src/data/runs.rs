@@ -111,6 +111,19 @@ pub(crate) const DROPS: Schema = Schema {
     ],
 };
 
+pub(crate) const LINK_LOSSES: Schema = Schema {
+    name: "link_losses",
+    columns: &[
+        Column::new("policy", Kind::Text),
+        Column::new("scenario", Kind::Text),
+        Column::new("repetition", Kind::Integer),
+        Column::new("link", Kind::Text),
+        Column::new("slice", Kind::Text),
+        Column::new("reason", Kind::Text),
+        Column::new("frames", Kind::Integer),
+    ],
+};
+
 /// The tables that hold every run.
 pub(crate) struct RunTables {
     runs: TableWriter,
@@ -118,6 +131,7 @@ pub(crate) struct RunTables {
     delay_cdf: TableWriter,
     iat_cdf: TableWriter,
     drops: TableWriter,
+    link_losses: TableWriter,
 }
 
 impl RunTables {
@@ -128,6 +142,7 @@ impl RunTables {
             delay_cdf: TableWriter::create(folder, DELAY_CDF)?,
             iat_cdf: TableWriter::create(folder, IAT_CDF)?,
             drops: TableWriter::create(folder, DROPS)?,
+            link_losses: TableWriter::create(folder, LINK_LOSSES)?,
         })
     }
 
@@ -154,6 +169,17 @@ impl RunTables {
                 drop.frames.into(),
             ])?;
         }
+        for loss in &record.link_losses {
+            self.link_losses.row(&[
+                key.policy.as_str().into(),
+                key.scenario.as_str().into(),
+                key.repetition.into(),
+                loss.link.as_str().into(),
+                loss.slice.as_str().into(),
+                loss.reason.as_str().into(),
+                loss.frames.into(),
+            ])?;
+        }
         Ok(())
     }
 
@@ -162,7 +188,8 @@ impl RunTables {
         self.series.finish()?;
         self.delay_cdf.finish()?;
         self.iat_cdf.finish()?;
-        self.drops.finish()
+        self.drops.finish()?;
+        self.link_losses.finish()
     }
 
     fn series_rows(&mut self, record: &RunRecord, slice: &SliceRecord) -> Result<(), ReportError> {

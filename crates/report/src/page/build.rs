@@ -10,7 +10,7 @@ use super::document::{
 use super::scale;
 use super::wording;
 use crate::attribute::{self, AttributeText, attributes};
-use crate::curves::Curves;
+use crate::curves::{ByScenario, Curves};
 use crate::data::quantities;
 use crate::figures::SLICES_ON_PAGE;
 use crate::findings::Findings;
@@ -86,7 +86,8 @@ pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
         cells: cells(study, &findings.summary, &findings.curves),
         binned: &findings.curves.binned,
         arrivals: &findings.curves.arrivals,
-        drops: drops(study, &findings.summary, &findings.curves),
+        drops: drops(study, &findings.summary, &findings.curves.drops),
+        link_losses: drops(study, &findings.summary, &findings.curves.link_losses),
         published: findings.published.iter().map(published_view).collect(),
         populations: scale::view(findings),
         captured: captured::view(&findings.captured),
@@ -208,7 +209,7 @@ fn cells<'a>(
         .collect()
 }
 
-fn drops(study: &StudyDescription, summary: &Summary, curves: &Curves) -> Vec<DropsView> {
+fn drops(study: &StudyDescription, summary: &Summary, frames: &ByScenario) -> Vec<DropsView> {
     let repetitions = |policy: usize, scenario: usize| {
         let (p, s) = (study.policies.get(policy)?, study.scenarios.get(scenario)?);
         let cell = summary
@@ -217,8 +218,7 @@ fn drops(study: &StudyDescription, summary: &Summary, curves: &Curves) -> Vec<Dr
             .find(|c| c.policy == p.name && c.scenario == s.name)?;
         Some(f64::from(cell.repetitions))
     };
-    let rows = curves
-        .drops
+    let rows = frames
         .iter()
         .filter(|(_, frames)| frames.values().any(|f| *f > 0));
     rows.map(|((policy, class, reason), by_scenario)| DropsView {

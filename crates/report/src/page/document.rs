@@ -37,6 +37,8 @@ pub(crate) struct Document<'a> {
     pub(crate) binned: &'a [BinnedRun],
     pub(crate) arrivals: &'a [Arrivals],
     pub(crate) drops: Vec<DropsView>,
+    /// What impaired links lost: with link and slice for the class.
+    pub(crate) link_losses: Vec<DropsView>,
     #[serde(skip)]
     pub(crate) published: Vec<PublishedView>,
     /// `None` in a study without populations.

@@ -88,6 +88,7 @@ pub fn record(
             reason: "queue_full".to_owned(),
             frames: dropped,
         }],
+        link_losses: Vec::new(),
         populations: Vec::new(),
         capture: None,
         flows: Vec::new(),

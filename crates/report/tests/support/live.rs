@@ -66,7 +66,7 @@ fn live_record(
             _ => Vec::new(),
         },
         tolerated: match order {
-            2 => vec!["1.10 % of departures were later than 100 us, more than 1.00 %".to_owned()],
+            2 => vec!["1.10 % of departures were later than 100 µs, more than 1.00 %".to_owned()],
             _ => Vec::new(),
         },
         baseline: IdleBaseline {

@@ -10,7 +10,7 @@ use slicewise_sim::device::port::port;
 use slicewise_sim::link::LinkParams;
 use slicewise_sim::packet::Packet;
 use slicewise_sim::{FlowId, FlowParams, Node, Observer};
-use slicewise_traffic::{Cbr, Pace, Pattern, Random, Source};
+use slicewise_traffic::{Cbr, Pace, Pattern, Random, Sizes, Source};
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use slicewise_wire::{Headers, IpVersion};
 
@@ -141,6 +141,7 @@ pub fn cbr(slice: u16, sender: Node, rate: u64, start: Duration, until: Duration
     let pace = Pace::new(FRAME_BYTES, BitRate::new(rate)).unwrap();
     let source = Source::new(
         Pattern::Cbr(Cbr::new(pace)),
+        Sizes::Equal(FRAME_BYTES),
         Instant::ZERO.saturating_add(start),
         Duration::ZERO,
         Instant::ZERO.saturating_add(until),
@@ -154,7 +155,6 @@ pub fn flow(slice: u16, sender: Node, source: Source) -> FlowParams {
         id: FlowId { slice, source: 0 },
         sender,
         headers: headers(10 * (slice + 1)),
-        l2_bytes: FRAME_BYTES,
         source,
     }
 }

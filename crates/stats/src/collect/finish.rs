@@ -85,6 +85,7 @@ pub(super) fn record(
         slices,
         aggregate: aggregate.figures(grid.bin_ns, &aggregate_samples),
         drops,
+        link_losses: Vec::new(),
         populations: Vec::new(),
         capture: None,
         flows: Vec::new(),

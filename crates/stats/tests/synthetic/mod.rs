@@ -193,6 +193,7 @@ pub fn run(
         slices,
         aggregate,
         drops: Vec::new(),
+        link_losses: Vec::new(),
         populations: Vec::new(),
         capture: None,
         flows: Vec::new(),

@@ -4,7 +4,7 @@ use super::Checker;
 use super::traffic::Network;
 use crate::params::{OnOffParams, SourceParams};
 use crate::spec::{Name, PatternName, SourceSpec, StudySpec, Text};
-use slicewise_units::{BitRate, ByteCount, Duration};
+use slicewise_units::{ByteCount, Duration};
 
 /// Most packets one source sends in a second: a third more than the smallest frames fill
 /// 100 Gbit/s with (148.8 million).
@@ -76,18 +76,20 @@ impl Checker<'_> {
         pattern: PatternName,
     ) {
         let Some(text) = &spec.rate else { return };
-        let (rate, bytes) = (source.rate, source.counted_bytes);
-        if per_second(rate, bytes) > MAX_PACKETS_PER_SECOND {
+        let rate = source.rate;
+        let per_second = source.packets_per_second().unwrap_or(u64::MAX);
+        if per_second > MAX_PACKETS_PER_SECOND {
             let message = format!(
-                "{rate} in packets of {bytes} B are {} packets a second: a source sends \
+                "{rate} in packets of {} B are {per_second} packets a second: a source sends \
                  {MAX_PACKETS_PER_SECOND} at most",
-                per_second(rate, bytes)
+                source.mean_counted_bytes()
             );
             let help = "lower `rate`, or send larger packets (`payload`)".to_owned();
             self.problems
                 .add_with_help(text.span(), message, Some(help));
             return;
         }
+        let bytes = source.largest.counted_bytes;
         let Some(gap) = rate.time_to_send(ByteCount::new(u64::from(bytes))) else {
             return;
         };
@@ -168,12 +170,6 @@ impl Checker<'_> {
     }
 }
 
-/// Packets a second, rounded down; without end where a packet counts no bytes.
-fn per_second(rate: BitRate, counted_bytes: u32) -> u64 {
-    let bits = u64::from(counted_bytes).saturating_mul(8);
-    rate.bits_per_second().checked_div(bits).unwrap_or(u64::MAX)
-}
-
 fn sends_for(source: &SourceParams) -> Duration {
     Duration::from_nanos(source.stop.nanos().saturating_sub(source.start.nanos()))
 }
@@ -190,7 +186,10 @@ fn packets(source: &SourceParams) -> u128 {
         }
         None => (span, 0),
     };
-    let bits = u128::from(source.counted_bytes.max(1)) * 8;
-    u128::from(source.rate.bits_per_second()).saturating_mul(sending) / (bits * NANOS_PER_SECOND)
-        + cycles
+    let bits = source
+        .weighted_sum(|size| u64::from(size.counted_bytes))
+        .max(1)
+        * 8;
+    let rate = u128::from(source.rate.bits_per_second()) * source.weighted_sum(|_| 1);
+    rate.saturating_mul(sending) / (bits * NANOS_PER_SECOND) + cycles
 }

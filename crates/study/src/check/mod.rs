@@ -4,12 +4,14 @@
 mod classes;
 mod gateway;
 mod guaranteed;
+mod impairments;
 mod ios;
 mod limits;
 pub(crate) mod matching;
 mod measured;
 mod network;
 mod objective;
+mod payload;
 mod plan;
 mod policies;
 mod populations;
@@ -21,6 +23,7 @@ mod unmodelled;
 use crate::device;
 use crate::diagnostics::{Diagnostics, suggestion};
 use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
+use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::params::{
     DutModel, DutParams, LinkParams, PopulationParams, ScenarioParams, SliceParams,
 };
@@ -80,6 +83,15 @@ const UNKNOWN_LINK: LinkParams = LinkParams {
     },
     propagation: Duration::ZERO,
     mtu_bytes: u32::MAX,
+    impairments: LinkImpairments {
+        ingress: UNIMPAIRED,
+        egress: UNIMPAIRED,
+    },
+};
+const UNIMPAIRED: ImpairmentParams = ImpairmentParams {
+    loss: None,
+    bit_errors_per_1e15: 0,
+    delay_variation: None,
 };
 /// Stands for a device that could not be read.
 const UNKNOWN_DUT: DutParams = DutParams {
@@ -312,6 +324,7 @@ impl Checker<'_> {
             is_known,
         };
         self.check_delays(spec, &network);
+        self.check_variation(spec, network.duration);
         network
     }
 
@@ -414,7 +427,7 @@ fn largest_frame_time(
         .iter()
         .flat_map(|s| &s.sources)
         .map(|source| FrameLengths {
-            l2_bytes: source.l2_bytes,
+            l2_bytes: source.largest.l2_bytes,
             l3_offset: source.headers.l3_offset(),
         });
     let of_populations = populations.iter().map(|population| FrameLengths {

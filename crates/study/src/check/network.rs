@@ -52,6 +52,7 @@ impl Checker<'_> {
             },
             propagation,
             mtu_bytes: u32::try_from(mtu).unwrap_or(u32::MAX),
+            impairments: self.impairments(spec.impairments.as_ref()),
         })
     }
 

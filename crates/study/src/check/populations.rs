@@ -20,11 +20,12 @@ const EVERY_MIN: Duration = Duration::from_micros(1);
 
 /// Settings that do nothing in a study of populations: one port is modelled, and neither hosts, nor
 /// links to it, nor headers.
-const OF_STUDY: [&[&str]; 6] = [
+const OF_STUDY: [&[&str]; 7] = [
     &["hosts"],
     &["link", "counts"],
     &["link", "propagation"],
     &["link", "mtu"],
+    &["link", "impairments"],
     &["dut", "processing_delay"],
     &["dut", "licence"],
 ];

@@ -1,5 +1,6 @@
 //! Slices, sources and scenarios.
 
+use super::payload::Sizes;
 use super::{Checker, Table, matching};
 use crate::diagnostics::{closest, suggestion};
 use crate::file::{At, Span};
@@ -8,11 +9,11 @@ use crate::params::{
     SourceHeaders, SourceParams,
 };
 use crate::spec::{
-    Counted, Dscp, HeadersSpec, MatchSpec, Name, OnOffSpec, OneOrMany, PatternName, Percent,
-    Protocol, ScenarioSpec, Share, SliceSpec, SourceSpec, StudySpec, Text,
+    Dscp, HeadersSpec, MatchSpec, Name, OnOffSpec, OneOrMany, PatternName, Percent, Protocol,
+    ScenarioSpec, Share, SliceSpec, SourceSpec, StudySpec, Text,
 };
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
+use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -222,13 +223,15 @@ impl Checker<'_> {
     fn check_link_load(&mut self, name: &Text<Name>, sources: &[SourceParams], link: &LinkParams) {
         let mut offered: u128 = 0;
         for source in sources {
-            let lengths = FrameLengths {
-                l2_bytes: source.l2_bytes,
-                l3_offset: source.headers.l3_offset(),
-            };
-            let occupied = link.rate.accounting.count(lengths).bytes();
-            offered += u128::from(source.rate.bits_per_second()) * u128::from(occupied)
-                / u128::from(source.counted_bytes.max(1));
+            let occupied = source.weighted_sum(|size| {
+                let lengths = FrameLengths {
+                    l2_bytes: size.l2_bytes,
+                    l3_offset: source.headers.l3_offset(),
+                };
+                link.rate.accounting.count(lengths).bytes()
+            });
+            let counted = source.weighted_sum(|size| u64::from(size.counted_bytes));
+            offered += u128::from(source.rate.bits_per_second()) * occupied / counted.max(1);
         }
         if offered > u128::from(link.rate.rate.bits_per_second()) {
             let rounded_up = offered.div_ceil(1_000_000).saturating_mul(1_000_000);
@@ -248,7 +251,7 @@ impl Checker<'_> {
     fn source(&mut self, place: &Place<'_>, spec: &SourceSpec) -> Option<SourceParams> {
         let at = place.name.span();
         let pattern = self.required(spec.pattern.as_ref(), "pattern", at);
-        let payload = self.payload(spec, at);
+        let payload = self.payload(spec.payload.as_ref(), pattern, at);
         let Some(slice_name) = &spec.slice else {
             self.problems.add(
                 at,
@@ -265,16 +268,8 @@ impl Checker<'_> {
         let (_, slice_spec) = place.slice_specs.slices.0.get(slice)?;
         let headers = self.headers(&spec.headers, &slice_spec.headers);
         let (payload, pattern) = (payload?, pattern?);
-        let l3_bytes = headers.ip_bytes() + headers.transport_bytes() + payload;
-        let mtu = place.network.link.mtu_bytes;
-        if l3_bytes > mtu {
-            let at = spec.payload.as_ref().map_or(at, Text::span);
-            let message = format!(
-                "a payload of {payload} B makes IP packets of {l3_bytes} B, above the link's MTU \
-                 of {mtu} B"
-            );
-            self.problems.add(at, message);
-        }
+        let mtu_bytes = place.network.link.mtu_bytes;
+        let sizes = self.sizes(&payload, spec, pattern, &headers, mtu_bytes);
         if let Some(params) = place.slices.get(slice)
             && !params.matches.conditions.is_empty()
             && !matching::matches(&params.matches, &headers)
@@ -288,30 +283,25 @@ impl Checker<'_> {
             self.problems
                 .add_with_help(slice_name.span(), message, Some(help.to_owned()));
         }
-        let l2_bytes = l3_bytes + u32::from(headers.l3_offset());
-        let lengths = FrameLengths {
-            l2_bytes,
-            l3_offset: headers.l3_offset(),
-        };
-        let counted_bytes = self.counted_bytes(spec, pattern, payload, lengths);
+        let Sizes { largest, sizes } = sizes?;
         let rate = self.source_rate(place, spec, pattern)?;
-        let period = packet_period(rate, counted_bytes, &place.network.hosts, pattern);
         let (start, stop) = self.span_of_time(spec, place.network.duration);
-        let source = SourceParams {
+        let mut source = SourceParams {
             name: place.name.text().to_owned(),
             machine: 0,
             slice,
             headers,
-            payload_bytes: payload,
-            l2_bytes,
+            largest,
+            sizes,
             rate,
-            counted_bytes,
             pattern: self.pattern(spec, pattern, at)?,
             on_off: spec.on_off.as_ref().and_then(|on_off| self.on_off(on_off)),
             start,
             stop,
-            start_spread: self.read_or(spec.start_spread.as_ref(), period),
+            start_spread: Duration::ZERO,
         };
+        let period = packet_period(&source, &place.network.hosts);
+        source.start_spread = self.read_or(spec.start_spread.as_ref(), period);
         if start < stop {
             self.check_spread(spec, &source);
             if place.network.is_known {
@@ -319,25 +309,6 @@ impl Checker<'_> {
             }
         }
         Some(source)
-    }
-
-    fn payload(&mut self, spec: &SourceSpec, at: Span) -> Option<u32> {
-        let payload = self.required(spec.payload.as_ref(), "payload", at)?;
-        let text = spec.payload.as_ref()?;
-        if payload == ByteCount::ZERO {
-            self.problems.add(text.span(), "a payload of nothing");
-            return None;
-        }
-        let small = u32::try_from(payload.bytes())
-            .ok()
-            .filter(|&bytes| bytes <= 65_535);
-        if small.is_none() {
-            self.problems.add(
-                text.span(),
-                "a payload of this size does not fit in an IP packet",
-            );
-        }
-        small
     }
 
     /// Header fields: the source's own, else the slice's, else the defaults.
@@ -392,26 +363,6 @@ impl Checker<'_> {
             source_port: 0,
             destination_port: 0,
             ..headers
-        }
-    }
-
-    fn counted_bytes(
-        &mut self,
-        spec: &SourceSpec,
-        pattern: PatternName,
-        payload: u32,
-        lengths: FrameLengths,
-    ) -> u32 {
-        let default = match pattern {
-            PatternName::Iperf3 => Counted::Payload,
-            _ => Counted::Layer(Accounting::L2.layer),
-        };
-        match self.read_or(spec.counts.as_ref(), default) {
-            Counted::Payload => payload,
-            Counted::Layer(layer) => {
-                let counted = Counted::accounting(layer).count(lengths).bytes();
-                u32::try_from(counted).unwrap_or(u32::MAX)
-            }
         }
     }
 
@@ -534,17 +485,13 @@ pub(super) fn rate_of(share: Share, whole: BitRate) -> BitRate {
 }
 
 /// The time after which a source's sending repeats, roughly: what its start is spread over.
-fn packet_period(
-    rate: BitRate,
-    counted_bytes: u32,
-    hosts: &HostParams,
-    pattern: PatternName,
-) -> Duration {
-    match pattern {
-        PatternName::Iperf3 => hosts.timer,
-        PatternName::Cbr => rate
-            .time_to_send(ByteCount::new(u64::from(counted_bytes)))
+fn packet_period(source: &SourceParams, hosts: &HostParams) -> Duration {
+    match source.pattern {
+        PatternParams::Iperf3 => hosts.timer,
+        PatternParams::Cbr => source
+            .rate
+            .time_to_send(ByteCount::new(source.mean_counted_bytes()))
             .unwrap_or(Duration::ZERO),
-        PatternName::Poisson | PatternName::Replay => Duration::ZERO,
+        PatternParams::Poisson | PatternParams::Replay { .. } => Duration::ZERO,
     }
 }

@@ -6,8 +6,10 @@
 
 mod containers;
 mod gateway;
+mod impairments;
 mod measured;
 mod objective;
+mod payload;
 mod plan;
 mod policy;
 mod population;
@@ -17,10 +19,12 @@ mod words;
 
 pub(crate) use containers::{List, Named, OneOrMany, Short};
 pub(crate) use gateway::GatewayFileSpec;
+pub(crate) use impairments::{BurstLossSpec, DelayVariationSpec, ImpairmentSpec, ImpairmentsSpec};
 pub(crate) use measured::{
     CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec,
 };
 pub(crate) use objective::ObjectiveSpec;
+pub(crate) use payload::{Payload, PayloadSpec, SizeWeights};
 pub(crate) use plan::{PlanFileSpec, PlanLinkSpec, PlanSliceSpec};
 pub(crate) use policy::{
     ChildSpec, ClassFileSpec, FlowQueueFileSpec, GuaranteeFileSpec, GuaranteedFileSpec,
@@ -145,6 +149,8 @@ pub(crate) struct LinkSpec {
     pub(crate) propagation: Option<Text<Duration>>,
     /// Longest IP packet. Default 1500 B.
     pub(crate) mtu: Option<Text<ByteCount>>,
+    /// Frames lost and delayed on the links. Default: none.
+    pub(crate) impairments: Option<ImpairmentsSpec>,
 }
 
 /// The device under test.

@@ -21,7 +21,7 @@ pub(crate) struct PlanFileSpec {
     pub(crate) largest_frame: Option<Text<ByteCount>>,
     /// Which bytes of a frame rates, bursts, largest frame and buffer count. Default L2.
     pub(crate) counts: Option<Text<Layer>>,
-    /// The delays that are told apart. Default 10 us to 100 ms.
+    /// The delays that are told apart. Default 10 µs to 100 ms.
     pub(crate) delays: Option<DelaysSpec>,
     /// Tenants, who share the excess first, and the weight of each.
     #[serde(default)]

@@ -139,7 +139,7 @@ pub(crate) struct GuaranteedFileSpec {
     pub(crate) counts: Option<Text<Layer>>,
     /// The largest frame there can be. Default 1522 B.
     pub(crate) largest_frame: Option<Text<ByteCount>>,
-    /// The delays that are told apart. Default 10 us to 100 ms.
+    /// The delays that are told apart. Default 10 µs to 100 ms.
     pub(crate) delays: Option<DelaysSpec>,
     /// Tenants, who share the excess first, and the weight of each. Classes that name none belong
     /// to the tenant `default`.
@@ -154,7 +154,7 @@ pub(crate) struct GuaranteedFileSpec {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DelaysSpec {
-    /// The shortest. Default 10 us.
+    /// The shortest. Default 10 µs.
     pub(crate) shortest: Option<Text<Duration>>,
     /// The longest. Default 100 ms.
     pub(crate) longest: Option<Text<Duration>>,

@@ -7,7 +7,7 @@ use crate::file::{At, Problems, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use slicewise_model::{IpPrefix, RateSpec};
-use slicewise_units::{BitRate, ByteCount, Duration, Layer};
+use slicewise_units::{BitRate, ByteCount, Duration, Layer, QuantityError};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::net::IpAddr;
@@ -166,7 +166,7 @@ impl Scalar for BitRate {
 
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse()
-            .map_err(|error: slicewise_units::QuantityError| error.to_string())
+            .map_err(|error: QuantityError| error.to_string())
     }
 
     fn schema() -> Schema {
@@ -179,7 +179,7 @@ impl Scalar for ByteCount {
 
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse()
-            .map_err(|error: slicewise_units::QuantityError| error.to_string())
+            .map_err(|error: QuantityError| error.to_string())
     }
 
     fn schema() -> Schema {
@@ -192,7 +192,7 @@ impl Scalar for Duration {
 
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse()
-            .map_err(|error: slicewise_units::QuantityError| error.to_string())
+            .map_err(|error: QuantityError| error.to_string())
     }
 
     fn schema() -> Schema {
@@ -311,6 +311,12 @@ impl Scalar for Share {
     }
 }
 
+/// What a text may have been meant as that is none of several quantities.
+pub(super) fn meant(errors: &[&QuantityError]) -> Option<String> {
+    let with_unit = errors.iter().find(|error| error.meant().is_some());
+    with_unit.map(ToString::to_string)
+}
+
 /// An amount of bytes, or of time at a rate that the place states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Amount {
@@ -322,13 +328,15 @@ impl Scalar for Amount {
     const NAME: &'static str = "SizeOrDuration";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        match (ByteCount::from_text(text), Duration::from_text(text)) {
+        match (text.parse(), text.parse()) {
             (Ok(size), _) => Ok(Self::Size(size)),
             (_, Ok(time)) => Ok(Self::Time(time)),
-            (Err(_), Err(_)) => Err(format!(
-                "`{}` is neither a size nor a duration: write for example `15 kB` or `10 ms`",
-                text.trim()
-            )),
+            (Err(size), Err(time)) => Err(meant(&[&size, &time]).unwrap_or_else(|| {
+                format!(
+                    "`{}` is neither a size nor a duration: write for example `15 kB` or `10 ms`",
+                    text.trim()
+                )
+            })),
         }
     }
 

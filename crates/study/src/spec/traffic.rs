@@ -1,6 +1,7 @@
 //! Slices, sources and scenarios as written.
 
 use super::ObjectiveSpec;
+use super::PayloadSpec;
 use super::containers::{Named, OneOrMany};
 use super::scalar::{Name, NumberRange, Share, Text};
 use super::words::{Counted, Dscp, PatternName, Protocol};
@@ -8,7 +9,7 @@ use crate::file::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use slicewise_model::IpPrefix;
-use slicewise_units::{ByteCount, Duration};
+use slicewise_units::Duration;
 use std::net::IpAddr;
 
 /// A slice: who belongs to it and what it was promised.
@@ -88,7 +89,7 @@ pub(crate) struct HeadersSpec {
     pub(crate) dscp: Option<Text<Dscp>>,
 }
 
-/// A traffic source: one flow of equal packets. In a scenario, only what differs from the source
+/// A traffic source: one flow. In a scenario, only what differs from the source
 /// of the same name that all scenarios have.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -103,8 +104,10 @@ pub(crate) struct SourceSpec {
     /// What the rate counts of each packet: `payload`, L1, L2 or L3. Default: payload for
     /// `iperf3`, which counts so, else L2.
     pub(crate) counts: Option<Text<Counted>>,
-    /// Bytes behind the transport header.
-    pub(crate) payload: Option<Text<ByteCount>>,
+    /// Bytes behind the transport header: one size; sizes and the weight with which each is drawn,
+    /// `{64 B: 7, 576 B: 4, 1448 B: 1}`; `imix`, IP packets of 40, 576 and 1500 B with weights 7, 4
+    /// and 1; or, for `replay`, `capture` (default): those of the capture.
+    pub(crate) payload: Option<At<PayloadSpec>>,
     /// Header fields that differ from the slice's.
     #[serde(default)]
     pub(crate) headers: HeadersSpec,
@@ -117,7 +120,7 @@ pub(crate) struct SourceSpec {
     /// A random part of the start, from nothing to this, drawn for each repetition. Default: the
     /// period of its packets or of its timer, so that sources do not lock phase.
     pub(crate) start_spread: Option<Text<Duration>>,
-    /// The capture that `replay` takes its timing from, relative to the study file.
+    /// The capture that `replay` takes times and sizes from, relative to the study file.
     pub(crate) pcap: Option<Text<String>>,
 }
 

@@ -1,7 +1,8 @@
 //! Values that are one word of a list.
 
-use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS};
+use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant};
 use crate::diagnostics::suggestion;
+use crate::impairments::DelayDistribution;
 use schemars::{Schema, json_schema};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
@@ -88,6 +89,13 @@ words!(
         ("af_xdp", Self::AfXdp),
         ("af_packet", Self::AfPacket),
     ]
+);
+
+words!(
+    DelayDistribution,
+    "DelayDistribution",
+    "a distribution of delay",
+    &[("uniform", Self::Uniform), ("normal", Self::Normal)]
 );
 
 /// When a source's packets leave.
@@ -359,10 +367,12 @@ impl Scalar for QueueLimitSpec {
         match (written.parse::<ByteCount>(), written.parse::<Duration>()) {
             (Ok(size), _) => Ok(Self::Bytes(size)),
             (_, Ok(time)) => Ok(Self::Time(time)),
-            _ => Err(format!(
-                "`{written}` is not a queue limit: write for example `64 packets`, `100 kB` or \
-                 `10 ms`"
-            )),
+            (Err(size), Err(time)) => Err(meant(&[&size, &time]).unwrap_or_else(|| {
+                format!(
+                    "`{written}` is not a queue limit: write for example `64 packets`, `100 kB` or \
+                     `10 ms`"
+                )
+            })),
         }
     }
 

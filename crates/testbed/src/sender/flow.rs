@@ -5,7 +5,7 @@ use super::{SendingFlow, TimeZero};
 use hdrhistogram::Histogram;
 use slicewise_live::sys::{socket, time};
 use slicewise_stats::live::SenderRecord;
-use slicewise_traffic::Source;
+use slicewise_traffic::{Departure, Source};
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -61,7 +61,11 @@ struct Flow {
     outlet: usize,
     remote: SocketAddr,
     dscp: u8,
+    header_bytes: u32,
+    /// The longest payload: others are the beginning of it.
     payload: Vec<u8>,
+    /// Bytes of the payload that is due next.
+    next_bytes: usize,
     number: u32,
     sequence: u32,
     sent_frames: u64,
@@ -90,7 +94,9 @@ impl Flow {
         Ok(Self {
             lateness: lateness.map_err(|error| invalid(&error))?,
             number: u32::try_from(number).map_err(|error| invalid(&error))?,
+            header_bytes: flow.header_bytes,
             payload: stamp::pattern(bytes),
+            next_bytes: 0,
             name: flow.name,
             source: flow.source,
             outlet,
@@ -103,6 +109,14 @@ impl Flow {
         })
     }
 
+    /// When the next packet is due after time zero; `None` once the source has ended.
+    fn next_departure(&mut self) -> Option<Instant> {
+        let Departure { at, l2_bytes } = self.source.next_departure()?;
+        let bytes = l2_bytes.saturating_sub(self.header_bytes);
+        self.next_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Some(at)
+    }
+
     /// Send the packet that was due at `due` after time zero.
     fn send(&mut self, outlet: &mut Outlet, due: Instant, zero: TimeZero) -> io::Result<()> {
         let since_zero = time::now().saturating_since(zero.monotonic);
@@ -112,8 +126,10 @@ impl Flow {
             sent_ns: zero.unix_ns.saturating_add(since_zero.nanos()),
         };
         self.sequence = self.sequence.wrapping_add(1);
-        stamp.write(&mut self.payload);
-        match outlet.send(&self.payload, self.remote, self.dscp) {
+        let bytes = self.next_bytes.min(self.payload.len());
+        let payload = self.payload.get_mut(..bytes).unwrap_or_default();
+        stamp.write(payload);
+        match outlet.send(payload, self.remote, self.dscp) {
             Ok(()) => {
                 let late_ns = since_zero.nanos().saturating_sub(due.nanos());
                 self.sent_frames += 1;
@@ -191,7 +207,7 @@ impl Flows {
 
     /// When the next packet of a flow is due after time zero; `None` once it has ended.
     pub(super) fn next_departure(&mut self, flow: usize) -> Option<Instant> {
-        self.flows.get_mut(flow)?.source.next_departure()
+        self.flows.get_mut(flow)?.next_departure()
     }
 
     /// Send the packet of a flow that was due at `due` after time zero.

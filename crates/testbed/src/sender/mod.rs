@@ -29,12 +29,12 @@ const LONGEST_STRETCH: Duration = Duration::from_millis(20);
 /// How long it then leaves the processor to others.
 const BREAK: Duration = Duration::from_millis(1);
 
-/// A flow of equal datagrams.
+/// A flow of datagrams.
 #[derive(Debug, Clone)]
 pub struct SendingFlow {
     /// The source's name.
     pub name: String,
-    /// When they leave, from time zero of the run.
+    /// When they leave, from time zero of the run, and how long their frames are.
     pub source: Source,
     /// Where they come from. Flows from the same address share a socket.
     pub local: SocketAddr,
@@ -42,7 +42,9 @@ pub struct SendingFlow {
     pub remote: SocketAddr,
     /// Differentiated-services code point, 0 to 63.
     pub dscp: u8,
-    /// Bytes behind the UDP header. From [`STAMP_BYTES`] on they hold a whole [`Stamp`].
+    /// Bytes of a frame before the payload, as the source counts them.
+    pub header_bytes: u32,
+    /// Bytes behind the UDP header, of the longest. From [`STAMP_BYTES`] on they hold a whole [`Stamp`].
     pub payload_bytes: u32,
 }
 

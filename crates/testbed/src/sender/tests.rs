@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::swallow::Swallow;
-use slicewise_traffic::{Cbr, OnOff, Pace, Pattern, Poisson, Random};
+use slicewise_traffic::{Cbr, Interval, Mix, OnOff, Pace, Pattern, Poisson, Random, Sizes};
 use slicewise_units::BitRate;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, UdpSocket};
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const PAYLOAD_BYTES: u32 = 100;
+const HEADER_BYTES: u32 = 42;
 const SOON: Duration = Duration::from_millis(5);
 const TENTH: Duration = Duration::from_millis(100);
 
@@ -20,6 +21,7 @@ fn pace() -> Pace {
 fn source(pattern: Pattern, until: Duration, stream: u64) -> Source {
     Source::new(
         pattern,
+        Sizes::Equal(HEADER_BYTES + PAYLOAD_BYTES),
         Instant::ZERO,
         Duration::from_millis(1),
         Instant::ZERO.saturating_add(until),
@@ -44,6 +46,7 @@ fn flow(name: &str, source: Source, local: SocketAddr, remote: SocketAddr) -> Se
         local,
         remote,
         dscp: 0,
+        header_bytes: HEADER_BYTES,
         payload_bytes: PAYLOAD_BYTES,
     }
 }
@@ -52,7 +55,7 @@ fn flow(name: &str, source: Source, local: SocketAddr, remote: SocketAddr) -> Se
 fn departures(source: &Source) -> Vec<u64> {
     let mut source = source.clone();
     std::iter::from_fn(|| source.next_departure())
-        .map(Instant::nanos)
+        .map(|departure| departure.at.nanos())
         .collect()
 }
 
@@ -85,8 +88,41 @@ fn deserted(last: u8) -> SocketAddr {
 }
 
 #[test]
+fn datagrams_have_the_sizes_that_the_source_draws() {
+    let interval = pace().interval();
+    let sizes = [(HEADER_BYTES, 1, interval), (HEADER_BYTES + 7, 1, interval)];
+    let sizes = sizes
+        .into_iter()
+        .chain([(HEADER_BYTES + PAYLOAD_BYTES, 1, Interval::default())]);
+    let mixed = Source::new(
+        Pattern::Poisson(Poisson::new(1e6)),
+        Sizes::Mix(Mix::new(sizes, Random::stream(5, 1)).unwrap()),
+        Instant::ZERO,
+        Duration::ZERO,
+        Instant::ZERO.saturating_add(TENTH),
+        Random::stream(5, 0),
+    );
+    let (socket, remote) = receiver();
+    let drawn: Vec<usize> = std::iter::from_fn({
+        let mut mixed = mixed.clone();
+        move || mixed.next_departure()
+    })
+    .map(|departure| usize::try_from(departure.l2_bytes - HEADER_BYTES).unwrap())
+    .collect();
+    let sender = Sender::start(None, vec![flow("mixed", mixed, deserted(9), remote)]).unwrap();
+    sender.start_at(TimeZero::after(SOON));
+    sender.join().unwrap();
+    let lengths: Vec<usize> = received(&socket, drawn.len())
+        .iter()
+        .map(Vec::len)
+        .collect();
+    assert_eq!(lengths, drawn);
+    assert_eq!(BTreeSet::from_iter(drawn), [0, 7, 100].into());
+}
+
+#[test]
 fn sends_the_packets_that_its_sources_list_and_none_before_it_is_due() {
-    let poisson = Pattern::Poisson(Poisson::new(&pace()));
+    let poisson = Pattern::Poisson(Poisson::new(pace().interval_ns()));
     let (on, off) = (Duration::from_millis(20), Duration::from_millis(30));
     let on_off = OnOff::new(Pattern::Cbr(Cbr::new(pace())), on, off).unwrap();
     let sources = [
