@@ -50,31 +50,31 @@ slices:
 
 #[test]
 fn a_plan_that_fits_shows_bounds_and_what_is_left() {
-    assert_snapshot!(printed(0, FITTING), @r#"
-plan.yaml: link of 1 Gbit/s (L2)
-────────────────────────────────────────────────────────────────────────────────
- Slice   Count   CIR          CBS        Delay asked   Delay bound   Guarantee
-════════════════════════════════════════════════════════════════════════════════
- voice      20     1 Mbit/s   3.044 kB          1 ms    905.088 us   admitted
-────────────────────────────────────────────────────────────────────────────────
- video       1   300 Mbit/s     100 kB         10 ms   8610.816 us   admitted
-────────────────────────────────────────────────────────────────────────────────
- own         1    10 Mbit/s       5 kB       CBS/CIR   3620.352 us   admitted
-────────────────────────────────────────────────────────────────────────────────
- rest        1                                                       none asked
-────────────────────────────────────────────────────────────────────────────────
+    assert_snapshot!(printed(0, FITTING), @"
+    plan.yaml: link of 1 Gbit/s (L2)
+    ────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR          CBS        Delay asked   Delay bound   Guarantee
+    ════════════════════════════════════════════════════════════════════════════════
+     voice      20     1 Mbit/s   3.044 kB          1 ms      905.1 µs   admitted
+    ────────────────────────────────────────────────────────────────────────────────
+     video       1   300 Mbit/s     100 kB         10 ms      8.611 ms   admitted
+    ────────────────────────────────────────────────────────────────────────────────
+     own         1    10 Mbit/s       5 kB       CBS/CIR      3.621 ms   admitted
+    ────────────────────────────────────────────────────────────────────────────────
+     rest        1                                                       none asked
+    ────────────────────────────────────────────────────────────────────────────────
 
-───────────────────────────────────────────────────────────
- Delay class   Slices   CIR          CBS        Burst left
-═══════════════════════════════════════════════════════════
-  905.088 us       20    20 Mbit/s   60.88 kB    50.734 kB
-───────────────────────────────────────────────────────────
- 3620.352 us        1    10 Mbit/s       5 kB   378.353 kB
-───────────────────────────────────────────────────────────
- 8610.816 us        1   300 Mbit/s     100 kB   883.447 kB
-───────────────────────────────────────────────────────────
-left: 670 Mbit/s of rate, 9504.426 kB of 10 MB of buffer
-"#);
+    ───────────────────────────────────────────────────────────
+     Delay class   Slices   CIR          CBS        Burst left
+    ═══════════════════════════════════════════════════════════
+        905.1 µs       20    20 Mbit/s   60.88 kB     50.73 kB
+    ───────────────────────────────────────────────────────────
+        3.621 ms        1    10 Mbit/s       5 kB     378.3 kB
+    ───────────────────────────────────────────────────────────
+        8.611 ms        1   300 Mbit/s     100 kB     883.4 kB
+    ───────────────────────────────────────────────────────────
+    left: 670 Mbit/s of rate, 9.504 MB of 10 MB of buffer
+    ");
 }
 
 #[test]
@@ -88,33 +88,33 @@ slices:
   ten: {count: 50, guarantee: {rate: 1 Mbit/s, delay: 5 ms}}
   kept: {guarantee: {rate: 10 Mbit/s, delay: 50 ms}}
 ";
-    assert_snapshot!(printed(1, text), @r#"
-plan.yaml: link of 100 Mbit/s (L1); guarantees count L2, of which it carries 71.42 Mbit/s if all frames are small
-─────────────────────────────────────────────────────────────────────────────────────
- Slice   Count   CIR          CBS        Delay asked   Delay bound    Guarantee
-═════════════════════════════════════════════════════════════════════════════════════
- voice       1     1 Mbit/s       1 kB          1 ms                  refused: burst
-─────────────────────────────────────────────────────────────────────────────────────
- quick       1     1 Mbit/s   3.044 kB          9 us                  refused: delay
-─────────────────────────────────────────────────────────────────────────────────────
- video       1   200 Mbit/s   3.044 kB         10 ms                  refused: rate
-─────────────────────────────────────────────────────────────────────────────────────
- ten        50     1 Mbit/s   3.044 kB          5 ms                  refused: delay
-─────────────────────────────────────────────────────────────────────────────────────
- kept        1    10 Mbit/s       5 kB         50 ms   48709.632 us   admitted
-─────────────────────────────────────────────────────────────────────────────────────
-voice: a burst of 1 kB does not hold the largest frame: at least 1.522 kB
-quick: a delay of 9 us is shorter than the shortest delay class, of 10 us: a delay of at least 538.176 us would be accepted
-video: guarantees 200 Mbit/s, more than the 71428.571 kbit/s that the link has left: a rate of at most 71428.571 kbit/s would be accepted
-ten: up to 214.626 kB might have to be sent within 4305.408 us, in which the link sends 53.817 kB: a delay of at least 17221.632 us, or 12 such slices, would be accepted
+    assert_snapshot!(printed(1, text), @"
+    plan.yaml: link of 100 Mbit/s (L1); guarantees count L2, of which it carries 71.42 Mbit/s if all frames are small
+    ────────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR          CBS        Delay asked   Delay bound   Guarantee
+    ════════════════════════════════════════════════════════════════════════════════════
+     voice       1     1 Mbit/s       1 kB          1 ms                 refused: burst
+    ────────────────────────────────────────────────────────────────────────────────────
+     quick       1     1 Mbit/s   3.044 kB          9 µs                 refused: delay
+    ────────────────────────────────────────────────────────────────────────────────────
+     video       1   200 Mbit/s   3.044 kB         10 ms                 refused: rate
+    ────────────────────────────────────────────────────────────────────────────────────
+     ten        50     1 Mbit/s   3.044 kB          5 ms                 refused: delay
+    ────────────────────────────────────────────────────────────────────────────────────
+     kept        1    10 Mbit/s       5 kB         50 ms      48.71 ms   admitted
+    ────────────────────────────────────────────────────────────────────────────────────
+    voice: a burst of 1 kB does not hold the largest frame: at least 1.522 kB
+    quick: a delay of 9 µs is shorter than the shortest delay class, of 10 µs: a delay of at least 538.2 µs would be accepted
+    video: guarantees 200 Mbit/s, more than the 71.42 Mbit/s that the link has left: a rate of at most 71.42 Mbit/s would be accepted
+    ten: up to 214.7 kB might have to be sent within 4.306 ms, in which the link sends 53.81 kB: a delay of at least 17.23 ms, or 12 such slices, would be accepted
 
-───────────────────────────────────────────────────────
- Delay class    Slices   CIR         CBS    Burst left
-═══════════════════════════════════════════════════════
- 48709.632 us        1   10 Mbit/s   5 kB   428.803 kB
-───────────────────────────────────────────────────────
-left: 61.42 Mbit/s of rate
-"#);
+    ──────────────────────────────────────────────────────
+     Delay class   Slices   CIR         CBS    Burst left
+    ══════════════════════════════════════════════════════
+        48.71 ms        1   10 Mbit/s   5 kB     428.8 kB
+    ──────────────────────────────────────────────────────
+    left: 61.42 Mbit/s of rate
+    ");
 }
 
 #[test]
@@ -148,21 +148,21 @@ fn a_million_slices_are_one_line() {
 link: {rate: 400 Gbit/s, counts: L2}
 slices: {all: {count: 1000000, guarantee: {rate: 400 kbit/s, burst: 1522 B, delay: 80 ms}}}
 ";
-    assert_snapshot!(printed(0, text), @r#"
-plan.yaml: link of 400 Gbit/s (L2)
-──────────────────────────────────────────────────────────────────────────────────
- Slice   Count     CIR          CBS        Delay asked   Delay bound    Guarantee
-══════════════════════════════════════════════════════════════════════════════════
- all     1000000   400 kbit/s   1.522 kB         80 ms   68886.528 us   admitted
-──────────────────────────────────────────────────────────────────────────────────
+    assert_snapshot!(printed(0, text), @"
+    plan.yaml: link of 400 Gbit/s (L2)
+    ─────────────────────────────────────────────────────────────────────────────────
+     Slice   Count     CIR          CBS        Delay asked   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════
+     all     1000000   400 kbit/s   1.522 kB         80 ms      68.89 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────
 
-─────────────────────────────────────────────────────────────────
- Delay class    Slices    CIR          CBS        Burst left
-═════════════════════════════════════════════════════════════════
- 68886.528 us   1000000   400 Gbit/s   1.522 GB   1922324.878 kB
-─────────────────────────────────────────────────────────────────
-left: 0 bit/s of rate
-"#);
+    ────────────────────────────────────────────────────────────
+     Delay class   Slices    CIR          CBS        Burst left
+    ════════════════════════════════════════════════════════════
+        68.89 ms   1000000   400 Gbit/s   1.522 GB     1.922 GB
+    ────────────────────────────────────────────────────────────
+    left: 0 bit/s of rate
+    ");
 }
 
 #[test]
@@ -298,32 +298,32 @@ policies:
 repetitions: 1
 duration: 1 s
 ";
-    assert_snapshot!(printed(0, study), @r#"
-promised: link of 10 Mbit/s (L1); guarantees count L2, of which it carries 7.142 Mbit/s if all frames are small
-───────────────────────────────────────────────────────────────────────────────────────
- Slice           Count   CIR        CBS        Delay asked   Delay bound    Guarantee
-═══════════════════════════════════════════════════════════════════════════════════════
- gold                1   2 Mbit/s   3.044 kB         20 ms   17221.632 us   admitted
-───────────────────────────────────────────────────────────────────────────────────────
- class-default       1                                                      none asked
-───────────────────────────────────────────────────────────────────────────────────────
+    assert_snapshot!(printed(0, study), @"
+    promised: link of 10 Mbit/s (L1); guarantees count L2, of which it carries 7.142 Mbit/s if all frames are small
+    ──────────────────────────────────────────────────────────────────────────────────────
+     Slice           Count   CIR        CBS        Delay asked   Delay bound   Guarantee
+    ══════════════════════════════════════════════════════════════════════════════════════
+     gold                1   2 Mbit/s   3.044 kB         20 ms      17.23 ms   admitted
+    ──────────────────────────────────────────────────────────────────────────────────────
+     class-default       1                                                     none asked
+    ──────────────────────────────────────────────────────────────────────────────────────
 
-──────────────────────────────────────────────────────────
- Delay class    Slices   CIR        CBS        Burst left
-══════════════════════════════════════════════════════════
- 17221.632 us        1   2 Mbit/s   3.044 kB    11.228 kB
-──────────────────────────────────────────────────────────
-left: 5.142 Mbit/s of rate
-"#);
-    assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @r#"
-error: class `gold`, guarantee: guarantees 9 Mbit/s, more than the 7142.857 kbit/s that the link has left: a rate of at most 7142.857 kbit/s would be accepted
-  --> plan.yaml:14:41
-   |
-14 |     classes: [{name: gold, slice: gold, guarantee: {rate: 9 Mbit/s, delay: 20 ms}}]
-   |                                         ^^^^^^^^^
+    ─────────────────────────────────────────────────────────
+     Delay class   Slices   CIR        CBS        Burst left
+    ═════════════════════════════════════════════════════════
+        17.23 ms        1   2 Mbit/s   3.044 kB     11.22 kB
+    ─────────────────────────────────────────────────────────
+    left: 5.142 Mbit/s of rate
+    ");
+    assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @"
+    error: class `gold`, guarantee: guarantees 9 Mbit/s, more than the 7.142 Mbit/s that the link has left: a rate of at most 7.142 Mbit/s would be accepted
+      --> plan.yaml:14:41
+       |
+    14 |     classes: [{name: gold, slice: gold, guarantee: {rate: 9 Mbit/s, delay: 20 ms}}]
+       |                                         ^^^^^^^^^
 
-error: 1 mistake in plan.yaml
-"#);
+    error: 1 mistake in plan.yaml
+    ");
     let without = study
         .replace("    discipline: guaranteed\n", "")
         .replace(", guarantee: {rate: 2 Mbit/s, delay: 20 ms}", "");
@@ -366,32 +366,32 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
     ───────────────────────────────────────────────────────────────────────────────
      Slice   Count   CIR         CBS        Delay asked   Delay bound   Guarantee
     ═══════════════════════════════════════════════════════════════════════════════
-     gold        4   10 Mbit/s   3.092 kB          2 ms   1810.176 us   admitted
+     gold        4   10 Mbit/s   3.092 kB          2 ms      1.811 ms   admitted
     ───────────────────────────────────────────────────────────────────────────────
      rest       10                                                      none asked
     ───────────────────────────────────────────────────────────────────────────────
 
-    ───────────────────────────────────────────────────────────
-     Delay class   Slices   CIR         CBS         Burst left
-    ═══════════════════════════════════════════════════════════
-     1810.176 us        4   40 Mbit/s   12.368 kB   212.358 kB
-    ───────────────────────────────────────────────────────────
+    ──────────────────────────────────────────────────────────
+     Delay class   Slices   CIR         CBS        Burst left
+    ══════════════════════════════════════════════════════════
+        1.811 ms        4   40 Mbit/s   12.37 kB     212.3 kB
+    ──────────────────────────────────────────────────────────
     left: 960 Mbit/s of rate
 
     bounded, scenario many: link of 1 Gbit/s (L1)
     ───────────────────────────────────────────────────────────────────────────────
      Slice   Count   CIR         CBS        Delay asked   Delay bound   Guarantee
     ═══════════════════════════════════════════════════════════════════════════════
-     gold       60   10 Mbit/s   3.092 kB          2 ms   1810.176 us   admitted
+     gold       60   10 Mbit/s   3.092 kB          2 ms      1.811 ms   admitted
     ───────────────────────────────────────────────────────────────────────────────
      rest      200                                                      none asked
     ───────────────────────────────────────────────────────────────────────────────
 
-    ────────────────────────────────────────────────────────────
-     Delay class   Slices   CIR          CBS         Burst left
-    ════════════════════════════════════════════════════════════
-     1810.176 us       60   600 Mbit/s   185.52 kB    39.206 kB
-    ────────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────
+     Delay class   Slices   CIR          CBS        Burst left
+    ═══════════════════════════════════════════════════════════
+        1.811 ms       60   600 Mbit/s   185.6 kB      39.2 kB
+    ───────────────────────────────────────────────────────────
     left: 400 Mbit/s of rate
     ");
     let output = run(&populations(60), &["--json"]);

@@ -14,12 +14,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use support::{NAUGHTY, Size, fill, record, study};
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "runs",
     "series",
     "delay_cdf",
     "iat_cdf",
     "drops",
+    "link_losses",
     "cells",
     "verdicts",
     "verdict_tests",
@@ -135,9 +136,9 @@ fn holds_the_same_values_of_the_same_types_as_csv_and_as_parquet() {
         let csv = data.join(format!("{table}.csv"));
         let (header, rows) = parquet_rows(&data.join(format!("{table}.parquet")));
         assert_eq!(csv_rows(&csv).0, header, "{table}: columns");
-        // `tests/populations.rs` fills this one.
+        // `tests/populations.rs` fills the one, and links of this study are not impaired.
         assert!(
-            !rows.is_empty() || table == "populations",
+            !rows.is_empty() || ["populations", "link_losses"].contains(&table),
             "{table} is empty"
         );
         assert!(csv_fields(&csv) == rows, "{table}: rows");

@@ -15,7 +15,7 @@ fn says_which_number_is_no_guarantee() {
     let mut link = link("100 Mbit/s");
     assert_snapshot!(refused(&mut link, &request("0 bit/s", "3 kB", "5 ms")), @"a rate of zero guarantees nothing: at least 1 bit/s");
     assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "1499 B", "5 ms")), @"a burst of 1.499 kB does not hold the largest frame: at least 1.5 kB");
-    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "3 kB", "9999 ns")), @"a delay of 9.999 µs is shorter than the shortest delay class, of 10 µs: a delay of at least 380.544 µs would be accepted");
+    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "3 kB", "9999 ns")), @"a delay of 9.999 µs is shorter than the shortest delay class, of 10 µs: a delay of at least 380.6 µs would be accepted");
 }
 
 #[test]
@@ -30,11 +30,11 @@ fn says_what_rate_is_left() {
 #[test]
 fn says_which_delay_cannot_be_kept_and_what_can() {
     let mut link = link("100 Mbit/s");
-    assert_snapshot!(refused(&mut link, &request("10 Mbit/s", "20 kB", "1 ms")), @"up to 21.5 kB might have to be sent within 905.088 µs, in which the link sends 11.313 kB: a burst of at most 9.813 kB, or a delay of at least 1810.176 µs, would be accepted");
+    assert_snapshot!(refused(&mut link, &request("10 Mbit/s", "20 kB", "1 ms")), @"up to 21.5 kB might have to be sent within 905.1 µs, in which the link sends 11.31 kB: a burst of at most 9.813 kB, or a delay of at least 1.811 ms, would be accepted");
     // A request that keeps its own delay but breaks the bound of a slice of a longer class.
     link.try_admit(&request("10 Mbit/s", "100 kB", "10 ms"))
         .unwrap();
-    assert_snapshot!(refused(&mut link, &request("60 Mbit/s", "3 kB", "1 ms")), @"up to 162.293 kB might have to be sent within 8610.816 µs, in which the link sends 107.635 kB: a rate of at most 3254.929 kbit/s, or a delay of at least 8610.816 µs, would be accepted");
+    assert_snapshot!(refused(&mut link, &request("60 Mbit/s", "3 kB", "1 ms")), @"up to 162.3 kB might have to be sent within 8.611 ms, in which the link sends 107.6 kB: a rate of at most 3.254 Mbit/s, or a delay of at least 8.611 ms, would be accepted");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn says_what_is_left_of_the_buffer() {
     link.try_admit(&request("1 Mbit/s", "3 kB", "5 ms"))
         .unwrap();
     assert_eq!(link.buffer_left(), Some(ByteCount::new(6_461)));
-    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "6 kB", "5 ms")), @"up to 6.539 kB might wait, more than the 6.461 kB that the buffer has left: a rate of at most 858.128 kbit/s, a burst of at most 5.923 kB, or a delay of 640 µs, would be accepted");
+    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "6 kB", "5 ms")), @"up to 6.539 kB might wait, more than the 6.461 kB that the buffer has left: a rate of at most 858.1 kbit/s, a burst of at most 5.923 kB, or a delay of 640 µs, would be accepted");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn says_how_many_of_equal_slices_fit() {
     let refusal = link
         .try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 50)
         .unwrap_err();
-    assert_snapshot!(refusal, @"up to 151.5 kB might have to be sent within 4305.408 µs, in which the link sends 53.817 kB: a delay of at least 12177.408 µs, or 17 such slices, would be accepted");
+    assert_snapshot!(refusal, @"up to 151.5 kB might have to be sent within 4.306 ms, in which the link sends 53.81 kB: a delay of at least 12.18 ms, or 17 such slices, would be accepted");
     assert!(
         link.try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 18)
             .is_err()

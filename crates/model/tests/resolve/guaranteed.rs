@@ -224,7 +224,7 @@ fn the_first_class_that_does_not_fit_is_told_why() {
         promised("b", "215 Mbit/s"),
     ]);
     assert!(above.resolve(bits(1_000_000_000)).is_ok());
-    assert_snapshot!(above.resolve_for(l1).unwrap_err(), @"policy `p`, class `b`: guarantee: guarantees 215 Mbit/s, more than the 214285.714 kbit/s that the link has left: a rate of at most 214285.714 kbit/s would be accepted");
+    assert_snapshot!(above.resolve_for(l1).unwrap_err(), @"policy `p`, class `b`: guarantee: guarantees 215 Mbit/s, more than the 214.2 Mbit/s that the link has left: a rate of at most 214.2 Mbit/s would be accepted");
 }
 
 #[test]
