@@ -14,6 +14,7 @@ pub mod matching;
 mod point;
 mod run_mark;
 mod sighting;
+pub mod store;
 pub mod tcp;
 pub mod write;
 

@@ -3,22 +3,24 @@
 use crate::Failure;
 use crate::arguments::{CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
+use crate::outln;
+use crate::output;
 use slicewise_study::{
     Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study, StudyPolicy,
 };
-use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 
 /// Load a study, or say everything that is wrong with it.
 pub fn load_study(path: &Path) -> Result<Study, Failure> {
-    Study::load(path).map_err(|diagnostics| mistakes(&diagnostics, path))
+    Study::load(path).map_err(|found| Failure::mistakes(found, path))
 }
 
 /// Say what of a study a simulation does not do.
 pub fn warn(study: &Study) {
     let warnings = study.warnings();
     if warnings.count() > 0 {
-        eprintln!("{}\n", warnings.render(stderr().is_terminal()));
+        let text = warnings.render(output::error_colours());
+        output::styled_error(&format!("{text}\n\n"));
     }
 }
 
@@ -32,32 +34,20 @@ pub fn policy_named<'a>(study: &'a Study, name: &str) -> Result<&'a StudyPolicy,
     })
 }
 
-/// Everything that is wrong with a file.
-pub fn mistakes(diagnostics: &Diagnostics, path: &Path) -> Failure {
-    let count = diagnostics.count();
-    let text = diagnostics.render(stderr().is_terminal());
-    let mistakes = if count == 1 {
-        "1 mistake".to_owned()
-    } else {
-        format!("{count} mistakes")
-    };
-    Failure::mistake(format!("{text}\n\nerror: {mistakes} in {}", path.display()))
-}
-
 pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
     let path = &options.study;
-    let told = |wrong: Diagnostics| mistakes(&wrong, path);
-    let summary = match FileKind::of(path).map_err(told)? {
+    let wrong = |found: Diagnostics| Failure::mistakes(found, path);
+    let summary = match FileKind::of(path).map_err(wrong)? {
         FileKind::Study => check_study(path)?,
         FileKind::Plan => {
-            let plans = Plan::load(path).map_err(told)?;
+            let plans = Plan::load(path).map_err(wrong)?;
             let slices: u64 = plans.iter().flat_map(|p| &p.slices).map(|s| s.count).sum();
             format!("a plan of {slices} slices; `slicewise plan` says whether they fit")
         }
         FileKind::Measured => {
             let version = env!("CARGO_PKG_VERSION");
             let study = MeasuredStudy::load(path, version)
-                .map_err(told)?
+                .map_err(wrong)?
                 .description;
             format!(
                 "a measured study of {} slices, {} policies and {} scenarios",
@@ -67,11 +57,11 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
             )
         }
         FileKind::Gateway => {
-            let config = GatewayConfig::load(path).map_err(told)?;
+            let config = GatewayConfig::load(path).map_err(wrong)?;
             format!("a gateway between {}", config.interfaces.join(" and "))
         }
     };
-    println!("{}: {summary}", path.display());
+    outln!("{}: {summary}", path.display());
     Ok(Exit::Success)
 }
 
@@ -99,13 +89,6 @@ pub fn schema(options: &SchemaOptions) -> Result<Exit, Failure> {
         SchemaOf::Measured => FileKind::Measured,
         SchemaOf::Gateway => FileKind::Gateway,
     });
-    let text = serde_json::to_string_pretty(&schema)
-        .map_err(|error| Failure::system(format!("cannot write the schema: {error}")))?;
-    // A closed pipe is not an error of ours: `slicewise schema | head` is fine.
-    match writeln!(stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::system(format!("cannot write the schema: {error}")))
-        }
-        _ => Ok(Exit::Success),
-    }
+    output::json(&schema);
+    Ok(Exit::Success)
 }

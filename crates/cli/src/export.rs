@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::arguments::{ExportOptions, Language};
 use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
+use crate::output;
 use slicewise_formats::{ios, tc};
 use slicewise_model::PolicySpec;
 
@@ -34,6 +35,6 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
                 .to_string()
         }
     };
-    print!("{text}");
+    output::styled(&output::escaped(&text));
     Ok(Exit::Success)
 }

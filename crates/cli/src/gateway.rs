@@ -2,8 +2,9 @@
 
 use crate::Failure;
 use crate::arguments::GatewayOptions;
-use crate::check::{load_study, mistakes, policy_named};
+use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
+use crate::outln;
 use slicewise_live::DirectionParams;
 use slicewise_live::gateway::{self, Conduct, GatewayError, GatewayParams, OpenError, PacketIo};
 use slicewise_study::{DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo};
@@ -16,7 +17,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
     let load = || match (&options.config, &options.study) {
         (Some(config), _) => GatewayConfig::load(config)
             .map(params)
-            .map_err(|wrong| mistakes(&wrong, config)),
+            .map_err(|found| Failure::mistakes(found, config)),
         (None, Some(study)) => of_study(study, options),
         (None, None) => Err(Failure::mistake(
             "neither a configuration nor a study is named",
@@ -27,7 +28,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         let [first, second] = &params.interfaces;
         let file = options.config.as_ref().or(options.study.as_ref());
         let file = file.map_or_else(String::new, |file| file.display().to_string());
-        println!("{file}: {first} and {second}: nothing is wrong");
+        outln!("{file}: {first} and {second}: nothing is wrong");
         return Ok(Exit::Success);
     }
     let conduct = Conduct {

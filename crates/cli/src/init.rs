@@ -3,8 +3,9 @@
 use crate::Failure;
 use crate::arguments::InitOptions;
 use crate::exit::Exit;
+use crate::{outln, output};
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 const STARTER: &str = include_str!("init/starter.yaml");
@@ -12,9 +13,7 @@ const STARTER: &str = include_str!("init/starter.yaml");
 pub fn init(options: &InitOptions) -> Result<Exit, Failure> {
     let file = &options.file;
     if file == Path::new("-") {
-        stdout().write_all(STARTER.as_bytes()).map_err(|error| {
-            Failure::system(format!("cannot write to standard output: {error}"))
-        })?;
+        output::styled(STARTER);
         return Ok(Exit::Success);
     }
     // `create_new` follows no link and overwrites nothing.
@@ -29,7 +28,7 @@ pub fn init(options: &InitOptions) -> Result<Exit, Failure> {
     created
         .write_all(STARTER.as_bytes())
         .map_err(|error| Failure::system(format!("cannot write `{}`: {error}", file.display())))?;
-    println!(
+    outln!(
         "{0}: two slices, three policies, two loads. Run it: `slicewise run {0}`",
         file.display()
     );

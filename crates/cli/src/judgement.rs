@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::FailOn;
+use crate::errln;
 use crate::exit::Exit;
 use serde::Serialize;
 use slicewise_report::Report;
@@ -32,7 +33,7 @@ struct Judgement<'a> {
 }
 
 /// The verdicts and published figures of a report.
-pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<String, Failure> {
+pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<serde_json::Value, Failure> {
     let study = folder.study();
     let judgement = Judgement {
         schema_version: SCHEMA_VERSION,
@@ -48,7 +49,7 @@ pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<String, Failur
         published_figures: &report.published,
         report: &report.html,
     };
-    serde_json::to_string_pretty(&judgement)
+    serde_json::to_value(&judgement)
         .map_err(|error| Failure::system(format!("cannot write the verdicts as JSON: {error}")))
 }
 
@@ -56,7 +57,7 @@ pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<String, Failur
 pub fn gate(verdicts: &VerdictTable, fail_on: FailOn) -> Exit {
     let failing = failing(verdicts, fail_on);
     for verdict in &failing {
-        eprintln!("failed: {verdict}");
+        errln!("failed: {verdict}");
     }
     if failing.is_empty() {
         Exit::Success

@@ -3,10 +3,12 @@
 
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
+use crate::captures;
+use crate::errln;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::results::{open_results, results_failure, results_path};
-use crate::run::{Work, on_interrupt, processors, report_of, say_what_is_captured, wanted_runs};
+use crate::run::{Work, on_interrupt, processors, report_of, wanted_runs};
 use indicatif::HumanDuration;
 use slicewise_formats::tc;
 use slicewise_report::layout::{ResultsFolder, Unsupported};
@@ -15,10 +17,12 @@ use slicewise_stats::description::{StudyDescription, Unbounded};
 use slicewise_stats::prediction::OfferedTraffic;
 use slicewise_study::{Backend, RunSpec, Study};
 use slicewise_testbed::{
-    DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources, missing_features,
+    CAPTURE_NAMES, DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources,
+    missing_features,
 };
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -44,7 +48,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     };
     let unsupported = unsupported(&study, &wanted, &device, &lease)?;
     for one in &unsupported {
-        eprintln!("{}: not on {}: {}", one.policy, device.name(), one.reason);
+        errln!("{}: not on {}: {}", one.policy, device.name(), one.reason);
     }
     let asked_for: BTreeSet<usize> = wanted.iter().map(|run| run.policy).collect();
     let runs = ordered(wanted, &study, &unsupported);
@@ -59,6 +63,10 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     let suffix = format!("-{}{quick}", device.name());
     let path = results_path(options.out.as_deref(), &study.name, &suffix);
     let folder = open_results(&path, &description, options.replace)?;
+    if let Some(root) = &options.captures {
+        let is_free = |path: &Path| Ok(path.symlink_metadata().is_err());
+        captures::check(root, &CAPTURE_NAMES, is_free, (&study, &runs), &folder)?;
+    }
     tell_unsupported(&folder, &study, &asked_for, unsupported)?;
     let predicted = predict(options, &study, &folder, &runs, &interrupt)?;
     if predicted == Exit::Interrupted {
@@ -114,8 +122,8 @@ fn can_be_sent(study: &Study, wanted: &[RunSpec]) -> Result<(), Failure> {
 
 /// `None` where the user stopped waiting for it.
 fn lease(interrupt: &AtomicBool) -> Result<Option<Lease>, Failure> {
-    let waiting = || eprintln!("another testbed runs on this machine: waiting until it is done");
-    let left_over = |what: &str| eprintln!("deleted {what}, left by a testbed that was killed");
+    let waiting = || errln!("another testbed runs on this machine: waiting until it is done");
+    let left_over = |what: &str| errln!("deleted {what}, left by a testbed that was killed");
     let is_interrupted = || interrupt.load(Ordering::Relaxed);
     match Lease::take(waiting, left_over, is_interrupted) {
         Ok(lease) => Ok(Some(lease)),
@@ -218,7 +226,7 @@ fn predict(
     let description = study.description(env!("CARGO_PKG_VERSION"));
     let path = folder.prediction_path(OfferedTraffic::AsStudied);
     let folder = open_results(&path, &description, options.replace)?;
-    eprintln!("predicting {} runs", runs.len());
+    errln!("predicting {} runs", runs.len());
     let work = Work {
         study,
         folder: &folder,
@@ -268,7 +276,7 @@ fn measure(
     let seconds = study.duration.nanos() / 1_000_000_000 + OVERHEAD_SECONDS;
     let kept = usize::try_from(folder.runs_on_disk()).unwrap_or(usize::MAX);
     let left = runs.len().saturating_sub(kept);
-    eprintln!(
+    errln!(
         "measuring {} runs on {}, {} at least",
         runs.len(),
         device.name(),
@@ -300,7 +308,7 @@ fn measure(
     };
     let (outcome, exit) = work.carry_out(progress)?;
     if let Some(captures) = &options.captures {
-        say_what_is_captured(&outcome, captures);
+        captures::report(&outcome, captures);
     }
     report_of(options, folder, &outcome, exit)
 }

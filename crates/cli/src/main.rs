@@ -1,9 +1,12 @@
 //! `slicewise`: partition a shared link into slices that hold, and prove that they hold.
 
 #![forbid(unsafe_code)]
+// A closed pipe must not end the command in a panic: `output` prints.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod analyse;
 mod arguments;
+mod captures;
 mod check;
 mod doctor;
 mod executor;
@@ -14,6 +17,7 @@ mod init;
 mod judgement;
 mod live_run;
 mod manual;
+mod output;
 mod plan;
 mod progress;
 mod report;
@@ -25,11 +29,15 @@ mod top;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use exit::Exit;
+use slicewise_study::Diagnostics;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Clap prints help, version and usage errors itself; a usage error exits with 2.
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return output::of_arguments(&error),
+    };
     let result = match &arguments.command {
         Command::Run(options) => run::run(options),
         Command::Check(options) => check::check(options),
@@ -45,33 +53,50 @@ fn main() -> ExitCode {
         Command::Completions(options) => manual::completions(options),
         Command::Man(options) => manual::man(options),
     };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            failure.print();
-            failure.exit.into()
-        }
-    }
+    output::conclude(result.unwrap_or_else(|failure| {
+        failure.print();
+        failure.exit
+    }))
 }
 
 /// A command that could not do what it was asked to.
 #[derive(Debug)]
 pub struct Failure {
-    message: String,
+    what: What,
     exit: Exit,
+}
+
+#[derive(Debug)]
+enum What {
+    Message(String),
+    /// Everything that is wrong with a file, and its path.
+    Mistakes(Diagnostics, String),
 }
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.message.trim_end())
+        match &self.what {
+            What::Message(message) => f.write_str(message.trim_end()),
+            What::Mistakes(found, path) => {
+                write!(f, "{found}\n\nerror: {}", count_of(found, path))
+            }
+        }
     }
 }
 
 impl Failure {
-    /// The user can mend it: exit code 2.
+    /// The user can fix it: exit code 2.
     pub fn mistake(message: impl ToString) -> Self {
         Self {
-            message: message.to_string(),
+            what: What::Message(message.to_string()),
+            exit: Exit::Mistake,
+        }
+    }
+
+    /// Everything that is wrong with the file at `path`.
+    pub fn mistakes(found: Diagnostics, path: &Path) -> Self {
+        Self {
+            what: What::Mistakes(found, path.display().to_string()),
             exit: Exit::Mistake,
         }
     }
@@ -79,23 +104,35 @@ impl Failure {
     /// The system or a run failed: exit code 1.
     pub fn system(message: impl ToString) -> Self {
         Self {
-            message: message.to_string(),
+            what: What::Message(message.to_string()),
             exit: Exit::Failure,
         }
     }
 
-    /// The same, with how the command line offers to mend it.
+    /// The same, with what the command line offers against it.
     fn with_advice(mut self, advice: &str) -> Self {
-        self.message = format!("{} {advice}", self.message);
+        if let What::Message(message) = &mut self.what {
+            *message = format!("{message} {advice}");
+        }
         self
     }
 
     fn print(&self) {
-        // Diagnostics of a study come with their own `error:` lines and snippets.
-        if self.message.starts_with("error") {
-            eprintln!("{}", self.message.trim_end());
-        } else {
-            eprintln!("error: {}", self.message.trim_end());
+        match &self.what {
+            What::Message(message) => errln!("error: {}", message.trim_end()),
+            // These come with their own `error:` lines and colours, and are escaped.
+            What::Mistakes(found, path) => {
+                output::styled_error(&found.render(output::error_colours()));
+                errln!("\n\nerror: {}", count_of(found, path));
+            }
         }
+    }
+}
+
+/// "2 mistakes in study.yaml".
+fn count_of(found: &Diagnostics, path: &str) -> String {
+    match found.count() {
+        1 => format!("1 mistake in {path}"),
+        count => format!("{count} mistakes in {path}"),
     }
 }

@@ -3,9 +3,9 @@
 use crate::Failure;
 use crate::arguments::{Arguments, CompletionsOptions, ManOptions};
 use crate::exit::Exit;
+use crate::{outln, output};
 use clap::CommandFactory;
 use std::fs;
-use std::io::{Write, stdout};
 
 pub fn completions(options: &CompletionsOptions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
@@ -15,7 +15,7 @@ pub fn completions(options: &CompletionsOptions) -> Result<Exit, Failure> {
         "slicewise",
         &mut script,
     );
-    print_bytes(&script)
+    Ok(print(&script))
 }
 
 pub fn man(options: &ManOptions) -> Result<Exit, Failure> {
@@ -24,7 +24,7 @@ pub fn man(options: &ManOptions) -> Result<Exit, Failure> {
         clap_mangen::Man::new(Arguments::command())
             .render(&mut page)
             .map_err(|error| Failure::system(format!("cannot make the manual page: {error}")))?;
-        return print_bytes(&page);
+        return Ok(print(&page));
     };
     let failed = |error| {
         Failure::system(format!(
@@ -34,13 +34,11 @@ pub fn man(options: &ManOptions) -> Result<Exit, Failure> {
     };
     fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(Arguments::command(), folder).map_err(failed)?;
-    println!("Manual pages: {}", folder.display());
+    outln!("Manual pages: {}", folder.display());
     Ok(Exit::Success)
 }
 
-fn print_bytes(bytes: &[u8]) -> Result<Exit, Failure> {
-    stdout()
-        .write_all(bytes)
-        .map_err(|error| Failure::system(format!("cannot write to standard output: {error}")))?;
-    Ok(Exit::Success)
+fn print(text: &[u8]) -> Exit {
+    output::styled(&String::from_utf8_lossy(text));
+    Exit::Success
 }

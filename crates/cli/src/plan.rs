@@ -2,18 +2,18 @@
 
 use crate::Failure;
 use crate::arguments::PlanOptions;
-use crate::check::mistakes;
 use crate::exit::Exit;
+use crate::output;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use serde_json::{Value, json};
 use slicewise_model::{ClassUse, GuaranteeRequest, Problem};
 use slicewise_study::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 use slicewise_units::{BitRate, Rounded};
-use std::io::{Write, stdout};
 
 pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
-    let plans = Plan::load(&options.file).map_err(|wrong| mistakes(&wrong, &options.file))?;
+    let plans =
+        Plan::load(&options.file).map_err(|found| Failure::mistakes(found, &options.file))?;
     if plans.is_empty() {
         return Err(Failure::mistake(format!(
             "{}: no policy of this study has the discipline `guaranteed`: there is nothing to plan",
@@ -22,19 +22,12 @@ pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
     }
     let outcomes: Vec<(&Plan, PlanOutcome)> =
         plans.iter().map(|plan| (plan, plan.outcome())).collect();
-    let text = if options.json {
+    if options.json {
         let plans: Vec<Value> = outcomes.iter().map(|(p, o)| plan_json(p, o)).collect();
-        serde_json::to_string_pretty(&json!({ "plans": plans }))
-            .map_err(|error| Failure::system(format!("cannot write the plan: {error}")))?
+        output::json(&json!({ "plans": plans }));
     } else {
         let texts: Vec<String> = outcomes.iter().map(|(p, o)| plan_text(p, o)).collect();
-        texts.join("\n\n")
-    };
-    match writeln!(stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            return Err(Failure::system(format!("cannot write the plan: {error}")));
-        }
-        _ => {}
+        output::line(&texts.join("\n\n"));
     }
     let fits = outcomes.iter().all(|(_, outcome)| outcome.is_admitted());
     Ok(if fits { Exit::Success } else { Exit::Failure })

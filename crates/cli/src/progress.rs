@@ -1,5 +1,7 @@
 //! How far a study is: a bar in a terminal, a line every tenth of the way elsewhere.
 
+use crate::errln;
+use crate::output::escaped;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
@@ -36,26 +38,27 @@ impl Progress {
 
     /// One more run is done.
     pub fn on_run(&mut self, policy: &str, scenario: &str) {
-        self.bar.set_message(format!("{policy} / {scenario}"));
+        let message = format!("{policy} / {scenario}");
+        self.bar.set_message(escaped(&message).into_owned());
         self.bar.inc(1);
         let tenths = (self.bar.position() * 10)
             .checked_div(self.total)
             .unwrap_or(10);
         if self.plain && tenths > self.tenths_told {
             self.tenths_told = tenths;
-            eprintln!("{}/{} runs", self.bar.position(), self.total);
+            errln!("{}/{} runs", self.bar.position(), self.total);
         }
     }
 
     /// Print a line without tearing the bar.
     pub fn warn(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| errln!("{line}"));
     }
 
     /// Prints lines without tearing the bar, from any thread.
     pub fn printer(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let bar = self.bar.clone();
-        move |line| bar.suspend(|| eprintln!("{line}"))
+        move |line| bar.suspend(|| errln!("{line}"))
     }
 
     /// Take the bar away.

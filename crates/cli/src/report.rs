@@ -4,8 +4,9 @@ use crate::Failure;
 use crate::arguments::{JudgementOptions, ReportOptions};
 use crate::exit::Exit;
 use crate::judgement::{as_json, gate};
+use crate::output::{self, columns};
 use crate::results::results_failure;
-use console::Term;
+use crate::{errln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_report::side::Side;
@@ -34,22 +35,23 @@ pub fn write_report(
         }
     })?;
     for damaged in &report.damaged_runs {
-        eprintln!("warning: left out: {damaged}");
+        errln!("warning: left out: {damaged}");
     }
     if report.finished_runs < report.expected_runs {
-        eprintln!(
+        errln!(
             "note: made from {} of {} runs: verdicts that need the others say so",
-            report.finished_runs, report.expected_runs
+            report.finished_runs,
+            report.expected_runs
         );
     }
     for (side, damaged) in left_out_beside(&report.sides) {
-        eprintln!("warning: {side}: left out: {damaged}");
+        errln!("warning: {side}: left out: {damaged}");
     }
     for (run, warning) in captured_warnings(&report.captured) {
-        eprintln!("note: {run}{warning}");
+        errln!("note: {run}{warning}");
     }
     if judgement.json {
-        println!("{}", as_json(folder, &report)?);
+        output::json(&as_json(folder, &report)?);
     } else {
         print_tables(folder, &report);
     }
@@ -60,30 +62,30 @@ pub fn write_report(
 
 fn print_tables(folder: &ResultsFolder, report: &Report) {
     if let Some(table) = terminal::verdict_table_text(&report.verdicts, columns(), colours()) {
-        println!("{table}");
+        outln!("{table}");
     }
     if let Some(table) = terminal::beside_table_text(&report.sides, columns(), colours()) {
-        println!("{table}");
+        outln!("{table}");
     }
     for line in report.sides.iter().flat_map(prediction::findings) {
-        println!("{line}");
+        outln!("{line}");
     }
     if let Some(line) = report.link_losses.text() {
-        println!("{line}");
+        outln!("{line}");
     }
     if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
-        println!("{table}");
+        outln!("{table}");
     }
     // Flows are what one has captured; what a testbed of ours sent is known, and is there many times.
     if !folder.study().is_live()
         && let Some(table) = terminal::flow_table_text(&report.captured, columns())
     {
-        println!("{table}");
+        outln!("{table}");
     }
     if let Some(line) = published_line(&report.published) {
-        println!("{line}");
+        outln!("{line}");
     }
-    println!("Report: {}", report.html.display());
+    outln!("Report: {}", report.html.display());
 }
 
 /// Records of the folders beside that are no part of the report.
@@ -127,7 +129,7 @@ pub fn siblings(path: &Path) -> Vec<PathBuf> {
         match can_be_beside(&candidate, &study) {
             Ok(true) => found.push(candidate),
             Ok(false) => {}
-            Err(why) => eprintln!("note: not beside these results: {why}"),
+            Err(why) => errln!("note: not beside these results: {why}"),
         }
     }
     found
@@ -155,13 +157,6 @@ const BACK_END_SUFFIXES: [&str; 6] = [
     "-tc",
     "-tc-quick",
 ];
-
-/// Width of the terminal; where the output goes to a file, as wide as a table gets.
-pub fn columns() -> u16 {
-    Term::stdout()
-        .size_checked()
-        .map_or(u16::MAX, |(_, columns)| columns)
-}
 
 /// Colours where standard output is a terminal that shows them and `NO_COLOR` is not set.
 pub fn colours() -> Colours {

@@ -2,7 +2,9 @@
 
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
+use crate::captures;
 use crate::check::{load_study, warn};
+use crate::errln;
 use crate::executor::{self, Outcome, RunEvent};
 use crate::exit::Exit;
 use crate::live_run;
@@ -18,7 +20,6 @@ use slicewise_sim::{Simulator, capture};
 use slicewise_stats::record::RunKey;
 use slicewise_study::{Backend, RunFilter, RunSpec, Study};
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -56,6 +57,16 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
     let suffix = if options.quick { "-quick" } else { "" };
     let path = results_path(options.out.as_deref(), &study.name, suffix);
     let folder = open_results(&path, &description, options.replace)?;
+    if let Some(root) = &options.captures {
+        let names = &capture::FILE_NAMES;
+        captures::check(
+            root,
+            names,
+            capture::is_replaceable,
+            (study, &runs),
+            &folder,
+        )?;
+    }
     let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
     let interrupt = on_interrupt("finishing the runs that have begun")?;
     let work = Work {
@@ -69,7 +80,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
     };
     let (outcome, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
     if let Some(captures) = &options.captures {
-        say_what_is_captured(&outcome, captures);
+        captures::report(&outcome, captures);
     }
     report_of(options, &folder, &outcome, exit)
 }
@@ -172,7 +183,7 @@ pub fn report_of(
 /// Say what became of the runs, on standard error.
 fn conclude(outcome: &Outcome, total: usize, what: &str) -> Exit {
     if outcome.resumed > 0 {
-        eprintln!(
+        errln!(
             "{} of {total} {what} were finished before and are kept",
             outcome.resumed
         );
@@ -180,7 +191,7 @@ fn conclude(outcome: &Outcome, total: usize, what: &str) -> Exit {
     print_failed(&outcome.failed);
     if outcome.interrupted {
         let done = outcome.finished + outcome.resumed;
-        eprintln!(
+        errln!(
             "stopped: {done} of {total} {what} are on disk; the same command goes on with the rest"
         );
         Exit::Interrupted
@@ -191,33 +202,17 @@ fn conclude(outcome: &Outcome, total: usize, what: &str) -> Exit {
     }
 }
 
-/// A run that is kept is not carried out, so nothing of it can be captured.
-pub fn say_what_is_captured(outcome: &Outcome, captures: &Path) {
-    if outcome.finished > 0 {
-        eprintln!(
-            "captures of {} runs are in {}",
-            outcome.finished,
-            captures.display()
-        );
-    }
-    if outcome.resumed > 0 {
-        eprintln!(
-            "no captures of the {} runs kept from before: results in another folder (`--out DIR`) \
-             have them all",
-            outcome.resumed
-        );
-    }
-}
-
 fn print_failed(failed: &[(RunKey, String)]) {
     for (key, reason) in failed.iter().take(FAILURES_PRINTED) {
-        eprintln!(
+        errln!(
             "error: policy {}, scenario {}, repetition {}: {reason}",
-            key.policy, key.scenario, key.repetition
+            key.policy,
+            key.scenario,
+            key.repetition
         );
     }
     if failed.len() > FAILURES_PRINTED {
-        eprintln!(
+        errln!(
             "error: and {} more runs failed",
             failed.len() - FAILURES_PRINTED
         );
@@ -260,10 +255,10 @@ pub fn on_interrupt(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure>
     thread::spawn(move || {
         for signal in signals.forever() {
             if handler.swap(true, Ordering::Relaxed) {
-                // As shells tell of a process that a signal ended.
+                // The exit code that shells give a process that a signal ended.
                 std::process::exit(128 + signal);
             }
-            eprintln!("\n{meanwhile}; once more to stop at once");
+            errln!("\n{meanwhile}; once more to stop at once");
         }
     });
     Ok(flag)

@@ -4,10 +4,11 @@ use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::executor::{in_parallel, record_of};
 use crate::exit::Exit;
+use crate::output::columns;
 use crate::progress::Progress;
-use crate::report::columns;
 use crate::run::{on_interrupt, processors};
-use slicewise_report::seeds::{CSV, seed_table_text, write_seed_table};
+use crate::{errln, outln};
+use slicewise_report::seeds::{CSV, PARQUET, is_seed_table, seed_table_text, write_seed_table};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::seeds::SeedTable;
@@ -66,18 +67,18 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
     several.progress.finish();
     let judged = table.seeds().len();
     if judged > 0 {
-        println!("{}", seed_table_text(&table, columns()));
+        outln!("{}", seed_table_text(&table, columns()));
     }
     if let Some(why) = failure {
         return Err(Failure::system(why));
     }
     if judged < count as usize {
-        eprintln!("stopped: {judged} of {count} seeds were judged, and nothing was written");
+        errln!("stopped: {judged} of {count} seeds were judged, and nothing was written");
         return Ok(Exit::Interrupted);
     }
     if let Some(folder) = &options.out {
         write_seed_table(folder, &several.description, &table).map_err(Failure::system)?;
-        println!("Table: {}", folder.join(CSV).display());
+        outln!("Table: {}", folder.join(CSV).display());
     }
     Ok(Exit::Success)
 }
@@ -185,12 +186,21 @@ fn prepare(folder: &Path, replaces: bool) -> Result<(), Failure> {
             folder.display()
         )));
     }
-    let table = folder.join(CSV);
-    if !replaces && table.exists() {
-        return Err(Failure::mistake(format!(
-            "`{}` exists: choose another folder (`--out DIR`), or replace it (`--replace`)",
-            table.display()
-        )));
+    for name in [CSV, PARQUET] {
+        let path = folder.join(name);
+        let refused = match path.symlink_metadata() {
+            Err(_) => None,
+            Ok(_) if replaces && is_seed_table(&path) => None,
+            Ok(_) if replaces => Some(
+                "is no table of verdicts over seeds, and is not replaced: choose another folder (`--out DIR`)",
+            ),
+            Ok(_) => {
+                Some("exists: choose another folder (`--out DIR`), or replace it (`--replace`)")
+            }
+        };
+        if let Some(why) = refused {
+            return Err(Failure::mistake(format!("`{}` {why}", path.display())));
+        }
     }
     fs::create_dir_all(folder).map_err(|error| {
         Failure::system(format!(

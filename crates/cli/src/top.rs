@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::arguments::TopOptions;
 use crate::exit::Exit;
+use crate::outln;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use console::Term;
@@ -21,7 +22,7 @@ pub fn top(options: &TopOptions) -> Result<Exit, Failure> {
         let seconds = (now.1 - before.1).as_secs_f64();
         let text = screen(&before.0, &now.0, seconds);
         if options.once {
-            println!("{text}");
+            outln!("{text}");
             return Ok(Exit::Success);
         }
         // A terminal that is gone ends it.

@@ -1,6 +1,8 @@
 //! Results of several back ends side by side, from the command line.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../report/tests/support/seal.rs"]
+mod seal;
 #[path = "support/small_study.rs"]
 mod small_study;
 mod support;
@@ -37,7 +39,7 @@ fn two_back_ends() -> Sandbox {
     let description = sandbox.read("results/small-gateway/study.json");
     let claimed = description.replace(r#""backend": "simulator""#, r#""backend": "gateway""#);
     assert_ne!(description, claimed);
-    sandbox.write("results/small-gateway/study.json", claimed);
+    sandbox.write("results/small-gateway/study.json", seal::sealed(&claimed));
     sandbox
 }
 
@@ -83,6 +85,6 @@ fn what_cannot_be_beside_is_refused() {
     insta::assert_snapshot!(refused(&["nowhere"]).trim(), @"error: `nowhere` does not exist: run a study first, or name the folder one was run into");
     let description = sandbox.read("results/small-gateway/study.json");
     let other = description.replace(r#""name": "small""#, r#""name": "large""#);
-    sandbox.write("results/small-gateway/study.json", other);
+    sandbox.write("results/small-gateway/study.json", seal::sealed(&other));
     insta::assert_snapshot!(refused(&[gateway]).trim(), @"error: `results/small-gateway` holds results of study `large`, not of `small`: set folders of one study beside each other, or run `small` on another back end first");
 }

@@ -110,3 +110,27 @@ fn every_kind_of_file_has_a_schema() {
     Slicewise gateway
     ");
 }
+
+#[test]
+fn a_misspelt_setting_at_the_top_leaves_a_file_what_it_is() {
+    for (text, meant) in [
+        (
+            "interfacs: [left, right]\nlink: 1 Gbit/s\npolicy: {none: true}\n",
+            "interfaces",
+        ),
+        (
+            "link: 1 Gbit/s\nsliecs: {all: {count: 3, guarantee: 1 Mbit/s}}\n",
+            "slices",
+        ),
+        (
+            "lnk: 1 Gbit/s\nslices: {all: {count: 3, guarantee: 1 Mbit/s}}\n",
+            "link",
+        ),
+        (&STUDY.replace("\ndut:", "\nduts:"), "dut"),
+        (&STUDY.replace("policies:", "polices:"), "policies"),
+    ] {
+        let told = check(text);
+        assert!(told.contains(&format!("did you mean `{meant}`?")), "{told}");
+        assert!(told.ends_with("error: 1 mistake in file.yaml\n"), "{told}");
+    }
+}

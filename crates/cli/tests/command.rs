@@ -527,7 +527,7 @@ fn a_record_that_cannot_be_written_stops_the_study_and_keeps_what_is_finished() 
 fn a_damaged_study_file_is_replaced_where_that_is_asked_for() {
     let sandbox = Sandbox::new();
     succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
-    sandbox.write("results/small/study.json", "{\"format\": \"slicewise res");
+    sandbox.write("results/small/study.json", "{\n  \"sha256\": \"0");
     let error = sandbox.refused(1, &["run", "small.yaml"]);
     assert!(
         error.contains("damaged") && error.contains("--replace"),

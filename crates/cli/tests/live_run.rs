@@ -219,4 +219,20 @@ fn captures_are_kept_where_they_are_asked_for() {
         assert!(length > 50_000, "{file}: {length}");
     }
     bench.assert_cleared_up();
+    let folder = bench.sandbox.path("captures/priority/calm/rep-000");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
+    // Real packets cannot be had again.
+    let more = [
+        "--on",
+        "gateway",
+        "--out",
+        "again",
+        "--captures",
+        "captures",
+    ];
+    let told = bench.told(2, &[&one[..], &more].concat());
+    assert!(
+        told.contains("sent.pcap` exists and is not replaced"),
+        "{told}"
+    );
 }

@@ -33,12 +33,11 @@ pub use link_losses::LinkLosses;
 use captured::CapturedFindings;
 use data::DataFolder;
 use findings::Findings;
-use layout::{ResultsError, ResultsFolder};
+use layout::{ResultsFolder, make_folder};
 use populations::PopulationFinding;
 use side::Side;
 use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::verdict::VerdictTable;
-use std::fs;
 use std::path::PathBuf;
 
 /// Where a report was written, and what it says.
@@ -94,7 +93,7 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
     );
     folder.check_in_place()?;
     for path in [&data, &figures] {
-        fs::create_dir_all(path).map_err(|e| ResultsError::io("create the folder", path, e))?;
+        make_folder(path)?;
     }
     let data_folder = DataFolder::new(data.clone(), folder.study());
     let findings = Findings::gather(folder, beside, &data_folder)?;

@@ -8,12 +8,33 @@ use slicewise_stats::description::StudyDescription;
 use slicewise_stats::seeds::{Attribute, SeedRow, SeedTable};
 use slicewise_stats::verdict::Outcome;
 use slicewise_stats::words::count;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// The table as CSV, in its folder.
 pub const CSV: &str = "seed_verdicts.csv";
+/// The same as Parquet.
+pub const PARQUET: &str = "seed_verdicts.parquet";
 /// Seeds that are named where verdicts contradict.
 const SEEDS_NAMED: usize = 5;
+
+/// Whether a file at `path`, which has one of these names, is such a table: with the columns that this program
+/// writes, or Parquet.
+#[must_use]
+pub fn is_seed_table(path: &Path) -> bool {
+    let header = data::seed_verdicts_header();
+    let magic = match path.extension() {
+        Some(extension) if extension == "csv" => header.as_bytes(),
+        _ => b"PAR1",
+    };
+    if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        return false;
+    }
+    let mut head = vec![0; magic.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == magic
+}
 
 /// One row a policy and attribute: under how many seeds each verdict came out, and under how many it is the
 /// published one; then what to conclude.

@@ -11,7 +11,7 @@ use slicewise_stats::prediction::OfferedTraffic;
 use slicewise_stats::record::{RunKey, RunRecord};
 use std::fs;
 use std::path::Path;
-use support::{Size, fill_live, live_study, record, study};
+use support::{Size, fill_live, live_study, record, sealed, study};
 
 fn records(folder: &ResultsFolder) -> Vec<Result<RunRecord, ResultsError>> {
     folder.finished_runs().collect()
@@ -138,7 +138,7 @@ fn refuses_a_study_file_of_somebody_else() {
     )
     .unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
-    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 2: run the study again into another folder, or use the version of the program that wrote this one");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 3: run the study again into another folder, or use the version of the program that wrote this one");
 
     fs::write(&path, r#"{"format": "slicewise results", "schema_v"#).unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
@@ -230,7 +230,7 @@ fn detects_records_that_cannot_be_trusted() {
     let with = |change: &dyn Fn(&mut RunRecord)| {
         let mut record = good.clone();
         change(&mut record);
-        serde_json::to_string(&record).unwrap()
+        sealed(&serde_json::to_string(&record).unwrap())
     };
     let damaged = [
         ("half-written", text[..text.len() / 2].to_owned()),
@@ -254,7 +254,7 @@ fn detects_records_that_cannot_be_trusted() {
         ),
         (
             "not a number",
-            text.replacen(r#""loss_ratio":"#, r#""loss_ratio":null,"x":"#, 1),
+            sealed(&text.replacen(r#""loss_ratio":"#, r#""loss_ratio":null,"x":"#, 1)),
         ),
         ("a ratio above 1", with(&|r| r.aggregate.loss_ratio = 2.0)),
         (
@@ -270,6 +270,11 @@ fn detects_records_that_cannot_be_trusted() {
             with(&|r| r.slices[1].delay_cdf.reverse()),
         ),
         ("a slice missing", with(&|r| r.slices.truncate(1))),
+        (
+            "a plausible figure that nobody measured",
+            text.replacen(r#""lost_frames":0"#, r#""lost_frames":1"#, 1),
+        ),
+        ("no checksum", serde_json::to_string(&good).unwrap()),
     ];
     for (what, text) in damaged {
         fs::write(&path, text).unwrap();
@@ -311,10 +316,11 @@ fn a_record_of_an_earlier_version_says_that_the_study_must_be_run_again() {
         .as_object_mut()
         .unwrap()
         .remove("variation");
+    earlier.as_object_mut().unwrap().remove("sha256");
     fs::write(&path, earlier.to_string()).unwrap();
     let error = folder.read_run(&good.key).unwrap_err();
     assert!(error.is_damaged_run());
-    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/runs/no+policy/0/rep-000.json` cannot be trusted (its schema version is 1, this program reads version 2: run the study again)");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/runs/no+policy/0/rep-000.json` cannot be trusted (its schema version is 1, this program reads version 3: run the study again)");
 }
 
 #[test]
@@ -405,4 +411,150 @@ fn results_with_a_prediction_can_be_replaced() {
     );
     assert_eq!(folder.read_unsupported().unwrap(), []);
     assert!(!folder.prediction_path(OfferedTraffic::AsStudied).exists());
+}
+
+/// Every file below a folder, with its bytes.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.push((name, fs::read(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn replacing_results_removes_all_of_them_and_no_file_of_anybody_else() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    let whole = study(Size::SMALL);
+    let live = live_study(&whole, "gateway", "slicewise gateway");
+    let folder = fill_live(root, &live, &whole, &[("shaping", "made up")]);
+    slicewise_report::write(&folder).unwrap();
+    drop(folder);
+    let theirs = [
+        "notes.txt",
+        ".download.partial",
+        "data/mine.csv",
+        "data/cells.xlsx",
+        "figures/mine.svg",
+        "figures/loss-mine.svg",
+        "figures/old/loss.svg",
+        "runs/no+policy/0/notes.txt",
+        "runs/mine/x",
+        "prediction/notes.txt",
+        "mine/.cells.csv.1-1.partial",
+    ];
+    for name in theirs {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, name).unwrap();
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("rep-000.json"), "theirs").unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), root.join("runs/no+policy/link")).unwrap();
+
+    drop(ResultsFolder::create(root, &live, Force::Replace).unwrap());
+
+    fs::remove_file(root.join("runs/no+policy/link")).unwrap();
+    let left = contents(root);
+    let ours = [".lock", "study.json"];
+    let names: Vec<&str> = left.iter().map(|(name, _)| name.as_str()).collect();
+    let mut expected = [&theirs[..], &ours[..]].concat();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    for (name, bytes) in &left {
+        assert!(
+            ours.contains(&name.as_str()) || name.as_bytes() == bytes,
+            "{name}"
+        );
+    }
+    assert!(elsewhere.path().join("rep-000.json").exists());
+    assert!(!root.join("packets").exists() && !root.join("replay").exists());
+}
+
+#[test]
+fn a_file_that_is_no_json_and_not_ours_is_not_taken_for_a_damaged_description() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("study.json");
+    fs::write(&path, "// my own study\n{a: 1}").unwrap();
+    let error =
+        ResultsFolder::create(temporary.path(), &study(Size::SMALL), Force::Replace).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::NotAResultsFolder { .. }),
+        "{error}"
+    );
+    assert!(path.exists());
+}
+
+#[test]
+fn a_description_that_was_changed_is_not_trusted() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    drop(ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap());
+    let path = temporary.path().join("study.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(sealed(&text), text);
+    let changed = text.replacen(r#""guaranteed": true"#, r#""guaranteed": false"#, 1);
+    assert_ne!(changed, text);
+    fs::write(&path, changed).unwrap();
+    let error = ResultsFolder::open(temporary.path()).unwrap_err();
+    insta::assert_snapshot!(message(&error, temporary.path()), @"");
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let study = study(Size::SMALL);
+    let elsewhere = tempfile::tempdir().unwrap();
+    for name in [
+        "runs",
+        "data",
+        "figures",
+        "packets",
+        "prediction",
+        "replay",
+        ".lock",
+    ] {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path();
+        drop(ResultsFolder::create(root, &study, Force::Refuse).unwrap());
+        let _ = fs::remove_file(root.join(name));
+        std::os::unix::fs::symlink(elsewhere.path(), root.join(name)).unwrap();
+        for force in [Force::Refuse, Force::Replace] {
+            let error = ResultsFolder::create(root, &study, force).unwrap_err();
+            assert!(error.is_users_mistake(), "{name}: {error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("{name}` is a link, not a f")),
+                "{error}"
+            );
+        }
+        assert!(root.join("study.json").exists(), "{name}");
+    }
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_of_a_report_that_is_a_link_is_refused() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = support::fill(temporary.path(), &study);
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), temporary.path().join("data")).unwrap();
+    let error = slicewise_report::write(&folder).unwrap_err();
+    assert!(
+        error.to_string().contains("data` is a link, not a folder"),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }

@@ -13,9 +13,10 @@ use crate::observer::{FlowId, Observer};
 use crate::population;
 use crate::scheduler_delay::SchedulerDelays;
 use crate::topology::{FlowParams, Node, Topology};
+use slicewise_capture::store::make_folders;
 use slicewise_dataplane::{DropReason, Pipeline};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
-use slicewise_stats::path::path_component;
+use slicewise_stats::path::run_components;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
     Backend, DutModel, ImpairmentParams, LinkImpairments, RunError, RunSpec, ScenarioParams, Study,
@@ -84,9 +85,12 @@ impl Captures {
             .scenarios
             .get(run.scenario)
             .ok_or(RunError::UnknownRun(*run))?;
-        let folder = (self.root.join(path_component(&key.policy)))
-            .join(path_component(&key.scenario))
-            .join(format!("rep-{:03}", key.repetition));
+        let folder = make_folders(&self.root, &run_components(key)).map_err(|error| {
+            RunError::Failed(format!(
+                "cannot make folders for captures in `{}`: {error}",
+                self.root.display()
+            ))
+        })?;
         Ok(CaptureParams {
             folder,
             snap_bytes: self.snap_bytes,

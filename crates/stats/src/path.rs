@@ -1,5 +1,6 @@
 //! Names of policies, scenarios and slices as names of files: in results and in captures alike.
 
+use crate::record::RunKey;
 use std::fmt::Write as _;
 
 /// `name` as one component of a path.
@@ -29,6 +30,16 @@ pub fn path_component(name: &str) -> String {
         }
     }
     component
+}
+
+/// The folders of a run below a root, one in another: `policy/scenario/rep-000`.
+#[must_use]
+pub fn run_components(key: &RunKey) -> [String; 3] {
+    [
+        path_component(&key.policy),
+        path_component(&key.scenario),
+        format!("rep-{:03}", key.repetition),
+    ]
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::live::LiveRecord;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader refuses what it does not know.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Which run a record is of: the run is a pure function of this and of the study.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

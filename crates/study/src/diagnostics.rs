@@ -122,10 +122,16 @@ impl Excerpt {
         let start = (span.start - from).min(shown.len());
         let end = (span.end.clamp(span.start, to) - from).clamp(start, shown.len());
         Self {
-            text: shown.to_owned(),
+            text: without_c1(shown),
             highlight: start..end,
         }
     }
+}
+
+/// The renderer writes out the control characters of ASCII. Those above are two bytes long, and what stands
+/// for them is, too, so that places stay what they are.
+fn without_c1(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && !c.is_ascii(), "·")
 }
 
 fn floor_boundary(text: &str, mut index: usize) -> usize {

@@ -1,7 +1,7 @@
 //! Which kind of file one is.
 
-use crate::diagnostics::Diagnostics;
-use crate::file::{self, Node, Problems, Value};
+use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest};
+use crate::file::{self, Key, Node, Problems, Value};
 use crate::load::Opened;
 use std::path::Path;
 
@@ -36,9 +36,9 @@ impl FileKind {
     }
 
     fn of_root(root: &Node) -> Self {
-        let has = |key: &str| root.entry(key).is_some();
+        let has = |key: &str| entry_as_meant(root, key).is_some();
         let has_any = |keys: &[&str]| keys.iter().any(|key| has(key));
-        let dut = root.entry("dut").map(|(_, dut)| &dut.value);
+        let dut = entry_as_meant(root, "dut").map(|(_, dut)| &dut.value);
         if has("interfaces") {
             Self::Gateway
         } else if has("captures") || matches!(dut, Some(Value::Scalar(_))) {
@@ -52,9 +52,9 @@ impl FileKind {
         }
     }
 
-    /// Slices alone are told by what is said of them.
+    /// Slices alone: by what is said of them.
     fn of_slices(root: &Node) -> Self {
-        let Some((_, slices)) = root.entry("slices") else {
+        let Some((_, slices)) = entry_as_meant(root, "slices") else {
             return Self::Study;
         };
         let Value::Mapping(slices) = &slices.value else {
@@ -63,10 +63,91 @@ impl FileKind {
         let has_matches = slices
             .iter()
             .any(|(_, slice)| slice.entry("match").is_some());
-        match (has_matches, root.entry("link").is_some()) {
+        match (has_matches, entry_as_meant(root, "link").is_some()) {
             (true, _) => Self::Measured,
             (false, true) => Self::Plan,
             (false, false) => Self::Study,
         }
+    }
+}
+
+/// A setting at the top of a file, or the misspelt one that was probably meant to be it: the file is still what it
+/// was meant to be, and what is wrong with it is one mistake.
+pub(crate) fn entry_as_meant<'a>(root: &'a Node, setting: &str) -> Option<(&'a Key, &'a Node)> {
+    let Value::Mapping(entries) = &root.value else {
+        return None;
+    };
+    let is_meant = |(key, _): &&(Key, Node)| {
+        closest(&key.text, SETTINGS).is_some_and(|meant| meant == setting)
+    };
+    root.entry(setting).or_else(|| {
+        entries
+            .iter()
+            .filter(|(key, _)| !SETTINGS.contains(&key.text.as_str()))
+            .take(MAX_DIAGNOSTICS)
+            .find(is_meant)
+            .map(|(key, node)| (key, node))
+    })
+}
+
+/// Settings at the top of any kind of file.
+const SETTINGS: [&str; 33] = [
+    "assumptions",
+    "backward",
+    "buffer",
+    "captures",
+    "counts",
+    "delays",
+    "description",
+    "duration",
+    "dut",
+    "extends",
+    "hosts",
+    "interfaces",
+    "largest_frame",
+    "link",
+    "margins",
+    "measure",
+    "memory",
+    "metrics_port",
+    "name",
+    "packet_io",
+    "policies",
+    "policy",
+    "populations",
+    "published",
+    "quick",
+    "repetitions",
+    "scenarios",
+    "seed",
+    "slices",
+    "source",
+    "sources",
+    "tenants",
+    "title",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{FileKind, SETTINGS};
+    use crate::json_schema;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_settings_are_those_of_all_kinds() {
+        let kinds = [
+            FileKind::Study,
+            FileKind::Plan,
+            FileKind::Measured,
+            FileKind::Gateway,
+        ];
+        let of_kind = |kind| {
+            let schema = json_schema(kind);
+            let settings = schema["properties"].as_object().unwrap().keys().cloned();
+            settings.collect::<Vec<_>>()
+        };
+        let all: BTreeSet<String> = kinds.into_iter().flat_map(of_kind).collect();
+        let known: BTreeSet<String> = SETTINGS.map(str::to_owned).into();
+        assert_eq!(known, all);
     }
 }

@@ -181,3 +181,56 @@ fn a_very_long_line_is_shown_in_part() {
     );
     assert!(told.len() < 2_000, "{} bytes", told.len());
 }
+
+#[test]
+fn a_misspelt_key_is_one_mistake_wherever_it_stands() {
+    let keys = "name link rate dut model port_rate slices match vlan share guaranteed headers sources slice \
+                pattern payload scenarios reference policies none classes minimum queue_limit ios \
+                repetitions duration";
+    let mut tried = 0;
+    for key in keys.split_whitespace() {
+        let written = format!("{key}:");
+        for (at, _) in STUDY.match_indices(&written) {
+            let is_whole = |c: char| !c.is_ascii_alphabetic() && c != '_';
+            if !STUDY[..at].chars().next_back().is_none_or(is_whole) {
+                continue;
+            }
+            let (before, behind) = (&STUDY[..at], &STUDY[at + written.len()..]);
+            let wrong = format!("{before}{key}x:{behind}");
+            let found = Study::parse(&wrong, "study.yaml", &files()).unwrap_err();
+            assert_eq!(found.count(), 1, "{wrong}\n{found}");
+            let text = found.to_string();
+            assert!(
+                text.contains(&format!("there is no setting `{key}x` here")),
+                "{text}"
+            );
+            assert!(text.contains(&format!("did you mean `{key}`?")), "{text}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 30, "{tried}");
+}
+
+#[test]
+fn two_misspelt_keys_that_resemble_one_are_two_mistakes() {
+    let found = mistakes("duration: 5 s", "duratoin: 5 s\nduratio: 6 s").to_string();
+    assert_eq!(
+        found.matches("did you mean `duration`?").count(),
+        2,
+        "{found}"
+    );
+}
+
+#[test]
+fn a_second_document_is_named_as_such() {
+    assert_snapshot!(mistakes("duration: 5 s", "duration: 5 s\n---\nname: other"), @"");
+}
+
+#[test]
+fn control_characters_of_a_line_are_not_shown() {
+    let found = mistakes("duration: 5 s", "duratoin: \"\u{9b}31m\u{7f}\"").to_string();
+    assert!(
+        !found.contains(|c: char| c.is_control() && c != '\n'),
+        "{found:?}"
+    );
+}

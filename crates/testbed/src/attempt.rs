@@ -22,7 +22,7 @@ use crate::sender::{Sender, SendingFlow, TimeZero};
 use crate::suitability;
 use crate::swallow::Swallow;
 use crate::tcpdump::{Captured, Capturing, Way};
-use crate::workspace::Workspace;
+use crate::workspace::{CAPTURE_NAMES, Workspace};
 use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, PacketSink, RunLength, SliceRule, Watch, analyse,
 };
@@ -157,8 +157,7 @@ impl Attempt<'_> {
         let link = self.study.dut.capacity();
         let interrupted = self.is_interrupted;
         let mut device = self.device.start(&hosts, self.policy, link, interrupted)?;
-        let file = |name: &str| self.workspace.captures().join(name);
-        let (sent, received) = (file("sent.pcap"), file("received.pcap"));
+        let [sent, received] = CAPTURE_NAMES.map(|name| self.workspace.captures().join(name));
         let mut captures = [
             Capturing::start(hosts.generator(), Way::Out, &sent, interrupted)?,
             Capturing::start(hosts.sink(), Way::In, &received, interrupted)?,

@@ -7,7 +7,6 @@ use crate::error::AttemptError;
 use crate::lease::Lease;
 use crate::machine::{self, ProcessorTime};
 use crate::workspace::Workspace;
-use slicewise_stats::path::path_component;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunError, RunSpec, Study};
 use slicewise_traffic::Sources;
@@ -83,7 +82,8 @@ impl Testbed {
         }
     }
 
-    /// Keep the captures of every run: of run 7 of policy `p` under scenario `s` in `<root>/p/s/rep-007`.
+    /// Keep the captures of every run that is taken: of run 7 of policy `p` under scenario `s` in
+    /// `<root>/p/s/rep-007`. No file that is there is replaced.
     #[must_use]
     pub fn with_captures(self, root: PathBuf) -> Self {
         Self {
@@ -102,20 +102,14 @@ impl Testbed {
         }
     }
 
-    /// Where the captures of a run stay, if they do.
-    fn kept(&self, key: &RunKey) -> Option<PathBuf> {
-        let root = self.captures.as_ref()?;
-        let run = root
-            .join(path_component(&key.policy))
-            .join(path_component(&key.scenario))
-            .join(format!("rep-{:03}", key.repetition));
-        Some(run)
-    }
-
-    fn attempt(&self, study: &Study, run: &RunSpec, key: &RunKey) -> Result<Attempted, Trouble> {
-        let kept = self.kept(key);
-        let workspace = Workspace::new(&self.lease, kept.as_deref())
-            .map_err(|error| Trouble::Run(RunError::Failed(error.to_string())))?;
+    fn attempt(
+        &self,
+        study: &Study,
+        run: &RunSpec,
+        key: &RunKey,
+    ) -> Result<(Attempted, Workspace), Trouble> {
+        let kept = self.captures.as_deref().map(|root| (root, key));
+        let workspace = Workspace::new(&self.lease, kept).map_err(|error| failed(&error))?;
         let unknown = || Trouble::Run(RunError::UnknownRun(*run));
         let policy = study.policies.get(run.policy).ok_or_else(unknown)?;
         let scenario = study.scenarios.get(run.scenario).ok_or_else(unknown)?;
@@ -134,7 +128,7 @@ impl Testbed {
             most: (!self.tolerates_noise).then_some(&self.thresholds),
             is_interrupted: &is_interrupted,
         };
-        attempt.carry_out().map_err(|error| match error {
+        let attempted = attempt.carry_out().map_err(|error| match error {
             // What failed meanwhile failed for that.
             _ if is_interrupted() => Trouble::Run(RunError::Interrupted),
             AttemptError::Spoilt(why) => Trouble::Spoilt(why),
@@ -144,8 +138,13 @@ impl Testbed {
                 backend: self.device.name().to_owned(),
                 what,
             }),
-        })
+        })?;
+        Ok((attempted, workspace))
     }
+}
+
+fn failed(error: &AttemptError) -> Trouble {
+    Trouble::Run(RunError::Failed(error.to_string()))
 }
 
 enum Trouble {
@@ -168,13 +167,15 @@ impl Backend for Testbed {
         let mut rejected = Vec::new();
         loop {
             let why = match self.attempt(study, run, &key) {
-                Ok(mut attempted) => {
+                Ok((mut attempted, workspace)) => {
                     let missed = attempted.missed_frames;
                     let found = acceptance::objections(&attempted.live, missed, &self.thresholds);
                     let (tolerated, found): (Vec<_>, Vec<_>) = found
                         .into_iter()
                         .partition(|one| one.is_noise && self.tolerates_noise);
                     if found.is_empty() {
+                        let kept = workspace.keep_captures();
+                        kept.map_err(|error| RunError::Failed(error.to_string()))?;
                         let sent = attempted.as_sent.take();
                         if let Some((replay, sent)) = self.replay.as_ref().zip(sent) {
                             replay(run, Sources::as_sent(sent));

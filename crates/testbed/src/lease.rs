@@ -84,6 +84,7 @@ impl Lease {
             .truncate(false)
             .write(true)
             .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(&path)
             .map_err(at(&path))?;
         let mut on_wait = Some(on_wait);
@@ -129,9 +130,10 @@ impl Lease {
         write_list(&self.list, &all)
     }
 
-    /// Write down that this folder is to be deleted, before it is made.
-    pub(crate) fn owns_folder(&self, folder: &Path) -> io::Result<()> {
-        write_list(&self.folders, &[folder.display().to_string()])
+    /// Write down that these folders are to be deleted, before they are made.
+    pub(crate) fn owns_folders(&self, folders: &[&Path]) -> io::Result<()> {
+        let names = folders.iter().map(|folder| folder.display().to_string());
+        write_list(&self.folders, &names.collect::<Vec<_>>())
     }
 }
 
@@ -158,7 +160,12 @@ fn capabilities(status: &str) -> Option<u64> {
 /// The whole list, or the one before.
 fn write_list(path: &Path, names: &[String]) -> io::Result<()> {
     let new = path.with_extension("new");
-    let mut file = File::create(&new)?;
+    // Left by a killed testbed; whatever it is, nothing is written into it.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::create_new(&new)?;
     for name in names {
         writeln!(file, "{name}")?;
     }
@@ -199,11 +206,22 @@ pub(crate) fn left_over_folders() -> Vec<PathBuf> {
 fn folders_on(list: &Path) -> Vec<PathBuf> {
     let is_ours = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(PREFIX)) && path.is_absolute() && path.is_dir()
+        let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        name.is_some_and(is_folder_name) && path.is_absolute() && is_folder
     };
     let mut folders: Vec<PathBuf> = read_list(list).into_iter().map(PathBuf::from).collect();
     folders.retain(|path| is_ours(path));
     folders
+}
+
+/// As [`crate::workspace`] names folders: with the number of a process.
+fn is_folder_name(name: &str) -> bool {
+    let parts = name
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.split_once('-'));
+    parts.is_some_and(|(process, what)| {
+        process.parse::<u32>().is_ok() && ["files", "captures"].contains(&what)
+    })
 }
 
 /// Delete a namespace and end what still runs in it.

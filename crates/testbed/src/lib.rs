@@ -36,3 +36,4 @@ pub use command::Tool;
 pub use device::{DeviceKind, missing_features};
 pub use lease::{Lease, LeaseError};
 pub use suitability::check_sources;
+pub use workspace::CAPTURE_NAMES;

@@ -6,6 +6,7 @@ mod progress;
 
 use crate::Failure;
 use crate::arguments::AnalyseOptions;
+use crate::errln;
 use crate::exit::Exit;
 use crate::report::write_report;
 use crate::results::{open_results, results_failure, results_path};
@@ -40,7 +41,7 @@ pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
     };
     let started = Instant::now();
     let Some((folder, done)) = work.carry_out()? else {
-        eprintln!("stopped: what was analysed is on disk; the same command goes on with the rest");
+        errln!("stopped: what was analysed is on disk; the same command goes on with the rest");
         return Ok(Exit::Interrupted);
     };
     let failed = work.failed;
@@ -95,9 +96,11 @@ impl Work<'_> {
                 Err(error) => {
                     self.failed += 1;
                     let key = &run.key;
-                    eprintln!(
+                    errln!(
                         "error: policy {}, scenario {}, repetition {}: {error}",
-                        key.policy, key.scenario, key.repetition
+                        key.policy,
+                        key.scenario,
+                        key.repetition
                     );
                 }
             }
@@ -113,8 +116,7 @@ impl Work<'_> {
     /// Whether everything that is asked for lies in the folder.
     fn is_done(&self, folder: &ResultsFolder, run: &PlannedRun) -> bool {
         matches!(folder.read_run(&run.key), Ok(Some(_)))
-            && (!self.options.packets
-                || PacketTable::folder_of_run(&self.packets(), &run.key).exists())
+            && (!self.options.packets || PacketTable::is_there(&self.packets(), &run.key))
     }
 
     fn packets(&self) -> PathBuf {
@@ -191,8 +193,7 @@ impl Work<'_> {
             // Those of half a run would be taken for all.
             (Err(_), Some(packets)) => {
                 drop(packets);
-                let _ =
-                    std::fs::remove_dir_all(PacketTable::folder_of_run(&self.packets(), &run.key));
+                let _ = PacketTable::remove(&self.packets(), &run.key);
             }
             _ => {}
         }

@@ -3,7 +3,6 @@
 use super::files::{self, FoundRun, RunFiles};
 use crate::Failure;
 use crate::arguments::AnalyseOptions;
-use crate::check::mistakes;
 use sha2::{Digest, Sha256};
 use slicewise_analysis::{MatchedSlice, RunLength, SliceRule};
 use slicewise_stats::description::{
@@ -54,8 +53,7 @@ pub fn plan(options: &AnalyseOptions) -> Result<Plan, Failure> {
     }
     let study = match options.study.as_ref().or(options.slices.as_ref()) {
         Some(path) => Some(
-            MeasuredStudy::load(path, VERSION)
-                .map_err(|diagnostics| mistakes(&diagnostics, path))?,
+            MeasuredStudy::load(path, VERSION).map_err(|found| Failure::mistakes(found, path))?,
         ),
         None => None,
     };

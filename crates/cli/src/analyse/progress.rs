@@ -1,5 +1,7 @@
 //! How far the captures are read: a bar in a terminal, a line now and then elsewhere.
 
+use crate::errln;
+use crate::output::escaped;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use slicewise_analysis::Watch;
 use std::cell::Cell;
@@ -35,7 +37,7 @@ impl<'a> Bytes<'a> {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
-        bar.set_message(label.unwrap_or_default().to_owned());
+        bar.set_message(escaped(label.unwrap_or_default()).into_owned());
         Self {
             bar,
             plain,
@@ -58,7 +60,7 @@ impl Watch for Bytes<'_> {
         self.bar.set_position(read_bytes);
         if self.plain && self.told.get().elapsed() >= EVERY {
             self.told.set(Instant::now());
-            eprintln!(
+            errln!(
                 "{} of {} MB read",
                 read_bytes / 1_000_000,
                 total_bytes / 1_000_000

@@ -5,6 +5,7 @@ mod text;
 use crate::Failure;
 use crate::arguments::DoctorOptions;
 use crate::exit::Exit;
+use crate::output;
 use crate::run::on_interrupt;
 use console::Term;
 use serde_json::{Map, Value, json};
@@ -18,8 +19,7 @@ pub fn doctor(options: &DoctorOptions) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     };
     if options.json {
-        let text = serde_json::to_string_pretty(&as_json(&examination));
-        println!("{}", text.map_err(Failure::system)?);
+        output::json(&as_json(&examination));
     } else {
         // Where the output goes to a file, lines are as long as they are.
         let size = Term::stdout().size_checked();
@@ -27,7 +27,7 @@ pub fn doctor(options: &DoctorOptions) -> Result<Exit, Failure> {
             columns: size.map_or(usize::MAX, |(_, columns)| usize::from(columns)),
             colours: console::colors_enabled(),
         };
-        print!("{}", page.write(&examination));
+        output::styled(&page.write(&examination));
     }
     Ok(match examination.verdict(Purpose::RunOnGateway) {
         Verdict::Can => Exit::Success,

@@ -1,5 +1,6 @@
 //! What was found, to be read by people.
 
+use crate::output::escaped;
 use console::Style;
 use slicewise_testbed::doctor::{Examination, Finding, Group, Mend, Purpose, State, Verdict};
 use std::fmt::Write;
@@ -137,7 +138,7 @@ impl Page {
         for (run, style) in runs {
             // What of this run is on one line.
             let mut piece = String::new();
-            for word in run.split_whitespace() {
+            for word in escaped(run).split_whitespace() {
                 let width = word.chars().count();
                 if is_first {
                     is_first = false;

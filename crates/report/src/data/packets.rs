@@ -7,11 +7,12 @@ use super::folder::DataFolder;
 use super::parquet_table::ParquetTable;
 use super::table::{Column, Kind, Schema, Value};
 use crate::error::ReportError;
-use crate::layout::{ResultsError, path_component};
+use crate::layout::{ResultsError, is_packet_file, make_folder};
 use slicewise_stats::description::StudyDescription;
+use slicewise_stats::path::run_components;
 use slicewise_stats::record::RunKey;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 pub(crate) const PACKETS: Schema = Schema {
     name: "packets",
@@ -72,12 +73,13 @@ impl PacketTable {
         study: &StudyDescription,
     ) -> Result<Self, ReportError> {
         let repetition = repetition(key);
-        let path = Self::folder_of_run(folder, key);
-        if path.exists() {
-            fs::remove_dir_all(&path)
-                .map_err(|e| ResultsError::io("remove the packets in", &path, e))?;
+        let mut path = folder.to_owned();
+        make_folder(&path)?;
+        for part in run_components(key) {
+            path.push(part);
+            make_folder(&path)?;
         }
-        fs::create_dir_all(&path).map_err(|e| ResultsError::io("create the folder", &path, e))?;
+        Self::remove(folder, key)?;
         let folder = DataFolder::new(path, study);
         Ok(Self {
             table: ParquetTable::create(&folder, &file_name(0), PACKETS)?,
@@ -88,13 +90,38 @@ impl PacketTable {
         })
     }
 
-    /// Where the packets of run `key` are, below `folder`.
+    /// Whether packets of run `key` are there, below `folder`.
     #[must_use]
-    pub fn folder_of_run(folder: &Path, key: &RunKey) -> PathBuf {
-        folder
-            .join(path_component(&key.policy))
-            .join(path_component(&key.scenario))
-            .join(repetition(key))
+    pub fn is_there(folder: &Path, key: &RunKey) -> bool {
+        let path = Self::folder_of_run(folder, key);
+        path.join(format!("{}.parquet", file_name(0))).is_file()
+    }
+
+    /// Remove the packets of run `key` below `folder`, and nothing else that lies beside them.
+    ///
+    /// # Errors
+    /// Where they are there and cannot be removed.
+    pub fn remove(folder: &Path, key: &RunKey) -> Result<(), ReportError> {
+        let path = Self::folder_of_run(folder, key);
+        let failed = |e| ResultsError::io("remove the packets in", &path, e);
+        let entries = match fs::read_dir(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if is_packet_file(&name.to_string_lossy()) {
+                fs::remove_file(entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn folder_of_run(folder: &Path, key: &RunKey) -> PathBuf {
+        let mut path = folder.to_owned();
+        path.extend(run_components(key));
+        path
     }
 
     /// Write one packet.

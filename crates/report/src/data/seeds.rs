@@ -17,6 +17,11 @@ pub(crate) const SEED_VERDICTS: Schema = Schema {
     ],
 };
 
+/// The first line of the table as CSV.
+pub(crate) fn seed_verdicts_header() -> String {
+    SEED_VERDICTS.header()
+}
+
 /// Write the verdict under each seed.
 pub(crate) fn write_seed_verdicts(
     folder: &DataFolder,

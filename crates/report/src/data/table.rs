@@ -57,6 +57,14 @@ pub(crate) struct Schema {
     pub(crate) columns: &'static [Column],
 }
 
+impl Schema {
+    /// The first line of the table as CSV, without its end.
+    pub(super) fn header(self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|c| c.name).collect();
+        names.join(",")
+    }
+}
+
 /// One value of a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Value<'a> {
@@ -116,12 +124,11 @@ impl TableWriter {
     /// A table `<schema.name>.csv` and `.parquet` in `folder`.
     pub(crate) fn create(folder: &DataFolder, schema: Schema) -> Result<Self, ReportError> {
         let csv_path = folder.path().join(format!("{}.csv", schema.name));
-        let names: Vec<&str> = schema.columns.iter().map(|c| c.name).collect();
         let mut table = Self {
             csv: AtomicFile::create(&csv_path)?,
             csv_path,
             parquet: ParquetTable::create(folder, schema.name, schema)?,
-            line: names.join(","),
+            line: schema.header(),
         };
         table.end_line()?;
         Ok(table)
@@ -155,7 +162,10 @@ impl TableWriter {
         // Writing to a String cannot fail.
         let _ = match value {
             Value::Null => Ok(()),
-            Value::Text(text) => write!(line, "\"{}\"", text.replace('"', "\"\"")),
+            Value::Text(text) => {
+                let guard = if is_formula(text) { "'" } else { "" };
+                write!(line, "\"{guard}{}\"", text.replace('"', "\"\""))
+            }
             Value::Integer(v) => write!(line, "{}", signed(v)),
             Value::Unsigned(v) => write!(line, "{v}"),
             Value::Real(v) => write!(line, "{v:?}"),
@@ -169,4 +179,10 @@ impl TableWriter {
         self.line.clear();
         written.map_err(|e| ResultsError::io("write", &self.csv_path, e).into())
     }
+}
+
+/// Whether a spreadsheet would take the text for a formula, quotes or not. An apostrophe before it, which
+/// spreadsheets do not show, makes it text.
+fn is_formula(text: &str) -> bool {
+    text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])
 }

@@ -18,6 +18,20 @@ use slicewise_stats::words::time;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// What names of figures begin with, by what they show.
+pub(crate) const FIGURE_KINDS: [&str; 10] = [
+    "throughput",
+    "loss",
+    "delay-mean",
+    "delay-p99",
+    "beside-loss",
+    "beside-delay-mean",
+    "beside-delay-p99",
+    "scale",
+    "delay-cdf",
+    "time-series",
+];
+
 /// Figures that the page shows without its script, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Figures(BTreeMap<String, String>);
@@ -43,7 +57,8 @@ fn scenario_figure(kind: &str, slice: &str, scenario: &str) -> String {
     format!("{}-scenario-{scenario}", slice_figure(kind, slice))
 }
 
-/// Write every figure into `folder`; keep those that the page shows.
+/// Write every figure into `folder`; keep those that the page shows. Each is called `KIND-SUBJECT.svg`, or
+/// `KIND-SUBJECT-scenario-SCENARIO.svg`, of one of [`FIGURE_KINDS`].
 pub(crate) fn write_figures(
     folder: &Path,
     findings: &Findings<'_>,

@@ -54,6 +54,20 @@ pub enum ResultsError {
         /// The description of the study that marked the folder.
         path: PathBuf,
     },
+    /// Something lies where this program keeps a file or folder of its own, and is none.
+    #[error(
+        "`{}` is {what}, not {wanted}: this program did not make it and leaves it alone; move it away, or name \
+         another folder",
+        path.display()
+    )]
+    Foreign {
+        /// Where.
+        path: PathBuf,
+        /// What it is: "a link", "a named pipe".
+        what: &'static str,
+        /// What should be there: "a file", "a folder".
+        wanted: &'static str,
+    },
     /// There is no folder to read.
     #[error("`{}` does not exist: run a study first, or name the folder one was run into", path.display())]
     Missing {
@@ -128,8 +142,8 @@ pub enum ResultsError {
         /// What is wrong with it.
         reason: String,
     },
-    /// What cannot be supported is not told in a form that can be read.
-    #[error("`{}` is damaged ({reason}): run the study again to have it written anew", path.display())]
+    /// The list of unsupported policies cannot be read.
+    #[error("`{}` is damaged ({reason}): run the study again to write it again", path.display())]
     DamagedUnsupported {
         /// The file.
         path: PathBuf,
@@ -175,6 +189,7 @@ impl ResultsError {
             | Self::NoResults { .. }
             | Self::DamagedStudyAmongOthers { .. }
             | Self::OtherStudy { .. }
+            | Self::Foreign { .. }
             | Self::InUse { .. } => true,
             Self::Io { source, .. } => matches!(
                 source.kind(),

@@ -1,8 +1,9 @@
 //! What a folder of runs on real packets holds beside its records.
 
+use super::open::{self, ReadError};
 use super::{
-    PREDICTION_FOLDER, REPLAY_FOLDER, ResultsError, ResultsFolder, STUDY_FILE, UNSUPPORTED_FILE,
-    pretty_json, write_file,
+    FACTS_BYTES, PREDICTION_FOLDER, REPLAY_FOLDER, ResultsError, ResultsFolder, STUDY_FILE,
+    UNSUPPORTED_FILE, pretty_json, write_file,
 };
 use serde::{Deserialize, Serialize};
 use slicewise_stats::prediction::OfferedTraffic;
@@ -20,8 +21,8 @@ pub struct Unsupported {
 }
 
 impl ResultsFolder {
-    /// Write down which policies cannot be supported here, in place of what was written before;
-    /// with none, nothing is left of it.
+    /// Write down which policies cannot be supported here, replacing what was written before; with
+    /// none, the file is removed.
     ///
     /// # Errors
     /// Where the file cannot be written; [`ResultsError::Gone`] where the folder is not there any
@@ -47,15 +48,17 @@ impl ResultsFolder {
     /// Where the file is there and cannot be read.
     pub fn read_unsupported(&self) -> Result<Vec<Unsupported>, ResultsError> {
         let path = self.unsupported_path();
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(ResultsError::io("read", path, e)),
+        let damaged = |reason: String| ResultsError::DamagedUnsupported {
+            path: path.clone(),
+            reason,
         };
-        serde_json::from_slice(&text).map_err(|e| ResultsError::DamagedUnsupported {
-            path,
-            reason: e.to_string(),
-        })
+        let text = match open::read(&path, FACTS_BYTES) {
+            Ok(None) => return Ok(Vec::new()),
+            Ok(Some(text)) => text,
+            Err(ReadError::Io(e)) => return Err(ResultsError::io("read", path, e)),
+            Err(error) => return Err(damaged(error.to_string())),
+        };
+        serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))
     }
 
     /// The folder of the same cells simulated with such traffic, whether there is one or not.

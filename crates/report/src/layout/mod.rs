@@ -14,20 +14,28 @@
 //! ```
 //!
 //! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
-//! that could be taken for one. Results of different studies, versions or seeds never mix.
+//! that could be taken for one. Results of different studies, versions or seeds never mix. Files of
+//! others are left alone: nothing is written through a link, and only files that a study writes are removed.
 
 mod atomic;
 mod check;
+mod checksum;
 mod error;
 mod live;
+mod open;
+mod own;
 
 pub use error::ResultsError;
 pub use live::Unsupported;
 pub use slicewise_stats::path::path_component;
 
 pub(crate) use atomic::{AtomicFile, write_file};
+pub(crate) use open::make_folder;
+pub(crate) use own::is_packet_file;
 
 use crate::host::HostFacts;
+use checksum::Form;
+use open::ReadError;
 use serde::{Deserialize, Serialize};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{RunKey, RunRecord, SCHEMA_VERSION};
@@ -41,8 +49,8 @@ pub enum Force {
     /// Go on with results of the same study; refuse those of any other.
     #[default]
     Refuse,
-    /// Throw away the results that are there. A folder that holds anything but results is
-    /// refused all the same.
+    /// Throw away the results that are there, and no file of anybody else's. A folder that holds no
+    /// results is refused all the same.
     Replace,
 }
 
@@ -120,11 +128,14 @@ impl ResultsFolder {
             }
             Err(error) => return Err(error),
         };
+        for name in FOLDERS {
+            open::check_folder(&root.join(name))?;
+        }
         let lock = lock(&root)?;
         if force == Force::Replace {
-            remove_results(&root)?;
+            own::remove_results(&root)?;
         }
-        sweep_partial_files(&root)?;
+        own::remove_partial_files(&root)?;
         let folder = Self {
             root,
             study: study.clone(),
@@ -245,9 +256,13 @@ impl ResultsFolder {
         check::record_of_study(record, &self.study).map_err(refused)?;
         let json = serde_json::to_vec(record)
             .map_err(|e| ResultsError::io("write", &path, io::Error::from(e)))?;
+        let sealed = checksum::seal(&json, Form::Compact);
+        if sealed.len() as u64 > RECORD_BYTES {
+            return Err(refused(ReadError::TooLarge(RECORD_BYTES).to_string()));
+        }
         self.check_in_place()?;
         self.create_folder_of_runs(policy, scenario)?;
-        write_file(&path, &json)
+        write_file(&path, &sealed)
     }
 
     /// Step by step from the root, which is not created again where it was removed meanwhile.
@@ -255,13 +270,10 @@ impl ResultsFolder {
         let mut folder = self.root.clone();
         for part in ["runs", &path_component(policy), &path_component(scenario)] {
             folder.push(part);
-            match fs::create_dir(&folder) {
-                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-                    // Rather say that the folder is gone than that its parts are.
-                    self.check_in_place()?;
-                    return Err(ResultsError::io("create the folder", folder, e));
-                }
-                _ => {}
+            if let Err(error) = make_folder(&folder) {
+                // Rather say that the folder is gone than that its parts are.
+                self.check_in_place()?;
+                return Err(error);
             }
         }
         Ok(())
@@ -318,7 +330,7 @@ impl ResultsFolder {
     /// depend on it.
     #[must_use]
     pub fn read_host(&self) -> Option<HostFacts> {
-        let text = fs::read(self.root.join("host.json")).ok()?;
+        let text = open::read(&self.root.join("host.json"), FACTS_BYTES).ok()??;
         serde_json::from_slice(&text).ok()
     }
 
@@ -340,31 +352,24 @@ impl ResultsFolder {
         repetition: u32,
     ) -> Result<Option<RunRecord>, ResultsError> {
         let path = self.run_path(policy, scenario, repetition);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(ResultsError::io("read", path, e)),
+        let damaged = |reason| ResultsError::DamagedRun {
+            path: path.clone(),
+            reason,
         };
-        let record: Result<RunRecord, String> = serde_json::from_slice(&text)
-            .map_err(|e| {
-                let head: Result<RecordHead, _> = serde_json::from_slice(&text);
-                let version = head.map(|head| check::schema_version(head.schema_version));
-                if let Ok(Err(other_version)) = version {
-                    other_version
-                } else if e.is_eof() {
-                    format!("it ends too early: {e}")
-                } else {
-                    e.to_string()
-                }
-            })
-            .and_then(|record: RunRecord| {
+        let mut text = match open::read(&path, RECORD_BYTES) {
+            Ok(None) => return Ok(None),
+            Ok(Some(text)) => text,
+            Err(ReadError::Io(e)) => return Err(ResultsError::io("read", path, e)),
+            Err(error) => return Err(damaged(error.to_string())),
+        };
+        let record = unsealed_record(&mut text)
+            .and_then(|record| {
                 check::record_of_study(&record, &self.study)?;
                 check::record_of_slot(&record, policy, scenario, repetition)?;
                 Ok(record)
-            });
-        record
-            .map(Some)
-            .map_err(|reason| ResultsError::DamagedRun { path, reason })
+            })
+            .map_err(damaged)?;
+        Ok(Some(record))
     }
 
     fn write_study(&self) -> Result<(), ResultsError> {
@@ -375,8 +380,27 @@ impl ResultsFolder {
             study: self.study.clone(),
         };
         let json = pretty_json(&file, &path)?;
-        write_file(&path, &json)
+        write_file(&path, &checksum::seal(&json, Form::Pretty))
     }
+}
+
+/// The record in a file's text.
+fn unsealed_record(text: &mut [u8]) -> Result<RunRecord, String> {
+    let json = match checksum::unseal(text, Form::Compact) {
+        Ok(json) => json,
+        Err(error) => {
+            let head: Result<RecordHead, _> = serde_json::from_slice(text);
+            return Err(match head {
+                // Earlier versions had no checksum.
+                Ok(head) => check::schema_version(head.schema_version)
+                    .err()
+                    .unwrap_or_else(|| error.to_string()),
+                Err(e) if e.is_eof() => format!("it ends too early: {e}"),
+                Err(_) => error.to_string(),
+            });
+        }
+    };
+    serde_json::from_slice(json).map_err(|e| e.to_string())
 }
 
 fn pretty_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>, ResultsError> {
@@ -389,16 +413,25 @@ fn pretty_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>, ResultsEr
 /// `None` where there is no `study.json`, or one of somebody else's.
 fn read_study(root: &Path) -> Result<Option<StudyDescription>, ResultsError> {
     let path = root.join(STUDY_FILE);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(ResultsError::io("read", path, e)),
-    };
-    let damaged = |e: serde_json::Error| ResultsError::DamagedStudy {
+    let damaged = |reason: String| ResultsError::DamagedStudy {
         path: path.clone(),
-        reason: e.to_string(),
+        reason,
     };
-    let head: StudyFileHead = serde_json::from_slice(&text).map_err(damaged)?;
+    let mut text = match open::read(&path, STUDY_BYTES) {
+        Ok(None) => return Ok(None),
+        Ok(Some(text)) => text,
+        Err(ReadError::NotAFile(what)) => {
+            let wanted = "a file";
+            return Err(ResultsError::Foreign { path, what, wanted });
+        }
+        Err(ReadError::TooLarge(_)) => return Ok(None),
+        Err(ReadError::Io(e)) => return Err(ResultsError::io("read", path, e)),
+    };
+    let head: StudyFileHead = match serde_json::from_slice(&text) {
+        Ok(head) => head,
+        Err(_) if !own::may_be_study_file(&text) => return Ok(None),
+        Err(e) => return Err(damaged(e.to_string())),
+    };
     if head.format != FORMAT {
         return Ok(None);
     }
@@ -409,7 +442,13 @@ fn read_study(root: &Path) -> Result<Option<StudyDescription>, ResultsError> {
             supported: SCHEMA_VERSION,
         });
     }
-    let file: StudyFile = serde_json::from_slice(&text).map_err(damaged)?;
+    let unsealed = checksum::unseal(&mut text, Form::Pretty);
+    let json = unsealed.map_err(|e| damaged(e.to_string()))?;
+    let file: StudyFile = serde_json::from_slice(json).map_err(|e| damaged(e.to_string()))?;
+    if file.study.repetitions > MOST_REPETITIONS {
+        let found = file.study.repetitions;
+        return Err(damaged(format!("it has {found} repetitions")));
+    }
     Ok(Some(file.study))
 }
 
@@ -446,7 +485,8 @@ fn is_empty(root: &Path) -> Result<bool, ResultsError> {
     for entry in fs::read_dir(root).map_err(|e| ResultsError::io("read the folder", root, e))? {
         let entry = entry.map_err(|e| ResultsError::io("read the folder", root, e))?;
         let name = entry.file_name();
-        if name != LOCK_FILE && !is_partial_file(&name.to_string_lossy()) {
+        let name = name.to_string_lossy();
+        if name != LOCK_FILE && !own::is_partial_file(&[&name]) {
             return Ok(false);
         }
     }
@@ -464,9 +504,9 @@ fn stranger(root: &Path) -> Result<Option<PathBuf>, ResultsError> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_known = if kind.is_dir() {
-            FOLDERS.contains(&&*name) || is_partial_file(&name)
+            FOLDERS.contains(&&*name)
         } else {
-            FILES.contains(&&*name) || name == LOCK_FILE || is_partial_file(&name)
+            FILES.contains(&&*name) || name == LOCK_FILE || own::is_partial_file(&[&name])
         };
         if !is_known {
             strangers.push(entry.path());
@@ -493,7 +533,7 @@ fn results_folder_around(path: &Path) -> Option<PathBuf> {
 
 fn lock(root: &Path) -> Result<Option<File>, ResultsError> {
     let path = root.join(LOCK_FILE);
-    let file = File::create(&path).map_err(|e| ResultsError::io("write", &path, e))?;
+    let file = open::lock_file(&path)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Err(ResultsError::InUse {
@@ -502,44 +542,6 @@ fn lock(root: &Path) -> Result<Option<File>, ResultsError> {
         // Some file systems know no locks; files still appear whole or not at all.
         Err(TryLockError::Error(_)) => Ok(None),
     }
-}
-
-fn remove_results(root: &Path) -> Result<(), ResultsError> {
-    let gone = |path: &Path, result: io::Result<()>| match result {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ResultsError::io("remove", path, e)),
-        _ => Ok(()),
-    };
-    // The marker last: a folder half removed is still known as a results folder.
-    for name in FOLDERS {
-        let path = root.join(name);
-        gone(&path, fs::remove_dir_all(&path))?;
-    }
-    for name in FILES {
-        let path = root.join(name);
-        gone(&path, fs::remove_file(&path))?;
-    }
-    Ok(())
-}
-
-/// Remove what killed processes left half-written. Only called while the lock is held.
-fn sweep_partial_files(folder: &Path) -> Result<(), ResultsError> {
-    for entry in fs::read_dir(folder).map_err(|e| ResultsError::io("read the folder", folder, e))? {
-        let entry = entry.map_err(|e| ResultsError::io("read the folder", folder, e))?;
-        let path = entry.path();
-        let kind = entry
-            .file_type()
-            .map_err(|e| ResultsError::io("read", &path, e))?;
-        if kind.is_dir() {
-            sweep_partial_files(&path)?;
-        } else if is_partial_file(&entry.file_name().to_string_lossy()) {
-            fs::remove_file(&path).map_err(|e| ResultsError::io("remove", &path, e))?;
-        }
-    }
-    Ok(())
-}
-
-fn is_partial_file(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(atomic::TEMPORARY_SUFFIX)
 }
 
 const STUDY_FILE: &str = "study.json";
@@ -558,3 +560,9 @@ const PREDICTION_FOLDER: &str = "prediction";
 const REPLAY_FOLDER: &str = "replay";
 const LOCK_FILE: &str = ".lock";
 const FORMAT: &str = "slicewise results";
+/// As many as a study may have: each is looked for when the folder is read.
+const MOST_REPETITIONS: u32 = 10_000;
+/// Largest files read. A record has at most a million bins and 260,000 flows, which take half of this.
+const RECORD_BYTES: u64 = 1 << 30;
+const STUDY_BYTES: u64 = 64 << 20;
+const FACTS_BYTES: u64 = 16 << 20;

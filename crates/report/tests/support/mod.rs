@@ -11,10 +11,12 @@
 
 mod fluid;
 mod live;
+mod seal;
 mod study;
 
 pub use fluid::record;
 pub use live::{fill_live, live_study, three_back_ends};
+pub use seal::sealed;
 pub use study::{NAUGHTY, Size, study};
 
 use slicewise_report::layout::{Force, ResultsFolder};

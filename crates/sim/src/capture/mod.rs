@@ -7,6 +7,7 @@ use crate::packet::Packet;
 use crate::topology::FlowParams;
 use frame::{Vantage, write_frame};
 use slicewise_capture::RunMark;
+pub use slicewise_capture::store::is_replaceable;
 use slicewise_capture::write::{PcapngParams, PcapngWriter};
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
@@ -40,7 +41,7 @@ pub struct CaptureParams {
 ///
 /// Between the two a router has counted the time to live down and has maybe written another code
 /// point. Until [`Self::finish`] the files have other names, so that none is taken for whole that
-/// is not.
+/// is not. Captures of an earlier simulation are replaced; any other file is left alone.
 #[derive(Debug)]
 pub struct CaptureObserver {
     /// By index of the flow.
@@ -177,8 +178,9 @@ impl CaptureFile {
             interface,
             snap_bytes: params.snap_bytes,
         };
-        let writer =
-            File::create(unfinished(&path)).and_then(|file| PcapngWriter::new(file, &head));
+        let writer = check_replaceable(&path)
+            .and_then(|()| create_anew(&unfinished(&path)))
+            .and_then(|file| PcapngWriter::new(file, &head));
         match writer {
             Ok(writer) => Ok(Self {
                 path,
@@ -193,6 +195,7 @@ impl CaptureFile {
         let Self { path, writer, .. } = self;
         let written = writer.finish().map(drop);
         written
+            .and_then(|()| check_replaceable(&path))
             .and_then(|()| fs::rename(unfinished(&path), &path))
             .map_err(|error| {
                 // What is not whole is worth nothing.
@@ -203,6 +206,24 @@ impl CaptureFile {
 
     fn remove(&self) {
         let _ = fs::remove_file(unfinished(&self.path));
+    }
+}
+
+/// An error where a file of somebody else's lies there.
+fn check_replaceable(path: &Path) -> io::Result<()> {
+    if is_replaceable(path)? {
+        return Ok(());
+    }
+    let message = "a file that the simulator did not write has this name, and is left alone";
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
+}
+
+/// A new file, in place of one that a killed process left.
+fn create_anew(path: &Path) -> io::Result<File> {
+    check_replaceable(path)?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => File::create_new(path),
     }
 }
 

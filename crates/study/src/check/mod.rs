@@ -24,6 +24,7 @@ use crate::device;
 use crate::diagnostics::{Diagnostics, suggestion};
 use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
 use crate::impairments::{ImpairmentParams, LinkImpairments};
+use crate::kind::entry_as_meant;
 use crate::params::{
     DutModel, DutParams, LinkParams, PopulationParams, ScenarioParams, SliceParams,
 };
@@ -162,8 +163,11 @@ impl Checker<'_> {
 
     /// The entries written at `path`, also those that could not be read and are in no table.
     fn entries_at(&self, path: &[&str]) -> &[(Key, Node)] {
-        let node = path.iter().try_fold(self.root, |node, key| {
-            node.entry(key).map(|(_, inner)| inner)
+        let (first, rest) = path.split_first().unwrap_or((&"", &[]));
+        let table = entry_as_meant(self.root, first).map(|(_, table)| table);
+        let node = table.and_then(|table| {
+            let mut rest = rest.iter();
+            rest.try_fold(table, |node, key| node.entry(key).map(|(_, inner)| inner))
         });
         match node.map(|node| &node.value) {
             Some(Value::Mapping(entries)) => entries,

@@ -6,7 +6,7 @@
 use super::merge::unknown_key;
 use super::sources::{Problems, Span};
 use super::tree::{Key, Node, Value};
-use crate::diagnostics::suggestion;
+use crate::diagnostics::{closest, suggestion};
 use serde::Deserialize;
 use serde::de::value::{StrDeserializer, U32Deserializer};
 use serde::de::{self, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
@@ -242,8 +242,10 @@ impl<'de> NodeDeserializer<'de, '_> {
         let span = self.anchor();
         let result = match &self.node.value {
             Value::Mapping(entries) => visitor.visit_map(Entries {
+                all: entries,
                 entries: entries.iter(),
                 fields,
+                meant: Vec::new(),
                 current: None,
                 sink: self.sink,
             }),
@@ -305,11 +307,28 @@ impl<'de> SeqAccess<'de> for Items<'de, '_> {
 }
 
 struct Entries<'de, 's> {
+    all: &'de [(Key, Node)],
     entries: std::slice::Iter<'de, (Key, Node)>,
     /// The keys there may be; `None` for a table whose keys are names.
     fields: Option<&'static [&'static str]>,
+    /// Keys that misspelt ones were read as.
+    meant: Vec<&'static str>,
     current: Option<&'de (Key, Node)>,
     sink: &'s RefCell<Problems>,
+}
+
+impl Entries<'_, '_> {
+    /// The key that a misspelt one is read as, so that it is not reported as missing, too; `None` where it
+    /// resembles none, or that one is there.
+    fn meant(&mut self, written: &str, fields: &[&'static str]) -> Option<&'static str> {
+        let meant = closest(written, fields.iter().copied())?;
+        let is_there = self.all.iter().any(|(key, _)| key.text == meant);
+        if is_there || self.meant.contains(&meant) {
+            return None;
+        }
+        self.meant.push(meant);
+        Some(meant)
+    }
 }
 
 impl<'de> MapAccess<'de> for Entries<'de, '_> {
@@ -319,7 +338,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, DecodeError> {
-        for entry in self.entries.by_ref() {
+        while let Some(entry) = self.entries.next() {
             let key = &entry.0;
             if let Some(fields) = self.fields
                 && !fields.contains(&key.text.as_str())
@@ -333,7 +352,15 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
                 self.sink
                     .borrow_mut()
                     .add_with_help(key.span, unknown_key(&key.text), help);
-                continue;
+                if are_many {
+                    continue;
+                }
+                let Some(meant) = self.meant(&key.text, fields) else {
+                    continue;
+                };
+                self.current = Some(entry);
+                let key: StrDeserializer<'_, DecodeError> = meant.into_deserializer();
+                return seed.deserialize(key).map(Some);
             }
             self.current = Some(entry);
             return seed.deserialize(KeyDeserializer(key)).map(Some);

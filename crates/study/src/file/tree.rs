@@ -164,6 +164,8 @@ impl<'de> Visitor<'de> for RawVisitor {
 const TOO_COMPLEX: &str = "the document is too large or too complex: it has more than 200,000 \
                            values, aliases that stand for that many, or is nested too deeply";
 
+const SECOND_DOCUMENT: &str = "a second document begins here, and a file holds one";
+
 /// Read the YAML of a file already among `sources`; `None` where that is not possible, and why
 /// among `problems`.
 pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) -> Option<Node> {
@@ -173,7 +175,8 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
             max_events: 1_000_000,
             max_nodes: 200_000,
             max_depth: 40,
-            max_documents: 1,
+            // A second one is an error of its own.
+            max_documents: 2,
             max_aliases: 20_000,
             max_anchors: 10_000,
             max_recorded_anchor_events: 200_000,
@@ -201,6 +204,11 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
                     end: 0,
                 },
             };
+            if matches!(error, serde_saphyr::Error::MultipleDocuments { .. }) {
+                let help = "leave out the line `---` and what follows it, or put that into a file of its own";
+                problems.add_with_help(span, SECOND_DOCUMENT, Some(help.to_owned()));
+                return None;
+            }
             let message = UserMessageFormatter.format_message(error);
             // The parser names the counter that ran over, which says little to a reader.
             let message = if message.starts_with("YAML document too large or too complex") {

@@ -1,0 +1,64 @@
+//! `--captures DIR` of `slicewise run`: what may be written there, and what was.
+
+use crate::Failure;
+use crate::errln;
+use crate::executor::Outcome;
+use slicewise_report::layout::ResultsFolder;
+use slicewise_stats::path::run_components;
+use slicewise_study::{RunSpec, Study};
+use std::io;
+use std::path::Path;
+
+/// Refuse, before any run, to capture where files lie that must not be replaced: `names` of each run that is not
+/// finished yet.
+pub fn check(
+    root: &Path,
+    names: &[&str],
+    is_replaceable: fn(&Path) -> io::Result<bool>,
+    (study, runs): (&Study, &[RunSpec]),
+    folder: &ResultsFolder,
+) -> Result<(), Failure> {
+    let keys = runs.iter().filter_map(|run| run.key(study));
+    for key in keys {
+        let record = folder.run_path(&key.policy, &key.scenario, key.repetition);
+        if record.exists() {
+            continue;
+        }
+        let mut of_run = root.to_owned();
+        of_run.extend(run_components(&key));
+        for path in names.iter().map(|name| of_run.join(name)) {
+            match is_replaceable(&path) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(Failure::mistake(format!(
+                        "`{}` exists and is not replaced: move it away, or name another folder for the captures \
+                         (`--captures DIR`)",
+                        path.display()
+                    )));
+                }
+                Err(error) => {
+                    return Err(Failure::mistake(format!("`{}`: {error}", path.display())));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Say what was captured: a run that is kept is not carried out, so nothing of it can be.
+pub fn report(outcome: &Outcome, captures: &Path) {
+    if outcome.finished > 0 {
+        errln!(
+            "captures of {} runs are in {}",
+            outcome.finished,
+            captures.display()
+        );
+    }
+    if outcome.resumed > 0 {
+        errln!(
+            "no captures of the {} runs kept from before: results in another folder (`--out DIR`) \
+             have them all",
+            outcome.resumed
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! Everything that the command prints, on standard output and standard error.
+//!
+//! Names, titles and paths come from files that others wrote, so control characters are escaped here: none
+//! reaches a terminal. A stream that can no longer be written never stops the work: the rest of what would have
+//! been printed is left out, and [`conclude`] decides what the process ends with.
+
+use crate::exit::Exit;
+use console::Term;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Write, stderr, stdout};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+/// Print a line on standard output, as [`println!`] does.
+#[macro_export]
+macro_rules! outln {
+    ($($text:tt)*) => { $crate::output::line(&format!($($text)*)) };
+}
+
+/// Print a line on standard error, as [`eprintln!`] does.
+#[macro_export]
+macro_rules! errln {
+    ($($text:tt)*) => { $crate::output::error_line(&format!($($text)*)) };
+}
+
+/// Why the stream cannot be written any more, once it cannot.
+static OUT_FAILED: OnceLock<io::Error> = OnceLock::new();
+static ERR_FAILED: OnceLock<io::Error> = OnceLock::new();
+
+/// Print a line on standard output.
+pub fn line(text: &str) {
+    styled(&format!("{}\n", escaped(text)));
+}
+
+/// The same on standard error.
+pub fn error_line(text: &str) {
+    styled_error(&format!("{}\n", escaped(text)));
+}
+
+/// Print text as it is, which may have colours in it: what others wrote must be [`escaped`] in it already.
+pub fn styled(text: &str) {
+    write(&mut stdout().lock(), &OUT_FAILED, text);
+}
+
+/// The same on standard error.
+pub fn styled_error(text: &str) {
+    write(&mut stderr().lock(), &ERR_FAILED, text);
+}
+
+/// Print a value as JSON. Control characters are escaped as JSON escapes them.
+pub fn json(value: &serde_json::Value) {
+    let mut text = String::new();
+    for c in format!("{value:#}").chars() {
+        if is_unsafe(c) {
+            // Writing to a String cannot fail. All of these are below U+10000.
+            let _ = write!(text, "\\u{:04x}", u32::from(c));
+        } else {
+            text.push(c);
+        }
+    }
+    text.push('\n');
+    styled(&text);
+}
+
+fn write(stream: &mut dyn Write, failed: &OnceLock<io::Error>, text: &str) {
+    if failed.get().is_some() {
+        return;
+    }
+    let written = stream
+        .write_all(text.as_bytes())
+        .and_then(|()| stream.flush());
+    if let Err(error) = written {
+        // The first reason counts.
+        let _ = failed.set(error);
+    }
+}
+
+/// Whether standard error takes colours: a terminal, and neither `NO_COLOR` nor `TERM=dumb`.
+pub fn error_colours() -> bool {
+    console::colors_enabled_stderr()
+}
+
+/// Width of the terminal; where the output goes to a file, as wide as a table gets.
+pub fn columns() -> u16 {
+    Term::stdout()
+        .size_checked()
+        .map_or(u16::MAX, |(_, columns)| columns)
+}
+
+/// `text` with control characters written out, as `\u{1b}`; lines and tabs stay. So are the characters that
+/// change the direction of text, which could show a name as another one.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            safe.extend(c.escape_default());
+        } else {
+            safe.push(c);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+fn is_unsafe(c: char) -> bool {
+    let turns_text = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (c.is_control() && c != '\n' && c != '\t') || turns_text
+}
+
+/// What the process ends with. A reader that has left, as `head` does, is no failure; where something could not
+/// be written for another reason, as on a full disk, the exit code is at least 1.
+pub fn conclude(exit: Exit) -> ExitCode {
+    let lost = |failed: &'static OnceLock<io::Error>| {
+        failed
+            .get()
+            .filter(|error| error.kind() != ErrorKind::BrokenPipe)
+    };
+    let out = lost(&OUT_FAILED);
+    if let Some(error) = out {
+        errln!("error: cannot write to standard output: {error}");
+    }
+    match exit {
+        Exit::Success if out.is_some() || lost(&ERR_FAILED).is_some() => Exit::Failure,
+        exit => exit,
+    }
+    .into()
+}
+
+/// Help, the version, or what is wrong with the arguments, as clap words it.
+pub fn of_arguments(error: &clap::Error) -> ExitCode {
+    let (failed, exit) = if error.use_stderr() {
+        (&ERR_FAILED, Exit::Mistake)
+    } else {
+        (&OUT_FAILED, Exit::Success)
+    };
+    if let Err(error) = error.print() {
+        let _ = failed.set(error);
+    }
+    conclude(exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn control_characters_and_turns_of_direction_are_written_out() {
+        let text = "gold\u{1b}]0;title\u{7}\r\u{9b}31m\u{202e}\tplain\nnext é";
+        insta::assert_snapshot!(escaped(text), @r"
+        gold\u{1b}]0;title\u{7}\r\u{9b}31m\u{202e}	plain
+        next é
+        ");
+    }
+}
