@@ -508,7 +508,7 @@ fn a_description_that_was_changed_is_not_trusted() {
     assert_ne!(changed, text);
     fs::write(&path, changed).unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
-    insta::assert_snapshot!(message(&error, temporary.path()), @"");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` is damaged (its checksum does not match: it was changed or damaged after it was written): run the study again into another folder");
 }
 
 #[test]

@@ -1,26 +1,37 @@
 //! The sources that all scenarios have are written once: here every scenario gets them.
 
+use crate::diagnostics::closest;
 use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
+use crate::kind::entry_as_meant;
 
 /// Most sources of all scenarios together.
 const MAX_SOURCES: usize = 100_000;
 
+/// What a misspelt setting of a scenario may have been meant to be.
+const SCENARIO_SETTINGS: [&str; 4] = ["populations", "reference", "sources", "title"];
+
 /// Merge the table `sources` of the study into the `sources` of each scenario, and take out what a
 /// scenario does `without`.
 pub(crate) fn expand_sources(root: &mut Node, problems: &mut Problems) {
-    let Some((key, templates)) = root
-        .entry("sources")
-        .map(|(k, node)| (k.clone(), node.clone()))
+    let Some((key, templates)) =
+        entry_as_meant(root, "sources").map(|(k, node)| (k.clone(), node.clone()))
     else {
         return;
     };
+    // A misspelt key is reported where it stands, and not again in every scenario.
+    let key = Key {
+        text: "sources".to_owned(),
+        ..key
+    };
+    let scenarios = entry_as_meant(root, "scenarios").map(|(key, _)| key.text.clone());
+    let Some(scenarios) = scenarios else { return };
     let Value::Mapping(sources) = &templates.value else {
         return;
     };
     let Value::Mapping(entries) = &mut root.value else {
         return;
     };
-    let Some((_, scenarios)) = entries.iter_mut().find(|(key, _)| key.text == "scenarios") else {
+    let Some((_, scenarios)) = entries.iter_mut().find(|(key, _)| key.text == scenarios) else {
         return;
     };
     let Value::Mapping(scenarios) = &mut scenarios.value else {
@@ -49,7 +60,10 @@ fn expand_scenario(scenario: &mut Node, key: &Key, templates: &Node, problems: &
         return;
     };
     settings.retain(|(key, _)| key.text != "without");
-    match settings.iter_mut().find(|(key, _)| key.text == "sources") {
+    let position = |is_it: fn(&str) -> bool| settings.iter().position(|(key, _)| is_it(&key.text));
+    let own = position(|text| text == "sources")
+        .or_else(|| position(|text| closest(text, SCENARIO_SETTINGS) == Some("sources")));
+    match own.and_then(|at| settings.get_mut(at)) {
         Some((_, own)) => {
             let span = own.span;
             let own_node = std::mem::replace(

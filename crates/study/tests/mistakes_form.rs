@@ -223,7 +223,15 @@ fn two_misspelt_keys_that_resemble_one_are_two_mistakes() {
 
 #[test]
 fn a_second_document_is_named_as_such() {
-    assert_snapshot!(mistakes("duration: 5 s", "duration: 5 s\n---\nname: other"), @"");
+    assert_snapshot!(mistakes("duration: 5 s", "duration: 5 s\n---\nname: other"), @"
+    error: a second document begins here, and a file holds one
+      --> study.yaml:35:1
+       |
+    35 | name: other
+       | ^
+       |
+       = help: leave out the line `---` and what follows it, or put that into a file of its own
+    ");
 }
 
 #[test]

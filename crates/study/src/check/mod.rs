@@ -166,8 +166,13 @@ impl Checker<'_> {
         let (first, rest) = path.split_first().unwrap_or((&"", &[]));
         let table = entry_as_meant(self.root, first).map(|(_, table)| table);
         let node = table.and_then(|table| {
-            let mut rest = rest.iter();
-            rest.try_fold(table, |node, key| node.entry(key).map(|(_, inner)| inner))
+            rest.iter()
+                .enumerate()
+                .try_fold(table, |node, (depth, key)| {
+                    // Below a table stand names, and below a name settings again.
+                    let resembling = || node.entry_resembling(key).filter(|_| depth > 0);
+                    node.entry(key).or_else(resembling).map(|(_, inner)| inner)
+                })
         });
         match node.map(|node| &node.value) {
             Some(Value::Mapping(entries)) => entries,

@@ -4,6 +4,7 @@
 //! neither a bomb of aliases nor endless nesting gets this far.
 
 use super::sources::{FileId, Problems, Sources, Span, to_u32};
+use crate::diagnostics::{MAX_DIAGNOSTICS, closest};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
@@ -50,6 +51,17 @@ impl Node {
                 .map(|(k, node)| (k, node)),
             _ => None,
         }
+    }
+
+    /// The first entry whose key may be `key` misspelt.
+    pub(crate) fn entry_resembling(&self, key: &str) -> Option<(&Key, &Self)> {
+        let Value::Mapping(entries) = &self.value else {
+            return None;
+        };
+        let mut likely = entries.iter().take(MAX_DIAGNOSTICS);
+        likely
+            .find(|(written, _)| closest(&written.text, [key]).is_some())
+            .map(|(key, node)| (key, node))
     }
 
     /// The bytes from the first to the last of everything below, as far as it is in one file.
