@@ -140,7 +140,7 @@ fn refuses_a_study_file_of_somebody_else() {
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
     insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 3: run the study again into another folder, or use the version of the program that wrote this one");
 
-    fs::write(&path, r#"{"format": "slicewise results", "schema_v"#).unwrap();
+    fs::write(&path, "{\n  \"format\": \"slicewise results\", \"schema_v").unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
     assert!(
         matches!(error, ResultsError::DamagedStudy { .. }),

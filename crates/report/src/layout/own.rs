@@ -4,7 +4,8 @@ use super::atomic::target_name;
 use super::checksum::Form;
 use super::open;
 use super::{
-    FILES, FOLDERS, PREDICTION_FOLDER, REPLAY_FOLDER, ResultsError, STUDY_BYTES, STUDY_FILE,
+    FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, ResultsError, STUDY_BYTES,
+    STUDY_FILE,
 };
 use crate::data::TABLES;
 use crate::figures::FIGURE_KINDS;
@@ -115,6 +116,7 @@ fn is_own_folder(parts: &[&str]) -> bool {
 
 fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
     match parts {
+        [PREDICTION_FOLDER | REPLAY_FOLDER, LOCK_FILE] => true,
         [PREDICTION_FOLDER | REPLAY_FOLDER, rest @ ..] => is_own_file(rest, names),
         [file] => FILES.contains(file),
         ["runs", _, _, file] => numbered(file, "rep-", ".json"),
@@ -223,6 +225,7 @@ mod tests {
             "packets/a/b/rep-000/packets-00012.parquet",
             "replay/runs/a/b/rep-000.json",
             "prediction/study.json",
+            "prediction/.lock",
         ] {
             assert!(is_own(own), "{own}");
         }
