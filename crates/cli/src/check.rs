@@ -15,9 +15,8 @@ pub fn load_study(path: &Path) -> Result<Study, Failure> {
     Study::load(path).map_err(|found| Failure::mistakes(found, path))
 }
 
-/// Say what of a study a simulation does not do.
-pub fn warn(study: &Study) {
-    let warnings = study.warnings();
+/// Print what a file says that is worth knowing and no mistake.
+pub fn warn(warnings: &Diagnostics) {
     if warnings.count() > 0 {
         let text = warnings.render(output::error_colours());
         output::styled_error(&format!("{text}\n\n"));
@@ -58,6 +57,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
         }
         FileKind::Gateway => {
             let config = GatewayConfig::load(path).map_err(wrong)?;
+            warn(&config.warnings);
             format!("a gateway between {}", config.interfaces.join(" and "))
         }
     };
@@ -67,7 +67,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
 
 fn check_study(path: &Path) -> Result<String, Failure> {
     let study = load_study(path)?;
-    warn(&study);
+    warn(study.warnings());
     let runs = study.policies.len() * study.scenarios.len() * study.repetitions as usize;
     let mut summary = format!(
         "{} policies × {} scenarios × {} repetitions = {runs} runs of {}",

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::GatewayOptions;
-use crate::check::{load_study, policy_named};
+use crate::check::{load_study, policy_named, warn};
 use crate::exit::Exit;
 use crate::outln;
 use slicewise_live::DirectionParams;
@@ -15,9 +15,12 @@ const SEED: u64 = 1;
 
 pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
     let load = || match (&options.config, &options.study) {
-        (Some(config), _) => GatewayConfig::load(config)
-            .map(params)
-            .map_err(|found| Failure::mistakes(found, config)),
+        (Some(file), _) => {
+            let config = GatewayConfig::load(file);
+            let config = config.map_err(|found| Failure::mistakes(found, file))?;
+            warn(&config.warnings);
+            Ok(params(config))
+        }
         (None, Some(study)) => of_study(study, options),
         (None, None) => Err(Failure::mistake(
             "neither a configuration nor a study is named",

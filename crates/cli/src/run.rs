@@ -30,7 +30,7 @@ const FAILURES_PRINTED: usize = 10;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let mut study = load_study(&options.study)?;
-    warn(&study);
+    warn(study.warnings());
     if options.quick {
         study = study.into_quick();
     }

@@ -27,6 +27,8 @@ pub struct GatewayConfig {
     pub memory: ByteCount,
     /// The port of the loopback interface that metrics are told on; `None` for none.
     pub metrics_port: Option<u16>,
+    /// What is worth knowing although it is no mistake, each with its place; may be empty.
+    pub warnings: Diagnostics,
 }
 
 /// One direction of a gateway.
@@ -89,7 +91,10 @@ fn read(
         .as_ref()
         .and_then(|root| checked(root, files, sources, &mut problems));
     match config {
-        Some(config) if problems.is_empty() => Ok(config),
+        Some(mut config) if problems.is_empty() => {
+            config.warnings = problems.into_warnings(sources);
+            Ok(config)
+        }
         _ => Err(problems.into_diagnostics(sources)),
     }
 }

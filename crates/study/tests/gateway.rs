@@ -150,6 +150,19 @@ fn a_guarantee_that_cannot_be_kept_is_told() {
 }
 
 #[test]
+fn a_whole_configuration_of_a_router_is_taken_with_a_warning() {
+    let (settings, _) = GOOD.split_once("policy:").unwrap();
+    let text = format!(
+        "{settings}policy:\n  ios: |\n    hostname edge\n    policy-map UPLINK\n     class class-default\n      \
+         fair-queue\n    interface GigabitEthernet0\n     service-policy output UPLINK\n"
+    );
+    let config = parse(&text).unwrap();
+    let warnings = config.warnings.render(false);
+    assert!(warnings.contains("skipped 2 lines: hostname, interface"), "{warnings}");
+    assert_eq!(parse(GOOD).unwrap().warnings.count(), 0);
+}
+
+#[test]
 fn the_schema_has_every_key_and_names_those_that_are_needed() {
     let schema = slicewise_study::json_schema(slicewise_study::FileKind::Gateway);
     assert_eq!(

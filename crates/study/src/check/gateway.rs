@@ -2,6 +2,7 @@
 
 use super::policies::told;
 use super::{Checker, MAX_ENTRIES, UNKNOWN_LINK, excess};
+use crate::diagnostics::Diagnostics;
 use crate::file::{At, Span};
 use crate::gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
@@ -65,6 +66,7 @@ impl Checker<'_> {
             packet_io,
             memory,
             metrics_port: (metrics_port > 0).then_some(metrics_port),
+            warnings: Diagnostics::new(Vec::new(), 0),
         })
     }
 
