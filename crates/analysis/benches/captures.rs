@@ -1,11 +1,11 @@
-//! From two captures to figures: ours beside dpkt, tshark, a counting loop on libpcap, and `cat`.
+//! From two captures to figures: ours compared with dpkt, tshark, a counting loop on libpcap, and `cat`.
 //!
 //! `cargo bench -p slicewise-analysis --bench captures [-- --quick]`
 //!
-//! The captures are generated (2 million packets a side, 1500 bytes of IP, 100,000 packets/s, one in a
-//! hundred lost), once with a snap length of 96 bytes and once whole: 6 GB in the folder of the build. Slow
-//! peers get the first packets of it only; all are told in ns a packet. `--quick` takes a tenth. Peers that
-//! are not installed are left out, and that is said: python3 with dpkt, tshark, cc with libpcap.
+//! The captures are generated (2 million packets per side, 1500 bytes of IP, 100,000 packets/s, one in a
+//! hundred lost), once with a snap length of 96 bytes and once whole: 6 GB in the folder of the build.
+//! Slow peers get only the first packets; all results are in ns per packet. `--quick` takes a tenth.
+//! Peers that are not installed are skipped with a note: python3 with dpkt, tshark, cc with libpcap.
 #![allow(missing_docs, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "captures/generator.rs"]
@@ -20,10 +20,10 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const PACKETS: u64 = 2_000_000;
-/// For peers that take tens of microseconds a packet.
+/// For peers that take tens of microseconds per packet.
 const PACKETS_OF_SLOW_PEERS: u64 = 100_000;
 const WHOLE: usize = 262_144;
-/// Medians of so many runs; of slow peers one.
+/// Medians of this many runs; one run for slow peers.
 const REPEATS: usize = 5;
 
 fn main() {
@@ -34,7 +34,7 @@ fn main() {
         let pair = Pair::make(&folder, packets, snap_length);
         let few = Pair::make(&folder, PACKETS_OF_SLOW_PEERS.min(packets), snap_length);
         println!(
-            "\n{} packets a side, {}",
+            "\n{} packets per side, {}",
             pair.packets,
             match snap_length {
                 WHOLE => "whole frames".to_owned(),
@@ -52,7 +52,7 @@ struct Pair {
     packets: u64,
 }
 
-/// What one side took, ns a packet, and what to say beside it.
+/// Result of one contender, ns per packet, and a remark.
 struct Taken {
     name: &'static str,
     ns: Result<f64, String>,
@@ -60,7 +60,7 @@ struct Taken {
 }
 
 impl Pair {
-    /// Generated once; the next run finds them.
+    /// Generated once and reused by later runs.
     fn make(folder: &Path, packets: u64, snap_length: usize) -> Self {
         let path = |side: &str| folder.join(format!("{side}-{packets}-{snap_length}.pcap"));
         let (sent, received) = (path("sent"), path("received"));
@@ -77,14 +77,14 @@ impl Pair {
         }
     }
 
-    /// Nanoseconds a packet of both sides.
+    /// Nanoseconds per packet of both sides.
     fn per_packet(&self, seconds: f64) -> f64 {
         seconds * 1e9 / (2 * self.packets) as f64
     }
 }
 
 fn compare(pair: &Pair, few: &Pair) {
-    // Once before, so that every side finds the files in the page cache.
+    // A warm-up run, so that every contender finds the files in the page cache.
     cat(pair).ns.ok();
     let (ours, record) = ours(pair);
     let slow = [dpkt(few), tshark(few)];
@@ -100,7 +100,7 @@ fn compare(pair: &Pair, few: &Pair) {
                 peer / ns,
                 taken.remark
             ),
-            Err(why) => println!("{:<34}left out: {why}", taken.name),
+            Err(why) => println!("{:<34}skipped: {why}", taken.name),
         }
     }
     let aggregate = &record.aggregate;
@@ -160,7 +160,7 @@ fn median_of(runs: usize, mut run: impl FnMut()) -> f64 {
     seconds[runs / 2]
 }
 
-/// A program that runs to its end; what it printed.
+/// Runs a program to its end; returns its output.
 fn run(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
@@ -234,7 +234,7 @@ fn tshark(pair: &Pair) -> Taken {
     }
 }
 
-/// Compiled here, against what is installed.
+/// Compiled here, against the installed library.
 fn libpcap(pair: &Pair) -> Taken {
     let program = folder().join("count_with_libpcap");
     let built = run(Command::new("cc")
@@ -271,7 +271,7 @@ fn cat(pair: &Pair) -> Taken {
     }
 }
 
-/// Beside what is built.
+/// Next to the build output.
 fn folder() -> PathBuf {
     let itself = std::env::current_exe().expect("the path of this benchmark");
     let folder = itself

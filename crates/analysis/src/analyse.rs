@@ -20,18 +20,18 @@ use slicewise_wire::Headers;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-/// Flows with a record of their own: those with most bytes.
+/// Most flows with a record of their own: those with most bytes.
 pub const MOST_FLOW_RECORDS: usize = 10_000;
 
-/// Analyse the captures of one run. `sink` is told of every packet of a slice, in the order in which
-/// their fate becomes known.
+/// Analyse the captures of one run. `sink` receives every packet of a slice, in the order in which their
+/// fate becomes known.
 ///
 /// Memory does not grow with the length of the captures: packets are matched within a window of the loss
 /// time-out.
 ///
 /// # Errors
-/// Where files cannot be read, hold nothing that can be matched, or cannot be read as often as needed;
-/// or where `watch` or `sink` stop it. Files that end in damage are no error: the record says so.
+/// If files cannot be read, contain nothing that can be matched, or cannot be read as often as needed;
+/// or if `watch` or `sink` stop it. Files that end in damage are not an error: the record says so.
 pub fn analyse(
     params: &AnalysisParams,
     key: RunKey,
@@ -41,45 +41,39 @@ pub fn analyse(
     mut sink: Option<&mut dyn PacketSink>,
 ) -> Result<RunRecord, AnalysisError> {
     if !params.via.is_empty() {
-        refuse_pipes(
-            params,
-            "every stretch of the path is measured in a pass of its own",
-        )?;
+        refuse_pipes(params, "every hop is measured in a separate pass")?;
     } else if params.accept_clock_estimate {
-        refuse_pipes(
-            params,
-            "an estimate of the clocks needs all packets before the first is told",
-        )?;
+        refuse_pipes(params, "estimating the clocks requires a separate pass")?;
     }
-    // Where delays may have to be corrected, packets are told only once that is known.
+    // If delays may need correction, packets are reported only once that is known.
     let first_sink = match &mut sink {
         Some(sink) if !params.accept_clock_estimate => Some(&mut **sink as &mut dyn PacketSink),
         _ => None,
     };
-    let was_told = first_sink.is_some();
-    let mut looked = look(params, watch, None, first_sink)?;
-    let clocks = &looked.clocks;
+    let had_sink = first_sink.is_some();
+    let mut pass = run_pass(params, watch, None, first_sink)?;
+    let clocks = &pass.clocks;
     let correction = clocks
         .estimate()
         .filter(|_| params.accept_clock_estimate && clocks.disagree());
-    if correction.is_some() || (sink.is_some() && !was_told) {
-        looked = look(params, watch, correction, sink)?;
+    if correction.is_some() || (sink.is_some() && !had_sink) {
+        pass = run_pass(params, watch, correction, sink)?;
     }
-    if looked.facts.counts.matched == 0 {
-        return Err(AnalysisError::Nothing(describe::no_match(&looked.facts)));
+    if pass.facts.counts.matched == 0 {
+        return Err(AnalysisError::Nothing(describe::no_match(&pass.facts)));
     }
-    if looked.is_one_capture {
+    if pass.is_one_capture {
         return Err(AnalysisError::Nothing(describe::same_capture(params)));
     }
     let (hops, via) = hops::measure(params, watch)?;
     let timeout_ns = params.loss_timeout.nanos();
-    let mut record = finish(looked, key, study, study_digest, timeout_ns, via);
+    let mut record = finish(pass, key, study, study_digest, timeout_ns, via);
     record.hops = hops;
     Ok(record)
 }
 
-/// What one look at the captures of the two ends gave.
-struct Looked {
+/// Result of one pass over the captures of the two ends.
+struct PassResult {
     recorded: Recorded,
     facts: PassFacts,
     ways: DirectionCounts,
@@ -89,12 +83,12 @@ struct Looked {
     connections: Connections,
 }
 
-fn look<'s>(
+fn run_pass<'s>(
     params: &AnalysisParams,
     watch: &dyn Watch,
     correction: Option<ClockEstimate>,
     sink: Option<&'s mut (dyn PacketSink + 's)>,
-) -> Result<Looked, AnalysisError> {
+) -> Result<PassResult, AnalysisError> {
     let pair = Pair::open(&params.sent, &params.received)?;
     let mark = run_mark(&pair);
     let collector = collector(params, mark)?;
@@ -132,7 +126,7 @@ fn look<'s>(
         watch,
         begin,
     )?;
-    Ok(Looked {
+    Ok(PassResult {
         recorded: sorted.forward.finish()?,
         facts: sorted.facts,
         ways: sorted.ways,
@@ -143,13 +137,13 @@ fn look<'s>(
     })
 }
 
-/// What the sending point's captures say of their run.
+/// Run mark in the captures of the sending point.
 fn run_mark(pair: &Pair) -> Option<RunMark> {
     pair.sent.comments().find_map(RunMark::find)
 }
 
-/// A collector for the length of run that is known; open-ended where none is, or where slices are found
-/// on the way.
+/// A collector for a run of known length; open-ended if the length is unknown or slices are discovered
+/// on the fly.
 fn collector(
     params: &AnalysisParams,
     mark: Option<RunMark>,
@@ -187,14 +181,14 @@ fn collector(
 }
 
 fn finish(
-    looked: Looked,
+    pass: PassResult,
     key: RunKey,
     study: &str,
     study_digest: &str,
     timeout_ns: u64,
     via: Vec<PointRecord>,
 ) -> RunRecord {
-    let Looked {
+    let PassResult {
         mut recorded,
         facts,
         ways,
@@ -202,7 +196,7 @@ fn finish(
         clocks,
         connections,
         ..
-    } = looked;
+    } = pass;
     let mut record = recorded
         .collector
         .finish(key, study, study_digest, Vec::new());
@@ -236,7 +230,7 @@ fn finish(
     record
 }
 
-/// Delays of clocks that disagree say nothing: none are in the record.
+/// Delays by clocks that disagree are meaningless: none are recorded.
 fn forget_delays(record: &mut RunRecord) {
     let slices = record.slices.iter_mut();
     let slices = slices.flat_map(|slice| {
@@ -255,7 +249,7 @@ fn forget_delays(record: &mut RunRecord) {
     }
 }
 
-/// Files are going to be read more than once.
+/// Files will be read more than once.
 fn refuse_pipes(params: &AnalysisParams, why: &'static str) -> Result<(), AnalysisError> {
     let files = params.sent.iter().chain(&params.received);
     let mut files = files.chain(params.via.iter().flatten());

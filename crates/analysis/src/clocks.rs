@@ -1,17 +1,17 @@
-//! The clocks of the two ends: whether they agree, and by what they differ.
+//! The clocks of the two ends: whether they agree, and their offset.
 
 use slicewise_capture::clock::{ClockEstimate, ClockMethod, ClockReport, ClockVerdict, DelayFloor};
 use slicewise_stats::flow::{self, ClockRecord};
 
-/// What the delays of both directions say of the clocks.
+/// State of the clocks according to the delays of both directions.
 #[derive(Debug)]
 pub(crate) struct Clocks {
     report: ClockReport,
-    /// By what the receiving clock is ahead by more than any delay, ns; else 0.
+    /// How far the receiving clock is ahead, if by more than any delay, ns; else 0.
     alignment_ns: i64,
-    /// What received times are corrected by.
+    /// Correction of received times.
     correction: Option<ClockEstimate>,
-    /// One of them was set on the way.
+    /// One of them was set during the run.
     was_set: bool,
 }
 
@@ -30,30 +30,31 @@ impl Clocks {
         }
     }
 
-    /// The same, where received times were corrected by `correction`.
+    /// The same, after received times were corrected by `correction`.
     pub(crate) const fn corrected(mut self, correction: Option<ClockEstimate>) -> Self {
         self.correction = correction;
         self
     }
 
-    /// Whether one was set on the way, some packet arrived before it was sent, or all of them later than any network is slow.
+    /// Whether one was set during the run, some packet arrived before it was sent, or all arrived later
+    /// than any network delay explains.
     pub(crate) fn disagree(&self) -> bool {
         self.was_set
             || self.alignment_ns != 0
             || matches!(self.report.verdict, ClockVerdict::Disagree { .. })
     }
 
-    /// By what the receiving clock is ahead by more than any delay, ns; else 0.
+    /// How far the receiving clock is ahead, if by more than any delay, ns; else 0.
     pub(crate) const fn alignment_ns(&self) -> i64 {
         self.alignment_ns
     }
 
-    /// What received times can be corrected by; nothing where a clock was set on the way.
+    /// Correction for received times; `None` if a clock was set during the run.
     pub(crate) fn estimate(&self) -> Option<ClockEstimate> {
         self.report.estimate.filter(|_| !self.was_set)
     }
 
-    /// For the record of the run. Where the clocks agree there is nothing to estimate.
+    /// For the record of the run. If the clocks agree, there is nothing to estimate.
     pub(crate) fn record(&self) -> ClockRecord {
         let report = &self.report;
         let estimate = self.estimate().filter(|_| self.disagree());

@@ -1,6 +1,6 @@
-//! TCP connections at the sending point, and which flow answers which.
+//! TCP connections at the sending point, and pairs of opposite flows.
 
-use crate::pass::Beside;
+use crate::pass::FlowObserver;
 use slicewise_capture::TcpSegment;
 use slicewise_capture::tcp::TcpTracker;
 use slicewise_stats::flow::{RoundTripFigures, TcpFigures};
@@ -9,12 +9,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Which flow of the sending point has addresses and ports swapped. Clones know the same.
+/// Opposite flows (addresses and ports swapped) at the sending point. Clones share their state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FlowPairs(Rc<RefCell<Known>>);
 
-/// Addresses, ports and protocol of a flow. Whatever tags and code points say, the other direction is
-/// the other direction.
+/// Addresses, ports and protocol of a flow. Tags and code points may differ between directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Ends {
     source: (u128, u16),
@@ -39,7 +38,7 @@ struct Known {
 }
 
 impl FlowPairs {
-    /// These are all flows so far, in order of number.
+    /// All flows so far, in numeric order.
     pub(crate) fn learn(&self, flows: &[Headers]) {
         let mut known = self.0.borrow_mut();
         for headers in flows.get(known.ends.len()..).unwrap_or_default() {
@@ -50,12 +49,12 @@ impl FlowPairs {
         }
     }
 
-    /// The first flow with the ends of a packet with these headers.
+    /// The first flow with the endpoints of these headers.
     pub(crate) fn flow_of(&self, headers: &Headers) -> Option<u32> {
         self.0.borrow().flows.get(&Ends::of(headers)).copied()
     }
 
-    /// The first flow that a packet with these headers answers.
+    /// The first flow opposite to these headers.
     pub(crate) fn answered_by(&self, headers: &Headers) -> Option<u32> {
         let ends = Ends::of(headers);
         let answered = Ends {
@@ -66,7 +65,7 @@ impl FlowPairs {
         self.0.borrow().flows.get(&answered).copied()
     }
 
-    /// The first flow with the ends of `flow`: they differ in tags or code points alone.
+    /// The first flow with the endpoints of `flow`: they differ only in tags or code points.
     fn connection_of(&self, flow: u32) -> u32 {
         let known = self.0.borrow();
         let ends = known.ends.get(flow as usize);
@@ -74,7 +73,7 @@ impl FlowPairs {
         first.copied().unwrap_or(flow)
     }
 
-    /// The flow that answers `flow`, where there is one.
+    /// The flow opposite to `flow`, if any.
     pub(crate) fn reverse_of(&self, flow: u32) -> Option<u32> {
         let known = self.0.borrow();
         let &Ends {
@@ -106,7 +105,8 @@ impl Connections {
         }
     }
 
-    /// Figures of the connection of a flow that arrived for so long; `None` where it is not TCP.
+    /// Figures of the connection of a flow, whose packets arrived over this duration; `None` if it is
+    /// not TCP.
     pub(crate) fn figures(&self, flow: usize, lasted_ns: u64) -> Option<TcpFigures> {
         let connection = self.pairs.connection_of(u32::try_from(flow).ok()?);
         let figures = self.tracker.flow(connection)?;
@@ -131,7 +131,7 @@ impl Connections {
     }
 }
 
-impl Beside for Connections {
+impl FlowObserver for Connections {
     fn on_flows(&mut self, flows: &[Headers]) {
         self.pairs.learn(flows);
     }

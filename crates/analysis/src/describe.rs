@@ -1,4 +1,4 @@
-//! How a run was measured, as its record tells it.
+//! Describes in the record how a run was measured.
 
 use crate::clocks::Clocks;
 use crate::ends::{MOST_NAMED, PointTimes};
@@ -91,7 +91,7 @@ pub(crate) fn point(name: &str, facts: &PointFacts, compared: &PointTimes) -> Po
     }
 }
 
-/// What is known of the times of a point, by its files and by comparing it with another point.
+/// Time facts of a point, from its files and from comparison with another point.
 fn times(facts: &PointFacts, compared: &PointTimes) -> TimesRecord {
     let sum = facts.times();
     let place = |file: &str, packet, stamped_ns| StampPlace {
@@ -134,18 +134,19 @@ pub(crate) fn reordering(tracker: &ReorderingTracker, flow: usize) -> Reordering
     }
 }
 
-/// Why figures of these captures would say nothing, where all else is well.
+/// Why figures from these captures would be meaningless, if they otherwise look valid.
 pub(crate) fn same_capture(params: &AnalysisParams) -> String {
     let first = |files: &[PathBuf]| files.first().map(|file| file.display().to_string());
     format!(
-        "every packet has the same time stamp at both ends, to the nanosecond: {} and {} hold the same \
+        "every packet has the same timestamp at both ends, to the nanosecond: {} and {} hold the \
+         same \
          capture. Give the capture of each end",
         first(&params.sent).unwrap_or_default(),
         first(&params.received).unwrap_or_default(),
     )
 }
 
-/// Why nothing could be matched, as far as that can be told.
+/// Why nothing could be matched, as far as known.
 pub(crate) fn no_match(facts: &PassFacts) -> String {
     let sides = [("sent", &facts.sent), ("received", &facts.received)];
     for (side, point) in sides {
@@ -160,8 +161,7 @@ pub(crate) fn no_match(facts: &PassFacts) -> String {
             let counts = &point.counts;
             return format!(
                 "none of the {} packets of the {side} side can be matched: {} are not IP, {} are \
-                 for neighbours on a link only, {} are fragments, {} were captured too short (96 \
-                 bytes are enough)",
+                 link-local, {} are fragments, {} were captured too short (96 bytes are enough)",
                 point.packets(),
                 counts.not_ip + counts.arp + counts.unknown_link,
                 counts.link_scope,
@@ -172,16 +172,16 @@ pub(crate) fn no_match(facts: &PassFacts) -> String {
     }
     if facts.counts.ambiguous_sent > 0 {
         return format!(
-            "no packet can be told from all others: {} sent and {} received have the same headers and \
-             payload as another one. Have the sender number its packets, as iperf3 does, or choose a \
+            "no packet is unique: {} sent and {} received have the same headers and payload as \
+             another one. Have the sender number its packets, as iperf3 does, or choose a \
              shorter `--loss-timeout`",
             facts.counts.ambiguous_sent, facts.counts.ambiguous_received,
         );
     }
     format!(
-        "the two sides share no packet: {} packets were sent and {} received, and none is the same. \
-         Are they of the same run? Are the clocks of the two ends far apart? Is there address \
-         translation, or a tunnel, between them?",
+        "the two sides share no packet: {} were sent and {} received, none of them equal. Are \
+         the captures from the same run? Are the clocks of the two ends far apart? Is there \
+         address translation, or a tunnel, between them?",
         facts.sent.counts.sightings, facts.received.counts.sightings,
     )
 }

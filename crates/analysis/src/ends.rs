@@ -1,27 +1,26 @@
-//! The packets of two points on one line of time: where the clock of one was set on the way, its times
-//! are brought back.
+//! The packets of two points on one time axis: if a clock was set during the run, its times are
+//! corrected.
 
 use crate::feed::{Batch, Feed};
 use crate::offload::Segments;
 use crate::params::AnalysisError;
-use crate::pass::Beside;
+use crate::pass::FlowObserver;
 use slicewise_capture::matching::{Alignment, JumpView, Shift};
 use slicewise_capture::{Jump, MOST_WRONG_STAMPS, PointFacts, SORT_WINDOW_NS, Sighting};
 use slicewise_wire::Headers;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// Sightings of each side that are looked at before the first is matched, and around a clock that was
-/// set.
+/// Sightings of each side examined before the first is matched, and around a clock step.
 const PREFIX: usize = 1 << 16;
 
-/// Sightings of each side that are mostly enough to see that a jump is a pause.
+/// Sightings of each side usually sufficient to see that a jump is a pause.
 const FEW: usize = 1 << 8;
 
-/// Jumps of a pass that may take a look at [`PREFIX`] sightings: 5 ms each.
+/// Jumps per pass that may examine [`PREFIX`] sightings: 5 ms each.
 const MOST_LONG_LOOKS: usize = 1 << 10;
 
-/// Steps and wrong stamps that are named; further ones are only counted.
+/// Steps and wrong timestamps listed; further ones are only counted.
 pub(crate) const MOST_NAMED: usize = 16;
 
 /// One of the two points.
@@ -31,7 +30,7 @@ pub(crate) enum Side {
     Received,
 }
 
-/// A clock that was set.
+/// A clock step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClockStep {
     /// Where.
@@ -40,29 +39,29 @@ pub(crate) struct ClockStep {
     pub(crate) by_ns: i64,
 }
 
-/// What comparing two points says of the times of one of them.
+/// Time facts of a point from comparing it with another.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PointTimes {
-    /// How often its clock was set.
+    /// Number of clock steps.
     pub(crate) step_count: u64,
-    /// The first of these.
+    /// The first of them.
     pub(crate) steps: Vec<ClockStep>,
-    /// Packets at an end of the capture with wrong stamps.
+    /// Packets with wrong timestamps at the beginning or end of the capture.
     pub(crate) wrong_stamp_count: u64,
-    /// Where they begin.
+    /// Where they start.
     pub(crate) wrong_stamps: Vec<WrongStamps>,
 }
 
-/// Packets in a row with wrong stamps.
+/// Consecutive packets with wrong timestamps.
 #[derive(Debug, Clone)]
 pub(crate) struct WrongStamps {
-    /// Where the first of them is.
+    /// Position of the first.
     pub(crate) jump: Jump,
-    /// Its stamp, ns.
+    /// Its timestamp, ns.
     pub(crate) stamped_ns: u64,
 }
 
-/// Two points that were read to their end.
+/// Two points that were read completely.
 pub(crate) struct Finished {
     pub(crate) sent: Result<(PointFacts, PointTimes), AnalysisError>,
     pub(crate) received: Result<(PointFacts, PointTimes), AnalysisError>,
@@ -71,12 +70,12 @@ pub(crate) struct Finished {
     pub(crate) segments: Segments,
 }
 
-/// Two points that are being read.
+/// Two points being read.
 pub(crate) struct Ends<'a, B> {
     sent: End,
     received: End,
     headers: &'a RefCell<Vec<Headers>>,
-    beside: &'a mut B,
+    flow_observer: &'a mut B,
     largest_delay_ns: u64,
     /// Clock of the receiving point − clock of the sending point, ns, at the beginning.
     offset_ns: i64,
@@ -87,31 +86,31 @@ pub(crate) struct Ends<'a, B> {
 /// One of them.
 struct End {
     feed: Feed,
-    /// Taken, and not handed on.
+    /// Received, not yet released.
     waiting: VecDeque<Batch>,
-    /// Handed on last, as they were handed on.
+    /// Last released, as released.
     released: Vec<Sighting>,
     /// Headers of its flows.
     flows: Vec<Headers>,
-    /// By what its clock was set so far, ns.
+    /// Sum of its clock steps so far, ns.
     set_by_ns: i64,
     newest_ns: u64,
     span_ns: Option<(u64, u64)>,
     times: PointTimes,
 }
 
-impl<'a, B: Beside> Ends<'a, B> {
+impl<'a, B: FlowObserver> Ends<'a, B> {
     pub(crate) fn new(
         [sent, received]: [Feed; 2],
         headers: &'a RefCell<Vec<Headers>>,
-        beside: &'a mut B,
+        flow_observer: &'a mut B,
         largest_delay_ns: u64,
     ) -> Self {
         Self {
             sent: End::new(sent),
             received: End::new(received),
             headers,
-            beside,
+            flow_observer,
             largest_delay_ns,
             offset_ns: 0,
             long_looks: 0,
@@ -119,8 +118,8 @@ impl<'a, B: Beside> Ends<'a, B> {
         }
     }
 
-    /// The first sightings of both points, as far as no pause and no clock that was set parts them; all
-    /// that were looked at where these share no packet.
+    /// The first sightings of both points up to the first pause or clock step; all examined if these
+    /// share no packet.
     pub(crate) fn look_ahead(&mut self) -> (Vec<Sighting>, Vec<Sighting>) {
         self.fill(Side::Sent, PREFIX);
         self.fill(Side::Received, PREFIX);
@@ -134,7 +133,7 @@ impl<'a, B: Beside> Ends<'a, B> {
         (self.sent.ahead(PREFIX), self.received.ahead(PREFIX))
     }
 
-    /// By how much the receiving clock is ahead by more than any delay; else 0.
+    /// How far the receiving clock is ahead, if by more than any delay; else 0.
     pub(crate) fn align(&mut self, sent: &[Sighting], received: &[Sighting]) -> i64 {
         let alignment = Alignment::probe(sent, received);
         self.offset_ns = alignment.map_or(0, |found| found.offset_ns(self.largest_delay_ns));
@@ -166,7 +165,7 @@ impl<'a, B: Beside> Ends<'a, B> {
             }
         }
         if side == Side::Sent {
-            self.beside.on_segments(&batch.segments);
+            self.flow_observer.on_segments(&batch.segments);
         }
         true
     }
@@ -175,7 +174,7 @@ impl<'a, B: Beside> Ends<'a, B> {
         self.sent.feed.has_failed() || self.received.feed.has_failed()
     }
 
-    /// What was read at the points, or why that failed.
+    /// What was read at the points, or the error.
     pub(crate) fn finish(self) -> Finished {
         Finished {
             received_flows: self.received.flows.clone(),
@@ -208,7 +207,7 @@ impl<'a, B: Beside> Ends<'a, B> {
             if side == Side::Sent {
                 let mut headers = self.headers.borrow_mut();
                 headers.extend_from_slice(&batch.new_flows);
-                self.beside.on_flows(&headers);
+                self.flow_observer.on_flows(&headers);
             }
             self.end_mut(side).flows.append(&mut batch.new_flows);
         }
@@ -216,12 +215,12 @@ impl<'a, B: Beside> Ends<'a, B> {
         true
     }
 
-    /// Have so many sightings waiting, where there are as many.
+    /// Read until this many sightings are waiting, if there are as many.
     fn fill(&mut self, side: Side, count: usize) {
         while self.end(side).waiting_count() < count && self.take(side) {}
     }
 
-    /// A few packets at the beginning that are stamped otherwise than all that follow.
+    /// A few packets at the beginning with timestamps unlike all that follow.
     fn restore_head(&mut self, side: Side) {
         let end = self.end(side);
         let (Some(head), Some(jump)) = (end.waiting.front(), end.waiting.get(1)) else {
@@ -259,7 +258,7 @@ impl<'a, B: Beside> Ends<'a, B> {
         }
     }
 
-    /// A pause, or a clock that was set?
+    /// A pause or a clock step?
     fn decide(&mut self, side: Side, jump: Jump) {
         let end = self.end(side);
         let jump_ns = difference(end.corrected(jump.after_ns), end.newest_ns);
@@ -267,7 +266,7 @@ impl<'a, B: Beside> Ends<'a, B> {
             return;
         }
         let mut shift = self.look_at(side, jump_ns, FEW);
-        // What looks like a clock that was set must do so for long.
+        // What looks like a clock step must persist.
         if shift != Shift::Alike && self.long_looks < MOST_LONG_LOOKS {
             self.long_looks += 1;
             shift = self.look_at(side, jump_ns, PREFIX);
@@ -319,7 +318,7 @@ impl<'a, B: Beside> Ends<'a, B> {
         view.shift(|one, other| of(one).zip(of(other)).is_some_and(|(a, b)| answers(a, b)))
     }
 
-    /// Whether the other point goes back as well, by about as much: both are captured by one clock.
+    /// Whether the other point goes back by about as much: both were captured by one clock.
     fn both_go_back(&self, side: Side, jump_ns: i64) -> bool {
         let goes_back = |jump: &Jump| {
             let other_ns = difference(jump.after_ns, jump.before_ns);
@@ -330,13 +329,13 @@ impl<'a, B: Beside> Ends<'a, B> {
         back && jumps.filter_map(|batch| batch.jump.as_ref()).any(goes_back)
     }
 
-    /// How many packets come before the clock goes back to what it was, or before the end of the
-    /// capture, where these are few: their stamps are wrong.
+    /// Number of packets until the clock returns to its former time, or until the end of the capture, if
+    /// few: their timestamps are wrong.
     fn short_stretch(&mut self, side: Side, by_ns: i64) -> Option<usize> {
         if by_ns.unsigned_abs() <= self.largest_delay_ns {
             return None;
         }
-        // One batch more than those: whether it jumps shows where the stretch ends.
+        // One batch more: whether it jumps shows where the stretch ends.
         self.fill(side, MOST_WRONG_STAMPS + 1);
         let end = self.end(side);
         let stretch = end.stretch(0, PREFIX, self.largest_delay_ns).len();
@@ -380,7 +379,7 @@ impl End {
         time_ns.saturating_add_signed(self.set_by_ns.saturating_neg())
     }
 
-    /// The first that wait, by the clock as it is now.
+    /// The first waiting ones, by the current clock.
     fn ahead(&self, count: usize) -> Vec<Sighting> {
         let waiting = self.waiting.iter().flat_map(|batch| &batch.sightings);
         waiting
@@ -389,8 +388,7 @@ impl End {
             .collect()
     }
 
-    /// Those handed on and those that wait, so many before and behind a time; where many are asked for,
-    /// all.
+    /// Released and waiting ones, this many before and after a time; all if many are requested.
     fn around(&self, at_ns: u64, count: usize) -> Vec<Sighting> {
         if count >= PREFIX {
             let mut all = self.released.clone();
@@ -405,7 +403,7 @@ impl End {
         around
     }
 
-    /// Those of batch `from` and behind, up to where times jump by more than any delay.
+    /// Those of batch `from` and later, up to where times jump by more than any delay.
     fn stretch(&self, from: usize, count: usize, largest_delay_ns: u64) -> Vec<Sighting> {
         let far = |batch: &Batch| is_far(batch, largest_delay_ns);
         let behind = self.waiting.iter().skip(from + 1);
@@ -418,7 +416,7 @@ impl End {
             .collect()
     }
 
-    /// Jumps behind batch `from` by more than any delay, or back.
+    /// Jumps after batch `from` by more than any delay, or backwards.
     fn far_jumps(&self, from: usize, largest_delay_ns: u64) -> impl Iterator<Item = &Jump> {
         let behind = self.waiting.iter().skip(from + 1);
         let far = behind.filter(move |batch| is_far(batch, largest_delay_ns));
@@ -432,7 +430,7 @@ impl End {
         }
     }
 
-    /// Hand on: bring times back, and remember what was handed on.
+    /// Release: correct times, and keep what was released.
     fn release(&mut self, batch: &mut Batch) {
         if self.set_by_ns != 0 {
             for sighting in &mut batch.sightings {
@@ -454,7 +452,7 @@ impl End {
         self.released.extend_from_slice(&batch.sightings);
     }
 
-    /// The first `count` that wait are stamped wrong: `time_ns` is put in place of their times.
+    /// The first `count` waiting ones have wrong timestamps: replaced by `time_ns`.
     fn restore(&mut self, jump: Jump, count: usize, time_ns: u64) {
         let first = self
             .waiting

@@ -1,4 +1,4 @@
-//! The packets of a point, read by a thread of its own.
+//! The packets of a point, read in a separate thread.
 
 use crate::params::AnalysisError;
 use slicewise_capture::{CaptureError, Jump, Point, PointFacts, Sighting, TcpSegment};
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Sightings a thread hands over at a time.
+/// Sightings per batch.
 const BATCH: usize = 4_096;
-/// Batches that wait between two threads.
+/// Batches queued between two threads.
 const BATCHES_WAITING: usize = 8;
 
 enum Message {
@@ -18,17 +18,17 @@ enum Message {
     Failed(CaptureError),
 }
 
-/// Sightings, and what has come to be known with them.
+/// Sightings, and the facts that came with them.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Where times go on somewhere else before the first of them.
+    /// A jump in the times before the first of them.
     pub(crate) jump: Option<Jump>,
     pub(crate) sightings: Vec<Sighting>,
     pub(crate) segments: Vec<TcpSegment>,
     pub(crate) new_flows: Vec<Headers>,
 }
 
-/// The side of a channel where batches arrive.
+/// Receiving side of the channel.
 pub(crate) struct Feed {
     batches: Receiver<Message>,
     facts: Option<PointFacts>,
@@ -36,7 +36,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// Read a point in a thread of its own.
+    /// Read a point in a separate thread.
     pub(crate) fn spawn<'scope>(
         scope: &'scope thread::Scope<'scope, '_>,
         point: Point,
@@ -51,7 +51,7 @@ impl Feed {
         }
     }
 
-    /// The next batch; none at the end, or where reading failed.
+    /// The next batch; `None` at the end or if reading failed.
     pub(crate) fn receive(&mut self) -> Option<Batch> {
         if self.facts.is_some() || self.failed.is_some() {
             return None;
@@ -60,7 +60,7 @@ impl Feed {
             Ok(Message::Batch(batch)) => return Some(batch),
             Ok(Message::End(facts)) => self.facts = Some(*facts),
             Ok(Message::Failed(error)) => self.failed = Some(error),
-            // The thread ended without a word: a defect of ours, which the scope tells of.
+            // The thread panicked, which the scope propagates.
             Err(_) => {}
         }
         None
@@ -70,7 +70,7 @@ impl Feed {
         self.failed.is_some()
     }
 
-    /// What was read at the point, or why that failed.
+    /// What was read at the point, or the error.
     pub(crate) fn end(mut self) -> Result<PointFacts, AnalysisError> {
         while self.receive().is_some() {}
         match (self.facts, self.failed) {
@@ -93,7 +93,7 @@ fn read(mut point: Point, batches: &SyncSender<Message>, stop: &AtomicBool) {
         batch.jump = point.take_jump();
         batch.new_flows = point.flows().iter().skip(flows).copied().collect();
         flows = point.flows().len();
-        // Where nobody listens any more, there is nothing left to do.
+        // If the receiver is gone, there is nothing left to do.
         if batches.send(Message::Batch(batch)).is_err() || stop.load(Ordering::Relaxed) {
             return;
         }

@@ -1,4 +1,4 @@
-//! What is kept of each flow while its packets pass, and its record in the end.
+//! State of each flow during the pass, and its final record.
 
 use crate::slices::address;
 use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures, Span, TcpFigures};
@@ -9,9 +9,9 @@ use slicewise_wire::Headers;
 #[derive(Debug, Clone)]
 pub(crate) struct FlowState {
     pub(crate) headers: Headers,
-    /// Where it belongs; asked for with its first packet.
+    /// Its slice; looked up with its first packet.
     pub(crate) slice: Membership,
-    /// It is its slice's first source.
+    /// It is the first source of its slice.
     pub(crate) is_first: bool,
     pub(crate) sent_frames: u64,
     pub(crate) sent_bytes: u64,
@@ -28,7 +28,7 @@ pub(crate) struct FlowState {
 /// Whether a flow belongs to a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Membership {
-    /// Nobody asked yet.
+    /// Not looked up yet.
     Unknown,
     /// To the slice with this index.
     Of(usize),
@@ -55,7 +55,7 @@ impl FlowState {
         }
     }
 
-    /// Its record, as far as it was measured.
+    /// Its record, as far as measured.
     pub(crate) fn record(
         &self,
         slice: String,
@@ -81,7 +81,7 @@ impl FlowState {
     }
 }
 
-/// A span that holds `at_ns`, too.
+/// Extends a span to include `at_ns`.
 #[inline]
 pub(crate) fn extended(span: Option<Span>, at_ns: u64) -> Option<Span> {
     Some(match span {

@@ -1,9 +1,9 @@
-//! Points between the two ends: each stretch is measured in a pass of its own.
+//! Points between the two ends: each hop is measured in a separate pass.
 
 use crate::connections::FlowPairs;
 use crate::describe;
 use crate::params::{AnalysisError, AnalysisParams};
-use crate::pass::{Beside, Pair, Watch};
+use crate::pass::{FlowObserver, Pair, Watch};
 use crate::ways;
 use slicewise_capture::Sighting;
 use slicewise_capture::matching::{MatchObserver, SendOrder};
@@ -14,8 +14,7 @@ use slicewise_wire::Headers;
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-/// The stretches of the path, and what was captured at the points between; nothing where there are no
-/// such points.
+/// The hops of the path, and the captures at the points between; empty if there are none.
 pub(crate) fn measure(
     params: &AnalysisParams,
     watch: &dyn Watch,
@@ -65,16 +64,16 @@ pub(crate) fn measure(
     Ok((hops, via))
 }
 
-/// Sees to it that it is known which flow answers which.
+/// Learns which flows are opposite to each other.
 struct Learning<'a>(&'a FlowPairs);
 
-impl Beside for Learning<'_> {
+impl FlowObserver for Learning<'_> {
     fn on_flows(&mut self, flows: &[Headers]) {
         self.0.learn(flows);
     }
 }
 
-/// Counts what passes one stretch in the direction of the path.
+/// Counts packets crossing one hop in the direction of the path.
 #[derive(Default)]
 struct Stretch {
     delays: FlowDelays,
@@ -93,7 +92,7 @@ impl MatchObserver for Stretch {
         if sent.time_is_restored || received.time_is_restored {
             return;
         }
-        // Where the clocks disagree, none of these is told.
+        // If the clocks disagree, none of these is reported.
         self.delays
             .record(received.time_ns.saturating_sub(sent.time_ns));
     }

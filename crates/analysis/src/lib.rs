@@ -1,9 +1,9 @@
 //! Captures of a run → the record of that run: what was sent, received, lost and delayed, slice by
 //! slice.
 //!
-//! Whose packets a capture holds is told by class maps, as in a study, or by VLAN and flow. What it
-//! cannot tell (which of two equal packets arrived, how far two clocks are apart) is counted and
-//! said, never guessed. `docs/captures.md` says what is measured and how.
+//! Packets are assigned to slices by class maps, as in a study, or by VLAN and flow. What a capture
+//! cannot show (which of two equal packets arrived, how far two clocks are apart) is counted and
+//! reported, never guessed. `docs/captures.md` describes what is measured and how.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

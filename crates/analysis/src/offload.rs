@@ -1,5 +1,5 @@
-//! Segments that one end captured whole and the other in pieces, because an adapter or a kernel splits
-//! or joins them (TSO, GSO, GRO, LRO). Such packets match nothing and would count as lost.
+//! Segments that one end captured whole and the other split, because an adapter or a kernel splits or
+//! merges them (TSO, GSO, GRO, LRO). Such packets never match and would count as lost.
 
 use crate::connections::FlowPairs;
 use crate::ends::Side;
@@ -10,12 +10,12 @@ use slicewise_wire::Headers;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Looks for segments of TCP that begin alike at both ends and end elsewhere.
+/// Looks for TCP segments that start alike at both ends but differ in length.
 ///
-/// One segment in four is looked at, by its sequence number, so that both ends look at the same.
+/// One segment in four is examined, selected by sequence number, so that both ends examine the same.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
-    /// Payload of segments that one end showed and the other did not yet.
+    /// Payload of segments seen at one end and not yet at the other.
     waiting: [HashMap<u64, u32>; 2],
     flows: HashMap<Ports, Samples>,
 }
@@ -70,7 +70,7 @@ impl Segments {
 }
 
 impl Samples {
-    /// Now and then a segment is sent again with another length.
+    /// A segment is occasionally retransmitted with another length.
     const fn are_split(self) -> bool {
         let split = self.longer_sent + self.longer_received;
         split >= LEAST_SAMPLES && split * LEAST_SHARE > self.alike + split
@@ -86,7 +86,7 @@ const fn ports_of(headers: &Headers) -> Ports {
     )
 }
 
-/// Packets of each flow that were seen at one end only.
+/// Packets of each flow seen at one end only.
 #[derive(Debug, Default)]
 pub(crate) struct OneEnded {
     lost: Vec<Packets>,
@@ -113,7 +113,7 @@ impl Packets {
         }
     }
 
-    /// Whether these are half as long again as the others, in the mean.
+    /// Whether these are on average at least 1.5 times as long as the others.
     const fn are_longer(&self, other: &Self) -> bool {
         let mine = self.bytes as u128 * other.count as u128 * 2;
         mine >= other.bytes as u128 * self.count as u128 * 3
@@ -135,24 +135,24 @@ impl MatchObserver for OneEnded {
 pub struct SplitFlow {
     /// Which flow.
     pub flow: String,
-    /// Packets seen at the sending point only, and the longest of them, L2 bytes.
+    /// Packets seen only at the sending point, and the longest of them, L2 bytes.
     pub sent: (u64, u32),
-    /// Packets seen at the receiving point only, and the longest of them, L2 bytes.
+    /// Packets seen only at the receiving point, and the longest of them, L2 bytes.
     pub received: (u64, u32),
 }
 
-/// What became of the packets that were seen at the receiving point only.
+/// Classification of the packets seen only at the receiving point.
 #[derive(Debug, Default)]
 pub(crate) struct Unsent {
-    /// Of flows that go back: lost on the way.
+    /// Of reverse flows: lost in transit.
     pub(crate) lost_back: u64,
-    /// A flow that goes forward and is split or joined on the way.
+    /// A forward flow that is split or merged in transit.
     pub(crate) split: Option<SplitFlow>,
 }
 
 impl OneEnded {
-    /// Judge each flow of the receiving point by the flows of the sending point with its headers, and
-    /// with those of its answers.
+    /// Compare each flow of the receiving point with the flows of the sending point that have the same
+    /// or the opposite headers.
     pub(crate) fn judge(
         &self,
         received_flows: &[Headers],
@@ -194,8 +194,8 @@ const fn opposite(direction: FlowDirection) -> FlowDirection {
     }
 }
 
-/// Whether packets of one end are the pieces of those of the other: of other lengths, and of about as
-/// many bytes as were not lost. Each piece has headers of its own.
+/// Whether packets of one end are parts of those of the other: different lengths, and about as many
+/// bytes as were not lost. Each part has its own headers.
 fn are_split(lost: &Packets, unsent: &Packets) -> bool {
     let fewest = lost.count.min(unsent.count);
     let differ = lost.are_longer(unsent) || unsent.are_longer(lost);
@@ -212,24 +212,25 @@ impl fmt::Display for SplitFlow {
         let why = if sent_bytes > received_bytes {
             "the sending end captures segments before they are split (TSO, GSO)"
         } else {
-            "the receiving end captures segments after they were joined (GRO, LRO)"
+            "the receiving end captures segments after they are merged (GRO, LRO)"
         };
         write!(
             f,
-            "packets of {flow} have other lengths at the two ends: {sent} of up to {sent_bytes} bytes were \
-             seen where they are sent only, {received} of up to {received_bytes} bytes where they are \
-             received only. Probably {why}. Such packets cannot be matched, so loss is not known. Switch \
-             offloads off at both ends with `ethtool -K IF tso off gso off gro off lro off`, and capture \
+            "packets of {flow} have different lengths at the two ends: {sent} of up to \
+             {sent_bytes} bytes were seen only at the sender, {received} of up to \
+             {received_bytes} bytes only at the receiver. Probably {why}. Such packets cannot be \
+             matched, so loss is unknown. Disable offloads at both ends with `ethtool -K IF tso \
+             off gso off gro off lro off`, and capture \
              again; or leave this flow out of both captures"
         )
     }
 }
 
-/// Segments of one end that wait for the other end, at most.
+/// Most segments of one end waiting for the other end.
 const MOST_WAITING: usize = 1 << 16;
 
 /// Fewer may be chance.
 const LEAST_SAMPLES: u64 = 4;
 
-/// One in so many of the segments looked at must differ.
+/// One in this many of the segments examined must differ.
 const LEAST_SHARE: u64 = 50;

@@ -1,4 +1,4 @@
-//! What is to be analysed, and how.
+//! What to analyse, and how.
 
 use crate::offload::SplitFlow;
 use slicewise_capture::CaptureError;
@@ -18,52 +18,51 @@ pub struct AnalysisParams {
     pub via: Vec<Vec<PathBuf>>,
     /// Files of the point where packets were received.
     pub received: Vec<PathBuf>,
-    /// Whose packets are whose.
+    /// How packets are assigned to slices.
     pub slices: SliceRule,
     /// Width of a bin of the time series.
     pub bin: Duration,
-    /// How long traffic was offered, and the longest on/off cycle of the load. `None`: what the
-    /// captures say of themselves, or as long as there are packets, and no cycle.
+    /// How long traffic was offered, and the longest on/off cycle of the load. `None`: as stated in the
+    /// captures, or as long as there are packets, and no cycle.
     pub run: Option<RunLength>,
-    /// Whoever has not arrived after so long is lost (RFC 7680).
+    /// Packets that have not arrived after this time are lost (RFC 7680).
     pub loss_timeout: Duration,
-    /// Where the clocks of the two ends disagree: correct received times by the estimate, instead of
-    /// telling no delays.
+    /// If the clocks of the two ends disagree: correct received times by the estimate instead of
+    /// reporting no delays.
     pub accept_clock_estimate: bool,
 }
 
-/// How a run went in time.
+/// Timing of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunLength {
-    /// When it began, ns by the clock of the sending point: packets sent before, or once it was over, are
-    /// not the run's. `None`: with what was sent first, and every packet is the run's.
+    /// Start of the run, ns by the clock of the sending point: packets sent before it or after the end
+    /// are not part of the run. `None`: the first packet sent, and every packet is part of the run.
     pub start_ns: Option<u64>,
     /// How long traffic was offered: a whole number of bins.
     pub duration: Duration,
-    /// The longest on/off cycle of the load; zero where it is constant.
+    /// The longest on/off cycle of the load; zero if constant.
     pub cycle: Duration,
 }
 
-/// How slices are told apart.
+/// How packets are classified into slices.
 #[derive(Debug, Clone)]
 pub enum SliceRule {
     /// By VLAN, and otherwise by flow.
     Automatic,
-    /// The first slice that matches.
+    /// The first slice whose class map matches.
     Matched(Vec<MatchedSlice>),
 }
 
-/// A slice told by its class map.
+/// A slice defined by its class map.
 #[derive(Debug, Clone)]
 pub struct MatchedSlice {
     /// Name.
     pub name: String,
-    /// Its packets.
+    /// Its class map.
     pub matches: ClassMap,
-    /// Headers of its first source, whose inter-arrival times are measured; `None`: of the flow of
-    /// which a packet is seen first.
+    /// Headers of its first source, whose inter-arrival times are measured; `None`: the first flow seen.
     pub first_source: Option<Headers>,
-    /// What it needs, where the study says so.
+    /// Its objectives, if the study states any.
     pub objective: Option<Objective>,
 }
 
@@ -74,27 +73,28 @@ pub enum AnalysisError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// Bins do not fit the run.
-    #[error("the series cannot be made: {0}")]
+    #[error("cannot build the time series: {0}")]
     Series(#[from] CollectorError),
-    /// Nothing in the captures is of any use.
+    /// Nothing in the captures can be used.
     #[error("{0}")]
     Nothing(String),
-    /// An adapter or a kernel splits or joins segments between the two captures.
+    /// An adapter or a kernel splits or merges segments between the two captures.
     #[error("{0}")]
     Split(SplitFlow),
-    /// Files have to be read again, and one of them cannot be.
+    /// Files have to be read again, and one of them cannot.
     #[error(
-        "standard input and pipes can be read only once, and {why}: write them to files first, and give \
+        "standard input and pipes can be read only once, but {why}: write them to files first, \
+         and give \
          those"
     )]
     ReadOnce {
-        /// Why again.
+        /// Why a second read is needed.
         why: &'static str,
     },
-    /// Whoever is told of the packets could not take one.
+    /// The packet sink failed.
     #[error("{0}")]
     Sink(String),
-    /// It was asked to stop.
+    /// Interrupted.
     #[error("stopped")]
     Interrupted,
 }

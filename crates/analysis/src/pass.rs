@@ -1,4 +1,4 @@
-//! One pass over the captures of two points: each is read by a thread of its own, and matched here.
+//! One pass over the captures of two points: each is read by its own thread, and matched here.
 
 use crate::ends::{Ends, PointTimes, Side};
 use crate::feed::Feed;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What is taken for delay rather than for a difference of clocks: beyond any queue, as the default of
-/// the loss time-out, of which it is half.
+/// Largest difference treated as delay rather than as a clock offset: half the default loss time-out,
+/// longer than any queue.
 const LARGEST_DELAY_NS: u64 = 2_500_000_000;
 
-/// Watches an analysis, and may stop it.
+/// Progress and interruption of an analysis.
 pub trait Watch {
-    /// So many bytes of the files were read, of so many; of 0 where that is not known.
+    /// Bytes read so far, and total bytes; the total is 0 if unknown.
     fn on_progress(&self, read_bytes: u64, total_bytes: u64);
 
     /// Whether to stop.
@@ -28,35 +28,35 @@ pub trait Watch {
     }
 }
 
-/// Sees what the sending point saw beside sightings.
-pub(crate) trait Beside {
-    /// These are all flows of the sending point so far, in order of number.
+/// Receives what the sending point saw besides sightings.
+pub(crate) trait FlowObserver {
+    /// All flows of the sending point so far, in numeric order.
     fn on_flows(&mut self, _flows: &[Headers]) {}
 
     /// TCP segments of the sending point, in the order of its sightings.
     fn on_segments(&mut self, _segments: &[TcpSegment]) {}
 }
 
-/// What came first at both points.
+/// The first packets of both points.
 pub(crate) struct Prefix<'a> {
     pub(crate) sent: &'a [Sighting],
     pub(crate) received: &'a [Sighting],
-    /// By how much the receiving clock seems ahead by more than any delay, ns; else 0.
+    /// How far the receiving clock seems ahead, if by more than any delay, ns; else 0.
     pub(crate) alignment_ns: i64,
 }
 
-/// What two points saw of the same packets.
+/// Result of matching two points.
 pub(crate) struct Pair {
     pub(crate) sent: Point,
     pub(crate) received: Point,
 }
 
-/// What a pass found out, beside what its observer was told.
+/// Result of a pass besides its observer's.
 #[derive(Debug)]
 pub(crate) struct PassFacts {
     pub(crate) sent: PointFacts,
     pub(crate) received: PointFacts,
-    /// What was found out about the times of the two points by comparing them.
+    /// Time facts of the two points from comparing them.
     pub(crate) sent_times: PointTimes,
     pub(crate) received_times: PointTimes,
     pub(crate) counts: MatchCounts,
@@ -66,7 +66,7 @@ pub(crate) struct PassFacts {
 }
 
 impl Pair {
-    /// Open the files of two points so that they name packets alike.
+    /// Open the files of two points so that both use the same packet keys.
     pub(crate) fn open(sent: &[PathBuf], received: &[PathBuf]) -> Result<Self, CaptureError> {
         let (mut sent, mut received) = (Point::open(sent)?, Point::open(received)?);
         let bytes = sent
@@ -78,13 +78,14 @@ impl Pair {
     }
 }
 
-/// Match all packets of `pair` within the loss time-out. Headers of the flows of the sending point are put into `headers`, and
-/// `beside` is told of them, before any of their sightings is told; `begin` makes the observer.
-pub(crate) fn run<O: MatchObserver, B: Beside>(
+/// Match all packets of `pair` within the loss time-out. Headers of the flows of the sending point are
+/// put into `headers` and reported to `flow_observer` before any of their sightings; `begin` creates the
+/// observer.
+pub(crate) fn run<O: MatchObserver, B: FlowObserver>(
     pair: Pair,
     timeout_ns: u64,
     headers: &RefCell<Vec<Headers>>,
-    beside: &mut B,
+    flow_observer: &mut B,
     watch: &dyn Watch,
     begin: impl FnOnce(&Prefix<'_>) -> O,
 ) -> Result<(O, PassFacts), AnalysisError> {
@@ -96,7 +97,7 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
             Feed::spawn(scope, pair.sent, &stop),
             Feed::spawn(scope, pair.received, &stop),
         ];
-        let mut ends = Ends::new(feeds, headers, beside, largest_delay_ns);
+        let mut ends = Ends::new(feeds, headers, flow_observer, largest_delay_ns);
         let (first_sent, first_received) = ends.look_ahead();
         let alignment_ns = ends.align(&first_sent, &first_received);
         let mut observer = begin(&Prefix {
@@ -111,7 +112,7 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
             ..MatchParams::default()
         });
         let ends = RefCell::new(ends);
-        // Where one side fails, the other need not be read to its end.
+        // If one side fails, the other need not be read to its end.
         let pull = |side: Side, out: &mut Vec<Sighting>| -> bool {
             let mut ends = ends.borrow_mut();
             if watch.is_interrupted() || ends.have_failed() {
@@ -127,7 +128,7 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
             |out| pull(Side::Received, out),
             &mut observer,
         );
-        // Threads that still want to hand something over are let go.
+        // Unblocks threads that are still sending.
         stop.store(true, Ordering::Relaxed);
         let finished = ends.into_inner().finish();
         if watch.is_interrupted() {

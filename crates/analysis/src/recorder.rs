@@ -1,4 +1,4 @@
-//! From the fate of packets to the figures of slices and flows.
+//! Turns the fate of packets into figures of slices and flows.
 
 use crate::flows::{FlowState, Membership, extended};
 use crate::params::{AnalysisError, SliceRule};
@@ -11,56 +11,56 @@ use slicewise_units::Instant;
 use slicewise_wire::{Ecn, Headers};
 use std::cell::RefCell;
 
-/// What became of one packet of a slice, once that is known.
+/// The fate of one packet of a slice.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketFate<'a> {
     /// Its slice.
     pub slice: &'a str,
-    /// Headers of its flow where it was sent.
+    /// Headers of its flow at the sending point.
     pub headers: &'a Headers,
-    /// Its number among all packets of the sending point, in the order sent, from 0.
+    /// Its sequence number among all packets of the sending point, from 0.
     pub sequence: u64,
     /// When it was sent, ns from the start of the run.
     pub sent_ns: u64,
-    /// When it was received, ns from the start of the run; `None` where it was lost.
+    /// When it was received, ns from the start of the run; `None` if lost.
     pub received_ns: Option<u64>,
     /// Bytes as sent, L2 without FCS.
     pub l2_bytes: u32,
-    /// Code point it arrived with.
+    /// DSCP on arrival.
     pub received_dscp: Option<u8>,
 }
 
-/// Whoever wants to know what became of every packet.
+/// Receives the fate of every packet.
 pub trait PacketSink {
-    /// The fate of a packet is known.
+    /// Called once the fate of a packet is known.
     ///
     /// # Errors
-    /// In words for the user; the analysis stops.
+    /// A message for the user; the analysis stops.
     fn on_packet(&mut self, packet: &PacketFate<'_>) -> Result<(), String>;
 }
 
-/// Times of the two points on the axis of the run.
+/// Times of the two points on the time axis of the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeAxis {
     /// When the run starts, by the clock of the sending point.
     pub(crate) start_ns: u64,
-    /// Only packets sent from the first of these moments on and before the second are the run's, by the
-    /// same clock; `None`: all are.
+    /// Only packets sent within this interval (by the same clock, end excluded) belong to the run;
+    /// `None`: all do.
     pub(crate) only: Option<(u64, u64)>,
     pub(crate) received: ReceivedClock,
 }
 
-/// How times of the receiving point are brought to the clock of the sending one.
+/// How times of the receiving point are converted to the clock of the sending one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReceivedClock {
-    /// They are by so much ahead, ns; 0 where the clocks are taken for one.
+    /// Constant offset, ns; 0 if the clocks are treated as one.
     Ahead(i64),
     /// As estimated.
     Estimated(ClockEstimate),
 }
 
 impl TimeAxis {
-    /// Whether a packet is the run's.
+    /// Whether a packet belongs to the run.
     #[inline]
     fn holds(&self, sent: &Sighting) -> bool {
         self.only
@@ -82,7 +82,7 @@ impl TimeAxis {
     }
 }
 
-/// Tells a collector of the packets that go forward, and keeps flows.
+/// Reports forward packets to a collector, and tracks flows.
 pub(crate) struct Recorder<'h, 's> {
     collector: RunCollector,
     slices: Slices,
@@ -90,7 +90,7 @@ pub(crate) struct Recorder<'h, 's> {
     first_sources: Vec<Option<Headers>>,
     has_first: Vec<bool>,
     flows: Vec<FlowState>,
-    /// Headers of all flows of the sending point so far, known before their sightings are told.
+    /// Headers of all flows of the sending point so far, known before their sightings are reported.
     headers: &'h RefCell<Vec<Headers>>,
     axis: TimeAxis,
     reordering: ReorderingTracker,
@@ -99,7 +99,7 @@ pub(crate) struct Recorder<'h, 's> {
     unclassified_frames: u64,
 }
 
-/// What a recorder has gathered.
+/// Result of a recorder.
 pub(crate) struct Recorded {
     pub(crate) collector: RunCollector,
     pub(crate) flows: Vec<FlowState>,
@@ -144,7 +144,7 @@ impl<'h, 's> Recorder<'h, 's> {
         }
     }
 
-    /// What was gathered.
+    /// The result.
     pub(crate) fn finish(self) -> Result<Recorded, AnalysisError> {
         if let Some(problem) = self.failed {
             return Err(AnalysisError::Sink(problem));
@@ -178,7 +178,7 @@ impl<'h, 's> Recorder<'h, 's> {
         let headers = self.headers.borrow();
         let new = headers.get(self.flows.len()..=index).unwrap_or_default();
         self.flows.extend(new.iter().copied().map(FlowState::new));
-        // Headers are always known before; a flow without is as one without ports.
+        // Headers are always known before; a flow without them is treated as one without ports.
         self.flows
             .resize_with(index + 1, || FlowState::new(Headers::default()));
     }
@@ -210,7 +210,7 @@ impl<'h, 's> Recorder<'h, 's> {
     }
 
     #[inline]
-    fn tell(
+    fn report(
         &mut self,
         (index, slice): (usize, usize),
         sent: &Sighting,
@@ -249,7 +249,7 @@ impl MatchObserver for Recorder<'_, '_> {
         match slice {
             Some(slice) => {
                 let at = Instant::from_nanos(at_ns);
-                // A time that was not captured ends no inter-arrival time.
+                // A restored timestamp ends no inter-arrival time.
                 let is_first = flow.is_first && !sent.time_is_restored;
                 self.collector.on_sent(slice, is_first, at, sent.l2_bytes);
             }
@@ -290,7 +290,7 @@ impl MatchObserver for Recorder<'_, '_> {
                 self.collector
                     .on_received_unmatched(slice, at, received.l2_bytes);
             }
-            self.tell((index, slice), sent, Some(received), order.overall);
+            self.report((index, slice), sent, Some(received), order.overall);
         }
     }
 
@@ -303,7 +303,7 @@ impl MatchObserver for Recorder<'_, '_> {
         if let Some(slice) = slice {
             let at = Instant::from_nanos(self.axis.of_sent(sent.time_ns));
             self.collector.on_lost(slice, at, sent.l2_bytes);
-            self.tell((index, slice), sent, None, order);
+            self.report((index, slice), sent, None, order);
         }
     }
 
@@ -324,7 +324,7 @@ impl MatchObserver for Recorder<'_, '_> {
     }
 
     fn on_ambiguous_received(&mut self, first_sent: Option<&Sighting>, received: &Sighting) {
-        // Which of them it is does not matter to what arrived.
+        // For throughput it does not matter which of them it is.
         let Some(sent) = first_sent.filter(|sent| self.axis.holds(sent)) else {
             return;
         };
@@ -342,7 +342,7 @@ impl MatchObserver for Recorder<'_, '_> {
     }
 
     fn on_ambiguous_closed(&mut self, group: &AmbiguousGroup) {
-        // How many were lost is known, which is not: they are told where the first was sent.
+        // The number lost is known, but not which: they are counted at the time the first was sent.
         let Some(sent) = group.first_sent.filter(|sent| self.axis.holds(sent)) else {
             return;
         };
@@ -357,7 +357,7 @@ impl MatchObserver for Recorder<'_, '_> {
     }
 }
 
-/// Headers as flows are told apart: without congestion marks.
+/// Headers that identify a flow: without ECN marks.
 const fn plain(headers: &Headers) -> Headers {
     Headers {
         ecn: Ecn::NotEct,
@@ -365,7 +365,7 @@ const fn plain(headers: &Headers) -> Headers {
     }
 }
 
-/// The drop precedence a code point of assured forwarding stands for (RFC 2597, section 6).
+/// Drop precedence of an assured-forwarding code point (RFC 2597, section 6).
 #[must_use]
 pub const fn assured_forwarding_colour(dscp: u8) -> Option<&'static str> {
     match dscp {

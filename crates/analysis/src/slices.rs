@@ -1,5 +1,4 @@
-//! Which slice a flow belongs to: by class maps, as in a study; or, where nobody said, by VLAN and
-//! otherwise by flow.
+//! Assigns flows to slices: by class maps, as in a study; without class maps by VLAN, otherwise by flow.
 
 use slicewise_dataplane::CompiledClassMap;
 use slicewise_model::ClassMap;
@@ -8,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Slices that are told apart without class maps; further traffic is one more, `other`.
+/// Most slices found without class maps; further traffic goes into one more, `other`.
 pub const AUTOMATIC_SLICES_MAX: usize = 32;
 /// Name of the slice of everything else.
 const OTHER: &str = "other";
@@ -18,7 +17,7 @@ const OTHER: &str = "other";
 pub enum Slices {
     /// Those of a study: a flow belongs to the first that matches, or to none.
     Matched(Vec<CompiledClassMap>),
-    /// Found as they come.
+    /// Found during the analysis.
     Automatic(AutomaticSlices),
 }
 
@@ -28,12 +27,12 @@ pub struct AutomaticSlices {
     known: BTreeMap<String, usize>,
 }
 
-/// Where a flow belongs.
+/// Slice of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SliceOfFlow {
     /// To this slice.
     Known(usize),
-    /// To a slice that has not been seen before: it has this name, and the next number.
+    /// A new slice with this name and the next number.
     New(String),
     /// To none.
     None,
@@ -46,7 +45,7 @@ impl Slices {
         Self::Matched(maps.into_iter().map(CompiledClassMap::new).collect())
     }
 
-    /// Where a flow with these headers belongs.
+    /// Slice of a flow with these headers.
     pub fn slice_of(&mut self, headers: &Headers) -> SliceOfFlow {
         match self {
             Self::Matched(maps) => maps
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn without_class_maps_tags_tell_slices_and_else_flows_do() {
+    fn without_class_maps_slices_follow_vlans_or_else_flows() {
         let mut slices = Slices::Automatic(AutomaticSlices::default());
         let new = |name: &str| SliceOfFlow::New(name.to_owned());
         assert_eq!(slices.slice_of(&flow(Some(10), 1)), new("VLAN 10"));

@@ -1,10 +1,10 @@
-//! A pass over two points, its packets sorted by the way they go.
+//! A pass over two points, with packets sorted by direction.
 
 use crate::clocks::Clocks;
 use crate::connections::FlowPairs;
 use crate::offload::OneEnded;
 use crate::params::AnalysisError;
-use crate::pass::{self, Beside, Pair, PassFacts, Prefix, Watch};
+use crate::pass::{self, FlowObserver, Pair, PassFacts, Prefix, Watch};
 use slicewise_capture::Sighting;
 use slicewise_capture::clock::DelayFloor;
 use slicewise_capture::matching::{
@@ -13,45 +13,46 @@ use slicewise_capture::matching::{
 use slicewise_wire::Headers;
 use std::cell::RefCell;
 
-/// What a pass gave.
+/// Result of a pass.
 pub(crate) struct Sorted<O> {
     /// The observer of packets that go forward.
     pub(crate) forward: O,
-    /// How much went which way.
+    /// Traffic in each direction.
     pub(crate) ways: DirectionCounts,
-    /// Packets that were sent back and lost on the way.
+    /// Reverse packets that were lost.
     pub(crate) lost_back: u64,
-    /// All times of all packets are the same at both points.
+    /// All packets have the same times at both points.
     pub(crate) is_one_capture: bool,
     pub(crate) clocks: Clocks,
     pub(crate) facts: PassFacts,
 }
 
-/// Match all packets of `pair` and tell those that go forward to what `begin` makes; those that go back
-/// tell of the clocks, and of nothing else. `pairs` is to be told of all flows by `beside`.
-pub(crate) fn run<O: MatchObserver, B: Beside>(
+/// Match all packets of `pair` and report the forward ones to the observer made by `begin`; the reverse
+/// ones are used only to estimate the clocks. `flow_observer` must report all flows to `pairs`.
+pub(crate) fn run<O: MatchObserver, B: FlowObserver>(
     pair: Pair,
     timeout_ns: u64,
     headers: &RefCell<Vec<Headers>>,
     pairs: &FlowPairs,
-    beside: &mut B,
+    flow_observer: &mut B,
     watch: &dyn Watch,
     begin: impl FnOnce(&Prefix<'_>) -> O,
 ) -> Result<Sorted<O>, AnalysisError> {
     let mut alignment_ns = 0;
     let reverse_flow = |flow| pairs.reverse_of(flow);
-    let (observers, facts) = pass::run(pair, timeout_ns, headers, beside, watch, |prefix| {
-        alignment_ns = prefix.alignment_ns;
-        let floor = |delays| Floor {
-            delays,
-            differs: false,
-        };
-        let forward = (floor(DelayFloor::forward()), begin(prefix));
-        let reverse = floor(DelayFloor::reverse());
-        let probe = DirectionProbe::new(prefix.sent, prefix.received, reverse_flow);
-        let filter = DirectionFilter::new(forward, reverse, &probe, reverse_flow);
-        (filter, OneEnded::default())
-    })?;
+    let (observers, facts) =
+        pass::run(pair, timeout_ns, headers, flow_observer, watch, |prefix| {
+            alignment_ns = prefix.alignment_ns;
+            let floor = |delays| Floor {
+                delays,
+                differs: false,
+            };
+            let forward = (floor(DelayFloor::forward()), begin(prefix));
+            let reverse = floor(DelayFloor::reverse());
+            let probe = DirectionProbe::new(prefix.sent, prefix.received, reverse_flow);
+            let filter = DirectionFilter::new(forward, reverse, &probe, reverse_flow);
+            (filter, OneEnded::default())
+        })?;
     let (filter, one_ended) = observers;
     let way = |flow| filter.direction(flow);
     let unsent = one_ended.judge(&facts.received_flows, pairs, &facts.segments, way);
@@ -71,10 +72,10 @@ pub(crate) fn run<O: MatchObserver, B: Beside>(
     })
 }
 
-/// Watches delays as the clocks tell them.
+/// Observes delays as measured by the clocks.
 struct Floor {
     delays: DelayFloor,
-    /// Some packet has another time at one point than at the other.
+    /// Some packet has different times at the two points.
     differs: bool,
 }
 
@@ -84,7 +85,7 @@ impl Floor {
     }
 }
 
-/// Fewer may have the same times by chance, or by clocks that count milliseconds.
+/// Fewer may have equal times by chance, or with millisecond clocks.
 const LEAST_PACKETS: u64 = 16;
 
 impl MatchObserver for Floor {

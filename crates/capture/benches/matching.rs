@@ -1,10 +1,10 @@
-//! What matching costs a sighting: 2 million packets of 1500 B at 10 Gbit/s, of one flow in order, and of
+//! What matching costs per sighting: 2 million packets of 1500 B at 10 Gbit/s, of one flow in order, and of
 //! 16 flows with a tenth of the packets reordered, at several loss ratios. A time-out of 1 s is a window
 //! of 826 thousand packets.
 //!
-//! `cargo bench -p slicewise-capture --bench matching` prints nanoseconds of processor time a sighting;
+//! `cargo bench -p slicewise-capture --bench matching` prints nanoseconds of processor time per sighting;
 //! under `valgrind --tool=callgrind`, `BINARY --count PACKETS LOST_OF_1000` does the work of 16 flows
-//! once, to count instructions (`--toggle-collect='*drive'` leaves the making of packets out).
+//! once, to count instructions (`--toggle-collect='*drive'` excludes packet generation).
 #![allow(missing_docs, clippy::expect_used, clippy::print_stdout)]
 
 use slicewise_capture::matching::{MatchObserver, MatchParams, Matcher, SendOrder, drive};
@@ -16,7 +16,7 @@ const PACKETS: u64 = 2_000_000;
 const GAP_NS: u64 = 1_210;
 const REPEATS: usize = 3;
 
-/// Sums, so that telling cannot be optimised away.
+/// Sums, so that the observer calls cannot be optimised away.
 #[derive(Debug, Default)]
 struct Sums {
     sent: u64,
@@ -75,7 +75,7 @@ fn main() {
     }
 }
 
-/// Time on the processor, where the kernel tells it, so that other work does not count.
+/// Processor time, where the kernel provides it, so that other work does not count.
 struct Clock {
     start: Instant,
     on_processor_ns: Option<u64>,
@@ -124,8 +124,8 @@ fn source(sightings: &[Sighting]) -> impl FnMut(&mut Vec<Sighting>) -> bool {
     }
 }
 
-/// Packets of flows in random turn, delayed by 20 ms; of several flows, some by a little more, so that
-/// others overtake them.
+/// Packets of flows in random order, delayed by 20 ms; with several flows, some by a little more, so
+/// that others overtake them.
 fn captures(packets: u64, flows: u64, lost_of_1000: u64) -> (Vec<Sighting>, Vec<Sighting>) {
     let mut random = 1_u64;
     let mut draw = move || {

@@ -1,4 +1,4 @@
-//! What reading costs a packet: pcap record, headers, key and flow, to sightings.
+//! What reading costs per packet: pcap record, headers, key and flow, to sightings.
 //!
 //! `cargo bench -p slicewise-capture`. Writes a capture of a million packets of 100 flows, UDP and
 //! TCP, to a temporary file and reads it from the page cache, cut off at 96 bytes and whole. With an argument: that
@@ -43,7 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(())
         })?;
         println!(
-            "captured {snap_bytes:>4} bytes: records alone {count:6.1} ns, sightings {sight:6.1} ns a packet"
+            "captured {snap_bytes:>4} bytes: records alone {count:6.1} ns, sightings {sight:6.1} \
+             ns per packet"
         );
     }
     Ok(())

@@ -1,6 +1,6 @@
-//! What is wrong with a capture, told to the person who must mend it.
+//! What is wrong with a capture, for the person who has to fix it.
 
-/// A capture of which nothing can be read.
+/// A capture that cannot be read at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {}{why}", at(.offset))]
 pub struct CaptureError {
@@ -12,7 +12,7 @@ pub struct CaptureError {
     pub why: String,
 }
 
-/// A capture that was read up to some byte and not further. All packets before were told.
+/// A capture that was read up to some byte and no further. All packets before it were reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incomplete {
     /// The file as it was named; `standard input` for `-`.
@@ -28,7 +28,7 @@ impl std::fmt::Display for Incomplete {
         let Self { file, offset, why } = self;
         write!(
             f,
-            "{file}: {}{why}; what lies before was read",
+            "{file}: {}{why}; the packets before that were read",
             at(&Some(*offset))
         )
     }
@@ -41,7 +41,7 @@ fn at(offset: &Option<u64>) -> String {
     }
 }
 
-/// Damage within a file, before it is known which file and what it means for it.
+/// Damage within a file, before its name and the consequence are known.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub offset: u64,

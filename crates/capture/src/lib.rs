@@ -1,7 +1,7 @@
-//! Captures in, matched packets out: what any testbed recorded at the two ends of a path.
+//! Captures in, matched packets out: for any testbed that captured at the two ends of a path.
 //!
 //! A measuring point is one place where packets were captured: one file, several rotated ones, or one
-//! a network interface. What it saw of a packet is a [`Sighting`]; packets are matched between two
+//! per network interface. Its record of a packet is a [`Sighting`]; packets are matched between two
 //! points by the key of their sightings.
 
 #![forbid(unsafe_code)]

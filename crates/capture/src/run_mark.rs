@@ -1,15 +1,15 @@
-//! What a capture written by the simulator says of its run, in the comment of its file.
+//! Run data in the comment of a capture file written by the simulator.
 //!
 //! A line of its own: `slicewise: run starts at 1577836800000000000 ns, lasts 40000000000 ns,
-//! load cycle 2000000000 ns`. The first time is since the epoch. With it, an analysis cuts the run
-//! into the same bins as the simulator did, and finds the same figures.
+//! load cycle 2000000000 ns`. The first time is since the epoch. It lets an analysis divide the run into
+//! the same bins as the simulator and get the same figures.
 
 use std::fmt;
 
-/// When the run in a capture file starts, and how long it lasts.
+/// Start and duration of the run in a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunMark {
-    /// When the run starts, ns since the epoch.
+    /// Start of the run, ns since the epoch.
     pub start_ns: u64,
     /// How long traffic is offered, ns; packets may still arrive later.
     pub duration_ns: u64,
@@ -32,7 +32,7 @@ impl fmt::Display for RunMark {
 }
 
 impl RunMark {
-    /// The mark in a comment, which may have other lines too; `None` where there is none.
+    /// The mark in a comment, which may contain other lines; `None` if there is none.
     #[must_use]
     pub fn find(comment: &str) -> Option<Self> {
         comment.lines().find_map(Self::parse)
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_text_is_taken_for_a_mark() {
+    fn other_text_is_not_mistaken_for_a_mark() {
         for text in [
             "",
             "slicewise",

@@ -1,38 +1,37 @@
-//! What one measuring point saw of one packet.
+//! One packet at one measuring point.
 
-/// What one measuring point saw of one packet: all that matching needs, in half a cache line.
+/// One packet as seen at one measuring point: all that matching needs, in half a cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sighting {
-    /// When, in nanoseconds since the epoch, by the clock of this point.
+    /// Nanoseconds since the epoch, by the clock of this point.
     pub time_ns: u64,
-    /// Names the packet at every point it passes: a hash of what routers leave alone.
+    /// Identifies the packet at every point it passes: a hash of the fields routers do not change.
     pub key: u64,
     /// Index of its flow among those of this point.
     pub flow: u32,
-    /// Bytes from the destination address to the end of the payload, without FCS, with the VLAN tags
-    /// it had here; where the capture holds no Ethernet header, as if it had one.
+    /// Bytes from the destination address to the end of the payload, without FCS, with the VLAN tags it
+    /// had here; as if on Ethernet if the capture has no Ethernet header.
     pub l2_bytes: u32,
     /// IPv4 time to live, or IPv6 hop limit.
     pub ttl: u8,
     /// Differentiated-services code point.
     pub dscp: u8,
-    /// Which way it went, where the capture says so.
+    /// Direction, if the capture states it.
     pub direction: Direction,
-    /// The time stamp could not be right: `time_ns` is that of a neighbour, and no delay can be taken
-    /// from it.
+    /// The timestamp was impossible: `time_ns` is that of a neighbour and gives no delay.
     pub time_is_restored: bool,
 }
 
-/// Which way a packet went at a measuring point, as the capture tells (Linux cooked captures and
-/// pcapng packet flags do).
+/// Direction of a packet at a measuring point, as stated by the capture (Linux cooked captures and
+/// pcapng packet flags state it).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// The capture does not say.
+    /// Not stated.
     #[default]
     Unknown,
-    /// Received by the host that captured.
+    /// Received by the capturing host.
     Inbound,
-    /// Sent by the host that captured.
+    /// Sent by the capturing host.
     Outbound,
 }
 

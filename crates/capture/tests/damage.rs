@@ -1,4 +1,4 @@
-//! Captures that are damaged, unfinished or none: what is said of them, and what is kept.
+//! Captures that are damaged, unfinished, or not captures at all: messages, and packets kept.
 #![allow(clippy::unwrap_used)]
 
 use slicewise_capture::{CaptureError, CaptureFile, Point, Sighting};
@@ -26,7 +26,7 @@ fn refusal(bytes: impl Into<Vec<u8>>) -> String {
     }
 }
 
-/// How many packets were told, and why no more.
+/// Number of packets reported, and why no more.
 fn end(bytes: impl Into<Vec<u8>>) -> String {
     let mut file = open(bytes).unwrap();
     while file.next_packet().is_some() {}
@@ -43,7 +43,7 @@ fn patched(name: &str, at: usize, bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Of the first packet's record in `ethernet.pcap` (142 bytes captured).
+/// Offset of the first packet's record in `ethernet.pcap` (142 bytes captured).
 const RECORD_AT: usize = 24;
 const SECOND_AT: usize = RECORD_AT + 16 + 142;
 
@@ -58,7 +58,7 @@ fn block_at(file: &[u8], kind: u32) -> usize {
 }
 
 #[test]
-fn refuses_what_is_no_capture_and_says_what_it_is() {
+fn rejects_files_that_are_not_captures_and_says_what_they_are() {
     let refused = [
         refusal(""),
         refusal("\0"),
@@ -87,16 +87,16 @@ fn refuses_what_is_no_capture_and_says_what_it_is() {
     tx.pcap: byte 0: neither pcap nor pcapng, but a zip archive; extract the captures from it
     tx.pcap: byte 0: neither pcap nor pcapng, but a snoop capture; convert it with `editcap -F pcapng IN OUT`
     tx.pcap: byte 0: a pcap file of the modified kind (magic a1b2cd34), whose records are longer; convert it with `editcap -F pcap IN OUT`
-    tx.pcap: byte 0: the file ends after 20 of the 24 bytes of its pcap header
-    tx.pcap: byte 4: pcap version 3.4, where 2.4 is expected; convert it with `editcap -F pcap IN OUT`
-    tx.pcap: byte 8: a pcapng section without its byte-order mark 1a2b3c4d: not pcapng, or damaged
-    tx.pcap: byte 12: pcapng version 9.0, where 1.0 is expected
+    tx.pcap: byte 0: the file ends after 20 of the 24 bytes of the pcap header
+    tx.pcap: byte 4: unsupported pcap version 3.4 (expected 2.4); convert it with `editcap -F pcap IN OUT`
+    tx.pcap: byte 8: a pcapng section without the byte-order mark 1a2b3c4d: not pcapng, or damaged
+    tx.pcap: byte 12: unsupported pcapng version 9.0 (expected 1.0)
     tx.pcap: byte 0: the file ends after 17 of the 28 bytes of a section header block
     ");
 }
 
 #[test]
-fn refuses_a_path_that_is_no_file() {
+fn rejects_a_path_that_is_not_a_file() {
     let folder = tempfile::tempdir().unwrap();
     for (name, expected) in [("", "is a directory"), ("missing.pcap", "cannot be opened")] {
         let path = folder.path().join(name);
@@ -123,13 +123,13 @@ fn keeps_the_packets_before_damage_of_a_pcap_file() {
     ];
     insta::assert_snapshot!(ends.join("\n"), @r"
     0 packets
-    0 packets; tx.pcap: byte 24: the file ends after 3 of the 16 bytes of the header of a packet; what lies before was read
-    0 packets; tx.pcap: byte 24: the file ends after 157 of the 158 bytes of a packet; what lies before was read
+    0 packets; tx.pcap: byte 24: the file ends after 3 of the 16 bytes of a packet header; the packets before that were read
+    0 packets; tx.pcap: byte 24: the file ends after 157 of the 158 bytes of a packet; the packets before that were read
     1 packets
-    1 packets; tx.pcap: byte 182: the file ends after 15 of the 16 bytes of the header of a packet; what lies before was read
-    1 packets; tx.pcap: byte 190: the header of a packet states 4294967295 captured bytes, where at most 262144 are possible: the file is damaged from here on; what lies before was read
-    1 packets; tx.pcap: byte 190: the header of a packet states 262145 captured bytes, where at most 262144 are possible: the file is damaged from here on; what lies before was read
-    1 packets; tx.pcap: byte 194: the header of a packet states no bytes on the wire: the file is damaged from here on, or was never written to its end; what lies before was read
+    1 packets; tx.pcap: byte 182: the file ends after 15 of the 16 bytes of a packet header; the packets before that were read
+    1 packets; tx.pcap: byte 190: a packet header states 4294967295 captured bytes (at most 262144 are possible): the file is damaged from here on; the packets before that were read
+    1 packets; tx.pcap: byte 190: a packet header states 262145 captured bytes (at most 262144 are possible): the file is damaged from here on; the packets before that were read
+    1 packets; tx.pcap: byte 194: a packet header states 0 bytes on the wire: the file is damaged from here on, or writing it was never finished; the packets before that were read
     ");
 }
 
@@ -163,45 +163,45 @@ fn keeps_the_packets_before_damage_of_a_pcapng_file() {
         )),
     ];
     insta::assert_snapshot!(ends.join("\n"), @r"
-    0 packets; tx.pcap: byte 76: a packet of interface 0, but 0 interfaces were described before it, so that its link type and the unit of its time are unknown; what lies before was read
-    0 packets; tx.pcap: byte 180: the file ends after 11 of the 12 bytes of a block; what lies before was read
-    0 packets; tx.pcap: byte 180: the file ends after 100 of the 188 bytes of a packet block; what lies before was read
-    2 packets; tx.pcap: byte 752: the file ends within a block of 16 bytes; what lies before was read
-    0 packets; tx.pcap: byte 184: a packet block states a length of 4294967295 bytes, where a multiple of 4 from 32 to 327680 is expected: the file is damaged from here on; what lies before was read
-    0 packets; tx.pcap: byte 184: a packet block states a length of 30 bytes, where a multiple of 4 from 32 to 327680 is expected: the file is damaged from here on; what lies before was read
-    0 packets; tx.pcap: byte 200: a packet block of 188 bytes states 4294967295 captured bytes, where at most 262144 are possible and all must lie within the block: the file is damaged from here on; what lies before was read
-    0 packets; tx.pcap: byte 200: a packet block of 188 bytes states 160 captured bytes, where at most 262144 are possible and all must lie within the block: the file is damaged from here on; what lies before was read
-    0 packets; tx.pcap: byte 180: a packet block states a length of 188 bytes before and another one behind it: the file is damaged here; what lies before was read
-    2 packets; tx.pcap: byte 756: a block states a length of 8 bytes, where a multiple of 4 from 12 on is expected: the file is damaged from here on; what lies before was read
-    2 packets; tx.pcap: byte 752: the file ends within a block of 4294967292 bytes; what lies before was read
+    0 packets; tx.pcap: byte 76: a packet refers to interface 0, but only 0 interfaces were described before it: its link type and time unit are unknown; the packets before that were read
+    0 packets; tx.pcap: byte 180: the file ends after 11 of the 12 bytes of a block; the packets before that were read
+    0 packets; tx.pcap: byte 180: the file ends after 100 of the 188 bytes of a packet block; the packets before that were read
+    2 packets; tx.pcap: byte 752: the file ends within a block of 16 bytes; the packets before that were read
+    0 packets; tx.pcap: byte 184: a packet block states a length of 4294967295 bytes (expected a multiple of 4 from 32 to 327680): the file is damaged from here on; the packets before that were read
+    0 packets; tx.pcap: byte 184: a packet block states a length of 30 bytes (expected a multiple of 4 from 32 to 327680): the file is damaged from here on; the packets before that were read
+    0 packets; tx.pcap: byte 200: a packet block of 188 bytes states 4294967295 captured bytes (at most 262144 are possible, and all must lie within the block): the file is damaged from here on; the packets before that were read
+    0 packets; tx.pcap: byte 200: a packet block of 188 bytes states 160 captured bytes (at most 262144 are possible, and all must lie within the block): the file is damaged from here on; the packets before that were read
+    0 packets; tx.pcap: byte 180: a packet block states a length of 188 bytes in front and a different one at its end: the file is damaged here; the packets before that were read
+    2 packets; tx.pcap: byte 756: a block states a length of 8 bytes (expected a multiple of 4, at least 12): the file is damaged from here on; the packets before that were read
+    2 packets; tx.pcap: byte 752: the file ends within a block of 4294967292 bytes; the packets before that were read
     ");
 }
 
 #[test]
 fn keeps_the_packets_before_damage_of_a_compressed_file() {
     let cut = end(&golden("ethernet.pcap.gz")[..600]);
-    insta::assert_snapshot!(cut, @"12 packets; tx.pcap: byte 1682: the rest cannot be read: incomplete deflate stream; what lies before was read");
-    // One block: nothing of it can be read.
+    insta::assert_snapshot!(cut, @"12 packets; tx.pcap: byte 1682: the rest cannot be read: incomplete deflate stream; the packets before that were read");
+    // One block: none of it can be read.
     let cut = refusal(&golden("ethernet.pcap.zst")[..400]);
-    insta::assert_snapshot!(cut, @"tx.pcap: byte 0: it cannot be read: the zstd data ends early");
+    insta::assert_snapshot!(cut, @"tx.pcap: byte 0: the file cannot be read: the zstd data ends early");
     // The checksum at the end.
     let mut gzip = golden("ethernet.pcap.gz");
     let at = gzip.len() - 8;
     gzip[at] ^= 1;
-    insta::assert_snapshot!(end(gzip), @"15 packets; tx.pcap: byte 1964: the rest cannot be read: corrupt gzip stream does not have a matching checksum; what lies before was read");
+    insta::assert_snapshot!(end(gzip), @"15 packets; tx.pcap: byte 1964: the rest cannot be read: corrupt gzip stream does not have a matching checksum; the packets before that were read");
     let mut zstd = golden("ethernet.pcap.zst");
     let at = zstd.len() - 1;
     zstd[at] ^= 1;
-    insta::assert_snapshot!(end(zstd), @"15 packets; tx.pcap: byte 1964: the rest cannot be read: damaged zstd data: the checksum does not agree; what lies before was read");
+    insta::assert_snapshot!(end(zstd), @"15 packets; tx.pcap: byte 1964: the rest cannot be read: damaged zstd data: checksum mismatch; the packets before that were read");
 }
 
 #[test]
-fn reads_compressed_files_that_were_put_one_behind_the_other() {
+fn reads_concatenated_compressed_files() {
     let plain = golden("ethernet.pcap");
     let (header, packets) = plain.split_at(24);
     let zstd = |name: &str| golden(name);
-    // A skippable frame between two frames; the second one's own header is damage to a pcap file,
-    // which shows that it was reached.
+    // A skippable frame between two frames; the second one's header is damage to a pcap file, which
+    // shows that it was reached.
     let skippable = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
     let both = [
         zstd("ethernet.pcap.zst"),
@@ -229,8 +229,8 @@ fn counts_times_that_go_backwards() {
 }
 
 #[test]
-fn reads_packets_that_lie_across_the_border_of_the_window() {
-    // Three windows of packets of uneven lengths, from a source that gives what it likes.
+fn reads_packets_that_cross_the_window_boundary() {
+    // Three windows of packets of uneven lengths, from a source with arbitrary read sizes.
     let mut bytes = golden("ethernet.pcap")[..24].to_vec();
     let mut lengths = Vec::new();
     while bytes.len() < 3 * (512 << 10) {
@@ -252,7 +252,7 @@ fn reads_packets_that_lie_across_the_border_of_the_window() {
     assert_eq!(file.facts().incomplete, None);
 }
 
-/// Gives a different number of bytes at every read.
+/// Returns a different number of bytes at every read.
 struct Slow<R>(R, usize);
 
 impl<R: Read> Read for Slow<R> {
@@ -294,7 +294,7 @@ fn reads_a_thousand_rotated_pieces_with_few_files_open() {
 }
 
 #[test]
-fn refuses_more_files_at_once_than_it_keeps_open() {
+fn rejects_more_overlapping_files_than_it_keeps_open() {
     let paths = vec![golden_path("ethernet.pcap"); 65];
     let mut point = Point::open(&paths).unwrap();
     let error = point.read(&mut Vec::new(), 1).unwrap_err();
@@ -308,7 +308,7 @@ fn refuses_more_files_at_once_than_it_keeps_open() {
 }
 
 #[test]
-fn tells_a_file_without_packets_and_a_damaged_one_beside_whole_ones() {
+fn reports_an_empty_and_a_damaged_file_beside_whole_ones() {
     let folder = tempfile::tempdir().unwrap();
     let whole = golden("ethernet.pcap");
     let (empty, cut) = (folder.path().join("empty"), folder.path().join("cut"));
@@ -320,10 +320,10 @@ fn tells_a_file_without_packets_and_a_damaged_one_beside_whole_ones() {
     assert_eq!(out.len(), 11);
     let facts = point.facts();
     assert_eq!(facts.packets(), 16);
-    let told: Vec<_> = facts
+    let incomplete: Vec<_> = facts
         .incomplete()
         .map(|i| (i.offset, i.why.clone()))
         .collect();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].0, SECOND_AT as u64);
+    assert_eq!(incomplete.len(), 1);
+    assert_eq!(incomplete[0].0, SECOND_AT as u64);
 }

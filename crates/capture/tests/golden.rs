@@ -1,4 +1,4 @@
-//! The same packets read from every format, byte order, unit of time and link layer.
+//! The same packets read from every format, byte order, time unit and link layer.
 #![allow(clippy::unwrap_used)]
 
 use slicewise_capture::{CaptureFile, Direction, Point, PointFacts, Sighting};
@@ -46,7 +46,7 @@ fn address(h: &Headers, address: u128) -> String {
     }
 }
 
-/// One line a sighting; the key as the number of the first sighting that has it.
+/// One line per sighting; a key is shown as the number of the first sighting that has it.
 fn listing(seen: &Seen) -> String {
     let mut out = String::new();
     for s in &seen.sightings {
@@ -80,7 +80,7 @@ fn listing(seen: &Seen) -> String {
 }
 
 #[test]
-fn tells_every_packet_of_an_ethernet_capture() {
+fn reads_every_packet_of_an_ethernet_capture() {
     let seen = see(&["ethernet.pcap"], 68);
     insta::assert_snapshot!(listing(&seen), @r"
     1700000000 +7 µs key 0 flow 0 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 142 B Unknown
@@ -137,7 +137,7 @@ fn reads_every_format_and_byte_order_the_same() {
 }
 
 #[test]
-fn knows_a_packet_by_the_same_key_behind_every_link_layer() {
+fn a_packet_has_the_same_key_behind_every_link_layer() {
     let ethernet = see(&["ethernet.pcap"], 68);
     for name in ["raw.pcap", "null.pcap", "cooked-v1.pcap"] {
         let seen = see(&[name], 68);
@@ -153,7 +153,7 @@ fn knows_a_packet_by_the_same_key_behind_every_link_layer() {
 }
 
 #[test]
-fn knows_a_packet_by_the_same_key_with_96_bytes_captured_but_not_within_a_tunnel() {
+fn a_packet_cut_at_96_bytes_keeps_its_key_except_in_a_tunnel() {
     let whole = see(&["ethernet.pcap"], 68);
     let keys: Vec<u64> = whole.sightings.iter().map(|s| s.key).collect();
     for (name, sightings) in [("snap-96.pcap", 9), ("cooked-v2.pcap", 6)] {
@@ -171,7 +171,7 @@ fn knows_a_packet_by_the_same_key_with_96_bytes_captured_but_not_within_a_tunnel
 }
 
 #[test]
-fn knows_a_packet_in_a_tunnel_once_both_points_agree_on_fewer_bytes() {
+fn a_tunnelled_packet_has_one_key_once_both_points_use_fewer_bytes() {
     let cut = Point::open(&[golden("snap-96.pcap")]).unwrap();
     let whole = Point::open(&[golden("ethernet.pcap")]).unwrap();
     // Ethernet, IPv4, UDP, GTP-U with a container: 58 of the 96 bytes.
@@ -187,7 +187,7 @@ fn knows_a_packet_in_a_tunnel_once_both_points_agree_on_fewer_bytes() {
 }
 
 #[test]
-fn counts_what_40_bytes_do_not_tell() {
+fn counts_what_40_captured_bytes_cannot_show() {
     let seen = see(&["snap-40.pcap"], 68);
     assert_eq!(seen.sightings, []);
     // The third piece is one of IPv6, whose fragment header was cut off, too.
@@ -297,13 +297,13 @@ fn merges_files_that_overlap_and_reads_pieces_one_after_the_other() {
     assert_eq!(twice.sightings.len(), one.sightings.len() + 7);
     assert!(twice.sightings.is_sorted_by_key(|s| s.time_ns));
     assert_eq!(twice.facts.files.len(), 2);
-    // Files that begin together: the packets of the first one named are told first.
+    // Files that begin together: packets of the first one given come first.
     let named_first = see(&["raw.pcap"], 68);
     assert_eq!(twice.sightings[0].key, named_first.sightings[0].key);
 }
 
 #[test]
-fn tells_segments_of_tcp_beside_their_sightings() {
+fn reports_tcp_segments_with_their_sightings() {
     let mut point = Point::open(&[golden("ethernet.pcap")]).unwrap();
     let (mut sightings, mut segments) = (Vec::new(), Vec::new());
     assert!(
@@ -328,7 +328,7 @@ fn tells_segments_of_tcp_beside_their_sightings() {
 }
 
 #[test]
-fn says_how_far_it_is() {
+fn reports_progress() {
     let path = golden("ethernet.pcap.gz");
     let mut point = Point::open(std::slice::from_ref(&path)).unwrap();
     let progress = point.progress();
@@ -339,7 +339,7 @@ fn says_how_far_it_is() {
 }
 
 #[test]
-fn tells_comments_of_a_file_before_its_packets() {
+fn reports_comments_of_a_file_before_its_packets() {
     let file = CaptureFile::open(&golden("mixed.pcapng")).unwrap();
     assert_eq!(
         file.facts().comments,
@@ -348,11 +348,11 @@ fn tells_comments_of_a_file_before_its_packets() {
 }
 
 #[test]
-fn tells_which_way_packets_of_cooked_captures_went() {
+fn reports_the_direction_of_packets_in_cooked_captures() {
     for name in ["cooked-v1.pcap", "cooked-v2.pcap"] {
         let seen = see(&[name], 32);
         let directions: Vec<Direction> = seen.sightings.iter().map(|s| s.direction).collect();
-        // Of the ten packets, every second one was sent; the three pieces are not told.
+        // Every second of the ten packets was sent; the three fragments are not reported.
         let (inbound, outbound) = (Direction::Inbound, Direction::Outbound);
         let expected = [
             inbound, outbound, inbound, inbound, outbound, inbound, outbound,
@@ -368,7 +368,7 @@ fn reads_a_pipe_once() {
     let pipe = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mkfifo is not there");
+        eprintln!("skipped: mkfifo not found");
         return;
     }
     let writer = {

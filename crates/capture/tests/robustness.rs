@@ -1,5 +1,5 @@
-//! Whatever the bytes, reading ends without panic: every file of the fuzz corpus, and thousands
-//! made from them by changing, cutting and repeating.
+//! Reading arbitrary bytes ends without panic: every file of the fuzz corpus, and thousands of mutations
+//! of them.
 #![allow(clippy::unwrap_used)]
 
 #[path = "support/robust.rs"]
@@ -19,7 +19,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         .map(|entry| entry.unwrap().path())
         .collect();
     paths.sort();
-    assert!(paths.len() >= 5, "the corpus is gone");
+    assert!(paths.len() >= 5, "the corpus is missing");
     paths
         .iter()
         .map(|path| std::fs::read(path).unwrap())

@@ -257,7 +257,7 @@ fn clocks_years_apart_still_tell_loss_and_throughput() {
     }
     sandbox.write("rx.pcap", capture);
     let (told, record) = analysed(&sandbox, &[]);
-    insta::assert_snapshot!(told, @"note: The two clocks disagree: each of 90 frames arrived before it was sent, by 1767225593 s at worst. No delays are told, and none are judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 1767225593 s behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero, so that delays are above the smallest, not one-way delays.");
+    insta::assert_snapshot!(told, @"note: The two clocks disagree: each of 90 frames arrived before it was sent, by 1767225593 s at worst. No delays are told, and none are judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 1767225593 s behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero (delays are relative to the smallest, not one-way delays).");
     assert_eq!(frames(&record, 0), [100, 90, 10]);
     assert_eq!(record["slices"][0]["whole"]["delay"]["samples"], 0);
 }

@@ -63,7 +63,7 @@ fn what_lies_before_damage_is_reported_and_marked_incomplete() {
     ]);
     sandbox.write("rx.pcap", huge);
     let (told, record) = analysed(&sandbox, &["--replace"]);
-    insta::assert_snapshot!(told, @"note: rx.pcap could not be read beyond byte 10 112: the header of a packet states 4294967295 captured bytes, where at most 262144 are possible: the file is damaged from here on. What is before is in the figures, what is behind is missing in them.");
+    insta::assert_snapshot!(told, @"note: rx.pcap could not be read beyond byte 10 112: a packet header states 4294967295 captured bytes (at most 262144 are possible): the file is damaged from here on. What is before is in the figures, what is behind is missing in them.");
     assert_eq!(frames(&record, 0), [100, 90, 10]);
 }
 
@@ -87,7 +87,7 @@ fn packets_of_an_interface_that_was_not_described_are_no_packets() {
     let section = length(0);
     let without = [&bytes[..section], &bytes[section + length(section)..]].concat();
     sandbox.write("rx.pcap", without);
-    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: the received side holds no packets (rx.pcap: byte 32: a packet of interface 0, but 0 interfaces were described before it, so that its link type and the unit of its time are unknown; what lies before was read)");
+    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: the received side holds no packets (rx.pcap: byte 32: a packet refers to interface 0, but only 0 interfaces were described before it: its link type and time unit are unknown; the packets before that were read)");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn captures_that_have_nothing_to_do_with_each_other_are_refused() {
     let mut other = packets(20);
     other.iter_mut().for_each(|packet| packet.number += 1000);
     sandbox.write("rx.pcap", pcap(&other));
-    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: the two sides share no packet: 100 packets were sent and 20 received, and none is the same. Are they of the same run? Are the clocks of the two ends far apart? Is there address translation, or a tunnel, between them?");
+    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: the two sides share no packet: 100 were sent and 20 received, none of them equal. Are the captures from the same run? Are the clocks of the two ends far apart? Is there address translation, or a tunnel, between them?");
     sandbox.write("rx.pcap", pcap(&[]));
     insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: the received side holds no packets");
     assert!(!sandbox.path("results/captures/report.html").exists());
@@ -163,7 +163,7 @@ fn ends_that_are_exchanged_are_told() {
     ];
     let (_, told) = sandbox.succeeded(&exchanged);
     insta::assert_snapshot!(told, @"
-    note: The two clocks disagree: each of 90 frames arrived before it was sent, by 2 ms at worst. No delays are told, and none are judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 2 ms behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero, so that delays are above the smallest, not one-way delays.
+    note: The two clocks disagree: each of 90 frames arrived before it was sent, by 2 ms at worst. No delays are told, and none are judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 2 ms behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero (delays are relative to the smallest, not one-way delays).
     note: Every frame arrived before it was sent: where the clocks are one, the captures of the two ends have been exchanged.
     note: 10 frames were seen at the receiving end only: sent before the capture at the sending end began, or missed by it.
     ");
@@ -273,8 +273,8 @@ fn standard_input_is_read_once() {
         assert_eq!(output.status.code(), Some(2));
         support::text(&output.stderr)
     };
-    insta::assert_snapshot!(refused(&["--via", "via.pcap"]), @"error: standard input and pipes can be read only once, and every stretch of the path is measured in a pass of its own: write them to files first, and give those");
-    insta::assert_snapshot!(refused(&["--accept-clock-estimate", "--packets"]), @"error: standard input and pipes can be read only once, and an estimate of the clocks needs all packets before the first is told: write them to files first, and give those");
+    insta::assert_snapshot!(refused(&["--via", "via.pcap"]), @"error: standard input and pipes can be read only once, but every hop is measured in a separate pass: write them to files first, and give those");
+    insta::assert_snapshot!(refused(&["--accept-clock-estimate", "--packets"]), @"error: standard input and pipes can be read only once, but estimating the clocks requires a separate pass: write them to files first, and give those");
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn intervals_that_do_not_fit_are_refused() {
     let sandbox = pair();
     let told = |more: &[&str]| sandbox.refused(2, &with(&PAIR, more));
     insta::assert_snapshot!(told(&["--interval", "30ms", "--duration", "1s"]), @"error: the run of 1 s is not a whole number of intervals of 30 ms");
-    insta::assert_snapshot!(told(&["--interval", "0ms"]), @"error: the series cannot be made: the interval of the series must not be zero");
+    insta::assert_snapshot!(told(&["--interval", "0ms"]), @"error: cannot build the time series: the interval of the series must not be zero");
     insta::assert_snapshot!(told(&["--loss-timeout", "0s"]), @"error: --loss-timeout: after no time at all everything would be lost");
     insta::assert_snapshot!(told(&["--reference", "calm"]), @"error: --reference calm: there is no scenario of that name, only as-captured");
 }

@@ -43,7 +43,7 @@ fn captures_of_packets_that_are_all_alike_are_refused_by_what_is_the_matter() {
     let sandbox = Sandbox::new();
     sandbox.write("tx.pcap", pcap(&alike(100)));
     sandbox.write("rx.pcap", pcap(&later(&alike(100), 2 * MS)));
-    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: no packet can be told from all others: 100 sent and 100 received have the same headers and payload as another one. Have the sender number its packets, as iperf3 does, or choose a shorter `--loss-timeout`");
+    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: no packet is unique: 100 sent and 100 received have the same headers and payload as another one. Have the sender number its packets, as iperf3 does, or choose a shorter `--loss-timeout`");
 }
 
 #[test]
@@ -243,8 +243,8 @@ fn segments_that_one_end_captured_whole_and_the_other_in_pieces_are_refused_and_
         assert!(text.contains("tso off gso off gro off lro off"), "{text}");
     }
     insta::assert_snapshot!([told[0].as_str(), &told[4]].concat(), @"
-    error: packets of TCP 10.0.0.1:49152 > 10.0.0.2:5201 have other lengths at the two ends: 525 of up to 2950 bytes were seen where they are sent only, 950 of up to 1502 bytes where they are received only. Probably the sending end captures segments before they are split (TSO, GSO). Such packets cannot be matched, so loss is not known. Switch offloads off at both ends with `ethtool -K IF tso off gso off gro off lro off`, and capture again; or leave this flow out of both captures
-    error: packets of TCP 10.0.0.1:49152 > 10.0.0.2:5201 have other lengths at the two ends: 1500 of up to 1502 bytes were seen where they are sent only, 500 of up to 4398 bytes where they are received only. Probably the receiving end captures segments after they were joined (GRO, LRO). Such packets cannot be matched, so loss is not known. Switch offloads off at both ends with `ethtool -K IF tso off gso off gro off lro off`, and capture again; or leave this flow out of both captures
+    error: packets of TCP 10.0.0.1:49152 > 10.0.0.2:5201 have different lengths at the two ends: 525 of up to 2950 bytes were seen only at the sender, 950 of up to 1502 bytes only at the receiver. Probably the sending end captures segments before they are split (TSO, GSO). Such packets cannot be matched, so loss is unknown. Disable offloads at both ends with `ethtool -K IF tso off gso off gro off lro off`, and capture again; or leave this flow out of both captures
+    error: packets of TCP 10.0.0.1:49152 > 10.0.0.2:5201 have different lengths at the two ends: 1500 of up to 1502 bytes were seen only at the sender, 500 of up to 4398 bytes only at the receiver. Probably the receiving end captures segments after they are merged (GRO, LRO). Such packets cannot be matched, so loss is unknown. Disable offloads at both ends with `ethtool -K IF tso off gso off gro off lro off`, and capture again; or leave this flow out of both captures
     ");
 }
 
@@ -315,7 +315,7 @@ fn what_is_lost_on_the_way_back_counts_as_that() {
 fn one_capture_given_for_both_ends_is_refused() {
     let sandbox = pair();
     sandbox.write("rx.pcap", fs::read(sandbox.path("tx.pcap")).unwrap());
-    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: every packet has the same time stamp at both ends, to the nanosecond: tx.pcap and rx.pcap hold the same capture. Give the capture of each end");
+    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: every packet has the same timestamp at both ends, to the nanosecond: tx.pcap and rx.pcap hold the same capture. Give the capture of each end");
 }
 
 #[test]

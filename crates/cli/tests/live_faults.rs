@@ -125,7 +125,7 @@ fn a_disk_that_is_full_of_captures_fails_the_run_and_is_named() {
     let told = bench.told(1, &one_cell("out", "1"));
     assert!(told.contains("No space left on device"), "{told}");
     assert!(told.contains("-files"), "{told}");
-    assert!(!told.contains("not taken"), "tried again: {told}");
+    assert!(!told.contains("rejected:"), "tried again: {told}");
     bench.assert_cleared_up();
     drop(disk);
     bench.told(0, &one_cell("out", "1"));
@@ -162,7 +162,7 @@ fn ctrl_c_ends_the_run_at_once_and_the_same_command_goes_on() {
     assert_eq!(status.code(), Some(130), "{told}");
     assert!(told.contains("stopped: "), "{told}");
     assert!(
-        !told.contains("not taken") && !told.contains("error"),
+        !told.contains("rejected:") && !told.contains("error"),
         "{told}"
     );
     assert!(children.iter().all(|pid| !is_alive(*pid)));

@@ -83,7 +83,7 @@ fn what_a_testbed_cannot_send_is_said_before_anything_is_built() {
     let alike = STUDY
         .replace("'2001:db8:20::2'", "10.0.10.2")
         .replace("'2001:db8:20::3'", "10.0.10.3");
-    assert_snapshot!(refused(&sandbox(&alike), &RUN), @"error: scenario calm: sources from 10.0.10.2 to 10.0.10.3 have different VLAN tags: a testbed tells tags by addresses, so give each its own");
+    assert_snapshot!(refused(&sandbox(&alike), &RUN), @"error: scenario calm: sources from 10.0.10.2 to 10.0.10.3 have different VLAN tags: the testbed sets tags by address, so give each its own");
     assert_snapshot!(refused(&sandbox(POPULATIONS), &RUN), @"error: the slices of this study are populations, whose frames have no headers: they can be simulated only");
     let paused_tcp = STUDY.replace(
         "destination: 10.0.40.3}",
@@ -96,7 +96,7 @@ fn what_a_testbed_cannot_send_is_said_before_anything_is_built() {
     23 |     headers: {vlan: 20, source: 10.0.40.2, destination: 10.0.40.3, protocol: tcp}
        |                                                                              ^^^
 
-    error: scenario calm: source bursts is of IP protocol 6: a testbed sends UDP in all patterns, and TCP as iperf3 without pauses
+    error: scenario calm: source bursts has IP protocol 6: the testbed sends UDP in all patterns, and TCP only with iperf3 at a constant rate
     ");
     let unknown = [&RUN[..], &["--policy", "best"]].concat();
     assert_snapshot!(refused(&sandbox(STUDY), &unknown), @"error: the study has no policy `best`: known are `none`, `priority`, `guaranteed`");
@@ -146,7 +146,7 @@ fn without_root_there_is_no_testbed() {
         .current_dir(sandbox.path(""))
         .env("PATH", std::env::join_paths(folders).unwrap())
         .env("SLICEWISE_RUN_DIR", sandbox.path("run"));
-    assert_snapshot!(told(command), @"error: real packets require root, for namespaces and captures: run it with sudo");
+    assert_snapshot!(told(command), @"error: real packets require root (for namespaces and captures): run it with sudo");
 }
 
 #[test]

@@ -206,7 +206,7 @@ error: `guarantee` is a rate of zero: nothing could ever pass
 6 |   c: {guarantee: 0 bit/s}
   |                  ^^^^^^^
 
-error: `maximum` of 1 Mbit/s is below the 2 Mbit/s guaranteed
+error: `maximum` is 1 Mbit/s, below the guarantee of 2 Mbit/s
  --> plan.yaml:7:37
   |
 7 |   d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
@@ -407,7 +407,7 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
         .collect();
     assert_eq!(left, [("few", 960_000_000), ("many", 400_000_000)]);
     assert_snapshot!(mistakes(&populations(120)), @"
-    error: under policy `bounded`: guarantees 1.2 Gbit/s, more than the 1 Gbit/s that the link has left: 72 such slices would be accepted
+    error: under policy `bounded`: guarantees 1.2 Gbit/s, but only 1 Gbit/s of the link is unreserved: 72 such slices would be accepted
       --> plan.yaml:13:30
        |
     13 |   many: {populations: {gold: 120, rest: 200}}
@@ -423,7 +423,7 @@ fn the_largest_frame_is_one_that_the_layer_counted_can_have() {
         format!("link: 1 Gbit/s\n{settings}\nslices: {{a: {{guarantee: 1 Mbit/s}}}}\n")
     };
     assert_snapshot!(mistakes(&plan("counts: L1\nlargest_frame: 60 B")), @"
-    error: largest_frame: 60 B is not from 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them
+    error: largest_frame: 60 B is outside 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them
      --> plan.yaml:3:16
       |
     3 | largest_frame: 60 B
@@ -432,7 +432,7 @@ fn the_largest_frame_is_one_that_the_layer_counted_can_have() {
     error: 1 mistake in plan.yaml
     ");
     assert_snapshot!(mistakes(&plan("counts: L3\nlargest_frame: 65536 B")), @"
-    error: largest_frame: 65.536 kB is not from 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them
+    error: largest_frame: 65.536 kB is outside 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them
      --> plan.yaml:3:16
       |
     3 | largest_frame: 65536 B

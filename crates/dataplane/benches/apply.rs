@@ -1,4 +1,4 @@
-//! ns a change of a slice: added, changed and removed while others are backlogged.
+//! ns per change of a slice: added, changed and removed while others are backlogged.
 //!
 //! `cargo bench -p slicewise-dataplane --bench apply`
 #![allow(missing_docs, clippy::expect_used)]
@@ -14,7 +14,7 @@ use slicewise_model::{
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 
 const SLICES: u32 = 1_000_000;
-/// Apart by so many slices, so that each is as cold as it would be.
+/// Stride between slices, so that each is as cold in the cache as in practice.
 const STRIDE: u32 = 7_919;
 
 fn classes() -> DelayClasses {
@@ -80,7 +80,7 @@ fn changes(criterion: &mut Criterion) {
     }
     let mut group = criterion.benchmark_group("apply");
     let now = Instant::ZERO;
-    group.bench_function("add and remove a slice beside a million", |bencher| {
+    group.bench_function("add and remove a slice next to a million", |bencher| {
         bencher.iter(|| {
             let id = scheduler
                 .add_slice(&slice(50_000), now)

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p slicewise-dataplane --bench instructions` runs itself under
 //! `valgrind --tool=callgrind` once with few and once with many packets of each mechanism; the
-//! difference is what packets cost. Without valgrind it says so and ends.
+//! difference is the cost of packets. Without valgrind it prints a note and exits.
 #![allow(missing_docs, clippy::expect_used, clippy::print_stdout)]
 
 mod workload;

@@ -1,4 +1,4 @@
-//! ns/packet of the bare pipeline (`on_frame` + `poll_egress`), one row a mechanism.
+//! ns/packet of the bare pipeline (`on_frame` + `poll_egress`), one row per mechanism.
 //!
 //! `cargo bench -p slicewise-dataplane --bench pipeline`
 #![allow(missing_docs, clippy::expect_used)]

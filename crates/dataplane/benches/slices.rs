@@ -1,4 +1,4 @@
-//! ns/packet, the longest call and the state of a slice: our scheduler beside `librte_sched`.
+//! ns/packet, the longest call and the state of a slice: our scheduler compared with `librte_sched`.
 //!
 //! `cargo bench -p slicewise-dataplane --bench slices [-- --quick | --instructions]`
 //!
@@ -31,8 +31,8 @@ const SIZES_OF_OURS: [u32; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// The size the targets are about.
 const REFERENCE_SIZE: u32 = 4_096;
 const REPEATS: usize = 3;
-/// Random arrivals fill a queue now and then. More drops than these would change what is measured.
-const DROPS_WORTH_A_WORD: f64 = 0.001;
+/// Random arrivals occasionally fill a queue. A larger share of drops would distort the measurement.
+const DROP_SHARE_TO_REPORT: f64 = 0.001;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -80,7 +80,7 @@ fn ours(scenario: Scenario, slices: u32) -> Measurement {
     let output = Command::new(itself)
         .args(["--run", scenario.name(), &slices.to_string()])
         .arg(packets(scenario, slices).to_string())
-        // Large pages for what is allocated, as the peer has them.
+        // Huge pages for allocations, as for the peer.
         .env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
         .output()
         .expect("this benchmark starts itself");
@@ -129,7 +129,7 @@ fn report(sizes_of_both: &[u32], sizes_of_ours: &[u32], repeats: usize) {
     let peer = LibrteSched::build();
     match &peer {
         Ok(peer) => println!("peer: librte_sched of DPDK {}", peer.version),
-        Err(why) => println!("peer: librte_sched is left out, only our numbers follow: {why}"),
+        Err(why) => println!("peer: librte_sched is skipped, only our numbers follow: {why}"),
     }
     println!("ours: {}", <Ours as contender::Contender>::NAME);
     println!(
@@ -216,7 +216,7 @@ fn print_row(row: &Row) {
         state(row.best_effort),
     );
     for (side, run) in [("ours", own), ("TC0", row.strict), ("BE", row.best_effort)] {
-        if let Some(run) = run.filter(|run| run.drop_ratio > DROPS_WORTH_A_WORD) {
+        if let Some(run) = run.filter(|run| run.drop_ratio > DROP_SHARE_TO_REPORT) {
             println!(
                 "  {side} dropped {:.1} % of these packets",
                 run.drop_ratio * 100.0

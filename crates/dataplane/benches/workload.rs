@@ -1,4 +1,4 @@
-//! The pipelines that are timed and counted, one a mechanism.
+//! The pipelines to benchmark, one per mechanism.
 
 use slicewise_dataplane::{Frame, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
@@ -123,7 +123,7 @@ impl Workload {
         }
     }
 
-    /// Offer and send `packets` frames of 1494 B at 8 Gbit/s, in bursts of four, one a flow.
+    /// Offer and send `packets` frames of 1494 B at 8 Gbit/s, in bursts of four, one per flow.
     /// Returns how many were sent.
     pub fn run(&mut self, packets: u64) -> u64 {
         let mut sent = 0;

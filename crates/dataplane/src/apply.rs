@@ -1,10 +1,9 @@
 //! Changing a running pipeline: nothing queued is lost, reordered or reset.
 //!
-//! The new tree is built beside the old one, then takes over its state. A queue goes on in the
-//! new tree where the same frames reach it as before. Where class maps changed, frames of one
-//! flow may now go to another class; to keep their order, what waits in such a queue (or in the
-//! queue of a removed class) *drains*: it leaves before anything queued after the change.
-//! Work: O(classes + frames waiting).
+//! The new tree is built next to the old one, then takes over its state. A queue is kept if the same
+//! frames reach it as before. If class maps changed, frames of one flow may now go to another class; to
+//! preserve their order, frames waiting in such a queue (or in that of a removed class) *drain*: they
+//! leave before anything queued after the change. Work: O(classes + frames waiting).
 
 use crate::build::{self, BuildError, Built, ClassState};
 use crate::classifier::Classifier;
@@ -20,13 +19,13 @@ use std::collections::BTreeMap;
 /// A change of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Another policy. Classes are the same where their path (names from the outermost) is.
+    /// Another policy. Classes are the same if their path (names from the outermost) is.
     Policy(PolicyParams),
     /// Another shaper over everything, or none.
     PortShaper(Option<ShaperParams>),
 }
 
-/// Why a change was refused; the configuration before it stays in force.
+/// Why a change was rejected; the previous configuration stays active.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// The new policy cannot be built.
@@ -43,14 +42,14 @@ pub enum ApplyError {
     },
 }
 
-/// Changes whose queues may be emptying at a time: each is one level of the tree.
+/// Most changes with draining queues at a time: each is one level of the tree.
 const MAX_DRAINING_CHANGES: usize = 32;
 
-/// A queue no frame joins any more.
+/// A draining queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drain {
     queue: QueueId,
-    /// Which change removed it: what an earlier change removed leaves first.
+    /// Which change removed it: queues removed earlier drain first.
     change: u32,
 }
 
@@ -123,7 +122,7 @@ fn match_queues(old: &[ClassState], new: &[ClassState]) -> BTreeMap<QueueId, Que
         .collect()
 }
 
-/// Old queues with frames that do not go on, by the change that removed them.
+/// Old queues with frames to drain, by the change that removed them.
 fn queues_to_drain(
     pipeline: &Pipeline,
     moves: &BTreeMap<QueueId, QueueId>,
@@ -184,7 +183,7 @@ fn add_drains(
     )
 }
 
-/// Shapers, minimums, slices and policers of classes that stay keep what they saved or owe.
+/// Shapers, minimums, slices and policers of kept classes retain credit and debt.
 fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
     for (path, &new) in &built.credits.shapers {
         let Some(&old) = pipeline.credits.shapers.get(path) else {

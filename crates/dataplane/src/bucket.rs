@@ -5,8 +5,8 @@ use slicewise_units::{ByteCount, Credit, FrameLengths, Instant};
 
 /// A token bucket: earns credit at a rate up to a burst, starts full, never drifts.
 ///
-/// Credit is kept in nanobits, so what is earned over any number of calls equals exactly what
-/// is earned in one. Calls with `now` going backwards earn nothing.
+/// Credit is kept in nanobits, so any number of calls earns exactly what one call earns. Calls with
+/// `now` going backwards earn nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenBucket {
     rate: Rate,
@@ -39,7 +39,7 @@ impl TokenBucket {
         self.credit
     }
 
-    /// Earn what is due at `now`; returns what did not fit into the burst.
+    /// Earn what is due at `now`; returns the overflow beyond the burst.
     #[inline]
     pub fn refill_with_overflow(&mut self, now: Instant) -> Credit {
         let total = self.credit + self.earn(now);
@@ -47,7 +47,7 @@ impl TokenBucket {
         total - self.credit
     }
 
-    /// What was earned since the last call, not yet put in.
+    /// Credit earned since the last call, not yet added.
     #[inline]
     fn earn(&mut self, now: Instant) -> Credit {
         let earned = Credit::earned(self.rate.rate, now.saturating_since(self.updated));
@@ -55,18 +55,18 @@ impl TokenBucket {
         earned
     }
 
-    /// Put credit in by hand, up to the burst.
+    /// Add credit explicitly, up to the burst.
     #[inline]
     pub fn deposit(&mut self, credit: Credit) {
         self.credit = (self.credit + credit).min(self.burst);
     }
 
-    /// Set the credit by hand, up to the burst.
+    /// Set the credit explicitly, up to the burst.
     pub fn set_credit(&mut self, credit: Credit) {
         self.credit = credit.min(self.burst);
     }
 
-    /// Go on with the credit or debt that `old` has at `now`, up to this bucket's own burst: a
+    /// Continue with the credit or debt that `old` has at `now`, up to this bucket's own burst: a
     /// change of rate or burst gives no fresh burst and forgives no debt.
     pub fn resume_from(&mut self, old: &Self, now: Instant) {
         let mut old = *old;
@@ -75,7 +75,7 @@ impl TokenBucket {
         self.updated = old.updated;
     }
 
-    /// What a frame costs here.
+    /// Cost of a frame.
     #[inline]
     #[must_use]
     pub fn cost(&self, frame: FrameLengths) -> Credit {
@@ -94,8 +94,8 @@ impl TokenBucket {
         self.credit -= cost;
     }
 
-    /// Spend `cost` where the credit as of the last refill covers it; else spend nothing and
-    /// return false.
+    /// Spend `cost` if the credit as of the last refill covers it; otherwise spend nothing and return
+    /// false.
     #[inline]
     #[must_use]
     pub fn try_spend(&mut self, cost: Credit) -> bool {
@@ -106,7 +106,7 @@ impl TokenBucket {
         covered
     }
 
-    /// When `cost` will be there, as of the last refill; `None` if never.
+    /// When the credit will cover `cost`, as of the last refill; `None` if never.
     ///
     /// The first whole nanosecond at which a refill gives at least `cost`.
     #[must_use]
@@ -124,7 +124,7 @@ impl TokenBucket {
         self.rate
     }
 
-    /// Most credit it can hold.
+    /// Largest credit.
     #[must_use]
     pub const fn burst(&self) -> Credit {
         self.burst

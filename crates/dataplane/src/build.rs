@@ -1,4 +1,4 @@
-//! From a validated policy to classifier, policers, queues and scheduler tree.
+//! Builds classifier, policers, queues and scheduler tree from a validated policy.
 
 use crate::TokenBucket;
 use crate::counters::ClassCounters;
@@ -14,10 +14,10 @@ use slicewise_model::{ClassParams, Discipline as Sharing, PolicyParams, ShaperPa
 use slicewise_units::Instant;
 use std::collections::BTreeMap;
 
-/// Everything a pipeline is made from.
+/// Parameters of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineParams {
-    /// Classes and how they share.
+    /// The policy.
     pub policy: PolicyParams,
     /// A shaper over everything: the port's own, or a device's licence.
     pub port_shaper: Option<ShaperParams>,
@@ -25,7 +25,7 @@ pub struct PipelineParams {
     pub seed: u64,
 }
 
-/// Why a pipeline cannot be made from valid parameters.
+/// Why a pipeline cannot be built from valid parameters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// More priority levels in one policy than a strict-priority node holds.
@@ -33,11 +33,13 @@ pub enum BuildError {
     TooManyLevels {
         /// The policy.
         policy: String,
-        /// Levels asked for.
+        /// Levels requested.
         levels: usize,
     },
-    /// Its discipline is `guaranteed`, but what its slices have in common is not there.
-    #[error("policy `{policy}` is `guaranteed`, and does not say what its slices have in common")]
+    /// Its discipline is `guaranteed`, but the common parameters of its slices are missing.
+    #[error(
+        "policy `{policy}` is `guaranteed`, but the common parameters of its slices are missing"
+    )]
     NotGuaranteed {
         /// The policy.
         policy: String,
@@ -61,9 +63,9 @@ pub(crate) struct ClassState {
     pub(crate) ingress: Vec<Ingress>,
     /// The policer that acts only under congestion.
     pub(crate) priority_police: Option<TokenBucket>,
-    /// Which frames reach this class, as text: equal text, equal membership.
+    /// Frames that reach this class, as text: equal text means equal membership.
     pub(crate) membership: String,
-    /// A change removed this class: no frame reaches it any more, some still wait.
+    /// Removed by a change: no new frames, but some still wait.
     pub(crate) retired: bool,
 }
 
@@ -89,7 +91,7 @@ pub(crate) struct Built {
     pub(crate) capacity: u64,
 }
 
-/// Where token-bucket credit lives in a tree, by class path.
+/// Locations of token-bucket credit in a tree, by class path.
 #[derive(Debug, Default)]
 pub(crate) struct CreditNodes {
     /// Shapers; the port's has the empty path.
@@ -130,7 +132,7 @@ pub(crate) fn add_port_shaper(
     }
 }
 
-/// What the classes around the one being built have decided.
+/// Context from the enclosing classes.
 #[derive(Debug, Default, Clone)]
 struct Context {
     path: String,
@@ -372,7 +374,7 @@ impl Builder {
     }
 }
 
-/// Frames a queue may hold, and one: a flow queue takes a frame before it drops another.
+/// Frames a queue may hold, plus one: a flow queue accepts a frame before it drops another.
 fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
     u64::from(limit.packets) + 1
 }

@@ -1,8 +1,8 @@
 //! Which class a frame belongs to: the first whose class map matches, else class-default.
 //!
-//! Class maps are evaluated in the order of the policy; the answer for a set of headers is kept
-//! in a direct-mapped cache, so that in the common case (packets of flows seen before) the work
-//! does not depend on how many classes there are.
+//! Class maps are evaluated in the order of the policy; the result for a set of headers is kept in a
+//! direct-mapped cache, so that in the common case (packets of known flows) the work does not depend on
+//! the number of classes.
 
 use slicewise_model::{ClassMap, Condition, IpPrefix, MatchMode, PolicyParams};
 use slicewise_wire::{Headers, IpVersion};
@@ -63,7 +63,7 @@ impl Classifier {
     pub fn classify(&mut self, headers: &Headers) -> u32 {
         let slot = slot_of(headers);
         let entry = &self.cache[slot];
-        // No rule looks at congestion marks: a marked frame of the flow is no other key.
+        // No rule matches congestion marks: a marked frame of the flow has the same key.
         let ecn = entry.headers.ecn;
         if entry.leaf != EMPTY && entry.headers == (Headers { ecn, ..*headers }) {
             return entry.leaf;
@@ -111,11 +111,12 @@ fn compile_level(policy: &PolicyParams, levels: &mut Vec<Vec<Rule>>, leaf: &mut 
     level
 }
 
-/// The entry of the cache: mixes the fields that tell flows apart; the multiplier is 2^64 / golden ratio (Knuth).
+/// The entry of the cache: mixes the fields that distinguish flows; the multiplier is 2^64 / golden
+/// ratio (Knuth).
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "a hash keeps what it can of every field"
+    reason = "truncation is fine for a hash"
 )]
 fn slot_of(h: &Headers) -> usize {
     let fold = |address: u128| (address as u64) ^ ((address >> 64) as u64);
@@ -131,7 +132,7 @@ fn slot_of(h: &Headers) -> usize {
     (mixed >> (u64::BITS - CACHE_ENTRIES.ilog2())) as usize
 }
 
-/// One class map on its own, for whoever tells frames apart without a policy.
+/// A single class map, for classification without a policy.
 #[derive(Debug, Clone)]
 pub struct CompiledClassMap {
     mode: MatchMode,

@@ -1,6 +1,6 @@
 use crate::frame::DropReason;
 
-/// What happened to the frames of one class since the pipeline was made.
+/// Counters of one class since the pipeline was created.
 ///
 /// At any time `offered = sent + queued + Σ dropped`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct ClassCounters {
     pub sent_frames: u64,
     /// Bytes sent, L2 without FCS.
     pub sent_bytes: u64,
-    /// Frames sent with a congestion mark that a queue put there instead of dropping them.
+    /// Frames marked by a queue instead of being dropped.
     pub marked_frames: u64,
     /// Frames waiting.
     pub queued_frames: u64,

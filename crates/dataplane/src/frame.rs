@@ -2,38 +2,38 @@ use slicewise_model::Colour;
 use slicewise_units::{FrameLengths, Instant};
 use slicewise_wire::Ecn;
 
-/// What the data plane holds of a frame: the caller's handle and what scheduling needs.
+/// A frame descriptor: the caller's handle and the fields needed for scheduling.
 ///
 /// The bytes stay with the caller (a packet buffer, a simulated packet); `handle` comes back
 /// unchanged from [`Pipeline::poll_egress`](crate::Pipeline::poll_egress).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// The caller's name for the frame.
+    /// The caller's handle of the frame.
     pub handle: u64,
     /// Lengths, for accounting.
     pub lengths: FrameLengths,
-    /// Code point to write into the frame at egress; differs from the one that came in where a
-    /// policer or class remarked it.
+    /// Code point to write into the frame at egress; differs from the incoming one if a policer or class
+    /// remarked it.
     pub dscp: u8,
-    /// Congestion notification: as it came in, and at egress what to write into the frame. A
-    /// queue that marks instead of dropping makes it [`Ecn::Ce`].
+    /// Congestion notification: the incoming value, and at egress the value to write. A queue that marks
+    /// instead of dropping sets [`Ecn::Ce`].
     pub ecn: Ecn,
     /// Colour from an upstream meter, or from this pipeline's.
     pub colour: Colour,
 }
 
-/// A frame that leaves, and where it waited.
+/// A departing frame, and where it waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure {
     /// The frame.
     pub frame: Frame,
-    /// Its class, by its position among [`Pipeline::counters`](crate::Pipeline::counters).
+    /// Its class, by its index in [`Pipeline::counters`](crate::Pipeline::counters).
     pub class: u32,
     /// When it was offered.
     pub queued_at: Instant,
 }
 
-/// What became of an offered frame.
+/// Outcome of an offered frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
@@ -43,10 +43,10 @@ pub enum Verdict {
     Dropped(DropReason),
 }
 
-/// A frame that had been queued and was dropped after all.
+/// A frame dropped after it was queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropped {
-    /// The frame, whose handle is the caller's again.
+    /// The frame, whose handle returns to the caller.
     pub frame: Frame,
     /// The reason it was counted under.
     pub reason: DropReason,
@@ -68,15 +68,15 @@ pub enum DropReason {
     RedForced,
     /// The frame memory was full, or what its class may use of it.
     BufferFull,
-    /// A frame of no length.
+    /// A frame of zero length.
     BadLength,
     /// A frame longer than the largest that guarantees were computed for.
     FrameTooLong,
     /// Its slice has been removed.
     SliceRemoved,
-    /// `CoDel`: frames of its flow had been waiting too long for too long.
+    /// `CoDel`: frames of its flow exceeded the target delay for an interval.
     CoDel,
-    /// A queue was full, and the flow with most in it gave up its oldest frame.
+    /// A queue was full, and the fattest flow dropped its oldest frame.
     Overlimit,
 }
 

@@ -1,4 +1,4 @@
-//! The data plane: classify, meter, queue and schedule, so that each slice gets what it was promised.
+//! The data plane: classify, meter, queue and schedule, so that each slice gets its guarantee.
 //!
 //! It never reads a clock and never does I/O. Time comes in as an argument, frames as
 //! [`Frame`] descriptors with the caller's handle; the simulator and the live gateway drive the

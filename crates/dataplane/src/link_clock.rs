@@ -11,11 +11,11 @@ pub struct LinkClock {
     free_at: Instant,
     /// Work beyond `free_at` in nanobits, less than `rate`.
     remainder: u64,
-    /// What the frame sent last lasted: frames of one size follow each other.
+    /// Duration of the last frame: consecutive frames often have the same size.
     last: Lasting,
 }
 
-/// How long a frame of a size lasts: `nanos + part / rate` nanoseconds.
+/// Duration of a frame of one size: `nanos + part / rate` nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Lasting {
     size: ByteCount,
@@ -49,8 +49,7 @@ impl LinkClock {
         }
     }
 
-    /// From the next frame on the link has another rate, which must not be zero. What it is sending
-    /// lasts as long as it would have.
+    /// Sets the rate from the next frame on; must not be zero. The current frame keeps its duration.
     pub fn set_rate(&mut self, rate: BitRate) {
         let free_at = self.free_at();
         *self = Self::new(rate);
@@ -71,9 +70,8 @@ impl LinkClock {
     /// Send `size` as soon as the link is free, not before `now`; returns when the last bit has
     /// left, rounded up to a nanosecond.
     ///
-    /// Whoever sends the next frame at the moment returned loses nothing: it starts where the last
-    /// one truly ended, less than a nanosecond before. Only a link that was free earlier starts
-    /// at `now`.
+    /// Sending the next frame at the returned time loses nothing: it starts where the last one exactly
+    /// ended, less than a nanosecond before. Only a link that was free earlier starts at `now`.
     #[inline]
     pub fn send(&mut self, size: ByteCount, now: Instant) -> Instant {
         if self.free_at() < now {

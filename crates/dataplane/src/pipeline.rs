@@ -13,7 +13,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
 
-/// Most frames that all queues of a pipeline hold together, whatever their limits: 4 Mi frames,
+/// Most frames in all queues of a pipeline together, whatever their limits: 4 Mi frames,
 /// 128 MiB of descriptors. Beyond it frames are dropped as [`DropReason::BufferFull`].
 pub(crate) const MAX_BUFFER_FRAMES: u64 = 1 << 22;
 
@@ -21,8 +21,8 @@ pub(crate) const MAX_BUFFER_FRAMES: u64 = 1 << 22;
 ///
 /// Drive it with three calls and a clock of your own: [`on_frame`](Self::on_frame) when a frame
 /// arrives, [`poll_egress`](Self::poll_egress) when the port can send, and
-/// [`poll_at`](Self::poll_at) to know when to poll next. Time must not go backwards. Where the
-/// policy has flow queues, [`poll_dropped`](Self::poll_dropped) gives back what they dropped.
+/// [`poll_at`](Self::poll_at) to know when to poll next. Time must not go backwards. If the policy has
+/// flow queues, [`poll_dropped`](Self::poll_dropped) returns the frames they dropped.
 #[derive(Debug)]
 pub struct Pipeline {
     pub(crate) params: PipelineParams,
@@ -42,7 +42,7 @@ impl Pipeline {
     /// A pipeline whose token buckets are full at `now`.
     ///
     /// # Errors
-    /// Where the policy is valid but larger than a structure holds.
+    /// If the policy is valid but exceeds a limit of the implementation.
     pub fn new(params: &PipelineParams, now: Instant) -> Result<Self, BuildError> {
         let mut built = build::build_policy(&params.policy, now)?;
         let root = built.policy_root;
@@ -70,9 +70,9 @@ impl Pipeline {
         })
     }
 
-    /// Classify, meter, and queue `frame`, or drop it for one reason.
+    /// Classify, meter, and queue `frame`, or drop it with one reason.
     ///
-    /// O(1) for flows seen before; a first frame walks the class maps.
+    /// O(1) for known flows; a first frame walks the class maps.
     #[inline]
     pub fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
         self.on_frame_if(frame, headers, now, |_| true)
@@ -117,7 +117,7 @@ impl Pipeline {
         match verdict {
             Ok(is_new_front) => {
                 class.counters.queued_frames += 1;
-                // Behind another frame of its queue it changes neither who is next nor when.
+                // Behind another frame of its queue it changes neither which frame is next nor when.
                 if is_new_front {
                     self.next_poll = Some(self.next_poll.map_or(now, |at| at.min(now)));
                 }
@@ -156,7 +156,7 @@ impl Pipeline {
             }
         }
         if let Some(bucket) = &mut class.priority_police {
-            // The bucket counts all the time; it only bites while others wait, too.
+            // The bucket always counts, but acts only while others wait, too.
             let cost = bucket.cost(frame.lengths);
             if bucket.refill(now) >= cost {
                 bucket.spend(cost);
@@ -175,7 +175,7 @@ impl Pipeline {
         self.poll_departure(now).map(|departure| departure.frame)
     }
 
-    /// [`poll_egress`](Self::poll_egress), with where and since when the frame waited.
+    /// [`poll_egress`](Self::poll_egress), with the queue and arrival time of the frame.
     pub fn poll_departure(&mut self, now: Instant) -> Option<Departure> {
         let departure = self.next_departure(now);
         self.count_dropped();
@@ -192,8 +192,8 @@ impl Pipeline {
                     class.counters.sent_bytes += u64::from(queued.frame.lengths.l2_bytes);
                     class.counters.marked_frames += u64::from(queued.marked);
                 }
-                // What remains below a shaper usually has to wait: better to know it now than to
-                // be polled in vain as soon as the link is free.
+                // Frames below a shaper usually have to wait: computing that now avoids a useless poll
+                // when the link becomes free.
                 self.next_poll = if self.tree.backlog() == 0 {
                     None
                 } else if self.tree.is_shaped() {
@@ -214,10 +214,10 @@ impl Pipeline {
         }
     }
 
-    /// A frame that was queued and has been dropped since: its handle is the caller's again, and
-    /// it is counted. Where a policy has flow queues, call it until it returns `None`, after
-    /// [`on_frame`](Self::on_frame) and [`poll_egress`](Self::poll_egress): such frames keep
-    /// their places in the frame memory until then.
+    /// A frame dropped after it was queued: its handle returns to the caller, and it is counted. If a
+    /// policy has flow queues, call this until it returns `None`, after
+    /// [`on_frame`](Self::on_frame) and [`poll_egress`](Self::poll_egress): such frames occupy the frame
+    /// memory until then.
     #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped> {
         self.pool.poll_dropped()
@@ -243,7 +243,7 @@ impl Pipeline {
     /// Change the configuration while frames wait: nothing queued is lost, reordered or reset.
     ///
     /// # Errors
-    /// Where the new configuration cannot be built; the old one then stays in force.
+    /// If the new configuration cannot be built; the old one then stays active.
     pub fn apply(&mut self, change: &Change, now: Instant) -> Result<(), ApplyError> {
         apply::apply(self, change, now)
     }

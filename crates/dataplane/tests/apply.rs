@@ -183,9 +183,9 @@ fn a_change_of_rate_keeps_the_credit_and_the_counters() {
 }
 
 #[test]
-fn a_refused_change_leaves_the_old_policy_in_force() {
+fn a_rejected_change_leaves_the_old_policy_active() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
-    // Every change reorders the class maps, so what waits must drain first; none can.
+    // Every change reorders the class maps, so queued frames must drain first; none can.
     let mut refused = 0;
     for round in 0..40u16 {
         let _ = port.offer(Arrival {

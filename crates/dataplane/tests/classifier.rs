@@ -50,7 +50,7 @@ fn the_first_class_that_matches_takes_the_frame() {
 }
 
 #[test]
-fn what_no_class_matches_is_class_default() {
+fn unmatched_frames_go_to_class_default() {
     let spec = policy(vec![class(
         "ten",
         MatchMode::Any,

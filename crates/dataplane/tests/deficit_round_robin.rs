@@ -88,7 +88,7 @@ proptest! {
 
 #[test]
 fn a_class_that_waits_for_its_shaper_saves_no_more_than_one_turn() {
-    // A tenant with a slow inner class and, after ten seconds, a fast one, beside a greedy class.
+    // A tenant with a slow inner class and, after ten seconds, a fast one, next to a greedy class.
     let mut tenant = slicewise_model::ClassSpec::new(slicewise_model::ClassMap {
         name: "tenant".into(),
         mode: slicewise_model::MatchMode::Any,

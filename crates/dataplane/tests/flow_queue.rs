@@ -205,7 +205,7 @@ fn a_flow_beside_a_flood_waits_for_a_frame_and_not_for_the_flood() {
 }
 
 #[test]
-fn frames_that_can_be_marked_are_and_the_class_counts_them() {
+fn ecn_capable_frames_are_marked_and_counted_by_class() {
     let mut class = four_flows(1);
     class.flow_queue = Some(FlowQueueSpec::default());
     class.queue_limit = Some(slicewise_model::QueueLimitSpec::Packets(10_000));
@@ -216,7 +216,7 @@ fn frames_that_can_be_marked_are_and_the_class_counts_them() {
 }
 
 #[test]
-fn what_codel_remembers_goes_on_over_a_change() {
+fn codel_state_survives_a_change() {
     let mut class = four_flows(1);
     class.flow_queue = Some(FlowQueueSpec::default());
     class.queue_limit = Some(slicewise_model::QueueLimitSpec::Packets(10_000));

@@ -49,7 +49,7 @@ fn a_policer_drops_the_excess_and_delays_nothing() {
 }
 
 #[test]
-fn what_exceeds_leaves_with_the_code_point_it_was_remarked_to() {
+fn exceeding_frames_leave_with_the_remarked_code_point() {
     let policed = ClassSpec {
         police: Some(PolicerSpec {
             cbs: Some(ByteCount::new(2_000).into()),

@@ -27,7 +27,7 @@ fn arrivals(vlans: u16, count: usize, gap_ns: u64) -> impl Strategy<Value = Vec<
     })
 }
 
-/// Two ports of a kind get the same traffic; one is also polled at times it did not ask for.
+/// Two equal ports get the same traffic; one is also polled at additional times.
 fn assert_extra_polls_change_nothing(
     port: impl Fn() -> Port,
     traffic: &[Arrival],
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn a_minimum_is_kept_whatever_the_others_offer(
+    fn a_minimum_is_met_whatever_the_others_offer(
         others in prop::collection::vec(60u32..1522, 50..200),
         minimum_mbit in 2u64..9,
     ) {
@@ -229,7 +229,7 @@ proptest! {
 }
 
 #[test]
-fn excess_is_shared_by_weight_and_does_not_spend_the_minimum() {
+fn excess_is_shared_by_weight_and_does_not_consume_the_minimum() {
     let mut a = vlan_class(1);
     a.minimum = Some(RateSpec::Absolute(rate("2 Mbit/s")));
     a.weight = Some(1);
@@ -271,7 +271,7 @@ fn a_priority_class_is_policed_only_while_others_wait() {
     alone.offer_all(&flow);
     assert_eq!(
         alone.dropped, 0,
-        "four times its rate, but nobody else wants the link"
+        "four times its rate, but no other class wants the link"
     );
 
     let other = constant(9, 1000, rate("9 Mbit/s"), Duration::from_secs(1));

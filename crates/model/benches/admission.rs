@@ -1,4 +1,5 @@
-//! Admitting one slice into a million: a pass over the delay classes, whatever their slices.
+//! Admitting one slice next to a million: one pass over the delay classes, however many slices they
+//! hold.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -30,7 +31,7 @@ fn million() -> Admission {
     });
     let mut admitted = 0;
     for delay in delays.iter().cycle() {
-        // Few slices fit in the short classes; the long ones take the rest.
+        // Few slices fit into the short classes; the long ones take the rest.
         let fits = admission.try_admit(&request(100_000, Some(*delay))).is_ok();
         admitted += u64::from(fits);
         if admitted == SLICES {
@@ -48,14 +49,14 @@ fn million() -> Admission {
 fn admission(c: &mut Criterion) {
     let mut million = million();
     let asked = request(100_000, Some(Duration::from_millis(500)));
-    c.bench_function("admit and release one slice beside a million", |b| {
+    c.bench_function("admit and release one slice next to a million", |b| {
         b.iter(|| {
             let admitted = million.try_admit(black_box(&asked)).unwrap();
             million.release(admitted);
         });
     });
     let other = request(200_000, Some(Duration::from_millis(700)));
-    c.bench_function("change one slice beside a million", |b| {
+    c.bench_function("change one slice next to a million", |b| {
         b.iter_batched_ref(
             || asked,
             |asked| {
@@ -67,7 +68,7 @@ fn admission(c: &mut Criterion) {
         );
     });
     let too_much = request(399_000_000_000, Some(Duration::from_millis(500)));
-    c.bench_function("refuse one slice beside a million", |b| {
+    c.bench_function("refuse one slice next to a million", |b| {
         b.iter(|| million.try_admit(black_box(&too_much)).unwrap_err());
     });
 }

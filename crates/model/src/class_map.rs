@@ -16,7 +16,7 @@ pub enum MatchMode {
     All,
 }
 
-/// A named set of conditions.
+/// A named set of match conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassMap {
     /// The name a policy refers to.
@@ -28,7 +28,7 @@ pub struct ClassMap {
 }
 
 impl ClassMap {
-    /// What is wrong with a condition, where one could never match because of how it is written.
+    /// An error if a condition could never match as written.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.conditions.iter().try_for_each(Condition::check)
     }
@@ -57,7 +57,7 @@ pub enum Condition {
     Dscp(u64),
     /// Permitted by an access list.
     AccessList(AccessList),
-    /// The contrary of a condition.
+    /// Negation of a condition.
     Not(Box<Condition>),
 }
 
@@ -88,7 +88,7 @@ impl Condition {
                 ordered("VLAN", range)
             }
             Self::SourcePort(range) | Self::DestinationPort(range) => ordered("port", range),
-            Self::Dscp(0) => Err("names no code point: nothing could ever match".to_owned()),
+            Self::Dscp(0) => Err("lists no code point, so it can never match".to_owned()),
             Self::AccessList(list) => list
                 .entries
                 .iter()
@@ -104,7 +104,7 @@ impl Condition {
     }
 }
 
-/// A list of permit and deny entries: the first that matches decides; none denies.
+/// A list of permit and deny entries: the first match decides; no match denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessList {
     /// Name or number.
@@ -130,12 +130,12 @@ pub struct IpPrefix {
 }
 
 impl IpPrefix {
-    /// Every IPv4 address: as a source it matches exactly the IPv4 packets.
+    /// Every IPv4 address: as a source prefix it matches all IPv4 packets and nothing else.
     pub const ALL_IPV4: Self = Self {
         address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         length: 0,
     };
-    /// Every IPv6 address: as a source it matches exactly the IPv6 packets.
+    /// Every IPv6 address: as a source prefix it matches all IPv6 packets and nothing else.
     pub const ALL_IPV6: Self = Self {
         address: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         length: 0,
@@ -165,7 +165,7 @@ impl IpPrefix {
         self.address
     }
 
-    /// The number of bits that count.
+    /// Prefix length in bits.
     #[must_use]
     pub const fn length(self) -> u8 {
         self.length

@@ -1,53 +1,54 @@
-//! Queueing by flow with active queue management (CoDel and FQ-CoDel, RFC 8289 and 8290).
+//! Flow queueing with active queue management (CoDel and FQ-CoDel, RFC 8289 and 8290).
 
 use slicewise_units::{ByteCount, Duration};
 
-/// Most flows a queue tells apart: as many as the hash kept with each frame does.
+/// Most flow queues: limited by the hash stored with each frame.
 pub const FLOWS_MAX: u32 = 1 << 13;
 /// Most strict-priority levels in a flow queue.
 pub const LEVELS_MAX: usize = 4;
 
-/// Queueing by flow, as written. What is left out has the default of RFC 8290, section 5.2.
+/// Flow queueing, as written. Omitted settings have the defaults of RFC 8290, section 5.2.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowQueueSpec {
     /// Queues that flows are hashed to, on each level; default 1024. With 1 this is `CoDel` alone.
     pub flows: Option<u32>,
-    /// How long frames may wait without any being dropped; default 5 ms.
+    /// Target queueing delay, below which nothing is dropped; default 5 ms.
     pub target: Option<Duration>,
-    /// How long all of them must wait longer before one is dropped; default 100 ms.
+    /// How long the delay must stay above `target` before a frame is dropped; default 100 ms.
     pub interval: Option<Duration>,
-    /// What a flow sends in its turn; default 1514 B.
+    /// Bytes a flow may send per round; default 1514 B.
     pub quantum: Option<ByteCount>,
-    /// Mark frames whose transport understands it, instead of dropping them; default yes.
+    /// Mark ECN-capable frames instead of dropping them; default yes.
     pub ecn: Option<bool>,
-    /// Code points by level, the first served first: frames of a level wait while any above it
-    /// are there. Code points that are not listed form the last level.
+    /// Code points by strict-priority level, the first served first. Unlisted code points form the last
+    /// level.
     pub priority: Vec<Vec<u8>>,
 }
 
-/// Validated queueing by flow.
+/// Validated flow queueing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowQueueParams {
     /// Queues on each level, 1 to [`FLOWS_MAX`].
     pub flows: u32,
-    /// How long frames may wait without any being dropped.
+    /// Target queueing delay, below which nothing is dropped.
     pub target: Duration,
-    /// How long all of them must wait longer before one is dropped; above `target`, at most 4 s.
+    /// How long the delay must stay above `target` before a frame is dropped; longer than `target`, at
+    /// most 4 s.
     pub interval: Duration,
-    /// What a flow sends in its turn, bytes (L2 without FCS).
+    /// Bytes a flow may send per round (L2 without FCS).
     pub quantum: u32,
-    /// Mark instead of dropping where the transport understands it.
+    /// Mark ECN-capable frames instead of dropping them.
     pub ecn: bool,
     /// The level of each code point.
     pub levels: PriorityLevels,
 }
 
-/// Which of up to [`LEVELS_MAX`] strict-priority levels each code point is on; 0 is served first.
+/// Strict-priority level of each code point, of up to [`LEVELS_MAX`]; 0 is served first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PriorityLevels {
     /// Two bits for each of the 64 code points.
     by_dscp: u128,
-    /// Levels less one.
+    /// Number of levels minus one.
     last: u8,
 }
 
@@ -69,7 +70,7 @@ impl PriorityLevels {
         self.by_dscp |= u128::from(level.min(self.last)) << shift;
     }
 
-    /// How many there are.
+    /// Number of levels.
     #[must_use]
     pub fn count(&self) -> usize {
         usize::from(self.last) + 1

@@ -1,8 +1,8 @@
 //! What a slicing configuration *is*: class maps, policies and their parameters, validated.
 //!
-//! A [`PolicySpec`] holds what a user wrote (percentages, things left to default);
+//! A [`PolicySpec`] holds what a user wrote (percentages, omitted settings);
 //! [`PolicySpec::resolve`] turns it into [`PolicyParams`] for a link of known rate, with
-//! every default filled in and every contradiction refused. The data plane takes only the latter.
+//! every default filled in and every contradiction rejected. The data plane takes only the latter.
 
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ pub use resolve::{PolicyError, PortParams};
 
 use slicewise_units::{Accounting, BitRate};
 
-/// A rate that says what it counts.
+/// A rate and what it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// bit/s.
@@ -42,7 +42,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// A rate that counts whole frames without FCS: the default.
+    /// A rate that counts frames without FCS: the default.
     #[must_use]
     pub const fn l2(rate: BitRate) -> Self {
         Self {

@@ -10,19 +10,19 @@ pub enum Colour {
     /// Within the committed rate.
     #[default]
     Green,
-    /// Beyond the committed rate, within what is tolerated.
+    /// Beyond the committed rate, within the excess or peak.
     Yellow,
-    /// Beyond everything.
+    /// Beyond all rates.
     Red,
 }
 
-/// Whether a meter respects the colour a packet comes with.
+/// Whether a meter respects the incoming colour of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ColourMode {
     /// Every packet counts as green before metering.
     #[default]
     Blind,
-    /// A packet is never promoted to a better colour than it came with.
+    /// A packet is never promoted to a better colour than its incoming one.
     Aware,
 }
 
@@ -36,7 +36,7 @@ pub enum MeterAlgorithm {
         /// Committed burst size.
         cbs: ByteCount,
     },
-    /// RFC 2697: what overflows the committed bucket fills the excess bucket.
+    /// RFC 2697: overflow of the committed bucket fills the excess bucket.
     SingleRateThreeColour {
         /// Committed information rate.
         cir: Rate,
@@ -63,27 +63,27 @@ pub enum MeterAlgorithm {
         cir: Rate,
         /// Committed burst size.
         cbs: ByteCount,
-        /// Excess information rate, *beside* CIR.
+        /// Excess information rate, *in addition to* CIR.
         eir: Rate,
         /// Excess burst size.
         ebs: ByteCount,
     },
 }
 
-/// What a policer does with a packet of a colour.
+/// What a policer does with packets of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Let it pass unchanged.
+    /// Forward it unchanged.
     Transmit,
     /// Drop it.
     Drop,
-    /// Set its DSCP, then let it pass.
+    /// Set its DSCP and forward it.
     SetDscp(u8),
-    /// Tag it with a device-internal QoS group, then let it pass.
+    /// Set a device-internal QoS group and forward it.
     SetQosGroup(u8),
 }
 
-/// A validated policer: a meter, and what each colour means.
+/// A validated policer: a meter, and an action per colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicerParams {
     /// The meter.
@@ -128,7 +128,7 @@ pub struct PolicerSpec {
 }
 
 impl PolicerSpec {
-    /// A policer to `cir`, all else left to its default: colour-blind, counting L2.
+    /// A policer at `cir` with defaults otherwise: colour-blind, counting L2.
     #[must_use]
     pub const fn new(cir: RateSpec) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Policies: classes in order, what is done with each, and how they share the link.
+//! Policies: ordered classes, their treatment, and how they share the link.
 
 use crate::{
     ClassMap, PolicerParams, PolicerSpec, QueueLimitParams, QueueLimitSpec, Rate, WredParams,
@@ -7,7 +7,7 @@ use crate::{
 use crate::{FlowQueueParams, FlowQueueSpec, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
-/// The name of the class that takes what no other does; it always exists.
+/// Name of the class for frames no other class matches; it always exists.
 pub const CLASS_DEFAULT: &str = "class-default";
 
 /// A rate as written.
@@ -22,18 +22,17 @@ pub enum RateSpec {
 /// A burst as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BurstSpec {
-    /// So many bytes.
+    /// A number of bytes.
     Size(ByteCount),
-    /// What the rate beside it passes in this time: the only form that a rate in percent can
-    /// have in IOS. At least 1500 B.
+    /// The rate times this duration: the only form IOS allows with a rate in percent. At least 1500 B.
     Time(Duration),
 }
 
-/// The least that a burst given as a time comes to: one full packet, as IOS.
+/// Minimum of a burst given as a time: one full packet, as in IOS.
 const BURST_TIME_MIN: ByteCount = ByteCount::new(1500);
 
 impl BurstSpec {
-    /// The burst in bytes beside `rate`.
+    /// The burst in bytes at `rate`.
     #[must_use]
     pub fn size(self, rate: BitRate) -> ByteCount {
         match self {
@@ -75,19 +74,19 @@ pub struct ShaperSpec {
 pub struct ShaperParams {
     /// Rate at which credit is earned.
     pub rate: Rate,
-    /// Most credit that can be saved; starts full. At least one largest frame.
+    /// Bucket depth; starts full. At least one largest frame.
     pub burst: ByteCount,
-    /// Frames of priority classes leave at once and are charged all the same, into debt if
-    /// need be: others then wait longer. Otherwise they wait for credit like any frame.
+    /// Frames of priority classes leave at once and are charged anyway, into debt if necessary, so that
+    /// others wait longer. Otherwise they wait for credit like any frame.
     pub priority_borrows: bool,
 }
 
-/// A place in the low-latency queue, as written.
+/// Low-latency queueing, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrioritySpec {
     /// 1 is served first.
     pub level: u8,
-    /// The class is policed to this rate, only while the link is congested.
+    /// The class is policed to this rate, but only while the link is congested.
     pub rate: Option<RateSpec>,
     /// Burst of that policer; default 200 ms at its rate, as IOS.
     pub burst: Option<ByteCount>,
@@ -95,7 +94,7 @@ pub struct PrioritySpec {
     pub accounting: Accounting,
 }
 
-/// A validated place in the low-latency queue.
+/// Validated low-latency queueing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriorityParams {
     /// 1 is served first.
@@ -104,7 +103,7 @@ pub struct PriorityParams {
     pub police: Option<(Rate, ByteCount)>,
 }
 
-/// How classes that have no priority share what is left.
+/// How classes without priority share the remaining rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Discipline {
     /// Guaranteed minimums first, then the excess by weight (deficit round robin).
@@ -112,10 +111,10 @@ pub enum Discipline {
     MinimumShare,
     /// Deficit round robin by weight alone; minimums are not allowed.
     DeficitRoundRobin,
-    /// One queue for all of them, in order of arrival.
+    /// One queue for all of them, in arrival order.
     Fifo,
     /// Guaranteed rates with a delay bound first (earliest deadline first), then the excess by
-    /// weight, tenant by tenant and class by class; what is guaranteed passed an admission test.
+    /// weight, tenant by tenant and class by class; guarantees have passed an admission test.
     Guaranteed,
 }
 
@@ -126,8 +125,7 @@ pub struct GuaranteeSpec {
     pub rate: RateSpec,
     /// Committed burst (CBS); default 4 ms at the rate, at least two largest frames.
     pub burst: Option<BurstSpec>,
-    /// The delay that frames within both may have; default the time the rate takes to send the
-    /// burst.
+    /// Delay bound of frames within both; default the time the rate takes to send the burst.
     pub delay: Option<Duration>,
 }
 
@@ -140,20 +138,20 @@ pub struct MaximumSpec {
     pub burst: Option<BurstSpec>,
 }
 
-/// What the classes of a guaranteed policy have in common, as written.
+/// Parameters common to the classes of a guaranteed policy, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuaranteedSpec {
-    /// What guaranteed and maximum rates and bursts count, the largest frame and the buffer too.
+    /// Accounting of guaranteed and maximum rates and bursts, the largest frame and the buffer.
     pub accounting: Accounting,
-    /// The largest frame there can be.
+    /// The largest possible frame.
     pub largest_frame: ByteCount,
     /// The shortest delay that can be promised.
     pub shortest_delay: Duration,
-    /// The longest delay that is told apart.
+    /// The longest delay class.
     pub longest_delay: Duration,
-    /// Tenants and their weights; a policy without any has one for all its classes.
+    /// Tenants and their weights; a policy without any has one tenant for all its classes.
     pub tenants: Vec<(String, u32)>,
-    /// How much can wait in all classes together, where that is limited.
+    /// Buffer of all classes together, if limited.
     pub buffer: Option<ByteCount>,
 }
 
@@ -194,15 +192,15 @@ pub struct ClassSpec {
     pub queue_limit: Option<QueueLimitSpec>,
     /// Random early detection.
     pub wred: Option<WredSpec>,
-    /// A queue for each flow instead of one for the class.
+    /// One queue per flow instead of one for the class.
     pub flow_queue: Option<FlowQueueSpec>,
-    /// The class is itself divided.
+    /// Child policy that divides the class.
     pub child: Option<Box<PolicySpec>>,
     /// Guaranteed rate with a delay bound; only under [`Discipline::Guaranteed`].
     pub guarantee: Option<GuaranteeSpec>,
-    /// The most it may send; only under [`Discipline::Guaranteed`].
+    /// Its maximum; only under [`Discipline::Guaranteed`].
     pub maximum: Option<MaximumSpec>,
-    /// The tenant whose part of the excess it shares; only under [`Discipline::Guaranteed`].
+    /// The tenant whose share of the excess it belongs to; only under [`Discipline::Guaranteed`].
     pub tenant: Option<String>,
 }
 
@@ -249,8 +247,7 @@ pub struct PolicySpec {
     pub classes: Vec<ClassSpec>,
     /// How classes without priority share.
     pub discipline: Discipline,
-    /// What the classes of a guaranteed policy have in common; default where that is its
-    /// discipline, and not allowed under another.
+    /// Parameters common to the classes of a guaranteed policy; not allowed under another discipline.
     pub guaranteed: Option<GuaranteedSpec>,
 }
 
@@ -267,7 +264,7 @@ pub struct ClassParams {
     pub set_dscp: Option<u8>,
     /// Low-latency queue.
     pub priority: Option<PriorityParams>,
-    /// Guaranteed minimum and the burst it is kept for.
+    /// Guaranteed minimum and its burst.
     pub minimum: Option<(Rate, ByteCount)>,
     /// Share of the excess, at least 1.
     pub weight: u32,
@@ -277,12 +274,12 @@ pub struct ClassParams {
     pub queue_limit: QueueLimitParams,
     /// Random early detection.
     pub wred: Option<WredParams>,
-    /// A queue for each flow instead of one for the class.
+    /// One queue per flow instead of one for the class.
     pub flow_queue: Option<FlowQueueParams>,
-    /// The class is itself divided; then it has no queue of its own.
+    /// Child policy that divides the class; then it has no queue of its own.
     pub child: Option<Box<PolicyParams>>,
-    /// The class as a slice of a guaranteed scheduler: there under [`Discipline::Guaranteed`], and
-    /// only there.
+    /// The class as a slice of a guaranteed scheduler: set if and only if the discipline is
+    /// [`Discipline::Guaranteed`].
     pub slice: Option<SliceParams>,
 }
 
@@ -295,6 +292,6 @@ pub struct PolicyParams {
     pub classes: Vec<ClassParams>,
     /// How classes without priority share.
     pub discipline: Discipline,
-    /// What its slices have in common: there under [`Discipline::Guaranteed`], and only there.
+    /// Parameters common to its slices: set if and only if the discipline is [`Discipline::Guaranteed`].
     pub guaranteed: Option<GuaranteedParams>,
 }

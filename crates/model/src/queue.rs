@@ -1,20 +1,20 @@
-//! Queues: how much they hold, and who is dropped early.
+//! Queues: limits and early dropping.
 
 use slicewise_units::{ByteCount, Duration};
 
 /// A queue limit as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueLimitSpec {
-    /// At most so many packets.
+    /// At most this many packets.
     Packets(u32),
-    /// At most so many bytes (L2 without FCS).
+    /// At most this many bytes (L2 without FCS).
     Bytes(ByteCount),
-    /// At most the bytes that the class sends in this time at its own rate (its shaper, else
-    /// its guaranteed rate, else the link's).
+    /// At most the bytes the class sends in this time at its own rate (of its shaper, else its
+    /// guaranteed rate, else that of the link).
     Time(Duration),
 }
 
-/// A validated queue limit: a packet is admitted while both hold *after* it joined.
+/// A validated queue limit: a packet is admitted if both limits are met *with* it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueLimitParams {
     /// Most packets in the queue.
@@ -31,11 +31,11 @@ pub struct RedCurve {
     pub min_packets: u32,
     /// Average queue from which every packet is dropped, packets.
     pub max_packets: u32,
-    /// One packet of so many is dropped just below `max_packets`; at least 1.
+    /// One packet in this many is dropped just below `max_packets`; at least 1.
     pub mark_denominator: u32,
 }
 
-/// What chooses the curve of a packet.
+/// What selects the curve of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WredKey {
     /// Its DSCP: 64 curves.
@@ -45,10 +45,10 @@ pub enum WredKey {
     Precedence,
 }
 
-/// WRED as written: curves set apart from the defaults.
+/// WRED as written: curves that differ from the defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WredSpec {
-    /// What chooses the curve.
+    /// What selects the curve.
     pub key: WredKey,
     /// Curves set explicitly, by DSCP or precedence value.
     pub curves: Vec<(u8, RedCurve)>,
@@ -63,7 +63,7 @@ pub struct WredParams {
     pub curves: Vec<RedCurve>,
     /// Weight of the newest sample is 2^-n, n from 1 to 16.
     pub exponential_weight: u8,
-    /// How long a packet typically takes to leave: how fast the average decays while idle
+    /// Typical transmission time of a packet: determines how fast the average decays while idle
     /// (Floyd & Jacobson 1993, section 11).
     pub typical_transmission: Duration,
 }

@@ -1,7 +1,7 @@
-//! From what a user wrote to what a data plane can run: defaults filled in, contradictions refused.
+//! Turns what a user wrote into what a data plane can run: fills in defaults, rejects contradictions.
 //!
-//! Defaults follow Cisco IOS XE, because that is what the studied policies left to default; each
-//! constant names where it comes from.
+//! Defaults follow Cisco IOS XE, because the studied policies relied on its defaults; each constant
+//! names its origin.
 
 mod flow_queue;
 mod guaranteed;
@@ -22,10 +22,10 @@ const SHAPER_BURST: Duration = Duration::from_millis(4);
 const PRIORITY_BURST: Duration = Duration::from_millis(200);
 /// The largest code point (RFC 2474).
 const MAX_DSCP: u8 = 63;
-/// Levels of nesting allowed: link, tenant, slice, class and one to spare.
+/// Most levels of nesting: link, tenant, slice, class and one spare.
 const MAX_DEPTH: usize = 5;
 
-/// Why a policy cannot be run: which class, which setting, and what is wrong with it.
+/// Why a policy cannot run: class, setting, and problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("policy `{policy}`, class `{class}`: {field}: {problem}")]
 pub struct PolicyError {
@@ -33,7 +33,7 @@ pub struct PolicyError {
     pub policy: String,
     /// The class.
     pub class: String,
-    /// The setting, in the words of a study file: `shape`, `priority`, `minimum` …
+    /// The setting, as named in a study file: `shape`, `priority`, `minimum` …
     pub field: &'static str,
     /// What is wrong and what to do.
     pub problem: String,
@@ -42,11 +42,11 @@ pub struct PolicyError {
 /// The port a policy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortParams {
-    /// Its rate, and which bytes of a frame occupy it: percentages and default queue limits
-    /// refer to this, as a device's software computes them.
+    /// Its rate, and which bytes of a frame occupy it: percentages and default queue limits refer to it,
+    /// as in the software of a device.
     pub rate: Rate,
-    /// What may be guaranteed of it, where the device forwards less than its port could, for
-    /// instance a licensed rate; else the same.
+    /// The rate that may be guaranteed: lower if the device forwards less than its port could, for
+    /// instance with a licensed rate; else the same.
     pub admissible: Rate,
 }
 
@@ -64,19 +64,18 @@ impl PolicySpec {
     /// FCS, and fill in the defaults.
     ///
     /// # Errors
-    /// Where the guarantees do not fit in `link`, a guarantee exceeds its maximum, a rate or a
-    /// weight is zero, settings contradict each other, a class is named twice, or its class map
+    /// If the guarantees do not fit in `link`, a guarantee exceeds its maximum, a rate or a
+    /// weight is zero, settings contradict each other, a class is defined twice, or its class map
     /// has a condition that can never hold.
     pub fn resolve(&self, link: BitRate) -> Result<PolicyParams, PolicyError> {
         self.resolve_for(Rate::l2(link).into())
     }
 
-    /// [`resolve`](Self::resolve) for a port that counts otherwise, or a device that forwards less
+    /// [`resolve`](Self::resolve) for a port with another accounting, or a device that forwards less
     /// than its port could.
     ///
-    /// Only a guaranteed policy heeds what the port counts: its delay bounds are tested for what
-    /// its guarantees come to at most on the wire. Minimums and priorities are summed as they are
-    /// written.
+    /// Only a guaranteed policy uses the accounting of the port: its delay bounds are tested for the
+    /// largest size of its guarantees on the wire. Minimums and priorities are summed as written.
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve).
@@ -112,14 +111,14 @@ impl PolicySpec {
         let (others, mut defaults): (Vec<&ClassSpec>, Vec<&ClassSpec>) =
             self.classes.iter().partition(|c| c.name != CLASS_DEFAULT);
         if defaults.len() > 1 {
-            return fail(CLASS_DEFAULT, "classes", "is there twice".into());
+            return fail(CLASS_DEFAULT, "classes", "is defined twice".into());
         }
         let default = defaults.pop().unwrap_or(&implicit);
         let mut classes = Vec::with_capacity(others.len() + 1);
         let mut names = BTreeSet::new();
         for spec in others.into_iter().chain([default]) {
             if !names.insert(&spec.name) {
-                return fail(&spec.name, "classes", "is there twice".into());
+                return fail(&spec.name, "classes", "is defined twice".into());
             }
             let resolver = ClassResolver {
                 policy: self,
@@ -168,20 +167,21 @@ impl PolicySpec {
 /// That guarantees of `sum` bit/s, of which the last is `rate`, do not fit in `link`.
 fn over_committed(rate: BitRate, sum: u128, link: BitRate) -> String {
     if sum == u128::from(rate.bits_per_second()) {
-        return format!("guarantees {rate}, more than the {link} there is");
+        return format!("guarantees {rate}, more than the available {link}");
     }
     let sum = BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX));
     format!(
-        "with {rate} for this class the guarantees add up to {sum}, more than the {link} there \
-         is: lower one of them"
+        "with {rate} for this class the guarantees add up to {sum}, more than the available \
+         {link}: \
+         lower one of them"
     )
 }
 
 impl RateSpec {
-    /// The rate, where it may be a percentage of `whole`.
+    /// The rate, possibly as a percentage of `whole`.
     ///
     /// # Errors
-    /// Where it is zero, or more than 100 %: what is wrong, as the end of a sentence.
+    /// If it is zero, or more than 100 %: the problem, as the end of a sentence.
     pub fn of(self, whole: BitRate) -> Result<BitRate, &'static str> {
         let rate = match self {
             Self::Absolute(rate) => rate,
@@ -294,13 +294,13 @@ impl ClassResolver<'_> {
             .map(|child| Some(Box::new(child)))
     }
 
-    /// A class map on every class but class-default, which takes what is left.
+    /// A class map on every class except class-default, which takes the rest.
     fn check_match(&self) -> Result<(), PolicyError> {
         match (&self.spec.matches, self.spec.name == CLASS_DEFAULT) {
             (None, false) => Err(self.error("match", "has no class map")),
             (Some(_), true) => Err(self.error(
                 "match",
-                "takes every frame that no other class does: it has no class map",
+                "matches every frame that no other class does and must not have a class map",
             )),
             (Some(map), false) => map.check().map_err(|problem| self.error("match", problem)),
             (None, true) => Ok(()),

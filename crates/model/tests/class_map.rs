@@ -34,7 +34,7 @@ fn host_bits_of_a_prefix_are_cleared() {
 }
 
 #[test]
-fn what_is_written_of_a_prefix_reads_back_as_the_same() {
+fn a_written_prefix_reads_back_the_same() {
     for text in [
         "10.0.10.0/24",
         "0.0.0.0/0",
@@ -47,7 +47,7 @@ fn what_is_written_of_a_prefix_reads_back_as_the_same() {
 }
 
 #[test]
-fn refuses_what_is_not_a_prefix() {
+fn rejects_what_is_not_a_prefix() {
     for text in [
         "",
         "10.0.0/8",
@@ -65,7 +65,7 @@ fn refuses_what_is_not_a_prefix() {
 }
 
 #[test]
-fn a_prefix_tells_its_address_and_length() {
+fn a_prefix_has_an_address_and_a_length() {
     let prefix = prefix("10.0.10.77/24").unwrap();
     assert_eq!(prefix.address(), "10.0.10.0".parse::<IpAddr>().unwrap());
     assert_eq!(prefix.length(), 24);

@@ -52,7 +52,7 @@ pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
 fn isolation(verdict: &PolicyVerdict) -> AttributeText {
     let isolation = &verdict.isolation;
     let deciding = if let Some(broken) = isolation.broken_bound() {
-        broken.told()
+        broken.describe()
     } else {
         let bounds = isolation.bounds.iter().map(bound);
         std::iter::once(deciding(isolation))

@@ -1,4 +1,4 @@
-//! What measuring costs a packet: `on_sent` and `on_received` together.
+//! Cost of measurement per packet: `on_sent` and `on_received` together.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -23,7 +23,7 @@ fn params() -> CollectorParams {
     }
 }
 
-/// A delay between 0.2 and 8.6 ms that jumps as queues make it jump.
+/// A delay between 0.2 and 8.6 ms with jumps like those of queues.
 fn delay_ns(packet: u64) -> u64 {
     200_000 + (packet.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41)
 }

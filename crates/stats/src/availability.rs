@@ -1,10 +1,10 @@
-//! Availability: the share of intervals in which a slice gets all it needs.
+//! Availability: the share of intervals in which a slice meets all its objectives.
 
 use crate::objective::Objective;
 use crate::record::{RunRecord, SliceRecord};
 
-/// The share of intervals after the transient, of those in which the slice sent something, in which every
-/// objective but availability itself is met; `None` where it sent nothing.
+/// The share of intervals after the transient in which every objective except availability is met, among
+/// those in which the slice sent something; `None` if it sent nothing.
 pub(crate) fn of_slice(objective: &Objective, run: &RunRecord, slice: &SliceRecord) -> Option<f64> {
     let bins = slice.series.sent_frames.len();
     let first = usize::try_from(run.transient.end_ns / run.bin_ns.max(1)).unwrap_or(bins);
@@ -45,7 +45,7 @@ impl Interval<'_> {
         let is_lossless_enough = objective
             .loss_ratio
             .is_none_or(|limit| lost_frames as f64 <= limit * sent_frames as f64);
-        // Of what was sent in the interval: when it arrives depends on propagation.
+        // By send time: arrival time depends on propagation.
         let is_fast_enough = objective.throughput_bits_per_second.is_none_or(|rate| {
             let sent_bytes = at(&series.sent_bytes, bin) as f64;
             let arrived_bytes = sent_bytes * (1.0 - lost_frames as f64 / sent_frames as f64);
@@ -165,11 +165,11 @@ mod tests {
     }
 
     #[test]
-    fn each_objective_that_is_missed_makes_its_interval_unavailable() {
+    fn every_missed_objective_makes_its_interval_unavailable() {
         type Change = fn(&mut Series);
         let changes: [Change; 4] = [
             |series| series.lost_frames[0] = 2,
-            // 9 of 10 frames are 0.72 Mbit/s only if all are as long.
+            // 9 of 10 frames are 0.72 Mbit/s only if all are equally long.
             |series| (series.lost_frames[0], series.sent_bytes[0]) = (1, 9_999),
             |series| series.late_frames[0] = 2,
             |series| series.delay_max_ns[0] = Some(2_000_001),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_not_late_and_leaves_fewer_that_may_be() {
+    fn lost_frames_are_not_late_and_reduce_the_number_that_may_be() {
         let availability = availability_after(|series| {
             series.lost_frames[0] = 1;
             series.late_frames[0] = 1;
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_in_a_later_interval_has_arrived() {
+    fn frames_arriving_in_a_later_interval_count_as_received() {
         // A long link: nothing arrives in the first interval.
         let availability = availability_after(|series| series.received_bytes[0] = 0);
         assert_eq!(availability, Some(1.0));

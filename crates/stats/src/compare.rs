@@ -118,7 +118,7 @@ impl Comparison {
         }
     }
 
-    /// True where neither sample varies: the estimate is the truth, as far as these samples tell.
+    /// True if neither sample varies: the estimate is exact, as far as these samples show.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.treatment_variance + self.reference_variance == 0.0
@@ -167,7 +167,7 @@ impl Comparison {
         }
     }
 
-    /// How far the contrast lies above `value`, and the standard error of that distance.
+    /// Distance of the contrast above `value`, and its standard error.
     fn distance_from(&self, value: f64) -> (f64, f64) {
         let (slope, distance) = match self.kind {
             Kind::Difference => (1.0, self.treatment - self.reference - value),

@@ -1,13 +1,13 @@
-//! What a report and the verdicts need to know of a study, beside its records.
+//! What a report and the verdicts need to know about a study, besides its records.
 //!
-//! Written once into the results folder (`study.json`), so that verdicts and report can be made
-//! again from the folder alone.
+//! Written once into the results folder (`study.json`), so that verdicts and report can be regenerated
+//! from the folder alone.
 
 use crate::objective::Objective;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A study, as far as judging and drawing it needs.
+/// Description of a study for verdicts and report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyDescription {
@@ -21,11 +21,10 @@ pub struct StudyDescription {
     pub source: String,
     /// Digest of the study's text and of every file it names.
     pub digest: String,
-    /// The same before anything was left out of it or made ready for a live device; empty where that is not
-    /// known.
+    /// The same before the study was reduced or adapted for a live device; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text_digest: String,
-    /// Only the study's profile of minutes was run.
+    /// Only the quick profile of the study was run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_quick: bool,
     /// Name of the study's file, without its folder: for the command that runs it again.
@@ -34,8 +33,7 @@ pub struct StudyDescription {
     pub seed: u64,
     /// Version of the program that ran it.
     pub program_version: String,
-    /// What carried out the runs: `simulator`, `gateway`, `tc`, or `captures` of runs that somebody
-    /// else carried out.
+    /// What executed the runs: `simulator`, `gateway`, `tc`, or `captures` of runs executed elsewhere.
     #[serde(default = "simulator")]
     pub backend: String,
     /// What was tested, one line: "Cisco ISR 4221 (model), licence 35 Mbit/s, ports 1 Gbit/s".
@@ -56,7 +54,7 @@ pub struct StudyDescription {
     pub scenarios: Vec<ScenarioDescription>,
     /// Margins and confidence of the verdicts.
     pub margins: Margins,
-    /// Published figures to print ours beside.
+    /// Published figures to compare ours with.
     pub published: Vec<PublishedFigure>,
 }
 
@@ -78,24 +76,24 @@ fn simulator() -> String {
 pub struct Capacity {
     /// Rate, bit/s.
     pub bits_per_second: u64,
-    /// What every frame occupies of it beside its L2 bytes without FCS, bytes: 24 where the rate
-    /// counts L1, else 0 (a rate of L3 carries more of L2 than it says, by a header a frame). Shares
-    /// are of L2 bytes, so where this is more than 0, shares that add up to the rate do not fit in it.
+    /// Bytes every frame occupies in addition to its L2 bytes without FCS: 24 if the rate counts L1,
+    /// else 0 (a rate counted at L3 carries more at L2, by a header per frame). Shares are of L2 bytes,
+    /// so where this is more than 0, shares that add up to the rate do not fit in it.
     pub frame_overhead_bytes: u32,
 }
 
-/// What a slice was promised.
+/// The guarantee of a slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceDescription {
     /// Name.
     pub name: String,
-    /// Its share: guaranteed to a guaranteed slice, its own fair part for a best-effort one;
+    /// Its share: guaranteed for a guaranteed slice, its fair share for a best-effort one;
     /// bit/s of L2 frames without FCS.
     pub share_bits_per_second: u64,
     /// True for a slice whose isolation is judged; false for best effort.
     pub guaranteed: bool,
-    /// What it needs in absolute terms; `None` where the study does not say.
+    /// Its objectives; `None` if the study states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,
 }
@@ -110,16 +108,16 @@ pub struct PolicyDescription {
     pub title: String,
     /// The configuration as text (IOS, YAML), for the report.
     pub configuration: String,
-    /// How many slices it holds on this device.
+    /// How many slices it supports on this device.
     pub scalability: Scalability,
-    /// Slices, by name, whose one-way delay the policy proves a bound of; empty for policies that
-    /// prove none. It is a bound for packets within what the slice was promised.
+    /// Proved delay bounds by slice; empty if the policy proves none. They apply to packets within the
+    /// slice's guarantee.
     #[serde(default)]
     pub delay_bounds: BTreeMap<String, DelayBound>,
-    /// Where a slice has a guarantee, but no bound follows from it.
+    /// Slices with a guarantee from which no bound follows.
     #[serde(default)]
     pub unbounded: Vec<Unbounded>,
-    /// Verdicts as published, where they were.
+    /// Published verdicts, if any.
     pub published_verdict: Option<PublishedVerdict>,
 }
 
@@ -130,15 +128,15 @@ pub struct DelayBound {
     /// The scheduler's part, ns: from the moment a frame is eligible, which one within the
     /// guarantee is when it is queued, to the moment its last bit has left the port.
     pub scheduler_ns: u64,
-    /// What the measured one-way delay contains beside that, at most, ns: waiting behind other
+    /// Upper bound of the other components of the measured one-way delay, ns: waiting behind other
     /// sources' frames in the sending adapter, transmission on the link to the device, propagation
     /// on both links, processing in the device, transmission on the link behind it where that is
     /// not the port itself, and the wait of the receiving adapter before it stamps the frame.
     pub outside_ns: u64,
 }
 
-/// A slice with a guarantee of which, in one scenario, no bound of one-way delay follows: it may
-/// send more than it was promised, or the way to the scheduler has no bound.
+/// A slice with a guarantee from which no bound of one-way delay follows in one scenario: it may send
+/// more than its guarantee, or the path to the scheduler has no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unbounded {
@@ -146,9 +144,9 @@ pub struct Unbounded {
     pub slice: String,
     /// Scenario.
     pub scenario: String,
-    /// Why, in words.
+    /// The reason.
     pub why: String,
-    /// Where it is only the way to the scheduler that has no bound: the scheduler's part, ns. See
+    /// If only the path to the scheduler has no bound: the scheduler's part, ns. See
     /// [`DelayBound::scheduler_ns`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler_ns: Option<u64>,
@@ -162,15 +160,15 @@ impl DelayBound {
     }
 }
 
-/// How many slices a mechanism can tell apart.
+/// How many slices a mechanism can distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceLimit {
-    /// So many and no more.
+    /// A hard limit.
     Slices(u64),
-    /// As many as there may be; `source` says who states that.
+    /// No practical limit, according to `source`.
     NoPracticalLimit,
-    /// Nobody states a limit, or that there is none.
+    /// Neither a limit nor its absence is documented.
     NotStated,
 }
 
@@ -189,9 +187,9 @@ impl SliceLimit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scalability {
-    /// Most slices that can be told apart.
+    /// Most slices that can be distinguished.
     pub slices: SliceLimit,
-    /// What limits, in words: "2 priority levels (256 classes)".
+    /// What limits it: "2 priority levels (256 classes)".
     pub limited_by: String,
     /// Where the limit is stated.
     pub source: String,
@@ -219,7 +217,7 @@ pub struct ScenarioDescription {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// Nobody exceeds what was promised: the reference of isolation.
+    /// No slice exceeds its share: the reference of isolation.
     pub reference: bool,
     /// The longest on/off cycle of its sources, ns; 0 where the load is constant.
     pub cycle_ns: u64,
@@ -237,7 +235,7 @@ pub enum ComparedDelay {
     OneWay,
 }
 
-/// How much worsening is tolerated, and with what confidence.
+/// Tolerated worsening, and confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
@@ -251,12 +249,12 @@ pub struct Margins {
     pub delay_relative: f64,
     /// The delay that is compared.
     pub delay_of: ComparedDelay,
-    /// Increase of delay that is always tolerated, ns: what the method cannot resolve, and, unless the
-    /// study declares otherwise, the time of one largest frame at the shared rate, which no link that
-    /// finishes the frame it sends can avoid.
+    /// Increase of delay that is always tolerated, ns: the resolution of the method and, unless the
+    /// study declares otherwise, the transmission time of one largest frame at the shared rate, which is
+    /// unavoidable without preemption.
     pub delay_resolution_ns: u64,
-    /// Worsening that is confined to a smaller share of runs than this is not looked for: 0.09. "Holds"
-    /// takes enough repetitions to exclude this share: 32.
+    /// Worsening confined to a smaller share of runs is ignored: 0.09. "Holds" requires enough
+    /// repetitions to exclude this share: 32.
     pub rare_runs: f64,
     /// Reallocated fraction from which reallocation holds: 0.95.
     pub reallocation_holds: f64,
@@ -316,31 +314,31 @@ pub enum Metric {
     AggregateThroughput,
 }
 
-/// A published figure, and which of ours it belongs to.
+/// A published figure, and the corresponding figure of ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedFigure {
-    /// What the publication says, in a few words.
+    /// What the publication states, briefly.
     pub claim: String,
-    /// Where it says it.
+    /// Where it states it.
     pub source: String,
     /// The quantity.
     pub metric: Metric,
-    /// Policies it is said of; empty for all.
+    /// Policies it applies to; empty for all.
     pub policies: Vec<String>,
-    /// Scenarios it is said of; empty for all.
+    /// Scenarios it applies to; empty for all.
     pub scenarios: Vec<String>,
-    /// Slice it is said of; `None` for quantities of a whole run.
+    /// Slice it applies to; `None` for quantities of a whole run.
     pub slice: Option<String>,
     /// The figure is a relative change against another cell: ours / that − 1.
     pub relative_to: Option<Cell>,
-    /// What was published: every number in the metric's unit.
+    /// The published value: every number in the metric's unit.
     pub expected: Expected,
-    /// A difference that is known, and its physical reason; empty where none is expected.
+    /// A known difference, and its physical reason; empty if none is expected.
     pub explanation: String,
 }
 
-/// A policy, a scenario, or both; what is `None` stays as in the figure's own cell.
+/// A policy, a scenario, or both; `None` means that of the figure's own cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
@@ -359,7 +357,7 @@ pub enum Expected {
     About {
         /// The value.
         value: f64,
-        /// How far off still agrees.
+        /// Deviation that still agrees.
         tolerance: f64,
     },
     /// Between two values.

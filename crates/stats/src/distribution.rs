@@ -2,7 +2,8 @@
 
 use crate::record::{CdfPoint, DelayFigures};
 
-/// Number, sum and extremes of samples, exactly; the [`Distribution`] beside them is as fine as its bins.
+/// Number, sum and extremes of samples, exactly; the corresponding [`Distribution`] has the resolution
+/// of its bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moments {
     /// Number of samples.
@@ -87,8 +88,8 @@ impl Moments {
 
 /// Samples counted in bins of increasing value.
 ///
-/// A bin is known by its upper edge, the largest value it can hold: a quantile is therefore never
-/// told too small, and too large by one bin width at most.
+/// A bin is identified by its upper edge, the largest value it can hold: a quantile is therefore never
+/// too small, and at most one bin width too large.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Distribution {
     /// Upper edge and count of each bin that is not empty, edges increasing.
@@ -173,14 +174,14 @@ impl Distribution {
         let every_bin = self.bins.len() <= max_points;
         let step = 1.0 / (max_points.max(2) - 1) as f64;
         let mut points: Vec<CdfPoint> = Vec::with_capacity(self.bins.len().min(max_points));
-        let (mut seen, mut told) = (0u64, 0.0);
+        let (mut seen, mut written) = (0u64, 0.0);
         for (index, &(edge, count)) in self.bins.iter().enumerate() {
             seen += count;
             let is_last = index + 1 == self.bins.len();
             let fraction = if is_last { 1.0 } else { seen as f64 / total };
-            if every_bin || is_last || fraction - told >= step {
+            if every_bin || is_last || fraction - written >= step {
                 points.push(CdfPoint(edge.min(max_value), fraction));
-                told = fraction;
+                written = fraction;
             }
         }
         points
@@ -235,16 +236,16 @@ mod tests {
             if distribution.total() > 0 {
                 prop_assert_eq!(cdf.last().map(|p| p.1), Some(1.0));
             }
-            let (mut seen, mut next, mut told) = (0, 0, 0.0);
+            let (mut seen, mut next, mut written) = (0, 0, 0.0);
             for &(edge, count) in distribution.bins() {
                 seen += count;
                 if cdf.get(next).is_some_and(|p| p.0 == edge) {
-                    told = cdf[next].1;
+                    written = cdf[next].1;
                     next += 1;
                 }
                 let exact = seen as f64 / distribution.total() as f64;
-                prop_assert!(exact - told <= 1.0 / (max_points - 1) as f64 + 1e-12);
-                prop_assert!(told <= exact + 1e-12);
+                prop_assert!(exact - written <= 1.0 / (max_points - 1) as f64 + 1e-12);
+                prop_assert!(written <= exact + 1e-12);
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Size, mean and variance of independent values: one a repetition.
+/// Size, mean and variance of independent values, one per repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
@@ -18,7 +18,7 @@ pub struct Sample {
 impl Sample {
     /// The sample of `values`; `None` where there are none.
     ///
-    /// Equal values have exactly that mean and variance 0, whatever rounding would make of them.
+    /// Equal values have exactly that mean and variance 0, regardless of rounding.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let &first = values.first()?;
@@ -178,7 +178,7 @@ pub(crate) fn normal_quantile(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(probability)
 }
 
-/// A confidence that tests can work with: a study file is checked before, but no value may turn a
+/// A confidence valid for tests: a study file is checked before, but no value may turn a
 /// verdict into NaN.
 pub(crate) fn valid_confidence(confidence: f64) -> f64 {
     if confidence.is_finite() {

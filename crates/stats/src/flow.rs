@@ -1,12 +1,11 @@
-//! What captures tell of a run beside its slices: flows, hops, and how it was measured.
+//! Additional data of captured runs: flows, hops, and how they were measured.
 //!
-//! Units are last in names, as in [`record`](crate::record). A run that was simulated and not
-//! captured has none of these.
+//! Units are last in names, as in [`record`](crate::record). Simulated runs have none of these.
 
 use crate::record::DelayFigures;
 use serde::{Deserialize, Serialize};
 
-/// What one flow sent and received between the two ends.
+/// Traffic of one flow between the two ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowRecord {
@@ -26,10 +25,10 @@ pub struct FlowRecord {
     pub lost_frames: u64,
     /// Further copies received of a frame that was received before (RFC 5560).
     pub duplicate_frames: u64,
-    /// Frames sent that cannot be told apart from another one: in no delay. Those received count as
-    /// received, and as lost so many as were sent more.
+    /// Sent frames that are indistinguishable from another one: without delay. Those received count as
+    /// received; the difference to those sent counts as lost.
     pub ambiguous_frames: u64,
-    /// Frames that came later than frames sent after them.
+    /// Frames that arrived after frames sent later.
     pub reordering: ReorderingFigures,
     /// One-way delay.
     pub delay: DelayFigures,
@@ -96,30 +95,30 @@ impl Span {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderingFigures {
-    /// Frames that came later than one sent after them (section 3.3).
+    /// Frames that arrived after one sent later (section 3.3).
     pub reordered_frames: u64,
     /// Those / frames received (section 4.1); 0 where none were received.
     pub ratio: f64,
     /// Largest reordering extent, frames (section 4.2.2).
     pub max_extent_frames: u64,
-    /// Largest n for which a frame was n-reordered (section 5.4): a sender that takes a frame for
-    /// lost after n later ones would have sent this one again.
+    /// Largest n for which a frame was n-reordered (section 5.4): a sender that treats a frame as lost
+    /// after n later ones would have retransmitted it.
     pub max_n_reordering: u64,
     /// Largest late time, ns (section 4.3).
     pub max_late_ns: u64,
 }
 
-/// What TCP made of a flow.
+/// TCP figures of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpFigures {
-    /// Bytes of the stream that were sent, each counted once.
+    /// Bytes of the stream sent, each counted once.
     pub data_bytes: u64,
-    /// Those over the time from the first to the last frame received, bit/s.
+    /// Their rate over the time from the first to the last frame received, bit/s.
     pub throughput_bits_per_second: f64,
-    /// Segments that carried bytes sent before.
+    /// Retransmitted segments.
     pub retransmitted_segments: u64,
-    /// Bytes that were sent before.
+    /// Retransmitted bytes.
     pub retransmitted_bytes: u64,
     /// From a segment to its acknowledgement, both where the segment was sent; of segments sent
     /// once only (Karn's algorithm).
@@ -154,19 +153,19 @@ impl From<DelayFigures> for RoundTripFigures {
     }
 }
 
-/// One stretch of the path, from one measuring point to the next.
+/// One hop of the path, from one measuring point to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HopRecord {
-    /// What the two points are called: `tx → router`.
+    /// Names of the two points: `tx → router`.
     pub name: String,
-    /// Frames seen where the stretch begins.
+    /// Frames seen at the start of the hop.
     pub in_frames: u64,
-    /// Of these, frames seen where it ends.
+    /// Of these, frames seen at its end.
     pub out_frames: u64,
-    /// Of these, frames not seen where it ends within the loss time-out.
+    /// Of these, frames not seen at its end within the loss time-out.
     pub lost_frames: u64,
-    /// One-way delay over the stretch; without samples where the clocks of its ends disagree.
+    /// One-way delay of the hop; without samples if the clocks of its ends disagree.
     pub delay: DelayFigures,
     /// The clocks of its ends disagree.
     #[serde(default)]
@@ -180,58 +179,58 @@ pub struct CaptureRecord {
     /// The measuring points in the order that packets pass them: the sending end first, the
     /// receiving one last.
     pub points: Vec<PointRecord>,
-    /// After this time without a trace a frame is lost, ns (RFC 7680).
+    /// Loss time-out, ns (RFC 7680).
     pub loss_timeout_ns: u64,
     /// Frames matched between both ends.
     pub matched_frames: u64,
-    /// Further copies of frames that were matched before.
+    /// Duplicates of matched frames.
     pub duplicate_frames: u64,
-    /// Frames sent that cannot be told apart from another one.
+    /// Sent frames that are indistinguishable from another one.
     pub ambiguous_sent_frames: u64,
-    /// Frames received that cannot be told apart from another one.
+    /// Received frames that are indistinguishable from another one.
     pub ambiguous_received_frames: u64,
-    /// Of the frames that cannot be told apart, those that were lost at least: more were sent than
-    /// received. They count as lost, at the time the first of them was sent.
+    /// Lower bound of losses among indistinguishable frames: sent minus received. They count as lost, at
+    /// the time the first of them was sent.
     pub ambiguous_lost_frames: u64,
-    /// Frames seen at the receiving end only; those that were sent back from there are left out.
+    /// Frames seen at the receiving end only, without those sent back from there.
     pub unsent_frames: u64,
-    /// Frames whose fate was decided before the loss time-out, as too many were waiting.
+    /// Frames decided before the loss time-out because too many were waiting.
     pub decided_early_frames: u64,
-    /// Frames that went from the receiving end to the sending one.
+    /// Frames from the receiving end to the sending one.
     pub reverse_frames: u64,
     /// Frames sent from the receiving end to the sending one, and not seen there.
     #[serde(default)]
     pub reverse_lost_frames: u64,
     /// Frames sent that no slice matches.
     pub unclassified_frames: u64,
-    /// More went back than forward: the captures of the two ends may have been exchanged.
+    /// More traffic went back than forward: the captures of the two ends may be swapped.
     pub looks_exchanged: bool,
-    /// Flows that were taken to go forward as nothing told which way they go.
+    /// Flows assumed to go forward for lack of evidence.
     pub assumed_flows: u64,
-    /// Flows of which nothing was seen at the receiving end. They count as lost; but the capture may
-    /// hold traffic that never was to arrive there.
+    /// Flows never seen at the receiving end. They count as lost, but the capture may contain traffic
+    /// not destined for there.
     pub unreceived_flows: u64,
-    /// Frames of those.
+    /// Frames of these flows.
     pub unreceived_frames: u64,
-    /// By how much the first packet at the receiving end is later than that at the sending end, ns; 0
-    /// where it is not.
+    /// How much later the first packet at the receiving end is than that at the sending end, ns; 0 if it
+    /// is not.
     #[serde(default)]
     pub received_begins_late_ns: u64,
-    /// By how much the last packet at the receiving end is earlier than that at the sending end, ns; 0
-    /// where it is not.
+    /// How much earlier the last packet at the receiving end is than that at the sending end, ns; 0 if
+    /// it is not.
     #[serde(default)]
     pub received_ends_early_ns: u64,
-    /// What the clocks of the two ends have to do with each other.
+    /// Relation between the clocks of the two ends.
     pub clock: ClockRecord,
 }
 
-/// What one measuring point captured.
+/// Captures of one measuring point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointRecord {
-    /// What the point is called: `sent`, `received`, or a hop's name.
+    /// Name of the point: `sent`, `received`, or a hop's name.
     pub name: String,
-    /// The files, in the order of time.
+    /// The files, in time order.
     pub files: Vec<String>,
     /// Packets read.
     pub packets: u64,
@@ -239,33 +238,32 @@ pub struct PointRecord {
     pub fragments: u64,
     /// Frames that are not IP: counted, not matched.
     pub not_ip: u64,
-    /// Packets to all neighbours on a link, which no router passes on: counted, not matched.
+    /// Link-local packets, which routers do not forward: counted, not matched.
     #[serde(default)]
     pub link_scope: u64,
-    /// Packets that had been seen less than 1 ms before on another interface of the same host: not
-    /// matched.
+    /// Packets seen less than 1 ms earlier on another interface of the same host: not matched.
     #[serde(default)]
     pub copies: u64,
-    /// Packets of more flows than are told apart: they are in one flow, and in no slice.
+    /// Packets of flows beyond the limit: they share one flow, in no slice.
     pub beyond_flows: u64,
-    /// Frames cut off before the end of what matching needs.
+    /// Frames captured too short for matching.
     pub truncated: u64,
     /// Packets whose headers contradict themselves.
     pub malformed: u64,
-    /// Packets without a time stamp (pcapng simple packet blocks): not read.
+    /// Packets without a timestamp (pcapng simple packet blocks): not read.
     pub without_time: u64,
-    /// Packets that the capturing host lost, where the files tell.
+    /// Packets lost by the capturing host, if the files state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture_drops: Option<u64>,
     /// The longest frame, bytes, L2 without FCS: longer than the network carries where the adapter
     /// splits or joins segments (offload).
     pub largest_l2_bytes: u32,
-    /// Packets with a time stamp before that of the packet before them.
+    /// Packets with a timestamp earlier than that of the preceding packet.
     pub backwards_timestamps: u64,
-    /// What was found out about the times of its packets.
+    /// Time facts of its packets.
     #[serde(default)]
     pub times: TimesRecord,
-    /// Files that could not be read to their end.
+    /// Files that could not be read completely.
     pub incomplete: Vec<IncompleteFile>,
 }
 
@@ -273,23 +271,23 @@ pub struct PointRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimesRecord {
-    /// Packets that stood behind one with a later time in their file.
+    /// Packets that follow one with a later time in their file.
     pub out_of_order: u64,
-    /// By how much at most, ns.
+    /// Largest such difference, ns.
     pub most_out_of_order_ns: u64,
-    /// Of the packets out of order, those that came too late to be sorted by time.
+    /// Those that came too late to be sorted by time.
     pub beyond_window: u64,
-    /// Packets with a time stamp that cannot be right: they are in no delay.
+    /// Packets with an impossible timestamp: without delay.
     pub wrong_stamps: u64,
-    /// The first of these.
+    /// The first of them.
     pub named_wrong_stamps: Vec<StampPlace>,
-    /// How often the clock was set while packets were captured.
+    /// Number of clock steps during the capture.
     pub clock_steps: u64,
-    /// The first of these.
+    /// The first of them.
     pub named_clock_steps: Vec<ClockStep>,
 }
 
-/// Where a time stamp is.
+/// Where a timestamp is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StampPlace {
@@ -297,11 +295,11 @@ pub struct StampPlace {
     pub file: String,
     /// The packet's number in it, from 1.
     pub packet: u64,
-    /// The time stamp, ns since the epoch.
+    /// The timestamp, ns since the epoch.
     pub stamped_ns: u64,
 }
 
-/// A clock that was set while packets were captured.
+/// A clock step during a capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockStep {
@@ -309,13 +307,13 @@ pub struct ClockStep {
     pub file: String,
     /// Number of the first packet after it in that file, from 1.
     pub packet: u64,
-    /// The last time stamp before it, ns since the epoch.
+    /// The last timestamp before it, ns since the epoch.
     pub after_ns: u64,
-    /// By how much it was set, ns; negative where it was set back.
+    /// Size of the step, ns; negative if set back.
     pub by_ns: i64,
 }
 
-/// A file that could not be read to its end.
+/// A file that could not be read completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IncompleteFile {
@@ -327,31 +325,31 @@ pub struct IncompleteFile {
     pub reason: String,
 }
 
-/// What the clocks of two measuring points have to do with each other.
+/// Relation between the clocks of two measuring points.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockRecord {
-    /// Frames that arrived before they were sent, by the clocks as they are: the clocks disagree.
+    /// Frames that arrived before they were sent, by the uncorrected clocks: the clocks disagree.
     pub negative_delays: u64,
-    /// Smallest delay by the clocks as they are, ns; `None` where no frame was matched.
+    /// Smallest delay by the uncorrected clocks, ns; `None` if no frame was matched.
     pub smallest_delay_ns: Option<i64>,
-    /// What the two clocks differ by, where that was estimated.
+    /// Estimated offset between the two clocks, if estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<ClockEstimate>,
-    /// By what the receiving clock seemed ahead at the first packets, ns, where that is more than any
-    /// delay: received times of the series are brought back by it. 0 where it is not.
+    /// How far the receiving clock seemed ahead at the first packets, ns, if by more than any delay:
+    /// received times of the series are corrected by it. Otherwise 0.
     #[serde(default)]
     pub alignment_ns: i64,
-    /// Delays are those of clocks aligned by the estimate, which the user accepted; false where
-    /// they are those of the clocks as they are.
+    /// True if delays are corrected by the estimate, which the user accepted; false if they are by the
+    /// uncorrected clocks.
     pub aligned: bool,
-    /// One of them was set while packets were captured.
+    /// One of them was set during the capture.
     #[serde(default)]
     pub was_set: bool,
 }
 
 impl ClockRecord {
-    /// Whether the clocks as they are cannot tell delays.
+    /// Whether the uncorrected clocks cannot give delays.
     #[must_use]
     pub const fn disagrees(&self) -> bool {
         self.negative_delays > 0 || self.alignment_ns != 0
@@ -364,20 +362,19 @@ impl ClockRecord {
     }
 }
 
-/// By what the receiving clock is ahead of the sending one, as far as packets can tell.
+/// How far the receiving clock is ahead of the sending one, estimated from packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockEstimate {
     /// The method, with its source.
     pub method: String,
-    /// What must hold for it to be right.
+    /// Assumption under which it is right.
     pub assumption: String,
     /// At the start of the run, ns.
     pub offset_ns: f64,
-    /// How much that grows, parts per million.
+    /// Drift, parts per million.
     pub drift_ppm: f64,
-    /// The offset is off by at most this while the drift is constant, ns; `None` where no bound is
-    /// known.
+    /// Largest error of the offset if the drift is constant, ns; `None` if no bound is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_uncertainty_ns: Option<u64>,
 }
@@ -387,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_of_no_ports_vlans_or_tcp_is_written_without_them() {
+    fn a_flow_without_ports_vlans_or_tcp_is_written_without_them() {
         let flow = FlowKey {
             source: "10.0.0.1".into(),
             destination: "10.0.0.2".into(),

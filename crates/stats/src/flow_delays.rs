@@ -1,9 +1,9 @@
 //! The delays of one flow: exact moments and a histogram small enough for flows by the hundred
 //! thousand.
 //!
-//! Log-linear as HdrHistogram (Tene) is: 128 bins an octave, so that no bin is wider than 1/128
+//! Log-linear like HdrHistogram (Tene): 128 bins per octave, so that no bin is wider than 1/128
 //! of its values, and width 1 below 128. Bins come in pages of 32, a quarter of an octave, and only
-//! pages that hold something take memory: 132 bytes each.
+//! pages in use take memory: 132 bytes each.
 
 use crate::distribution::{Distribution, Moments};
 use crate::record::DelayFigures;
@@ -13,12 +13,12 @@ const SUB_BINS: u64 = 1 << SUB_BITS;
 const PAGE_BITS: u32 = 5;
 const PAGE_BINS: usize = 1 << PAGE_BITS;
 
-/// Collects delays, or any other times, one by one.
+/// Collects delays or other times one by one.
 #[derive(Debug, Clone, Default)]
 pub struct FlowDelays {
     /// Sorted by number.
     pages: Vec<Page>,
-    /// Index of the page counted in last: delays of a flow differ little from one to the next.
+    /// Index of the page last used: delays of a flow differ little from one to the next.
     last: u32,
     moments: Moments,
 }
@@ -37,7 +37,7 @@ impl FlowDelays {
         self.moments.record(delay_ns);
     }
 
-    /// Count what another one counted.
+    /// Add the counts of another one.
     pub fn merge(&mut self, other: &Self) {
         for page in &other.pages {
             let own = self.page(page.number);

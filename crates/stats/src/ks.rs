@@ -1,6 +1,6 @@
 //! The two-sample Kolmogorov–Smirnov test.
 //!
-//! Own, because the statistics crate in use needs both samples whole and in memory, and our
+//! Implemented here because the statistics crate needs both complete samples in memory, and our
 //! distributions are counts in bins or points of a distribution function.
 
 use crate::distribution::Distribution;
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn published_p_values_follow_from_their_statistics() {
-        // Grøsvik 2023: 54,384 inter-arrival times a run. Both statistics are rounded to four
+        // Grøsvik 2023: 54,384 inter-arrival times per run. Both statistics are rounded to four
         // places, which moves p by a few per cent and by a factor of two.
         let small = judged(0.0125, 54_384, 54_384);
         assert!(

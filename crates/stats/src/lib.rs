@@ -5,9 +5,9 @@
 //! 1. [`collect`] turns the packets of one run into a [`record::RunRecord`], in constant memory;
 //! 2. [`summary::SummaryBuilder`] keeps the scalars of many records, in [`observations`];
 //! 3. [`summary`] estimates each cell over repetitions, [`verdict`] judges each policy, and
-//!    [`published`] sets published figures beside ours.
+//!    [`published`] compares published figures with ours.
 //!
-//! The statistics underneath stand alone: [`estimate`], [`compare`], [`holm`], [`ks`], [`mser`],
+//! The underlying statistics are independent: [`estimate`], [`compare`], [`holm`], [`ks`], [`mser`],
 //! [`power`]. No function here returns NaN or panics on any record it accepts.
 
 #![forbid(unsafe_code)]

@@ -1,39 +1,39 @@
-//! What is written down of a run on real packets, beside what was measured: how it went, and what the
-//! machine did meanwhile. Facts about a host, and so never a part of what is compared.
+//! Record of a run on real packets besides its measurements: how it went, and the state of the machine.
+//! These are facts about a host, and never compared.
 
 use serde::{Deserialize, Serialize};
 
-/// How a run on real packets went.
+/// Course of a run on real packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LiveRecord {
     /// The device under test, one line: "slicewise gateway, af_xdp_native".
     pub device: String,
-    /// When it began, ns since 1970.
+    /// Start, ns since 1970.
     pub began_ns: u64,
-    /// Why earlier attempts at this run were thrown away, in words, in their order.
+    /// Why earlier attempts at this run were rejected, in order.
     pub rejected: Vec<String>,
-    /// For what this run would have been thrown away, too, had the user not asked to take it, in words.
+    /// Why this run would have been rejected without the option to tolerate noise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerated: Vec<String>,
     /// One-way delay through the idle device, just before the load: the noise of this machine.
     pub baseline: IdleBaseline,
-    /// Share of processor time that the host gave to others while traffic was offered (steal), 0 to 1.
+    /// Share of processor time taken by the host while traffic was offered (steal), 0 to 1.
     pub steal_ratio: f64,
-    /// Share of processor time in which nothing ran, or only what gives way to all else (niced), 0 to 1.
+    /// Idle share of processor time, including niced threads, 0 to 1.
     pub idle_ratio: f64,
-    /// The longest time beyond its period in which a UDP source of iperf3 sent nothing, ns, of the sources
-    /// that are the first of their slices; 0 where there was none. It sends at least once in a period of its
-    /// timer, so this is how long the machine stood still for it.
+    /// The longest time beyond its period in which an iperf3 UDP source sent nothing, ns, over sources
+    /// that are the first of their slices; 0 if there was none. It sends at least once per timer period,
+    /// so this is how long the machine stalled it.
     #[serde(default)]
     pub longest_pause_ns: u64,
-    /// Of the slices whose load is known beforehand (UDP at a stated rate), the least share of it that was
-    /// sent; 1 where there is none.
+    /// Smallest share of its load that a slice sent, over slices with known load (UDP at a stated rate);
+    /// 1 if there is none.
     #[serde(default = "all")]
     pub least_offered_ratio: f64,
-    /// Our own senders; of those of others only the longest pause is known.
+    /// Our own senders; for other senders only the longest pause is known.
     pub senders: Vec<SenderRecord>,
-    /// What the device tells of its own punctuality, where it does.
+    /// Punctuality as reported by the device, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departures: Option<DepartureRecord>,
     /// Kernel and tools, by name: "Linux": "6.1.0", "iperf3": "3.12".
@@ -50,7 +50,7 @@ const fn all() -> f64 {
 pub struct IdleBaseline {
     /// Packets sent.
     pub sent_frames: u64,
-    /// Packets received, whose delays these are. All else is 0 where this is 0.
+    /// Packets received, with these delays. If 0, all other fields are 0.
     pub samples: u64,
     /// Median, ns.
     pub p50_ns: u64,
@@ -60,7 +60,7 @@ pub struct IdleBaseline {
     pub max_ns: u64,
 }
 
-/// How punctual a sender of ours was.
+/// Punctuality of one of our own senders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SenderRecord {
@@ -68,7 +68,7 @@ pub struct SenderRecord {
     pub source: String,
     /// Packets sent.
     pub sent_frames: u64,
-    /// Packets that the system did not take.
+    /// Packets refused by the system.
     pub refused_frames: u64,
     /// How much later than due packets were sent: median, ns.
     pub lateness_p50_ns: u64,
@@ -78,15 +78,15 @@ pub struct SenderRecord {
     pub lateness_max_ns: u64,
 }
 
-/// How punctual departures from the device were.
+/// Punctuality of departures from the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DepartureRecord {
     /// Frames that left.
     pub frames: u64,
-    /// Those of them that left later than `late_ns` after they should have.
+    /// Those that left more than `late_ns` late.
     pub late_frames: u64,
-    /// What counts as late, ns.
+    /// Threshold for late, ns.
     pub late_ns: u64,
 }
 

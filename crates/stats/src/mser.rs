@@ -5,15 +5,15 @@
 //! *marginal standard error* of what remains is smallest. W. W. Franklin and K. P. White
 //! ("Stationarity tests and MSER-5", Winter Simulation Conference 2008) and K. Hoad, S. Robinson
 //! and R. Davies ("Automating warm-up length estimation", J. Oper. Res. Soc. 61, 2010) add: a
-//! minimum in the second half means that the run is too short, and the last few batches take no
-//! part, because their scatter is small by chance.
+//! minimum in the second half means that the run is too short, and the last few batches are excluded,
+//! because their scatter is small by chance.
 //!
 //! The rule assumes a series without a period. Under on/off load it would cut at a phase of the
 //! cycle, so the series is first adjusted as seasonal series are: the mean course of one cycle,
 //! taken from the second half of the run (the part that has to be settled for the rule to work at
 //! all), is subtracted. What remains is where the run still differs from its settled cycle. (A
 //! moving average over a cycle would remove the period too, but makes neighbours alike, and the
-//! rule then finds quiet stretches where there are none.) And a cut must mean something: see the
+//! rule then finds quiet stretches where there are none.) And a cut must be significant: see the
 //! constants below.
 
 use crate::estimate::{self, Sample};
@@ -39,8 +39,8 @@ pub fn mser_statistics(batch_means: &[f64]) -> Vec<f64> {
 
 /// Find the transient in the bytes received in each bin, of all slices together.
 ///
-/// `cycle` is the longest cycle of the load, zero where it is constant. A run too short to tell
-/// (less than [`MIN_CYCLES`] cycles or [`MIN_BATCHES`] batches) has not shown a steady state.
+/// `cycle` is the longest cycle of the load, zero where it is constant. A run that is too short (less
+/// than [`MIN_CYCLES`] cycles or [`MIN_BATCHES`] batches) shows no steady state.
 #[must_use]
 pub fn find_transient(received_bytes: &[u64], bin: Duration, cycle: Duration) -> Transient {
     let bin_ns = bin.nanos().max(1);
@@ -92,7 +92,8 @@ impl LoadSeries<'_> {
         let (early, late) = (&statistics[..=half], &statistics[half..late_end]);
         let (_, least) = smallest(early);
         let (later_cut, later_least) = smallest(late);
-        // The first cut that is as good as the best: chance makes some later one a little better.
+        // The first cut that is nearly as good as the best: a later one may be slightly better by
+        // chance.
         let good_enough = SAME_STATISTIC * least + f64::EPSILON * statistics[0];
         let cut = early.iter().position(|s| *s <= good_enough).unwrap_or(0);
         let cut_bins = cut * BATCH_BINS;
@@ -106,7 +107,8 @@ impl LoadSeries<'_> {
         if unsettled {
             return Truncation::NotReached;
         }
-        // A cut within the first cycle leaves all of it out, lest the phase of the load decide.
+        // A cut within the first cycle excludes all of it, so that the phase of the load does not
+        // decide.
         let cut_bins = if cut > 0 {
             cut_bins.max(self.period())
         } else {
@@ -158,7 +160,7 @@ impl LoadSeries<'_> {
             .collect()
     }
 
-    /// Mean bytes a bin of each whole period before `bin`, counted back from it.
+    /// Mean bytes per bin of each whole period before `bin`, counted back from it.
     fn cycle_means_until(&self, bin: usize) -> Vec<f64> {
         self.cycle_means(0, bin)
     }
@@ -199,8 +201,8 @@ impl LoadSeries<'_> {
 }
 
 /// True where the level before the cut differs from the level after it by more than
-/// [`MIN_LEVEL_CHANGE`], and by more than the scatter of the settled part explains. (What is
-/// before a cut is not stationary: its own scatter tells nothing.)
+/// [`MIN_LEVEL_CHANGE`], and by more than the scatter of the settled part explains. (The part before a
+/// cut is not stationary: its own scatter means nothing.)
 fn level_changes(before: &[f64], after: &[f64], confidence: f64) -> bool {
     let (Some(first), Some(settled)) = (Sample::of(before), Sample::of(after)) else {
         return false;
@@ -243,7 +245,7 @@ pub const MIN_CYCLES: usize = 4;
 /// Batches at the end at which no cut is looked for (or one cycle, where that is longer).
 const TAIL_BATCHES: usize = 5;
 /// A cut whose statistic is within this factor of the smallest is as good: past the transient
-/// the statistic is all but level, and where exactly it is smallest is chance.
+/// the statistic is nearly flat, and the exact position of its minimum is random.
 const SAME_STATISTIC: f64 = 1.5;
 /// A cut must at least halve the MSER statistic; cutting pure noise rarely does. So must a cut in
 /// the second half, compared with the best in the first, to show that a run is too short.
@@ -254,8 +256,7 @@ const MIN_LEVEL_CHANGE: f64 = 0.01;
 /// One-sided confidence that the change of level is not noise. High, because the cut was chosen
 /// to make the change large.
 const CUT_CONFIDENCE: f64 = 0.999;
-/// The same for a run that has not settled: a trend adds to the scatter of what it is held
-/// against.
+/// The same for a run that has not settled: a trend adds to the scatter of what it is compared with.
 const UNSETTLED_CONFIDENCE: f64 = 0.95;
 
 #[cfg(test)]
@@ -269,7 +270,7 @@ mod tests {
     const BINS: usize = 800;
     const SECOND: usize = 20;
 
-    /// Noise makes the rule cut a little more than it must (White 1997 finds the same).
+    /// Noise makes the rule cut a little more than necessary (White 1997 finds the same).
     const OVERSHOOT: f64 = 2.0;
 
     /// 35 Mbit/s in 50 ms.

@@ -1,9 +1,9 @@
-//! What a slice needs, in absolute terms: its service-level objectives.
+//! Service-level objectives of slices.
 
 use crate::record::DelayFigures;
 use serde::{Deserialize, Serialize};
 
-/// The objectives of one slice. At least one of them is stated.
+/// The objectives of one slice, at least one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Objective {
@@ -16,25 +16,25 @@ pub struct Objective {
     /// Largest loss ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
-    /// Least rate received, bit/s of L2 frames without FCS.
+    /// Smallest rate received, bit/s of L2 frames without FCS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_bits_per_second: Option<u64>,
-    /// Least share of intervals in which all of the above are met.
+    /// Smallest share of intervals in which all of the above are met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub availability: Option<f64>,
 }
 
-/// A delay that a share of packets must not exceed.
+/// A delay limit for a share of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayLimit {
     /// The limit, ns.
     pub limit_ns: u64,
-    /// Of which packets.
+    /// The percentile.
     pub at: Percentile,
 }
 
-/// A percentile that records hold.
+/// A percentile stored in records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Percentile {
     /// Median.

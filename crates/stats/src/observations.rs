@@ -1,8 +1,8 @@
-//! The scalars of many runs: what summaries, verdicts and published figures are made of.
+//! The scalars of many runs: the input of summaries, verdicts and published figures.
 //!
-//! A record holds time series and distributions, some 100 kB; what is kept here is less than 2 kB
-//! a run, so that thousands of runs fit. Runs may be added in any order: what is computed from
-//! them goes by policy, scenario and repetition.
+//! A record contains time series and distributions, some 100 kB; less than 2 kB per run is kept here, so
+//! that thousands of runs fit. Runs may be added in any order: results depend only on policy, scenario
+//! and repetition.
 
 use crate::availability;
 use crate::description::{Metric, StudyDescription};
@@ -47,19 +47,19 @@ pub struct RunObservation {
     pub slices: Vec<SliceObservation>,
     /// All slices together, after the transient.
     pub aggregate: Figures,
-    /// What could be reallocated, and what was.
+    /// Reallocation opportunities and results.
     pub opportunity: Opportunity,
-    /// It was captured by two clocks that disagree, and its delays are not known.
+    /// It was captured with two clocks that disagree, and its delays are unknown.
     pub has_no_delays: bool,
-    /// 99th percentile of the delay through the idle device before the run, ns: what a run on real packets
-    /// cannot resolve. `None` where none was measured.
+    /// 99th percentile of the delay through the idle device before the run, ns: the resolution of a run
+    /// on real packets. `None` if not measured.
     pub idle_delay_p99_ns: Option<u64>,
 }
 
-/// Why a record is not taken.
+/// Why a record is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// Written by another version of the program.
+    /// Written by another schema version.
     #[error(
         "the record has schema version {found}, this program reads version {SCHEMA_VERSION}: run the study again"
     )]
@@ -68,9 +68,7 @@ pub enum RecordError {
         found: u32,
     },
     /// Of another study, or of another version of this one.
-    #[error(
-        "record is of study `{found}` as it was when its digest was `{digest}`: not of this one"
-    )]
+    #[error("record belongs to study `{found}` with digest `{digest}`, not to this one")]
     OtherStudy {
         /// Study the record names.
         found: String,
@@ -78,7 +76,7 @@ pub enum RecordError {
         digest: String,
     },
     /// A policy, scenario or slice that the study does not have.
-    #[error("record names the {what} `{name}`: not what the study has")]
+    #[error("record names the {what} `{name}`, which the study does not have")]
     Unknown {
         /// "policy", "scenario" or "slices".
         what: &'static str,
@@ -86,7 +84,9 @@ pub enum RecordError {
         name: String,
     },
     /// The same run twice.
-    #[error("repetition {repetition} of policy `{policy}`, scenario `{scenario}` is there twice")]
+    #[error(
+        "duplicate record: repetition {repetition} of policy `{policy}`, scenario `{scenario}`"
+    )]
     Duplicate {
         /// Policy.
         policy: String,
@@ -95,7 +95,7 @@ pub enum RecordError {
         /// Repetition.
         repetition: u32,
     },
-    /// Values that no run can have.
+    /// Impossible values.
     #[error(
         "record of repetition {repetition} of policy `{policy}`, scenario `{scenario}` is damaged: {problem}"
     )]
@@ -114,7 +114,7 @@ pub enum RecordError {
 /// The scalars of all runs of a study.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observations {
-    /// By policy and scenario (their places in the study), then by repetition.
+    /// By policy and scenario (their index in the study), then by repetition.
     cells: BTreeMap<(usize, usize), BTreeMap<u32, RunObservation>>,
 }
 
@@ -122,8 +122,7 @@ impl Observations {
     /// Keep the scalars of `record`, a run of `study`.
     ///
     /// # Errors
-    /// Where the record is not one of this study, is there already, or is damaged; nothing is
-    /// kept then.
+    /// If the record does not belong to this study, is a duplicate, or is damaged; nothing is kept then.
     pub fn add(&mut self, study: &StudyDescription, record: &RunRecord) -> Result<(), RecordError> {
         if record.schema_version != SCHEMA_VERSION {
             return Err(RecordError::SchemaVersion {
@@ -195,13 +194,13 @@ impl Observations {
         self.cells.values().map(BTreeMap::len).sum()
     }
 
-    /// True where there is no run.
+    /// True if there is no run.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The runs of a cell, by repetition; `policy` and `scenario` are places in the study.
+    /// The runs of a cell, by repetition; `policy` and `scenario` are indices in the study.
     pub fn cell(&self, policy: usize, scenario: usize) -> impl Iterator<Item = &RunObservation> {
         self.cells
             .get(&(policy, scenario))
@@ -216,7 +215,7 @@ impl Observations {
     }
 
     /// The smallest one-way delay of a slice in any run of a policy, ns: its delay without queueing. 0
-    /// where nothing arrived.
+    /// if nothing arrived.
     #[must_use]
     pub fn smallest_delay_ns(&self, policy: usize, slice: usize) -> u64 {
         let runs = self.cells.iter().filter(|((p, _), _)| *p == policy);
@@ -228,7 +227,7 @@ impl Observations {
             .unwrap_or(0)
     }
 
-    /// One value a run of a cell, where the run has it.
+    /// One value per run of a cell, where the run has it.
     pub fn values(
         &self,
         policy: usize,
@@ -258,7 +257,7 @@ fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
     }
 }
 
-/// True where a published figure compares the inter-arrival times of this cell's repetitions.
+/// True if a published figure compares the inter-arrival times of this cell's repetitions.
 fn needs_iat_distribution(study: &StudyDescription, key: &RunKey) -> bool {
     let names = |list: &[String], name: &String| list.is_empty() || list.contains(name);
     study.published.iter().any(|figure| {
@@ -268,8 +267,7 @@ fn needs_iat_distribution(study: &StudyDescription, key: &RunKey) -> bool {
     })
 }
 
-/// Refuse what would make arithmetic meaningless: a record comes from a file, which may be
-/// damaged.
+/// Reject values that make arithmetic meaningless: a record comes from a file, which may be damaged.
 fn check(record: &RunRecord) -> Result<(), RecordError> {
     let damaged = |problem| {
         Err(RecordError::Damaged {
@@ -293,7 +291,7 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
             || !matches!(slice.series.late_frames.len() as u64, late if late == bins || late == 0)
     });
     if lengths_differ {
-        return damaged("a series has not one value for each interval of the run");
+        return damaged("a series does not have one value per interval of the run");
     }
     let slices = record
         .slices

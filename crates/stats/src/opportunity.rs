@@ -1,4 +1,4 @@
-//! What best effort could take of the capacity that guaranteed slices left, and what it took.
+//! Spare capacity of guaranteed slices available to best effort, and how much of it was used.
 
 use crate::description::{Capacity, SliceDescription, StudyDescription};
 use crate::record::{RunRecord, Series};
@@ -10,7 +10,8 @@ use crate::record::{RunRecord, Series};
 /// while, but it is not another slice's capacity.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Opportunity {
-    /// Windows in which best effort wanted more than its share and guaranteed slices left some.
+    /// Windows in which best effort wanted more than its share and guaranteed slices left spare
+    /// capacity.
     pub windows: u32,
     /// Their length, s.
     pub seconds: f64,
@@ -35,7 +36,7 @@ impl Opportunity {
         }
     }
 
-    /// The reallocated fraction; `None` where there was nothing to reallocate.
+    /// The reallocated fraction; `None` if there was nothing to reallocate.
     #[must_use]
     pub fn fraction(&self) -> Option<f64> {
         (self.available_bytes > 0.0).then(|| self.taken_bytes / self.available_bytes)
@@ -63,7 +64,7 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
         .unwrap_or(0);
 
     let mut sums = Opportunity::default();
-    let mut ideal = IdealLink::beside(study, record);
+    let mut ideal = IdealLink::new(study, record);
     let mut start = first;
     while start < bins && window_bins <= bins - start {
         let window = start..start + window_bins;
@@ -77,7 +78,7 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
         sums = sums.plus(of_window(&study.capacity, slices, window, seconds, carried));
         start += window_bins;
     }
-    // Not window by window: what a queue carries from one to the next must cancel.
+    // Over all windows: backlog carried from one to the next must cancel.
     sums.taken_bytes = sums.taken_bytes.max(0.0);
     sums
 }
@@ -91,7 +92,7 @@ fn of_window<'a>(
 ) -> Opportunity {
     let overhead = f64::from(capacity.frame_overhead_bytes);
     let (mut unused, mut own_share, mut wanted, mut received) = (0.0, 0.0, 0.0, 0.0);
-    // What the guaranteed slices' frames, and best effort's, occupy of the capacity.
+    // Capacity occupied by frames of guaranteed slices, and of best effort.
     let (mut guaranteed_occupies, mut wanted_occupies) = (0.0, 0.0);
     for (slice, series) in slices {
         let share = slice.share_bits_per_second as f64 / 8.0 * seconds;
@@ -106,7 +107,7 @@ fn of_window<'a>(
         let occupies = sent + overhead * frames;
         if slice.guaranteed {
             if sent > share {
-                // It competes for what the others leave: nothing is best effort's alone.
+                // It competes for what the others leave: no share is reserved for best effort.
                 return Opportunity::default();
             }
             unused += share - sent;
@@ -118,7 +119,7 @@ fn of_window<'a>(
             received += sum(&series.received_bytes, &window);
         }
     }
-    // Where frames occupy more than their L2 bytes, what shares leave on paper is not all there.
+    // If frames occupy more than their L2 bytes, less capacity is spare than the shares suggest.
     let room = if overhead > 0.0 && wanted_occupies > 0.0 {
         let whole = capacity.bits_per_second as f64 / 8.0 * seconds;
         (whole - guaranteed_occupies) * wanted / wanted_occupies - own_share
@@ -141,17 +142,17 @@ fn of_window<'a>(
     }
 }
 
-/// A link that gives best effort its share and, at once, whatever guaranteed slices leave of theirs. What
-/// nobody wants when it is there is lost to it, as to any link; what waits is kept as far as the buffer
-/// goes. A fluid model, bin by bin.
+/// An ideal link that gives best effort its share and, immediately, whatever guaranteed slices do not
+/// use. Capacity without demand is lost, as on any link; backlog is kept up to the buffer. A fluid
+/// model, bin by bin.
 struct IdealLink {
     buffer_bytes: f64,
     waiting_bytes: f64,
 }
 
 impl IdealLink {
-    /// With a buffer of [`IDEAL_BUFFER_SECONDS`], or as much as waited at most in this run.
-    fn beside(study: &StudyDescription, record: &RunRecord) -> Self {
+    /// With a buffer of [`IDEAL_BUFFER_SECONDS`], or the largest backlog of this run.
+    fn new(study: &StudyDescription, record: &RunRecord) -> Self {
         let usual = study.capacity.bits_per_second as f64 / 8.0 * IDEAL_BUFFER_SECONDS;
         let slices = study.slices.iter().zip(&record.slices);
         let waited: f64 = slices
@@ -194,7 +195,7 @@ impl IdealLink {
     }
 }
 
-/// The most that waited at the end of a bin: sent, not lost, and not received yet; bytes.
+/// Largest backlog at the end of a bin: sent, not lost, and not received yet; bytes.
 fn most_waiting(series: &Series) -> f64 {
     let sent_frames: f64 = series.sent_frames.iter().map(|&f| f64::from(f)).sum();
     let sent_bytes: f64 = series.sent_bytes.iter().map(|&b| b as f64).sum();

@@ -1,4 +1,4 @@
-//! Names of policies, scenarios and slices as names of files: in results and in captures alike.
+//! File names for policies, scenarios and slices, in results and captures.
 
 use crate::record::RunKey;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 #[must_use]
 pub fn path_component(name: &str) -> String {
     if name.is_empty() {
-        // No byte is written as a lone `%`, so this is nobody else's.
+        // No byte is written as a lone `%`, so this is unique.
         return "%".to_owned();
     }
     let mut component = String::with_capacity(name.len());

@@ -3,7 +3,7 @@
 use crate::estimate::{normal_quantile, t_quantile, valid_confidence};
 
 /// Repetitions in each of `groups` independent samples that a one-sided t test at `confidence`
-/// needs to see a contrast of `distance` from its margin, with a chance of [`POWER`].
+/// needs to detect a contrast of `distance` from its margin with a probability of [`POWER`].
 ///
 /// `variance` is that of the contrast with one repetition in each sample. `None` where it would
 /// take more than [`MAX_REPETITIONS`].
@@ -37,9 +37,9 @@ pub fn repetitions_needed(
     (start..=MAX_REPETITIONS).find(|&n| suffices(n))
 }
 
-/// Chance of deciding that [`repetitions_needed`] aims at.
+/// Power targeted by [`repetitions_needed`].
 pub const POWER: f64 = 0.8;
-/// More repetitions than anyone will run.
+/// A practical limit.
 pub const MAX_REPETITIONS: u32 = 10_000;
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn equals_the_textbook_size_of_a_two_sample_test() {
-        // One-sided 5 %, power 80 %, difference half a standard deviation: 51 a group.
+        // One-sided 5 %, power 80 %, difference half a standard deviation: 51 per group.
         assert_eq!(repetitions_needed(0.5, 2.0, 0.95, 2), Some(51));
         // One sample, difference one standard deviation: 8.
         assert_eq!(repetitions_needed(1.0, 1.0, 0.95, 1), Some(8));

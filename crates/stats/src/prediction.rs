@@ -1,8 +1,8 @@
-//! What a simulation predicted beside what was measured on real packets, cell by cell.
+//! Predictions of a simulation compared with measurements on real packets, per cell.
 //!
-//! Throughput and loss are predicted where the repetitions show no difference, or one that the
-//! study's own margins call irrelevant; the median delay where it is close enough to tell whether
-//! frames waited ([`DELAY_WITHIN_NS`]).
+//! Throughput and loss count as predicted if the repetitions show no difference, or one within the
+//! study's own margins; the median delay if it is close enough to show whether frames waited
+//! ([`DELAY_WITHIN_NS`]).
 
 use crate::compare;
 use crate::description::StudyDescription;
@@ -15,12 +15,12 @@ use std::fmt;
 
 /// How far a predicted median delay may be off, ns.
 ///
-/// A frame of 1500 bytes occupies a link of 35 Mbit/s for 343 µs: a prediction that is closer than a
-/// third of that tells whether the middle frame waited for another one. Less cannot be asked of a
+/// A frame of 1500 bytes occupies a link of 35 Mbit/s for 343 µs: a prediction within a third of that
+/// shows whether the median frame waited for another one. A tighter limit makes no sense for a
 /// measurement in software, whose own noise is tens of microseconds.
 pub const DELAY_WITHIN_NS: u64 = 100_000;
 
-/// A quantity that is predicted.
+/// A predicted quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -33,7 +33,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All of them, in the order in which they are told.
+    /// All of them, in output order.
     pub const ALL: [Self; 3] = [Self::Throughput, Self::LossRatio, Self::DelayP50];
 
     /// Its value after the transient; `None` where no frame was sent, or none received.
@@ -56,18 +56,18 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What the simulator was offered.
+/// Traffic offered to the simulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OfferedTraffic {
-    /// What the study says, drawn from its seeds: known before anything is measured.
+    /// As in the study, drawn from its seeds: known before anything is measured.
     AsStudied,
-    /// The very packets that were sent, when they were: what remains of a difference is the device's.
+    /// Exactly the packets sent, at the same times: remaining differences are due to the device.
     AsSent,
 }
 
 impl OfferedTraffic {
-    /// Both, in the order in which they are told.
+    /// Both, in output order.
     pub const ALL: [Self; 2] = [Self::AsStudied, Self::AsSent];
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for OfferedTraffic {
     }
 }
 
-/// How good a prediction was.
+/// Quality of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PredictionOutcome {
@@ -124,7 +124,7 @@ pub struct PredictedFigure {
     pub scenario: String,
     /// Slice.
     pub slice: String,
-    /// What the simulator was offered.
+    /// Traffic offered to the simulator.
     pub traffic: OfferedTraffic,
     /// What is compared; its unit is that of every number here.
     pub quantity: Quantity,
@@ -138,9 +138,9 @@ pub struct PredictedFigure {
     /// studied by Welch's test; of traffic as sent by that of Student, on the differences of each run and
     /// its replay.
     pub interval: Interval,
-    /// A difference that counts as none.
+    /// Tolerated difference.
     pub tolerance: f64,
-    /// Whether it was predicted.
+    /// Quality of the prediction.
     pub outcome: PredictionOutcome,
 }
 
@@ -275,7 +275,7 @@ fn figure(
     })
 }
 
-/// What the study itself calls no difference; of a delay, what [`DELAY_WITHIN_NS`] says.
+/// The tolerance of the study; for delay, [`DELAY_WITHIN_NS`].
 fn tolerance(study: &StudyDescription, quantity: Quantity, predicted: f64) -> f64 {
     match quantity {
         Quantity::Throughput => study.margins.throughput_relative * predicted.abs(),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn of_packets_as_sent_each_run_is_held_against_its_own_replay() {
+    fn each_run_is_compared_with_its_own_replay() {
         let what = (OfferedTraffic::AsSent, Quantity::LossRatio);
         let mut sides = sides(&[0.1, 0.2, 0.3], &[0.099, 0.198, 0.3, 0.9]);
         sides.keep_common();
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_ratio_is_held_against_the_absolute_margin() {
+    fn a_loss_ratio_is_compared_with_the_absolute_margin() {
         let loss = |measured: &[f64]| judged(Quantity::LossRatio, measured, &[0.0, 0.0, 0.0]);
         let few = loss(&[0.000_5, 0.000_6, 0.000_4]);
         assert_eq!(few.outcome, PredictionOutcome::WithinTolerance);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_neither_side_has_is_not_compared() {
+    fn values_missing_on_both_sides_are_not_compared() {
         for traffic in OfferedTraffic::ALL {
             let what = (traffic, Quantity::DelayP50);
             assert_eq!(
@@ -425,7 +425,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn what_equals_the_prediction_is_predicted(
+        fn equal_values_count_as_predicted(
             values in prop::collection::vec(0.0f64..1e9, 1..6),
         ) {
             for quantity in Quantity::ALL {

@@ -1,4 +1,5 @@
-//! Published figures beside ours: the value, its interval, the difference, and whether they agree.
+//! Published figures compared with ours: the value, its interval, the difference, and whether they
+//! agree.
 
 use crate::compare;
 use crate::description::{Expected, Metric, PublishedFigure, StudyDescription};
@@ -11,11 +12,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedComparison {
-    /// What was published.
+    /// The published figure.
     pub figure: PublishedFigure,
     /// Whether ours agrees.
     pub outcome: PublishedOutcome,
-    /// Ours, of the cell that is farthest off (or least far inside); `None` where not measured.
+    /// Ours, for the cell with the largest deviation; `None` if not measured.
     pub ours: Option<OurFigure>,
     /// Ours − published, in the metric's unit: published is the value, or the end of the range
     /// that is nearest; 0 within a range.
@@ -32,9 +33,9 @@ pub struct PublishedComparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublishedOutcome {
-    /// Our estimate is what the publication says, in every cell it says it of.
+    /// Our estimate agrees in every cell the publication covers.
     Agrees,
-    /// In some cell it is not.
+    /// It differs in some cell.
     Differs,
     /// No run has the figure, or the study has no such cell.
     NotMeasured,
@@ -60,7 +61,7 @@ pub struct OurFigure {
     pub p_value: Option<f64>,
 }
 
-/// Set every published figure of `study` beside ours, in the order of the study.
+/// Compare every published figure of `study` with ours, in the order of the study.
 #[must_use]
 pub fn compare(study: &StudyDescription, observations: &Observations) -> Vec<PublishedComparison> {
     study
@@ -140,7 +141,7 @@ impl Expected {
         }
     }
 
-    /// How far `ours` is outside what was published; 0 or negative where it agrees.
+    /// How far `ours` is outside the published value; 0 or negative if it agrees.
     #[must_use]
     pub fn excess(&self, ours: f64) -> f64 {
         match *self {
@@ -159,7 +160,7 @@ impl Expected {
     }
 }
 
-/// Places in the study of those that a figure names: all where it names none.
+/// Indices in the study of those that a figure names: all if it names none.
 fn places<T>(all: &[T], named: &[String], name: impl Fn(&T) -> &String) -> Vec<usize> {
     (0..all.len())
         .filter(|&i| named.is_empty() || named.contains(name(&all[i])))

@@ -1,17 +1,17 @@
 //! Results as they are written down: the schema every back end produces and every report reads.
 //!
 //! Units are last in names. Times are nanoseconds, rates bit/s of L2 frames without FCS, sizes bytes.
-//! A record holds only what follows from (study, policy, scenario, repetition, seed): facts about
-//! the host stand apart from it, so that the same run gives the same bytes anywhere.
+//! A record contains only what follows from (study, policy, scenario, repetition, seed): facts about the
+//! host are kept separately, so that the same run gives the same bytes anywhere.
 
 use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
 use crate::live::LiveRecord;
 use serde::{Deserialize, Serialize};
 
-/// Version of this schema; a reader refuses what it does not know.
+/// Version of this schema; a reader rejects unknown versions.
 pub const SCHEMA_VERSION: u32 = 3;
 
-/// Which run a record is of: the run is a pure function of this and of the study.
+/// Identifies the run of a record: the run is a pure function of this and of the study.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunKey {
@@ -21,7 +21,7 @@ pub struct RunKey {
     pub scenario: String,
     /// Repetition, from 0.
     pub repetition: u32,
-    /// The seed this run drew everything random from.
+    /// The seed of all random numbers of this run.
     pub seed: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct RunRecord {
     pub schema_version: u32,
     /// Name of the study.
     pub study: String,
-    /// Digest of the study's text, to refuse results of another version of it.
+    /// Digest of the study's text, to reject results of another version of it.
     pub study_digest: String,
     /// Which run.
     pub key: RunKey,
@@ -43,7 +43,7 @@ pub struct RunRecord {
     pub bin_ns: u64,
     /// The warm-up found in this run.
     pub transient: Transient,
-    /// One record a slice, in the order of the study.
+    /// One record per slice, in the order of the study.
     pub slices: Vec<SliceRecord>,
     /// All slices together, after the transient.
     pub aggregate: Figures,
@@ -52,41 +52,40 @@ pub struct RunRecord {
     /// Frames that links lost because they are impaired, over the whole run; none of them is among `drops`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_losses: Vec<LinkLoss>,
-    /// In a study of populations: what the slices behind each slice record got.
+    /// In a study of populations: service of the slices behind each slice record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationRecord>,
-    /// Of a run measured from captures: how.
+    /// For a run measured from captures: how it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureRecord>,
-    /// Of a run measured from captures: its flows.
+    /// For a run measured from captures: its flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowRecord>,
-    /// Of a run measured from captures at more than two points: the stretches between them, in
-    /// the order that packets pass them.
+    /// For a run measured from captures at more than two points: the hops between them, in path order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<HopRecord>,
-    /// Of a run on real packets that we offered ourselves: how it went.
+    /// For a run on real packets on the testbed: how it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
 }
 
-/// What many equal slices, measured together, got each.
+/// Service per slice of many equal slices measured together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PopulationRecord {
-    /// The slice of the study that they are measured as.
+    /// The slice of the study they are measured as.
     pub slice: String,
     /// How many slices.
     pub slices: u32,
-    /// They had frames waiting all the time, so that what they got can be compared with weights.
+    /// They were always backlogged, so that their service can be compared with weights.
     pub backlogged: bool,
-    /// Of all slices, the least bytes sent for each unit of weight, while traffic was offered.
+    /// Smallest number of bytes sent per unit of weight over all slices, while traffic was offered.
     pub least_bytes_per_weight: u64,
-    /// The most.
+    /// The largest.
     pub most_bytes_per_weight: u64,
-    /// Bytes of one turn of a slice of weight 1.
+    /// Bytes per turn of a slice of weight 1.
     pub turn_bytes: u64,
-    /// Bytes the scheduler keeps for a slice, whatever it sends.
+    /// Bytes of scheduler state per slice.
     pub state_bytes: u64,
 }
 
@@ -94,9 +93,9 @@ pub struct PopulationRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropCount {
-    /// The class that dropped.
+    /// The class that dropped the frames.
     pub class: String,
-    /// The reason, as the data plane names it.
+    /// The reason, as named by the data plane.
     pub reason: String,
     /// Frames.
     pub frames: u64,
@@ -132,7 +131,7 @@ pub struct Transient {
     pub throughput_after_bits_per_second: f64,
 }
 
-/// What one slice sent and received.
+/// Traffic of one slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceRecord {
@@ -192,7 +191,7 @@ pub struct Figures {
     pub loss_ratio: f64,
     /// One-way delay of frames sent in the span and received.
     pub delay: DelayFigures,
-    /// How that delay varies.
+    /// Variation of that delay.
     pub variation: VariationFigures,
 }
 
@@ -200,7 +199,7 @@ pub struct Figures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayFigures {
-    /// Packets measured. All else is 0 where this is 0.
+    /// Packets measured. If 0, all other fields are 0.
     pub samples: u64,
     /// Mean, ns.
     pub mean_ns: f64,
@@ -281,7 +280,7 @@ pub struct IatFigures {
     pub cdf: Vec<CdfPoint>,
 }
 
-/// One value a bin; all vectors have the same length, `late_frames` maybe none.
+/// One value per bin; all vectors have the same length, except that `late_frames` may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
@@ -297,8 +296,8 @@ pub struct Series {
     pub delay_mean_ns: Vec<Option<u64>>,
     /// Largest one-way delay of those packets, ns; `None` where there was none.
     pub delay_max_ns: Vec<Option<u64>>,
-    /// Of a slice with a limit of delay: frames sent in this bin and received with a delay above it. Empty
-    /// where there is no limit, and where delays are not known.
+    /// For a slice with a delay limit: frames sent in this bin and received with a delay above it. Empty
+    /// without a limit or if delays are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_frames: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! How much verdicts depend on the seed: those of one study under several seeds.
+//! Dependence of verdicts on the seed: those of one study under several seeds.
 
 use crate::verdict::{Agreement, Outcome, PolicyVerdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::fmt;
 /// The verdicts of a study under several seeds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeedTable {
-    /// Two a policy, in the order of the study.
+    /// Two per policy, in the order of the study.
     pub rows: Vec<SeedRow>,
 }
 
@@ -18,13 +18,13 @@ pub struct SeedRow {
     pub policy: String,
     /// Which attribute.
     pub attribute: Attribute,
-    /// Whether a publication says that the policy has it; `None` where none does.
+    /// Whether a publication says that the policy has it; `None` if none does.
     pub published: Option<bool>,
     /// The verdict under each seed.
     pub verdicts: BTreeMap<u64, SeedVerdict>,
 }
 
-/// An attribute that is judged by runs, and so may depend on the seed.
+/// An attribute judged from runs, which may depend on the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attribute {
     /// Performance isolation.
@@ -47,7 +47,7 @@ impl fmt::Display for Attribute {
 pub struct SeedVerdict {
     /// The verdict.
     pub outcome: Outcome,
-    /// Whether it is the published one; `None` where nothing was published, or nothing decided.
+    /// Whether it agrees with the published one; `None` if nothing was published or decided.
     pub agrees: Option<bool>,
 }
 
@@ -114,7 +114,7 @@ impl SeedRow {
             .map(|(seed, _)| *seed)
     }
 
-    /// Seeds under which the verdict is the published one.
+    /// Seeds under which the verdict agrees with the published one.
     #[must_use]
     pub fn agreeing(&self) -> usize {
         self.verdicts

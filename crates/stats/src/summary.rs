@@ -14,7 +14,7 @@ pub struct Summary {
     pub study: String,
     /// Confidence of every interval, two-sided.
     pub confidence: f64,
-    /// Repetitions the study asks for.
+    /// Repetitions requested by the study.
     pub repetitions: u32,
     /// Cells with at least one run: policies in the order of the study, then scenarios.
     pub cells: Vec<CellSummary>,
@@ -28,7 +28,7 @@ pub struct CellSummary {
     pub policy: String,
     /// Scenario name.
     pub scenario: String,
-    /// Runs there are, at least 1.
+    /// Number of runs, at least 1.
     pub repetitions: u32,
     /// The transient.
     pub transient: TransientSummary,
@@ -121,7 +121,7 @@ pub struct FiguresSummary {
     pub delay_min_ns: Option<u64>,
 }
 
-/// Takes records one by one, and keeps only their scalars.
+/// Accepts records one by one, and keeps only their scalars.
 #[derive(Debug, Clone)]
 pub struct SummaryBuilder<'a> {
     study: &'a StudyDescription,
@@ -146,7 +146,7 @@ impl<'a> SummaryBuilder<'a> {
         self.observations.add(self.study, record)
     }
 
-    /// What was kept, for verdicts and published figures.
+    /// The scalars, for verdicts and published figures.
     #[must_use]
     pub fn observations(&self) -> &Observations {
         &self.observations
@@ -159,7 +159,7 @@ impl<'a> SummaryBuilder<'a> {
         scenarios.any(|scenario| self.observations.cell(policy, scenario).next().is_some())
     }
 
-    /// The summary of what was added so far.
+    /// The summary of the runs added so far.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let study = self.study;

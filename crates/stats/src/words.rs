@@ -1,4 +1,4 @@
-//! Numbers as people read them: a few digits and the unit that fits.
+//! Numbers for people: a few digits and a suitable unit.
 
 /// A rate in bit/s: "17.5 Mbit/s".
 #[must_use]
@@ -26,13 +26,13 @@ pub fn percent(ratio: f64) -> String {
     format!("{} %", digits((ratio * 1e5).round() / 1e3, 3))
 }
 
-/// A difference of two ratios: 0.001 is "0.1 points", lest it be read as relative.
+/// A difference of two ratios: 0.001 is "0.1 points", so that it is not read as relative.
 #[must_use]
 pub fn points(difference: f64) -> String {
     percent(difference).replace('%', "points")
 }
 
-/// A relative change with its sign; from ten times as much on, as a multiple: "5820-fold".
+/// A relative change with its sign; from tenfold on, as a multiple: "5820-fold".
 #[must_use]
 pub fn change(ratio: f64) -> String {
     if ratio >= MULTIPLE_FROM {
@@ -42,7 +42,7 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
-/// With its sign, as a change is told; what rounds to nothing has none.
+/// With its sign; values that round to zero have none.
 #[must_use]
 pub fn signed(text: &str) -> String {
     if !text.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
@@ -55,7 +55,7 @@ pub fn signed(text: &str) -> String {
     }
 }
 
-/// From this relative change on, a percentage says less than a multiple.
+/// From this relative change on, a multiple is clearer than a percentage.
 const MULTIPLE_FROM: f64 = 9.0;
 
 /// `significant` digits, no trailing zeros, no exponent, a true minus sign.
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_a_few_digits_in_the_unit_that_fits() {
+    fn keeps_a_few_digits_in_a_suitable_unit() {
         assert_eq!(rate(17_500_000.0), "17.5 Mbit/s");
         assert_eq!(time(735_500.0), "735.5 µs");
         assert_eq!(time(4e10), "40 s");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_a_change_its_sign_and_nothing_none() {
+    fn writes_changes_with_a_sign_and_zero_without() {
         assert_eq!(change(1.04), "+104 %");
         assert_eq!(change(-0.5), "−50 %");
         assert_eq!(change(5_819.42), "5820-fold");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_is_no_number_as_a_dash() {
+    fn writes_non_numbers_as_a_dash() {
         assert_eq!(digits(f64::NAN, 3), "–");
         assert_eq!(digits(f64::INFINITY, 3), "–");
     }

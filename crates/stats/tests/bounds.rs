@@ -1,4 +1,4 @@
-//! Bounds: proved ones of delay, stated ones of the number of slices, and that of the capacity.
+//! Bounds: proved delay bounds, stated limits of the number of slices, and the capacity.
 
 #![allow(clippy::unwrap_used)]
 
@@ -44,7 +44,7 @@ fn bounded(scheduler_ns: u64, outside_ns: u64) -> StudyDescription {
 }
 
 #[test]
-fn a_bound_that_is_kept_is_told_beside_the_tests() {
+fn a_bound_that_is_met_is_reported_with_the_tests() {
     let isolation = judge(&bounded(400_000, 80_000), &untroubled()).isolation;
     assert_eq!(isolation.outcome, Outcome::Holds);
     assert_eq!(isolation.bounds[0].runs, 10);
@@ -75,7 +75,7 @@ fn one_packet_above_its_bound_breaks_isolation_whatever_the_tests_say() {
 }
 
 #[test]
-fn a_bound_is_not_of_a_slice_that_sends_more_than_it_was_promised() {
+fn a_bound_does_not_apply_to_a_slice_that_exceeds_its_guarantee() {
     let mut records = untroubled();
     let figures = &mut records[7].slices[CRITICAL].whole;
     figures.delay.max_ns = 9_000_000;
@@ -112,7 +112,7 @@ fn a_scenario_without_a_bound_is_not_judged_by_it_and_says_why() {
 
 /// A reference that is bounded end to end, and a scenario in which only the scheduler's part is.
 #[test]
-fn where_only_the_way_to_the_device_has_no_bound_the_scheduler_is_judged() {
+fn with_an_unbounded_path_to_the_device_only_the_scheduler_is_judged() {
     let mut records = untroubled();
     for record in &mut records {
         record.slices[CRITICAL].scheduler = Some(SchedulerFigures {
@@ -129,8 +129,8 @@ fn where_only_the_way_to_the_device_has_no_bound_the_scheduler_is_judged() {
     }];
     let isolation = judge(&study, &records).isolation;
     assert_eq!(isolation.outcome, Outcome::Holds);
-    let told: Vec<String> = isolation.bounds.iter().map(BoundCheck::told).collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    let reasons: Vec<String> = isolation.bounds.iter().map(BoundCheck::describe).collect();
+    insta::assert_snapshot!(reasons.join("\n"), @"
     largest delay of critical 480 µs in scenario s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)
     at the scheduler: largest delay of critical 1.9 ms after its eligible time in scenario s1, within its proved bound of 2 ms (the way to the device has no bound, because source `x` is Poisson)
     ");
@@ -150,7 +150,7 @@ fn where_only_the_way_to_the_device_has_no_bound_the_scheduler_is_judged() {
     assert_eq!(isolation.broken_bound().unwrap().scenario, "s1");
     insta::assert_snapshot!(isolation.reason(), @"broken: at the scheduler: largest delay of critical 2.1 ms after its eligible time in scenario s1, above its proved bound of 2 ms (the way to the device has no bound, because source `x` is Poisson)");
 
-    // Of captures and of real packets it is not known.
+    // For captures and real packets it is unknown.
     for record in &mut records {
         record.slices[CRITICAL].scheduler = None;
     }
@@ -171,23 +171,26 @@ fn a_bound_of_a_slice_without_packets_is_not_checked() {
 }
 
 #[test]
-fn what_is_known_of_the_number_of_slices_is_told_apart() {
-    let mut told = Vec::new();
+fn the_kinds_of_slice_limits_are_distinguished() {
+    let mut reasons = Vec::new();
     for (slices, limited_by) in [
         (SliceLimit::Slices(1), "one queue"),
         (SliceLimit::Slices(256), "classes in a policy"),
-        (SliceLimit::NoPracticalLimit, "160 bytes of memory a slice"),
+        (
+            SliceLimit::NoPracticalLimit,
+            "160 bytes of memory per slice",
+        ),
         (SliceLimit::NotStated, "none is stated for this device"),
     ] {
         let mut study = study(&[("p", None)], 2);
         study.policies[0].scalability.slices = slices;
         study.policies[0].scalability.limited_by = limited_by.to_owned();
-        told.push(judge(&study, &[]).scalability.reason());
+        reasons.push(judge(&study, &[]).scalability.reason());
     }
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(reasons.join("\n"), @"
     1 slice: one queue
     256 slices: classes in a policy
-    no practical limit: 160 bytes of memory a slice
+    no practical limit: 160 bytes of memory per slice
     no limit known: none is stated for this device
     ");
 }
@@ -195,7 +198,7 @@ fn what_is_known_of_the_number_of_slices_is_told_apart() {
 /// A port of 35 Mbit/s of L1 carries 34.45 Mbit/s in frames of 1490 bytes: best effort that takes
 /// all of what is left there takes all there is.
 #[test]
-fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_what_the_port_has_left() {
+fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_only_its_spare_capacity() {
     let carried = LINK * 1490.0 / 1514.0;
     let services = [
         Service::untroubled(BASE),
@@ -229,7 +232,7 @@ fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_what_the_port_has_left() {
     let (outcome, taken) = fraction(&study);
     assert!(outcome == Outcome::Holds && taken > 0.98, "{taken}");
 
-    // And half of it is half of it.
+    // Half of it counts as half.
     for record in &mut records {
         for bytes in &mut record.slices[BEST_EFFORT].series.received_bytes {
             let share = 109_375; // 17.5 Mbit/s in a bin of 50 ms

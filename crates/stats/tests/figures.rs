@@ -90,7 +90,7 @@ fn a_summary_holds_every_cell_with_means_and_intervals() {
 }
 
 #[test]
-fn a_figure_is_compared_in_every_cell_and_the_worst_is_told() {
+fn a_figure_is_compared_in_every_cell_and_the_worst_is_reported() {
     let about = Expected::About {
         value: 200_000.0,
         tolerance: 0.1,
@@ -211,7 +211,7 @@ fn a_figure_of_a_cell_that_was_not_run_is_not_measured() {
 }
 
 #[test]
-fn refuses_records_that_do_not_belong_or_are_damaged() {
+fn rejects_foreign_and_damaged_records() {
     let study = two_policies();
     let record = || records().remove(0);
     let refused = |change: &dyn Fn(&mut RunRecord)| {
@@ -233,10 +233,10 @@ fn refuses_records_that_do_not_belong_or_are_damaged() {
     ];
     insta::assert_snapshot!(messages.join("\n"), @r"
     the record has schema version 99, this program reads version 2: run the study again
-    record is of study `synthetic` as it was when its digest was `other`: not of this one
-    record names the policy `z`: not what the study has
-    record names the slices `best effort, critical`: not what the study has
-    record of repetition 0 of policy `a`, scenario `s0` is damaged: a series has not one value for each interval of the run
+    record belongs to study `synthetic` with digest `other`, not to this one
+    record names the policy `z`, which the study does not have
+    record names the slices `best effort, critical`, which the study does not have
+    record of repetition 0 of policy `a`, scenario `s0` is damaged: a series does not have one value per interval of the run
     record of repetition 0 of policy `a`, scenario `s0` is damaged: a figure is negative or not a number
     record of repetition 0 of policy `a`, scenario `s0` is damaged: the run or its intervals have no length
     record of repetition 0 of policy `a`, scenario `s0` is damaged: the transient ends after the run

@@ -56,7 +56,7 @@ fn priority(scenario: u32) -> [Service; 2] {
     [Service::untroubled(BASE), work_conserving(scenario)]
 }
 
-/// As priority, but the critical slice waits the longer, the more there is of the other.
+/// As priority, but the delay of the critical slice grows with the load of the other.
 fn bandwidth(scenario: u32) -> [Service; 2] {
     let factor = if scenario < 3 {
         1.0
@@ -92,7 +92,7 @@ fn records(
     let scenarios = (0..SCENARIOS).flat_map(|s| (0..repetitions).map(move |r| (s, r)));
     scenarios
         .map(|(s, r)| {
-            // Every scenario scatters in its own order, so that pairs do.
+            // Every scenario varies in its own order, so that pairs do, too.
             let mut record = run(policy, &format!("s{s}"), r + 3 * s, services(s), scatter);
             record.key.repetition = r;
             record
@@ -121,7 +121,7 @@ fn judge_one(
 }
 
 #[test]
-fn the_table_of_known_devices_is_as_they_are() {
+fn known_devices_get_the_correct_verdicts() {
     let policies = [
         ("no policy", Some(published(false, true, "256"))),
         (
@@ -138,7 +138,7 @@ fn the_table_of_known_devices_is_as_they_are() {
     all.extend(records("bandwidth", 10, 0.02, bandwidth));
     all.extend(records("shaping", 10, 0.02, shaping));
     let table = judge(&study, &all);
-    let told: Vec<String> = table
+    let reasons: Vec<String> = table
         .policies
         .iter()
         .map(|p| {
@@ -165,7 +165,7 @@ fn the_table_of_known_devices_is_as_they_are() {
             )
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(reasons.join("\n"), @"
     no policy
       broken: p99 delay of critical in s1 50-fold (49.6-fold to 50.4-fold), margin 25 %; 10 of 10 repetitions beyond it (paired Fieller, p < 0.001) [as published]
       holds: best effort gets 100 % (in every repetition) of what is left over 6 scenarios, at least 95 % needed (Student) [as published]
@@ -203,7 +203,7 @@ fn a_breach_names_the_worst_and_the_first_scenario() {
 }
 
 #[test]
-fn equal_repetitions_are_beyond_the_margin_only_if_those_not_seen_could_not_make_up_for_them() {
+fn equal_repetitions_are_beyond_the_margin_only_if_unseen_ones_could_not_compensate() {
     // 1.26 times the delay in s3 and 1.52 times in s4, without any scatter. Two repetitions may have
     // missed 78 % of all runs: broken is what is beyond 25 % / 0.22 = 112 %.
     let first_broken = |repetitions| {
@@ -226,7 +226,7 @@ fn equal_repetitions_are_beyond_the_margin_only_if_those_not_seen_could_not_make
 }
 
 #[test]
-fn scatter_leaves_it_open_and_says_how_many_repetitions_it_takes() {
+fn variation_leaves_it_undecided_and_reports_the_repetitions_needed() {
     // 15 % worse on average, with repetitions that scatter by ± 30 %.
     let services = |scenario| {
         let mut services = priority(scenario);
@@ -289,7 +289,7 @@ fn a_delay_within_the_resolution_of_the_method_is_no_breach() {
 }
 
 #[test]
-fn a_delay_within_what_the_idle_device_takes_is_no_breach() {
+fn a_delay_within_the_idle_baseline_is_no_breach() {
     let mut study = study(&[("p", None)], SCENARIOS);
     study.margins.delay_resolution_ns = 300_000;
     let judged = |factor, idle_p99_ns: [u64; 2]| {
@@ -346,7 +346,7 @@ fn on_a_machine_with(idle_p99_ns: u64) -> LiveRecord {
 }
 
 #[test]
-fn a_slice_that_breaks_its_own_promise_is_not_judged_there() {
+fn a_slice_that_exceeds_its_own_share_is_not_judged_there() {
     let verdict = judge_one(5, 0.02, |scenario| {
         let mut services = priority(scenario);
         if scenario == 2 {
@@ -382,7 +382,7 @@ fn a_slice_that_receives_nothing_is_broken_not_undefined() {
 }
 
 #[test]
-fn bursts_that_only_move_the_own_share_in_time_are_not_reallocation() {
+fn bursts_that_only_shift_their_own_share_in_time_are_not_reallocation() {
     // A policer's bucket passes more than the share at the start of each on phase, a deep shaper
     // queue sends at its rate in the off phase: over a cycle neither exceeds 17.5 Mbit/s.
     for received in [(19.0e6, 16.0e6), (17.5e6, 17.5e6)] {
@@ -402,7 +402,7 @@ fn bursts_that_only_move_the_own_share_in_time_are_not_reallocation() {
 }
 
 #[test]
-fn what_no_link_could_have_carried_is_not_counted_as_left() {
+fn capacity_no_link_could_have_used_is_not_spare() {
     // 21 Mbit/s offered in the on phase, and 15.75 Mbit/s in the off phase. On: the share and all of the
     // unused 1.75 Mbit/s. Off: what waited, too, in 50 ms of the link. There is no more to be had.
     let verdict = judge_one(5, 0.0, |_| {
@@ -416,7 +416,7 @@ fn what_no_link_could_have_carried_is_not_counted_as_left() {
 }
 
 #[test]
-fn half_of_what_is_left_is_partial() {
+fn half_of_the_spare_capacity_is_partial() {
     let verdict = judge_one(10, 0.02, |scenario| {
         // 18.375 Mbit/s: half of the unused 1.75 Mbit/s on top of the share.
         let mut services = [Service::untroubled(BASE), Service::on_off(BASE, 0.4 * LINK)];
@@ -453,7 +453,7 @@ fn the_order_of_records_does_not_matter_and_json_keeps_the_table() {
 }
 
 #[test]
-fn without_scatter_it_holds_only_with_enough_repetitions_to_exclude_what_is_rare() {
+fn without_variation_it_holds_only_with_enough_repetitions_to_exclude_rare_failures() {
     let mut study = study(&[("p", None)], SCENARIOS);
     study.margins.rare_runs = 0.09;
     let judged = |repetitions| {
@@ -527,7 +527,7 @@ fn propagation_changes_no_verdict_on_queueing_delay() {
 }
 
 #[test]
-fn repetitions_are_paired_and_those_without_a_partner_are_left_out() {
+fn repetitions_are_paired_and_unpaired_ones_are_ignored() {
     // Repetitions differ tenfold, scenarios within a repetition by 1 %.
     let mut study = study(&[("p", None)], 2);
     study.margins.delay_of = ComparedDelay::OneWay;

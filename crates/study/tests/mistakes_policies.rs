@@ -12,7 +12,7 @@ use support::{STUDY, changed, mistakes, parse};
 fn guarantees_of_a_policy_fit_in_the_port() {
     let classes = "minimum: 60 %}\n      - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}";
     assert_snapshot!(mistakes("minimum: 60 %}", classes), @"
-    error: class `more`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the 10 Mbit/s there is: lower one of them
+    error: class `more`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them
       --> study.yaml:29:50
        |
     29 |       - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}
@@ -126,7 +126,7 @@ fn a_guarantee_in_an_ios_file_that_does_not_fit_is_told_there() {
         &support::ROUTER.replace("bandwidth 6000", "bandwidth 16000"),
     );
     assert_snapshot!(Study::parse(STUDY, "study.yaml", &files).unwrap_err(), @"
-    error: class `gold`, minimum: guarantees 16 Mbit/s, more than the 10 Mbit/s there is
+    error: class `gold`, minimum: guarantees 16 Mbit/s, more than the available 10 Mbit/s
      --> router.cfg:5:3
       |
     5 |   bandwidth 16000

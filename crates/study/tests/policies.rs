@@ -372,7 +372,7 @@ fn what_guarantees_have_in_common_is_told_at_its_place() {
     let class = "      - {name: c, match: {vlan: 10}, tenant: gld}";
     let told = guaranteed("    guaranteed: {tenants: {gold: 1}}", class).unwrap_err();
     assert_snapshot!(told, @r#"
-error: class `c`, tenant: there is no tenant `gld`: known are `gold`, `default`
+error: class `c`, tenant: unknown tenant `gld`; defined: `gold`, `default`
   --> study.yaml:27:46
    |
 27 |       - {name: c, match: {vlan: 10}, tenant: gld}

@@ -1,35 +1,37 @@
-//! What a run on real packets must keep to be taken: otherwise it measured the machine, not the device.
+//! Limits a run on real packets must meet to be accepted: otherwise it measured the machine, not the
+//! device.
 
 use slicewise_stats::live::LiveRecord;
 
-/// The most that is tolerated in a run.
+/// Limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Thresholds {
-    /// Share of processor time that the host gave to others (steal).
+    /// Largest share of processor time taken by the host (steal).
     pub(crate) steal_ratio: f64,
-    /// Share of processor time in which something must be free to run at once.
+    /// Least idle share of processor time.
     pub(crate) idle_ratio: f64,
-    /// 99th percentile of the lateness of a sender of ours, ns.
+    /// 99th percentile of the lateness of our own senders, ns.
     pub(crate) sender_lateness_p99_ns: u64,
-    /// The least share of its load that a slice must send.
+    /// Least share of its load that a slice must send.
     pub(crate) offered_ratio: f64,
-    /// The longest time in which a source of iperf3 sends nothing, ns.
+    /// Longest time in which an iperf3 source sends nothing, ns.
     pub(crate) pause_ns: u64,
-    /// Share of departures from the device later than it counts as late.
+    /// Largest share of late departures from the device.
     pub(crate) late_departures_ratio: f64,
     /// Median of the idle baseline, ns.
     pub(crate) baseline_p50_ns: u64,
     /// 99th percentile of the idle baseline, ns.
     pub(crate) baseline_p99_ns: u64,
-    /// How often a run is tried.
+    /// Attempts per run.
     pub(crate) attempts: u32,
 }
 
 impl Default for Thresholds {
-    /// What a source that stood still for 10 ms owes then comes at once, and is delayed by its own burst.
-    /// A sender within 1 ms is as punctual as iperf3, whose timer that is. Late departures shift as large a
-    /// share of delays, so 0.5 % leaves a 99th percentile what it is, nearly; steal is of all processors, of
-    /// which one matters at a time. Where the processors are never idle, everything waits for everything else.
+    /// A source that stalls for 10 ms then sends its backlog at once and delays its own packets. A
+    /// sender within 1 ms is as punctual as iperf3, which has a 1 ms timer. Late departures shift an
+    /// equal share of delays, so 0.5 % hardly changes a 99th percentile; steal is over all processors,
+    /// of which one matters at a time. If the processors are never idle, everything waits for everything
+    /// else.
     fn default() -> Self {
         Self {
             steal_ratio: 0.01,
@@ -45,13 +47,13 @@ impl Default for Thresholds {
     }
 }
 
-/// Something that can be said against a run.
+/// A violated limit of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Objection {
-    /// In words.
+    /// Description.
     pub(crate) why: String,
-    /// The machine was noisy: what was measured is true, but not of the device alone. Otherwise something
-    /// was not measured at all.
+    /// The machine was noisy: the measurement is complete, but not of the device alone. Otherwise
+    /// something was not measured at all.
     pub(crate) is_noise: bool,
 }
 
@@ -71,7 +73,7 @@ impl Objection {
     }
 }
 
-/// All that can be said against a run. `missed_frames` are those that a capture or the device never saw.
+/// All violated limits of a run. `missed_frames` are those that a capture or the device never saw.
 pub(crate) fn objections(
     live: &LiveRecord,
     missed_frames: u64,
@@ -80,23 +82,23 @@ pub(crate) fn objections(
     let mut found = Vec::new();
     if missed_frames > 0 {
         found.push(Objection::gap(format!(
-            "{missed_frames} frames were not seen in time"
+            "{missed_frames} frames were missed by the device or a capture"
         )));
     }
-    // Without a UDP source there is nobody to probe for.
+    // Without a UDP source there is nothing to probe.
     if live.baseline.samples == 0 && live.baseline.sent_frames > 0 {
         found.push(Objection::gap(
-            "nothing came through the idle device".to_owned(),
+            "no packet passed the idle device".to_owned(),
         ));
     }
     found.extend(noise(live, most).map(Objection::noise));
     found
 }
 
-/// What is said of a host that took more than it may.
+/// Message for a host that took too much processor time.
 pub(crate) fn stolen(ratio: f64, most: &Thresholds) -> String {
     format!(
-        "the host took {} of the processors' time, more than {}",
+        "steal was {} of processor time (limit {})",
         percent(ratio),
         percent(most.steal_ratio)
     )
@@ -111,20 +113,24 @@ fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
     let steal = (live.steal_ratio > most.steal_ratio).then(|| stolen(live.steal_ratio, most));
     let idle = (live.idle_ratio < most.idle_ratio).then(|| {
         format!(
-            "the processors were idle for {} of the time, less than {}",
+            "the processors were idle for only {} of the time (at least {} required)",
             percent(live.idle_ratio),
             percent(most.idle_ratio)
         )
     });
     let baseline = [
-        ("half", live.baseline.p50_ns, most.baseline_p50_ns),
-        ("1 %", live.baseline.p99_ns, most.baseline_p99_ns),
+        ("median", live.baseline.p50_ns, most.baseline_p50_ns),
+        (
+            "99th-percentile",
+            live.baseline.p99_ns,
+            most.baseline_p99_ns,
+        ),
     ];
     let baseline = (baseline.into_iter())
         .filter(|(_, took, allowed)| took > allowed)
-        .map(move |(share, took, allowed)| {
+        .map(move |(quantile, took, allowed)| {
             format!(
-                "{share} of the packets took {} or more through the idle device, more than {}",
+                "{quantile} delay through the idle device was {} (limit {})",
                 micros(took),
                 micros(allowed)
             )
@@ -133,7 +139,7 @@ fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
         .filter(|sender| sender.lateness_p99_ns > most.sender_lateness_p99_ns)
         .map(move |sender| {
             format!(
-                "the sender of {} was late by {} at the 99th percentile, more than {}",
+                "the sender of {} was late by {} at the 99th percentile (limit {})",
                 sender.source,
                 micros(sender.lateness_p99_ns),
                 micros(most.sender_lateness_p99_ns)
@@ -141,14 +147,14 @@ fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
         });
     let offered = (live.least_offered_ratio < most.offered_ratio).then(|| {
         format!(
-            "a slice sent {} of its load, less than {}",
+            "a slice sent only {} of its load (at least {} required)",
             percent(live.least_offered_ratio),
             percent(most.offered_ratio)
         )
     });
     let pause = (live.longest_pause_ns > most.pause_ns).then(|| {
         format!(
-            "a source of iperf3 sent nothing for {} beyond its period, more than {}",
+            "an iperf3 source sent nothing for {} beyond its period (limit {})",
             micros(live.longest_pause_ns),
             micros(most.pause_ns)
         )
@@ -157,7 +163,7 @@ fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
         .filter(|departures| departures.late_ratio() > most.late_departures_ratio)
         .map(|departures| {
             format!(
-                "{} of departures were later than {}, more than {}",
+                "{} of departures were later than {} (limit {})",
                 percent(departures.late_ratio()),
                 micros(departures.late_ns),
                 percent(most.late_departures_ratio)
@@ -179,7 +185,7 @@ mod tests {
     use insta::assert_snapshot;
     use slicewise_stats::live::{DepartureRecord, IdleBaseline, SenderRecord};
 
-    /// A run at the very limits.
+    /// A run exactly at the limits.
     fn at_the_limits() -> LiveRecord {
         let most = Thresholds::default();
         let sender = |source: &str| SenderRecord {
@@ -216,7 +222,7 @@ mod tests {
         }
     }
 
-    /// What is said against it, a line each; what is no noise is marked.
+    /// Its violations, one per line; those that are not noise are marked.
     fn said(missed_frames: u64, change: impl FnOnce(&mut LiveRecord)) -> String {
         let mut live = at_the_limits();
         change(&mut live);
@@ -232,26 +238,26 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_against_a_run_at_the_limits() {
+    fn a_run_exactly_at_the_limits_is_accepted() {
         assert_eq!(said(0, |_| ()), "");
     }
 
     #[test]
-    fn one_step_beyond_a_limit_is_said_in_words() {
-        assert_snapshot!(said(1, |_| ()), @"! 1 frames were not seen in time");
-        assert_snapshot!(said(0, |live| live.baseline.samples = 0), @"! nothing came through the idle device");
-        assert_snapshot!(said(0, |live| live.steal_ratio = 0.0112), @"the host took 1.12 % of the processors' time, more than 1.00 %");
-        assert_snapshot!(said(0, |live| live.idle_ratio = 0.03), @"the processors were idle for 3.00 % of the time, less than 5.00 %");
-        assert_snapshot!(said(0, |live| live.baseline.p50_ns = 501_000), @"half of the packets took 501 µs or more through the idle device, more than 500 µs");
-        assert_snapshot!(said(0, |live| live.baseline.p99_ns = 1_001_000), @"1 % of the packets took 1001 µs or more through the idle device, more than 1000 µs");
-        assert_snapshot!(said(0, |live| live.senders[1].lateness_p99_ns += 1_000), @"the sender of on-off was late by 1001 µs at the 99th percentile, more than 1000 µs");
-        assert_snapshot!(said(0, |live| live.least_offered_ratio = 0.76), @"a slice sent 76.00 % of its load, less than 99.00 %");
-        assert_snapshot!(said(0, |live| live.longest_pause_ns += 1_000_000), @"a source of iperf3 sent nothing for 11000 µs beyond its period, more than 10000 µs");
-        assert_snapshot!(said(0, |live| live.departures.as_mut().unwrap().late_frames += 1), @"0.60 % of departures were later than 100 µs, more than 0.50 %");
+    fn one_step_beyond_a_limit_is_reported() {
+        assert_snapshot!(said(1, |_| ()), @"! 1 frames were missed by the device or a capture");
+        assert_snapshot!(said(0, |live| live.baseline.samples = 0), @"! no packet passed the idle device");
+        assert_snapshot!(said(0, |live| live.steal_ratio = 0.0112), @"steal was 1.12 % of processor time (limit 1.00 %)");
+        assert_snapshot!(said(0, |live| live.idle_ratio = 0.03), @"the processors were idle for only 3.00 % of the time (at least 5.00 % required)");
+        assert_snapshot!(said(0, |live| live.baseline.p50_ns = 501_000), @"median delay through the idle device was 501 µs (limit 500 µs)");
+        assert_snapshot!(said(0, |live| live.baseline.p99_ns = 1_001_000), @"99th-percentile delay through the idle device was 1001 µs (limit 1000 µs)");
+        assert_snapshot!(said(0, |live| live.senders[1].lateness_p99_ns += 1_000), @"the sender of on-off was late by 1001 µs at the 99th percentile (limit 1000 µs)");
+        assert_snapshot!(said(0, |live| live.least_offered_ratio = 0.76), @"a slice sent only 76.00 % of its load (at least 99.00 % required)");
+        assert_snapshot!(said(0, |live| live.longest_pause_ns += 1_000_000), @"an iperf3 source sent nothing for 11000 µs beyond its period (limit 10000 µs)");
+        assert_snapshot!(said(0, |live| live.departures.as_mut().unwrap().late_frames += 1), @"0.60 % of departures were later than 100 µs (limit 0.50 %)");
     }
 
     #[test]
-    fn all_that_is_wrong_is_said() {
+    fn every_violation_is_reported() {
         let all = said(2, |live| {
             live.steal_ratio = 1.0;
             for sender in &mut live.senders {
@@ -259,15 +265,15 @@ mod tests {
             }
         });
         assert_snapshot!(all, @r"
-        ! 2 frames were not seen in time
-        the host took 100.00 % of the processors' time, more than 1.00 %
-        the sender of critical was late by 2000 µs at the 99th percentile, more than 1000 µs
-        the sender of on-off was late by 2000 µs at the 99th percentile, more than 1000 µs
+        ! 2 frames were missed by the device or a capture
+        steal was 100.00 % of processor time (limit 1.00 %)
+        the sender of critical was late by 2000 µs at the 99th percentile (limit 1000 µs)
+        the sender of on-off was late by 2000 µs at the 99th percentile (limit 1000 µs)
         ");
     }
 
     #[test]
-    fn nobody_is_missed_where_nobody_was_sent() {
+    fn no_probe_is_missed_if_none_was_sent() {
         let without_probes = said(0, |live| live.baseline = IdleBaseline::default());
         assert_eq!(without_probes, "");
     }

@@ -9,7 +9,6 @@
 //! ```
 
 use crate::acceptance::{Thresholds, stolen};
-use crate::as_sent::AsSent;
 use crate::baseline::Baseline;
 use crate::device::{Device, DeviceFacts, DeviceKind};
 use crate::error::AttemptError;
@@ -18,10 +17,11 @@ use crate::iperf3::{self, Iperf3};
 use crate::lease::Lease;
 use crate::machine::ProcessorTime;
 use crate::offered::Offered;
+use crate::send_times::SendTimes;
 use crate::sender::{Sender, SendingFlow, TimeZero};
 use crate::suitability;
-use crate::swallow::Swallow;
 use crate::tcpdump::{Captured, Capturing, Way};
+use crate::udp_sink::UdpSink;
 use crate::workspace::{CAPTURE_NAMES, Workspace};
 use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, PacketSink, RunLength, SliceRule, Watch, analyse,
@@ -38,20 +38,20 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-/// From the last client's connection to time zero: start-up is over then.
+/// From the last client's connection to time zero, for start-up to finish.
 const SETTLING: Span = Span::from_millis(300);
-/// Clients go on for so long after the measured time, so that none ends within it.
+/// Clients continue this long after the measured time, so that none ends within it.
 const MARGIN: Span = Span::from_secs(2);
-/// How often everything is looked at meanwhile.
+/// Interval between checks during a run.
 const WATCH: Duration = Duration::from_millis(50);
-/// A device that has sent nothing for so long is empty.
+/// A device that has sent nothing for this long is empty.
 const QUIET: Duration = Duration::from_millis(300);
-/// Queues longer than this are given up: their packets count as lost.
+/// Longest wait for queues to drain: later packets count as lost.
 const DRAIN: Duration = Duration::from_secs(10);
-/// A packet that has not arrived after so long is lost (RFC 7680).
+/// A packet that has not arrived after this time is lost (RFC 7680).
 const LOSS_TIMEOUT: Span = Span::from_secs(12);
 
-/// What is to be attempted, and with what.
+/// What to attempt, and with what.
 pub(crate) struct Attempt<'a> {
     pub(crate) study: &'a Study,
     pub(crate) run: &'a RunSpec,
@@ -62,23 +62,23 @@ pub(crate) struct Attempt<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) sources: &'a Sources,
     pub(crate) workspace: &'a Workspace,
-    /// What the host may take before the attempt is given up; `None` where noise is tolerated.
+    /// Steal at which the attempt is abandoned; `None` if noise is tolerated.
     pub(crate) most: Option<&'a Thresholds>,
     pub(crate) is_interrupted: &'a dyn Fn() -> bool,
 }
 
-/// A record, and what may be said against it.
+/// A record, and the facts on which it is accepted or rejected.
 pub(crate) struct Attempted {
     pub(crate) record: RunRecord,
     pub(crate) live: LiveRecord,
-    /// When each source sent its packets, where times tell all of them.
-    pub(crate) as_sent: Option<BTreeMap<String, Timeline>>,
+    /// When each source sent its packets, if times describe all of them.
+    pub(crate) send_times: Option<BTreeMap<String, Timeline>>,
     /// Frames that a capture or the device never saw.
     pub(crate) missed_frames: u64,
 }
 
-/// What is known once the packets have flowed.
-struct Flown {
+/// Result of the traffic phase, before analysis.
+struct Executed {
     zero: TimeZero,
     baseline: Baseline,
     captures: [Captured; 2],
@@ -90,14 +90,14 @@ struct Flown {
 
 impl Attempt<'_> {
     pub(crate) fn carry_out(&self) -> Result<Attempted, AttemptError> {
-        let flown = self.let_flow().map_err(|error| match error {
-            // On a full disk everything fails in its own way.
-            AttemptError::Spoilt(_) | AttemptError::Failed(_) => {
+        let executed = self.execute().map_err(|error| match error {
+            // A full disk causes many different errors.
+            AttemptError::Retryable(_) | AttemptError::Failed(_) => {
                 self.workspace.check_room().err().unwrap_or(error)
             }
             AttemptError::Interrupted | AttemptError::Unsupported(_) => error,
         })?;
-        let [sent, received] = flown.captures.each_ref().map(|capture| &capture.file);
+        let [sent, received] = executed.captures.each_ref().map(|capture| &capture.file);
         let sent_since = |start_ns, duration| AnalysisParams {
             sent: vec![sent.clone()],
             via: Vec::new(),
@@ -116,42 +116,42 @@ impl Attempt<'_> {
             let (study, digest) = (self.study.name.as_str(), self.study.digest());
             analyse(params, self.key.clone(), study, digest, self, sink).map_err(failed)
         };
-        let mut as_sent = AsSent::of(self.scenario);
-        let measured = sent_since(flown.zero.unix_ns, self.study.duration);
-        let mut record = analysed(&measured, Some(&mut as_sent))?;
-        are_whole(&record, &flown.captures)?;
+        let mut send_times = SendTimes::of(self.scenario);
+        let measured = sent_since(executed.zero.unix_ns, self.study.duration);
+        let mut record = analysed(&measured, Some(&mut send_times))?;
+        are_whole(&record, &executed.captures)?;
         let missed = |capture: &Captured| capture.missed;
-        let missed_frames = flown.captures.iter().map(missed).sum::<u64>();
+        let missed_frames = executed.captures.iter().map(missed).sum::<u64>();
         let before_load = sent_since(
-            flown.baseline.zero.unix_ns,
-            flown.baseline.duration(self.study.measure.bin),
+            executed.baseline.zero.unix_ns,
+            executed.baseline.duration(self.study.measure.bin),
         );
-        let baseline = flown.baseline.figures(&analysed(&before_load, None)?);
-        record.drops = flown.facts.drops;
+        let baseline = executed.baseline.figures(&analysed(&before_load, None)?);
+        record.drops = executed.facts.drops;
         let offered = Offered::of(self.scenario, self.study, &record);
         Ok(Attempted {
-            as_sent: as_sent.timelines(&record),
+            send_times: send_times.timelines(&record),
             record,
-            missed_frames: missed_frames + flown.facts.missed_frames,
+            missed_frames: missed_frames + executed.facts.missed_frames,
             live: LiveRecord {
-                device: flown.facts.description,
-                began_ns: flown.zero.unix_ns,
+                device: executed.facts.description,
+                began_ns: executed.zero.unix_ns,
                 rejected: Vec::new(),
                 tolerated: Vec::new(),
                 baseline,
-                steal_ratio: flown.steal_ratio,
-                idle_ratio: flown.idle_ratio,
+                steal_ratio: executed.steal_ratio,
+                idle_ratio: executed.idle_ratio,
                 longest_pause_ns: offered.longest_pause_ns,
                 least_offered_ratio: offered.least_ratio,
-                senders: flown.senders,
-                departures: flown.facts.departures,
+                senders: executed.senders,
+                departures: executed.facts.departures,
                 versions: Vec::new(),
             },
         })
     }
 
-    /// Build everything, send, and take it down.
-    fn let_flow(&self) -> Result<Flown, AttemptError> {
+    /// Build everything, send, and tear it down.
+    fn execute(&self) -> Result<Executed, AttemptError> {
         let mtu = self.study.link.mtu_bytes;
         let hosts = Hosts::new(self.lease, &self.scenario.sources, mtu)?;
         let link = self.study.dut.capacity();
@@ -172,13 +172,13 @@ impl Attempt<'_> {
             .sources
             .iter()
             .partition(|source| iperf3::can_be(source, self.study.duration));
-        let (swallow, sender) = self.own_sender(&hosts, &own)?;
-        // Before time is counted: where everybody is busy, the device takes its time to tell them.
+        let (udp_sink, sender) = self.own_sender(&hosts, &own)?;
+        // Before time zero: reading device counters can be slow on a busy machine.
         let earlier = device.facts(&hosts)?;
         let mut clients = match self.clients(&hosts, &constant) {
             Ok(clients) => clients,
             Err(error) => {
-                // Where the device has ended, nobody can connect.
+                // If the device has ended, clients cannot connect.
                 device.check()?;
                 return Err(error);
             }
@@ -191,17 +191,17 @@ impl Attempt<'_> {
         sender.stop();
         let senders = sender
             .join()
-            .map_err(|error| AttemptError::Spoilt(error.to_string()))?;
+            .map_err(|error| AttemptError::Retryable(error.to_string()))?;
         drop(clients);
         self.drain(&hosts)?;
         drop(awake);
-        drop(swallow);
+        drop(udp_sink);
         device.check()?;
         let facts = device.facts(&hosts)?.since(&earlier);
         let [sent, received] = captures;
         let captures = [sent.stop(interrupted)?, received.stop(interrupted)?];
         self.workspace.check_room()?;
-        Ok(Flown {
+        Ok(Executed {
             zero,
             baseline,
             captures,
@@ -212,26 +212,26 @@ impl Attempt<'_> {
         })
     }
 
-    /// The sender of what iperf3 cannot send, ready, and the ports that it sends to.
+    /// A ready sender for sources iperf3 cannot send, and the ports it sends to.
     fn own_sender(
         &self,
         hosts: &Hosts,
         own: &[&SourceParams],
-    ) -> Result<(Swallow, Sender), AttemptError> {
+    ) -> Result<(UdpSink, Sender), AttemptError> {
         let flows = own.iter().map(|source| {
             let seed = self.run.source_seed(&source.name);
             sending_flow(self.study, self.sources, source, seed)
         });
         let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
         let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
-        let swallow = Swallow::bind(Some(hosts.sink()), &remotes)
+        let udp_sink = UdpSink::bind(Some(hosts.sink()), &remotes)
             .map_err(AttemptError::failed("the sink"))?;
         let sender = Sender::start(Some(hosts.generator()), flows)
             .map_err(AttemptError::failed("the sender"))?;
-        Ok((swallow, sender))
+        Ok((udp_sink, sender))
     }
 
-    /// iperf3 for each constant source, sending.
+    /// A sending iperf3 client for each constant source.
     fn clients(
         &self,
         hosts: &Hosts,
@@ -264,20 +264,20 @@ impl Attempt<'_> {
         Ok(clients)
     }
 
-    /// Give up where the host took too much since `before`, were it to take nothing more: that was the
-    /// share `done` of the time that counts.
+    /// Abandon the attempt if steal since `before` already exceeds the limit for the whole run, of which
+    /// the share `done` has passed.
     fn check_steal(&self, before: ProcessorTime, done: f64) -> Result<(), AttemptError> {
         let Some(most) = self.most else {
             return Ok(());
         };
         let ratio = ProcessorTime::now().stolen_since(before);
         if ratio * done > most.steal_ratio {
-            return Err(AttemptError::Spoilt(stolen(ratio, most)));
+            return Err(AttemptError::Retryable(stolen(ratio, most)));
         }
         Ok(())
     }
 
-    /// Until the measured time is over; `before` is what the processors had done before it.
+    /// Wait until the measured time is over; `before` is the processor time at its start.
     fn watch(
         &self,
         zero: TimeZero,
@@ -305,7 +305,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Until nothing arrives any more.
+    /// Wait until nothing arrives any more.
     fn drain(&self, hosts: &Hosts) -> Result<(), AttemptError> {
         let mut arrived = hosts.arrived()?;
         let mut waited = Duration::ZERO;
@@ -324,7 +324,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Whose packets are whose.
+    /// Class maps and first sources of the slices.
     fn slices(&self) -> SliceRule {
         let slices = self.study.slices.iter().enumerate();
         let matched = slices.map(|(index, slice)| {
@@ -348,13 +348,13 @@ impl Watch for Attempt<'_> {
     }
 }
 
-/// What tcpdump captured is in the files, and was read.
+/// Check that everything tcpdump captured is in the files and was read.
 fn are_whole(record: &RunRecord, captures: &[Captured; 2]) -> Result<(), AttemptError> {
     let points = record.capture.iter().flat_map(|capture| &capture.points);
     for (point, captured) in points.zip(captures) {
         if !point.incomplete.is_empty() || point.packets != captured.packets {
-            return Err(AttemptError::Spoilt(format!(
-                "{} has {} packets, of {} that tcpdump captured",
+            return Err(AttemptError::Retryable(format!(
+                "{} has {} packets, but tcpdump captured {}",
                 captured.file.display(),
                 point.packets,
                 captured.packets
@@ -367,12 +367,12 @@ fn are_whole(record: &RunRecord, captures: &[Captured; 2]) -> Result<(), Attempt
 fn failed(error: AnalysisError) -> AttemptError {
     match error {
         AnalysisError::Interrupted => AttemptError::Interrupted,
-        // Of the same captures the same would come; another attempt makes others.
-        other => AttemptError::Spoilt(format!("the captures cannot be analysed: {other}")),
+        // Analysing the same captures again would fail again; another attempt makes new ones.
+        other => AttemptError::Retryable(format!("cannot analyse the captures: {other}")),
     }
 }
 
-/// A source for a sender of ours.
+/// A flow for our own sender.
 pub(crate) fn sending_flow(
     study: &Study,
     sources: &Sources,

@@ -19,27 +19,27 @@ use std::time::{Duration, Instant};
 /// Pauses between attempts at a run.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(20);
-/// A host that has taken little for so long has come to rest; one that has not after so long is tried all the
-/// same.
+/// Steal must stay low for `REST` before the next attempt; after `LONGEST_SPELL` the run is attempted
+/// anyway.
 const REST: Duration = Duration::from_secs(2);
-/// Little: of half a second a tick or two, which is what tells nothing yet.
+/// One or two ticks in half a second, which is not significant.
 const STEAL_AT_REST: f64 = 0.03;
 const LONGEST_SPELL: Duration = Duration::from_secs(90);
 
-/// Is told, in words, of what a person who waits wants to know.
+/// Receives progress messages for the user.
 pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Is given a run that was taken, and sources that send what was sent in it.
+/// Receives an accepted run, and sources that send the same packets.
 pub type Replay = Box<dyn Fn(&RunSpec, Sources) + Send + Sync>;
 
-/// Carries out runs one after the other on this machine.
+/// Executes runs one after the other on this machine.
 pub struct Testbed {
     device: DeviceKind,
     lease: Lease,
     thresholds: Thresholds,
-    /// Runs on a noisy machine are taken.
+    /// Whether runs on a noisy machine are accepted.
     tolerates_noise: bool,
-    /// Where captures are kept; otherwise they are deleted once they have been analysed.
+    /// Where captures are kept; otherwise they are deleted after the analysis.
     captures: Option<PathBuf>,
     interrupt: Arc<AtomicBool>,
     sources: Sources,
@@ -49,8 +49,8 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// A testbed on this machine; runs end soon once `interrupt` is set. `notice` is told of attempts that are
-    /// thrown away.
+    /// A testbed on this machine; runs end soon once `interrupt` is set. `notice` receives messages
+    /// about rejected attempts.
     #[must_use]
     pub fn new(
         device: DeviceKind,
@@ -72,8 +72,8 @@ impl Testbed {
         }
     }
 
-    /// Have `replay` told of every run that is taken, once it has been measured, where times tell what was
-    /// sent: all of it UDP.
+    /// Pass every accepted run to `replay` if its send times describe the traffic completely: all of it
+    /// UDP.
     #[must_use]
     pub fn with_replay(self, replay: Replay) -> Self {
         Self {
@@ -92,8 +92,8 @@ impl Testbed {
         }
     }
 
-    /// Take runs that say more about a noisy machine than about the device, and write down what was wrong with
-    /// them. Those in which something was not measured at all are thrown away all the same.
+    /// Accept runs disturbed by a noisy machine, and record the violated limits. Runs in which something
+    /// was not measured at all are still rejected.
     #[must_use]
     pub fn tolerating_noise(self) -> Self {
         Self {
@@ -129,9 +129,9 @@ impl Testbed {
             is_interrupted: &is_interrupted,
         };
         let attempted = attempt.carry_out().map_err(|error| match error {
-            // What failed meanwhile failed for that.
+            // Failures during an interruption are caused by it.
             _ if is_interrupted() => Trouble::Run(RunError::Interrupted),
-            AttemptError::Spoilt(why) => Trouble::Spoilt(why),
+            AttemptError::Retryable(why) => Trouble::Retryable(why),
             AttemptError::Interrupted => Trouble::Run(RunError::Interrupted),
             AttemptError::Failed(why) => Trouble::Run(RunError::Failed(why)),
             AttemptError::Unsupported(what) => Trouble::Run(RunError::Unsupported {
@@ -148,8 +148,8 @@ fn failed(error: &AttemptError) -> Trouble {
 }
 
 enum Trouble {
-    /// Another attempt may go better.
-    Spoilt(String),
+    /// Another attempt may succeed.
+    Retryable(String),
     Run(RunError),
 }
 
@@ -176,7 +176,7 @@ impl Backend for Testbed {
                     if found.is_empty() {
                         let kept = workspace.keep_captures();
                         kept.map_err(|error| RunError::Failed(error.to_string()))?;
-                        let sent = attempted.as_sent.take();
+                        let sent = attempted.send_times.take();
                         if let Some((replay, sent)) = self.replay.as_ref().zip(sent) {
                             replay(run, Sources::as_sent(sent));
                         }
@@ -184,17 +184,17 @@ impl Backend for Testbed {
                     }
                     words(found).join("; ")
                 }
-                Err(Trouble::Spoilt(why)) => why,
+                Err(Trouble::Retryable(why)) => why,
                 Err(Trouble::Run(error)) => return Err(error),
             };
             let (policy, scenario, repetition) = (&key.policy, &key.scenario, key.repetition);
             (self.notice)(&format!(
-                "not taken: {policy} / {scenario}, repetition {repetition}: {why}"
+                "rejected: {policy} / {scenario}, repetition {repetition}: {why}"
             ));
             rejected.push(why);
             if rejected.len() >= self.thresholds.attempts as usize {
                 return Err(RunError::Failed(format!(
-                    "none of {} attempts was fit to be measured: {}",
+                    "all {} attempts were rejected: {}",
                     rejected.len(),
                     rejected.join("; ")
                 )));
@@ -205,8 +205,8 @@ impl Backend for Testbed {
 }
 
 impl Testbed {
-    /// Wait before another attempt, longer each time, and until the host leaves the processors alone, if it
-    /// ever does: what disturbs a machine comes in spells.
+    /// Wait before another attempt, longer each time, and until steal is low, if it ever is:
+    /// disturbances come in bursts.
     fn pause(&self, attempts: usize) {
         let doubled = 1 << attempts.min(6);
         let began = Instant::now();

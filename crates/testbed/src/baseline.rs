@@ -1,13 +1,13 @@
-//! The idle baseline: what a run's delays are made of when nothing competes.
+//! The idle baseline: delays without competing traffic.
 //!
-//! Before the load, a few packets of each slice go through the device, far enough apart never to meet. What
-//! they take is the machine: its scheduling, its timers, its captures.
+//! Before the load, a few packets of each slice pass the device, far enough apart never to queue behind
+//! each other. Their delays are those of the machine: scheduling, timers, captures.
 
 use crate::attempt::sending_flow;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::sender::{Sender, SendingFlow, TimeZero};
-use crate::swallow::Swallow;
+use crate::udp_sink::UdpSink;
 use slicewise_live::sys::time;
 use slicewise_stats::live::IdleBaseline;
 use slicewise_stats::record::RunRecord;
@@ -19,15 +19,15 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-/// How long packets are sent.
+/// Duration of the probes.
 const LASTS: Span = Span::from_secs(1);
-/// The last ones arrive, and the machine comes to rest.
+/// Pause for the last probes to arrive and the machine to become idle.
 const REST: Duration = Duration::from_millis(100);
-/// The most packets of all slices together, and the most of the link that they take.
+/// Most packets over all slices, and the largest share of the link they use.
 const PACKETS_MAX: u64 = 500;
 const LINK_SHARE: u64 = 10;
 
-/// When a baseline was measured, and what was sent.
+/// Start of a baseline measurement, and the probes sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Baseline {
     pub(crate) zero: TimeZero,
@@ -47,14 +47,14 @@ impl Baseline {
             .map(|probe| sending_flow(study, sources, probe, 0));
         let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
         let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
-        let _swallow = Swallow::bind(Some(hosts.sink()), &remotes)
+        let _udp_sink = UdpSink::bind(Some(hosts.sink()), &remotes)
             .map_err(AttemptError::failed("the sink"))?;
         let sender = Sender::start(Some(hosts.generator()), flows)
             .map_err(AttemptError::failed("the sender"))?;
         let zero = TimeZero::after(Span::from_millis(100));
         sender.start_at(zero);
         let baseline = Self { zero };
-        // To the end of the last whole bin that is analysed: the load must not begin before.
+        // Until the end of the last bin analysed: the load must not start before.
         let end = zero
             .monotonic
             .saturating_add(baseline.duration(study.measure.bin));
@@ -66,17 +66,17 @@ impl Baseline {
         }
         sender
             .join()
-            .map_err(|error| AttemptError::Spoilt(error.to_string()))?;
+            .map_err(|error| AttemptError::Retryable(error.to_string()))?;
         thread::sleep(REST);
         Ok(baseline)
     }
 
-    /// How long it lasted, in whole bins.
+    /// Its duration, in whole bins.
     pub(crate) fn duration(self, bin: Span) -> Span {
         Span::from_nanos(LASTS.nanos().next_multiple_of(bin.nanos().max(1)))
     }
 
-    /// Its figures, from what the captures say of that time: those of the slice with the longest median.
+    /// Its figures from the captures: those of the slice with the largest median.
     pub(crate) fn figures(self, record: &RunRecord) -> IdleBaseline {
         let figures = record.slices.iter().map(|slice| &slice.whole);
         let sent_frames = figures.clone().map(|one| one.sent_frames).sum();
@@ -94,8 +94,8 @@ impl Baseline {
     }
 }
 
-/// For each slice a source like its first of UDP, ports included so that classes take them alike, but slow
-/// and evenly spaced, the slices in turn.
+/// One source per slice, like its first UDP source including ports, so that it gets the same class, but
+/// slow and evenly spaced, slices taking turns.
 fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
     let of_slice = |index: usize| {
         let mut sources = scenario.sources.iter();
@@ -121,7 +121,7 @@ fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
         / each;
     let period = LASTS.nanos() / packets.max(1);
     let probe = |(source, turn): (&&SourceParams, u64)| SourceParams {
-        // By one clock, or they might meet.
+        // On one clock, or they might overlap.
         machine: 0,
         pattern: PatternParams::Cbr,
         on_off: None,
@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// A study with that many slices on a link of that rate, in packets of that payload.
+    /// A study with this many slices on a link of this rate, with packets of this payload.
     fn study(slices: u16, kbit: u32, payload: u32) -> Study {
         let lines = |line: &dyn Fn(u16) -> String| (1..=slices).map(line).collect::<String>();
         example::parse(&format!(
@@ -161,7 +161,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn probes_are_few_alone_on_the_link_and_of_every_slice(
+        fn probes_are_few_never_overlap_and_cover_every_slice(
             slices in 1_u16..12,
             kbit in 64_u32..1_000_000,
             payload in 18_u32..1_400,
@@ -181,7 +181,7 @@ mod tests {
             let bits = all * 8 * u64::from(probes[0].largest.l2_bytes);
             let tenth = u64::from(kbit) * 1_000 / LINK_SHARE;
             prop_assert!(bits <= tenth || each == 1, "{} of {}", bits, tenth);
-            // Each in its own time: what lies between two of them is what the link takes for one, at least.
+            // They never overlap: the gap between two is at least the transmission time of one.
             let mut starts: Vec<u64> = probes.iter().map(|probe| probe.start.nanos()).collect();
             starts.dedup();
             prop_assert_eq!(starts.len(), probes.len());

@@ -1,10 +1,10 @@
-//! Commands of the system that end by themselves.
+//! System commands that run to completion.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// A program that a testbed calls.
+/// A program the testbed calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     /// Interfaces, addresses, routes, namespaces.
@@ -39,7 +39,7 @@ impl Tool {
         Self::ALL.into_iter().filter(is_missing).collect()
     }
 
-    /// Where it is, among the folders where programs are looked for.
+    /// Its path, found through PATH.
     #[must_use]
     pub fn find(self) -> Option<std::path::PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -47,7 +47,7 @@ impl Tool {
         places.into_iter().find(|place| place.is_file())
     }
 
-    /// The package of Debian that has it.
+    /// Its Debian package.
     #[must_use]
     pub const fn package(self) -> &'static str {
         match self {
@@ -58,12 +58,12 @@ impl Tool {
     }
 }
 
-/// Run it; what it wrote, or in words what went wrong.
+/// Run it; returns its output, or an error message.
 pub(crate) fn output(tool: Tool, arguments: &[&str]) -> Result<String, String> {
     run(tool, arguments, "")
 }
 
-/// The same, with something to read.
+/// The same, with input.
 pub(crate) fn run(tool: Tool, arguments: &[&str], input: &str) -> Result<String, String> {
     let name = tool.name();
     let line = || format!("{name} {}", arguments.join(" "));
@@ -79,12 +79,12 @@ pub(crate) fn run(tool: Tool, arguments: &[&str], input: &str) -> Result<String,
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Ctrl-C in the terminal is for this program, which has namespaces to delete.
+        // Ctrl-C in the terminal must reach only this program, which has namespaces to delete.
         .process_group(0)
         .spawn()
         .map_err(missing)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Whoever reads nothing may close it.
+        // A program that reads no input may close it.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(missing)?;
@@ -92,7 +92,7 @@ pub(crate) fn run(tool: Tool, arguments: &[&str], input: &str) -> Result<String,
     if output.status.success() {
         Ok(text(&output.stdout))
     } else {
-        let told = text(&output.stderr);
-        Err(format!("{}: {}", line(), told.trim()))
+        let stderr = text(&output.stderr);
+        Err(format!("{}: {}", line(), stderr.trim()))
     }
 }

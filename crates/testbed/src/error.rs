@@ -1,20 +1,20 @@
-//! Why an attempt at a run came to nothing.
+//! Why an attempt at a run failed.
 
 use std::io;
 
-/// Why an attempt at a run came to nothing.
+/// Why an attempt at a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AttemptError {
-    /// It would come to nothing again.
+    /// Permanent: it would fail again.
     #[error("{0}")]
     Failed(String),
-    /// The machine was too busy, or something died: it may go better next time.
+    /// The machine was too busy, or a process died: the next attempt may succeed.
     #[error("{0}")]
-    Spoilt(String),
-    /// The device cannot do what the run asks for.
+    Retryable(String),
+    /// The device does not support the run.
     #[error("{0}")]
     Unsupported(String),
-    /// The user stopped it.
+    /// Interrupted by the user.
     #[error("stopped")]
     Interrupted,
 }

@@ -1,4 +1,4 @@
-//! A study for tests: three slices, of which one has two VLAN tags, one is of IPv6 and one of TCP.
+//! A study for tests: three slices, one with two VLAN tags, one with IPv6 and one with TCP.
 
 use slicewise_study::{MemoryFiles, SourceParams, Study};
 

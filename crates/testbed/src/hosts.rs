@@ -1,9 +1,9 @@
 //! The hosts of a run: `generator` — `device` — `sink`, each a network namespace.
 //!
 //! Addresses are those of the study, each alone in its network (/32, /128) with a route and a permanent
-//! neighbour entry, so that nothing but what is offered goes through the device: no ARP, no neighbour
-//! discovery. VLAN tags are put on and taken off at the ends. A second link joins generator and sink past the
-//! device: it carries the connection over which iperf3's two ends talk about a UDP test.
+//! neighbour entry, so that only offered traffic passes the device: no ARP, no neighbour discovery. VLAN
+//! tags are added and removed at the ends. A second link between generator and sink bypasses the device:
+//! it carries the control connection of iperf3 during a UDP test.
 
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
@@ -18,18 +18,18 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 
-/// What generator and sink call their end of the link to the device.
+/// Interface of generator and sink towards the device.
 pub(crate) const INTERFACE: &str = "eth0";
-/// What the device calls the two ends.
+/// Interfaces of the device.
 pub(crate) const LEFT: &str = "left";
 pub(crate) const RIGHT: &str = "right";
-/// The link past the device.
+/// The link that bypasses the device.
 const ASIDE: &str = "aside";
-/// The routing table of what goes past the device.
+/// Routing table for traffic that bypasses the device.
 const ASIDE_TABLE: &str = "100";
 /// Bytes of two VLAN tags: frames of the longest IP packet must fit with them.
 const TAGS_BYTES: u32 = 8;
-/// Locally administered addresses of the interfaces: generator, sink; and of the link past the device.
+/// Locally administered addresses of the interfaces: generator, sink; then the same for the bypass link.
 const ADDRESSES: [&str; 4] = [
     "02:53:57:00:00:01",
     "02:53:57:00:00:02",
@@ -44,7 +44,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Make them, for these sources, on links of this MTU.
+    /// Create them for these sources, on links with this MTU.
     pub(crate) fn new(
         lease: &Lease,
         sources: &[SourceParams],
@@ -61,7 +61,7 @@ impl Hosts {
             .find(|name| lease::namespace(name).exists());
         if let Some(stranger) = stranger {
             return Err(AttemptError::Failed(format!(
-                "there is a network namespace {stranger} that is not ours"
+                "network namespace {stranger} already exists and was not created by a testbed"
             )));
         }
         lease
@@ -120,12 +120,12 @@ impl Hosts {
         })
     }
 
-    /// Interfaces that send only what is asked for, and only frames that a wire could carry.
+    /// Configure interfaces to send nothing on their own, and only normal frame sizes.
     fn prepare(&self, host: &str, ends: &[&str]) -> Result<(), String> {
         let on_a_wire =
             |name: &str| -> io::Result<()> { Interfaces::new()?.send_as_on_a_wire(name) };
         within(host, || {
-            // Replies come by the other way.
+            // Replies return by the bypass link.
             for scope in ["all", "default"].iter().chain(ends) {
                 fs::write(format!("/proc/sys/net/ipv4/conf/{scope}/rp_filter"), "0")?;
             }
@@ -157,13 +157,13 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // What cannot be deleted now is on the list, for the next testbed.
+            // If deletion fails, it stays on the list for the next testbed.
             let _ = delete_namespace(name);
         }
     }
 }
 
-/// Do something in a namespace, on a thread of its own.
+/// Run a function in a namespace, on a separate thread.
 pub(crate) fn within<T: Send>(
     name: &str,
     work: impl FnOnce() -> io::Result<T> + Send,
@@ -175,7 +175,7 @@ fn configure(host: &str, batch: &str) -> Result<(), String> {
     command::run(Tool::Ip, &["-n", host, "-batch", "-"], batch).map(drop)
 }
 
-/// Enter rules, of either family: `ip` takes those of IPv6 only where it is told so.
+/// Add rules of either family: `ip` needs `-6` for those of IPv6.
 fn send_aside(host: &str, rules: &[String]) -> Result<(), String> {
     let (six, four): (Vec<&String>, Vec<&String>) =
         rules.iter().partition(|rule| rule.contains(':'));
@@ -192,16 +192,16 @@ fn tag(host: &str, rules: &[TagRule], as_seen: impl Fn(&TagRule) -> TagRule) -> 
     }
     let rules: Vec<TagRule> = rules.iter().map(as_seen).collect();
     within(host, || tagging::attach(INTERFACE, &rules))
-        .map_err(|error| format!("VLAN tags cannot be put on: {error}"))
+        .map_err(|error| format!("cannot add VLAN tags: {error}"))
 }
 
-/// What the sources ask of the two ends.
+/// Requirements of the sources on the two ends.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     sources: BTreeSet<IpAddr>,
     destinations: BTreeSet<IpAddr>,
     tags: Vec<TagRule>,
-    /// UDP ports of which the TCP port of the same number is iperf3's.
+    /// UDP ports whose TCP port of the same number belongs to iperf3.
     aside: BTreeSet<(IpAddr, IpAddr, u16)>,
 }
 
@@ -218,7 +218,8 @@ impl Plan {
                 && other != vlans
             {
                 return Err(AttemptError::Unsupported(format!(
-                    "sources from {} to {} have different VLAN tags: a testbed tells tags by addresses, so \
+                    "sources from {} to {} have different VLAN tags: the testbed sets tags by \
+                     address, so \
                      give each its own",
                     pair.0, pair.1
                 )));
@@ -233,7 +234,8 @@ impl Plan {
         }
         if let Some(both) = plan.sources.intersection(&plan.destinations).next() {
             return Err(AttemptError::Unsupported(format!(
-                "{both} is the source of some packets and the destination of others: a testbed sends one way"
+                "{both} is the source of some packets and the destination of others: the testbed \
+                 sends in one direction only"
             )));
         }
         if let Some((from, to, port)) = plan.aside.intersection(&tcp).next() {
@@ -265,7 +267,7 @@ impl Plan {
         )
     }
 
-    /// What leaves the generator past the device.
+    /// What leaves the generator by the bypass link.
     fn sending_rules(&self) -> Vec<String> {
         let rule = |(from, to, port): &(IpAddr, IpAddr, u16)| {
             format!("rule add from {from} to {to} ipproto tcp dport {port} lookup {ASIDE_TABLE}")
@@ -283,7 +285,7 @@ impl Plan {
         )
     }
 
-    /// What leaves the sink past the device.
+    /// What leaves the sink by the bypass link.
     fn receiving_rules(&self) -> Vec<String> {
         let rule = |(from, to, port): &(IpAddr, IpAddr, u16)| {
             format!("rule add from {to} to {from} ipproto tcp sport {port} lookup {ASIDE_TABLE}")
@@ -292,7 +294,7 @@ impl Plan {
     }
 }
 
-/// One end: its own addresses, and the way to those of the other.
+/// One end: its own addresses, and routes to those of the other.
 fn end(
     own: &BTreeSet<IpAddr>,
     others: &BTreeSet<IpAddr>,
@@ -336,17 +338,17 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_do_not_tell_what_a_frame_needs_are_refused() {
+    fn ambiguous_addresses_are_rejected() {
         let one_address = refusal(|sources| {
             let other = sources[0].headers;
             sources[2].headers.source = other.source;
             sources[2].headers.destination = other.destination;
         });
-        assert_snapshot!(one_address, @"sources from 10.0.10.2 to 10.0.10.3 have different VLAN tags: a testbed tells tags by addresses, so give each its own");
+        assert_snapshot!(one_address, @"sources from 10.0.10.2 to 10.0.10.3 have different VLAN tags: the testbed sets tags by address, so give each its own");
         let both_ways = refusal(|sources| {
             sources[2].headers.destination = sources[0].headers.source;
         });
-        assert_snapshot!(both_ways, @"10.0.10.2 is the source of some packets and the destination of others: a testbed sends one way");
+        assert_snapshot!(both_ways, @"10.0.10.2 is the source of some packets and the destination of others: the testbed sends in one direction only");
         let one_port = refusal(|sources| {
             sources[2].headers = sources[0].headers;
             sources[2].headers.protocol = 6;
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_configured_so_that_nothing_else_is_sent() {
+    fn ends_are_configured_to_send_nothing_else() {
         let plan = Plan::of(&example::sources()).unwrap();
         let [a, b, c, d] = ADDRESSES;
         assert_snapshot!(plan.sending_end(b, d, 1_500), @r"

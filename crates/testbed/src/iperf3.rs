@@ -1,4 +1,4 @@
-//! Sources that iperf3 can be: one rate from the first moment to the last, over UDP or TCP.
+//! Sources that iperf3 can send: constant rate for the whole run, over UDP or TCP.
 
 use crate::command::Tool;
 use crate::error::AttemptError;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether iperf3 sends this source in a run of that length.
+/// Whether iperf3 can send this source in a run of this length.
 pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
     source.pattern == PatternParams::Iperf3
         && source.sizes == SizesParams::Equal
@@ -24,8 +24,8 @@ pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
         && source.stop >= run
 }
 
-/// The longest time between two packets that is as it should be, ns: a period of the timer, or of the rate
-/// where that is longer.
+/// The longest regular gap between two packets, ns: the period of the timer or of the rate, whichever is
+/// longer.
 pub(crate) fn longest_period(source: &SourceParams, hosts: &HostParams) -> u64 {
     let bits = u64::from(source.largest.counted_bytes) * 8;
     let rate = source.rate.bits_per_second().max(1);
@@ -43,14 +43,14 @@ pub(crate) struct Iperf3 {
     client: Option<Process>,
     arguments: Vec<String>,
     temporary: PathBuf,
-    /// Its client sleeps between packets; one of TCP may take all of a processor.
+    /// Whether its client sleeps between packets; a TCP client may use a whole processor.
     is_paced: bool,
     name: String,
 }
 
 impl Iperf3 {
-    /// Start the server; it listens when this returns. The client is to send for `lasts` once it is started.
-    /// Both have their temporary files in `temporary`.
+    /// Start the server; it listens when this returns. The client will send for `lasts` once started.
+    /// Both put their temporary files in `temporary`.
     pub(crate) fn listen(
         hosts: &Hosts,
         temporary: &Path,
@@ -85,7 +85,7 @@ impl Iperf3 {
         let mut command = program(&self.temporary);
         command.args(&self.arguments);
         if self.is_paced {
-            // Otherwise it waits for whoever runs: some milliseconds, time and again.
+            // Otherwise it waits for other threads, repeatedly for some milliseconds.
             scheduling::be_prompt_before_exec(&mut command);
         }
         self.client = Some(Process::start(
@@ -107,7 +107,7 @@ impl Iperf3 {
         connected.map_err(|error| both(error, &mut self.server))
     }
 
-    /// An error where either end is gone.
+    /// An error if either end has ended.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
         let Some(client) = &mut self.client else {
             return self.server.check();
@@ -119,19 +119,19 @@ impl Iperf3 {
     }
 }
 
-/// One end is gone. The other soon goes, too, or went first, and tells what became of it.
+/// One end has ended. The other soon ends, too, or ended first, and its output says why.
 fn both(error: AttemptError, other: &mut Process) -> AttemptError {
-    let AttemptError::Spoilt(why) = error else {
+    let AttemptError::Retryable(why) = error else {
         return error;
     };
-    AttemptError::Spoilt(match other.check_soon() {
+    AttemptError::Retryable(match other.check_soon() {
         Ok(()) => why,
         Err(error) => format!("{why}; {error}"),
     })
 }
 
-/// iperf3, with its temporary files in that folder: both ends make one as they connect, which stays where they
-/// are killed in that moment.
+/// iperf3, with its temporary files in that folder: both ends create one while connecting, which stays
+/// if they are killed at that moment.
 fn program(temporary: &Path) -> Command {
     let mut command = Command::new(Tool::Iperf3.name());
     command.env("TMPDIR", temporary);
@@ -140,7 +140,7 @@ fn program(temporary: &Path) -> Command {
 
 fn arguments(source: &SourceParams, pacing_timer: Span, lasts: Span) -> Vec<String> {
     let headers = &source.headers;
-    // iperf3 counts payload.
+    // iperf3 rates count payload.
     let rate = u128::from(source.rate.bits_per_second()) * u128::from(source.largest.payload_bytes)
         / u128::from(source.largest.counted_bytes.max(1));
     let mut arguments: Vec<String> = Vec::new();
@@ -154,7 +154,7 @@ fn arguments(source: &SourceParams, pacing_timer: Span, lasts: Span) -> Vec<Stri
     set("-b", rate.to_string());
     set("-l", source.largest.payload_bytes.to_string());
     set("-t", lasts.nanos().div_ceil(1_000_000_000).to_string());
-    // It takes whole microseconds; those of a study for real packets are.
+    // It takes whole microseconds; studies on real packets use whole microseconds.
     set(
         "--pacing-timer",
         (pacing_timer.nanos().saturating_add(500) / 1_000).to_string(),
@@ -176,7 +176,7 @@ mod tests {
     use insta::assert_snapshot;
 
     #[test]
-    fn a_client_sends_what_the_source_says() {
+    fn a_client_sends_as_the_source_specifies() {
         let study = example::study().into_live().unwrap();
         let lasts = Span::from_millis(4_800);
         let line = |index: usize| {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_sends_all_the_time_at_one_rate_is_iperf3() {
+    fn iperf3_sends_only_constant_rate_sources() {
         let study = example::study();
         let able = |change: &dyn Fn(&mut SourceParams)| {
             let mut source = example::sources().swap_remove(0);

@@ -1,8 +1,8 @@
-//! One testbed at a time on a machine, and nothing left behind by one that was killed.
+//! One testbed at a time per machine, and cleanup after a killed one.
 //!
-//! Two would share processors, and each would spoil the other's measurement. The lock is the kernel's and
-//! goes with the process. What namespaces a testbed makes is written down before it makes them, so that the
-//! next one can take away what a killed one left, and nothing else.
+//! Two would share processors and disturb each other's measurements. The lock is held by the kernel and
+//! released with the process. A testbed lists its namespaces before creating them, so that the next one
+//! can delete what a killed one left, and nothing else.
 
 use crate::command::{self, Tool};
 use slicewise_live::sys::signals;
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Where the lock and the lists lie: gone after a reboot, as namespaces are.
+/// Folder of the lock and the lists: gone after a reboot, as namespaces are.
 const FOLDER: &str = "/run/slicewise";
-/// Names another folder: whoever has one of their own waits for nobody else.
+/// Overrides the folder: testbeds with different folders do not wait for each other.
 const FOLDER_VARIABLE: &str = "SLICEWISE_RUN_DIR";
-/// What all names begin with that a testbed gives.
+/// Prefix of all names a testbed creates.
 pub(crate) const PREFIX: &str = "slicewise-";
 /// Privileges by their numbers in `capabilities(7)`: network administration, packet sockets, and the mounts
 /// that namespaces with names are.
@@ -26,12 +26,12 @@ const CAPABILITIES: [u32; 3] = [12, 13, 21];
 const NAMESPACES: &str = "/run/netns";
 const RETRY: Duration = Duration::from_millis(250);
 
-/// The right to use this machine as a testbed.
+/// Exclusive use of this machine as a testbed.
 #[derive(Debug)]
 pub struct Lease {
     _lock: File,
     list: PathBuf,
-    /// Of folders that testbeds made.
+    /// List of folders created by testbeds.
     folders: PathBuf,
 }
 
@@ -39,14 +39,14 @@ pub struct Lease {
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Without root.
-    #[error("real packets require root, for namespaces and captures: run it with sudo")]
+    #[error("real packets require root (for namespaces and captures): run it with sudo")]
     Privileges,
-    /// The folder cannot be written.
+    /// The folder is not writable.
     #[error("{path}: {error}")]
     Folder {
         /// The folder or file.
         path: String,
-        /// What the system answered.
+        /// Error of the system.
         error: io::Error,
     },
     /// A namespace of a testbed that was killed cannot be deleted.
@@ -58,11 +58,12 @@ pub enum LeaseError {
 }
 
 impl Lease {
-    /// Wait until no other testbed runs on this machine, then take away what a killed one left. `on_wait` is
-    /// told once that there is something to wait for; `on_left_over` of what was deleted, in words.
+    /// Wait until no other testbed runs on this machine, then delete what a killed one left. `on_wait`
+    /// is called once if there is something to wait for; `on_left_over` with a description of each
+    /// deletion.
     ///
     /// # Errors
-    /// Without root, or where what was left cannot be deleted; or once `is_interrupted` says so.
+    /// Without root, if leftovers cannot be deleted, or if interrupted.
     pub fn take(
         on_wait: impl FnOnce(),
         mut on_left_over: impl FnMut(&str),
@@ -96,8 +97,8 @@ impl Lease {
                     return Err(LeaseError::Interrupted);
                 }
                 Err(TryLockError::WouldBlock) => {
-                    if let Some(tell) = on_wait.take() {
-                        tell();
+                    if let Some(notify) = on_wait.take() {
+                        notify();
                     }
                     thread::sleep(RETRY);
                 }
@@ -121,9 +122,9 @@ impl Lease {
         Ok(lease)
     }
 
-    /// Write down that these namespaces are ours, before they are made.
+    /// List these namespaces as ours, before they are created.
     pub(crate) fn owns(&self, names: &[String]) -> io::Result<()> {
-        // What could not be deleted stays on the list.
+        // Namespaces that could not be deleted stay on the list.
         let mut all = still_there(&self.list, Path::new(NAMESPACES));
         all.retain(|name| !names.contains(name));
         all.extend_from_slice(names);
@@ -137,13 +138,13 @@ impl Lease {
     }
 }
 
-/// Where the lock and the lists lie.
+/// Folder of the lock and the lists.
 pub(crate) fn folder() -> PathBuf {
     let named = std::env::var_os(FOLDER_VARIABLE).filter(|path| !path.is_empty());
     named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 
-/// Whether this process has the privileges that a testbed needs; true where that cannot be known.
+/// Whether this process has the privileges a testbed needs; true if unknown.
 fn may_make_hosts() -> bool {
     fs::read_to_string("/proc/self/status")
         .ok()
@@ -151,13 +152,13 @@ fn may_make_hosts() -> bool {
         .is_none_or(|mine| CAPABILITIES.iter().all(|one| mine >> one & 1 == 1))
 }
 
-/// The set of privileges in effect.
+/// The effective capabilities.
 fn capabilities(status: &str) -> Option<u64> {
     let set = (status.lines()).find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(set.trim(), 16).ok()
 }
 
-/// The whole list, or the one before.
+/// Atomically: the whole list, or the previous one.
 fn write_list(path: &Path, names: &[String]) -> io::Result<()> {
     let new = path.with_extension("new");
     // Left by a killed testbed; whatever it is, nothing is written into it.
@@ -173,23 +174,23 @@ fn write_list(path: &Path, names: &[String]) -> io::Result<()> {
     fs::rename(new, path)
 }
 
-/// Where `ip netns` keeps a namespace of that name.
+/// Path of a namespace of `ip netns`.
 pub(crate) fn namespace(name: &str) -> PathBuf {
     Path::new(NAMESPACES).join(name)
 }
 
-/// The lines of a list; none where there is no list.
+/// The lines of a list; empty if there is no list.
 fn read_list(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-/// Network namespaces that a testbed made and did not delete: of one that runs, or was killed.
+/// Network namespaces created and not deleted by a testbed: one that is running, or was killed.
 pub(crate) fn left_over() -> Vec<String> {
     still_there(&folder().join("namespaces"), Path::new(NAMESPACES))
 }
 
-/// Of the namespaces on a list those that exist: files in a folder.
+/// The listed namespaces that exist: files in a folder.
 fn still_there(list: &Path, namespaces: &Path) -> Vec<String> {
     let mut names = read_list(list);
     let is_ours = |name: &str| name.starts_with(PREFIX) && !name.contains('/');
@@ -197,12 +198,12 @@ fn still_there(list: &Path, namespaces: &Path) -> Vec<String> {
     names
 }
 
-/// Folders that a testbed made and did not delete: of one that runs, or was killed.
+/// Folders created and not deleted by a testbed: one that is running, or was killed.
 pub(crate) fn left_over_folders() -> Vec<PathBuf> {
     folders_on(&folder().join("folders"))
 }
 
-/// Of the folders on a list those that exist and are called as ours are.
+/// The listed folders that exist and have our prefix.
 fn folders_on(list: &Path) -> Vec<PathBuf> {
     let is_ours = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -224,7 +225,7 @@ fn is_folder_name(name: &str) -> bool {
     })
 }
 
-/// Delete a namespace and end what still runs in it.
+/// Delete a namespace and kill what still runs in it.
 pub(crate) fn delete_namespace(name: &str) -> Result<(), String> {
     if let Ok(pids) = command::output(Tool::Ip, &["netns", "pids", name]) {
         for pid in pids.split_whitespace().filter_map(|pid| pid.parse().ok()) {
@@ -235,14 +236,14 @@ pub(crate) fn delete_namespace(name: &str) -> Result<(), String> {
     command::output(Tool::Ip, &["netns", "delete", name]).map(drop)
 }
 
-/// The process that holds the lock, as far as the kernel tells; anybody may ask.
+/// The process that holds the lock, if the kernel reports it; needs no privileges.
 pub(crate) fn holder() -> Option<u32> {
     let inode = fs::metadata(folder().join("testbed.lock")).ok()?.ino();
     holder_of(inode, &fs::read_to_string("/proc/locks").ok()?)
 }
 
-/// Of a line like `1: FLOCK  ADVISORY  WRITE 1234 00:1a:5678 0 EOF`, where the last of the three numbers is
-/// that of the file. Those who wait have an arrow behind the first number.
+/// Parses a line like `1: FLOCK  ADVISORY  WRITE 1234 00:1a:5678 0 EOF`, where the last of the three
+/// numbers is that of the file. Waiters have an arrow after the first number.
 fn holder_of(inode: u64, locks: &str) -> Option<u32> {
     let ends = format!(":{inode}");
     locks.lines().find_map(|line| {
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_holds_the_lock_is_told_from_those_who_wait() {
+    fn the_lock_holder_is_distinguished_from_waiters() {
         let locks = "1: POSIX  ADVISORY  WRITE 7 00:1a:42 0 EOF\n\
                      2: FLOCK  ADVISORY  WRITE 8 00:1a:142 0 EOF\n\
                      3: FLOCK  ADVISORY  WRITE 9 00:1a:42 0 EOF\n\
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn left_over_is_what_is_on_the_list_and_exists_and_is_called_as_ours_are() {
+    fn leftovers_are_listed_existing_namespaces_with_our_prefix() {
         let folder = tempfile::tempdir().unwrap();
         let (list, namespaces) = (
             folder.path().join("namespaces"),
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_folder_called_as_ours_is_deleted() {
+    fn only_a_folder_with_our_prefix_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for name in ["slicewise-1-files", "thesis"] {

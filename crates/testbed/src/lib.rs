@@ -1,14 +1,12 @@
 //! Studies on real packets: hosts in network namespaces, real applications and senders of our own, a
 //! device under test between them, and captures at both ends.
 //!
-//! [`Testbed`] is the back end; `docs/testbed.md` says what happens in a run and what must be true for it
-//! to count.
+//! [`Testbed`] is the back end; `docs/testbed.md` describes a run and the conditions for accepting it.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod acceptance;
-mod as_sent;
 mod attempt;
 mod backend;
 mod baseline;
@@ -25,10 +23,11 @@ mod machine;
 mod offered;
 mod process;
 mod scratch;
+mod send_times;
 pub mod sender;
 mod suitability;
-pub mod swallow;
 mod tcpdump;
+pub mod udp_sink;
 mod workspace;
 
 pub use backend::{Notice, Replay, Testbed};

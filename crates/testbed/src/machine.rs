@@ -1,21 +1,21 @@
-//! What the machine is, and what it did meanwhile.
+//! Facts about the machine and its processor time.
 
 use crate::command::Tool;
 use std::ffi::OsStr;
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// Processor time so far, in the kernel's ticks, of all processors together.
+/// Processor time so far, in kernel ticks, over all processors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ProcessorTime {
-    /// Spent by what gives way to all else (niced), too.
+    /// Idle time, including niced time.
     idle: u64,
     stolen: u64,
     all: u64,
 }
 
 impl ProcessorTime {
-    /// Until now; zeros where the kernel does not tell.
+    /// Current values; zeros if the kernel does not report them.
     pub(crate) fn now() -> Self {
         fs::read_to_string("/proc/stat")
             .map(|text| Self::parse(&text))
@@ -26,8 +26,8 @@ impl ProcessorTime {
         let Some(line) = stat.lines().find(|line| line.starts_with("cpu ")) else {
             return Self::default();
         };
-        // User, nice, system, idle, waiting for input, two kinds of interrupts, stolen; what guests
-        // got is in the first two already.
+        // User, nice, system, idle, I/O wait, hard and soft interrupts, steal; guest time is included in
+        // the first two.
         let ticks: Vec<u64> = line
             .split_whitespace()
             .skip(1)
@@ -42,12 +42,12 @@ impl ProcessorTime {
         }
     }
 
-    /// Share of the time from `before` to this that the host took from all that wanted to run.
+    /// Share of the busy time from `before` to this that the host took.
     pub(crate) fn stolen_since(self, before: Self) -> f64 {
         self.since(before).0
     }
 
-    /// Shares of the time from `before` to this: stolen by the host, and idle.
+    /// Shares of the time from `before` to this: steal, and idle.
     pub(crate) fn since(self, before: Self) -> (f64, f64) {
         let all = self.all.saturating_sub(before.all).max(1) as f64;
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / all;
@@ -58,7 +58,7 @@ impl ProcessorTime {
     }
 }
 
-/// Versions of the kernel and of the tools that a run uses.
+/// Versions of the kernel and the tools used by a run.
 pub(crate) fn versions() -> Vec<(String, String)> {
     let mut versions = vec![("Linux".to_owned(), kernel_version())];
     for tool in [Tool::Iperf3, Tool::Tcpdump, Tool::Tc] {
@@ -68,7 +68,7 @@ pub(crate) fn versions() -> Vec<(String, String)> {
     versions
 }
 
-/// What the program at `path` says of its version, in a line.
+/// Version line of the program at `path`.
 pub(crate) fn version(path: impl AsRef<OsStr>, tool: Tool) -> Option<String> {
     let argument = match tool {
         Tool::Ip | Tool::Tc => "-V",
@@ -76,12 +76,12 @@ pub(crate) fn version(path: impl AsRef<OsStr>, tool: Tool) -> Option<String> {
     };
     let mut command = Command::new(path);
     let output = command.arg(argument).stdin(Stdio::null()).output().ok()?;
-    let told = String::from_utf8_lossy(&output.stdout);
-    let first = told.lines().next()?.trim();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let first = stdout.lines().next()?.trim();
     output.status.success().then(|| first.to_owned())
 }
 
-/// The kernel's; empty where it does not tell.
+/// Kernel version; empty if unknown.
 pub(crate) fn kernel_version() -> String {
     let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     version.trim().to_owned()

@@ -1,4 +1,4 @@
-//! Whether what was sent is what the sources ask for, as far as that is known beforehand.
+//! Compares the traffic sent with what the sources specify, as far as that is known beforehand.
 
 use crate::iperf3;
 use slicewise_stats::record::{RunRecord, SliceRecord};
@@ -7,13 +7,13 @@ use slicewise_study::{
 };
 use slicewise_wire::PROTOCOL_UDP;
 
-/// What was sent, beside what was asked for.
+/// Traffic sent compared with the specification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Offered {
-    /// Of the slices whose load is known, the least share of it that was sent; at most 1.
+    /// Smallest share of its load that a slice sent, over slices with known load; at most 1.
     pub(crate) least_ratio: f64,
-    /// The longest time beyond its period in which a UDP source of iperf3 sent nothing, ns; of sources that
-    /// are the first of their slices: of those, inter-arrival times are measured.
+    /// The longest time beyond its period in which an iperf3 UDP source sent nothing, ns; only sources
+    /// that are the first of their slices, since inter-arrival times are measured for those.
     pub(crate) longest_pause_ns: u64,
 }
 
@@ -37,7 +37,7 @@ impl Offered {
     }
 }
 
-/// The share of its load that a slice sent; `None` where that is not known, or nothing is asked for.
+/// The share of its load that a slice sent; `None` if unknown or the load is zero.
 fn sent_ratio(sources: &[&SourceParams], timing: &HostParams, slice: &SliceRecord) -> Option<f64> {
     let owed: Option<f64> = sources.iter().map(|source| frames(source)).sum();
     let owed = owed.filter(|&frames| frames >= 1.0)?;
@@ -45,7 +45,7 @@ fn sent_ratio(sources: &[&SourceParams], timing: &HostParams, slice: &SliceRecor
     Some((slice.whole.sent_frames as f64 + slack) / owed)
 }
 
-/// The longest pause of a source that iperf3 sent over UDP (TCP pauses by itself), beyond its period, ns.
+/// The longest pause of an iperf3 UDP source beyond its period, ns (TCP pauses by design).
 fn pause(source: &SourceParams, study: &Study, slice: &SliceRecord) -> Option<u64> {
     let is_steady =
         source.headers.protocol == PROTOCOL_UDP && iperf3::can_be(source, study.duration);
@@ -54,8 +54,8 @@ fn pause(source: &SourceParams, study: &Study, slice: &SliceRecord) -> Option<u6
     is_steady.then(|| longest.saturating_sub(period))
 }
 
-/// Packets that the source sends from its start to its stop; `None` for what depends on chance (Poisson, a mix of
-/// sizes), on a capture, or on the network (TCP).
+/// Packets that the source sends from its start to its stop; `None` if random (Poisson, a mix of sizes), from a
+/// capture, or dependent on the network (TCP).
 fn frames(source: &SourceParams) -> Option<f64> {
     let is_known = source.headers.protocol == PROTOCOL_UDP
         && source.sizes == SizesParams::Equal
@@ -78,7 +78,7 @@ fn packets_per_second(source: &SourceParams) -> f64 {
     source.rate.bits_per_second() as f64 / bits
 }
 
-/// How long the source is on.
+/// Time the source is on, s.
 fn sending_seconds(source: &SourceParams) -> f64 {
     let span = source.stop.nanos().saturating_sub(source.start.nanos());
     let Some(on_off) = source.on_off else {
@@ -96,7 +96,7 @@ mod tests {
     use crate::example;
 
     #[test]
-    fn a_source_owes_its_rate_while_it_is_on() {
+    fn a_source_must_send_its_rate_while_it_is_on() {
         let sources = example::sources();
         let [voice, video, files] = sources.as_slice() else {
             panic!("the example has three sources");

@@ -1,4 +1,4 @@
-//! A program that runs as long as it is needed, in a network namespace.
+//! A background program in a network namespace.
 
 use crate::error::AttemptError;
 use slicewise_live::sys::namespace;
@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Lines of output that are kept.
+/// Lines of output kept.
 const LINES_KEPT: usize = 200;
-/// How long the last words of a process may take.
+/// Longest wait for the last output of an ended process.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(5);
 
@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(5);
 pub(crate) struct Process {
     name: String,
     child: Child,
-    told: Arc<Mutex<VecDeque<String>>>,
+    lines: Arc<Mutex<VecDeque<String>>>,
     readers: Vec<JoinHandle<()>>,
 }
 
@@ -35,26 +35,26 @@ impl Process {
         let name = name.into();
         let program = command.get_program().to_string_lossy().into_owned();
         let failed =
-            |error| AttemptError::Failed(format!("{name}: {program} cannot be started: {error}"));
+            |error| AttemptError::Failed(format!("{name}: cannot start {program}: {error}"));
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         namespace::enter_before_exec(&mut command, namespace).map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
-        let told = Arc::new(Mutex::new(VecDeque::new()));
-        let stdout = child.stdout.take().map(|from| keep_lines(from, &told));
-        let stderr = child.stderr.take().map(|from| keep_lines(from, &told));
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        let stdout = child.stdout.take().map(|from| keep_lines(from, &lines));
+        let stderr = child.stderr.take().map(|from| keep_lines(from, &lines));
         let readers = stdout.into_iter().chain(stderr).collect();
         Ok(Self {
             name,
             child,
-            told,
+            lines,
             readers,
         })
     }
 
-    /// Wait for a line of output that has `words` in it.
+    /// Wait for a line of output that contains `words`.
     pub(crate) fn wait_for(
         &mut self,
         words: &str,
@@ -71,9 +71,9 @@ impl Process {
                 return Err(AttemptError::Interrupted);
             }
             if start.elapsed() > patience {
-                let told = self.last_words();
-                return Err(AttemptError::Spoilt(format!(
-                    "{} was not ready within {} s{told}",
+                let last_words = self.last_words();
+                return Err(AttemptError::Retryable(format!(
+                    "{} was not ready within {} s{last_words}",
                     self.name,
                     patience.as_secs()
                 )));
@@ -82,7 +82,7 @@ impl Process {
         }
     }
 
-    /// An error where it ends within a moment.
+    /// An error if it ends within a moment.
     pub(crate) fn check_soon(&mut self) -> Result<(), AttemptError> {
         let start = Instant::now();
         while start.elapsed() < LAST_WORDS {
@@ -92,7 +92,7 @@ impl Process {
         Ok(())
     }
 
-    /// An error where it has ended although it should not.
+    /// An error if it has ended unexpectedly.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -101,7 +101,7 @@ impl Process {
         }
     }
 
-    /// Wait until it waits for something to do.
+    /// Wait until it is idle.
     pub(crate) fn wait_until_asleep(
         &mut self,
         patience: Duration,
@@ -120,15 +120,15 @@ impl Process {
             }
             thread::sleep(POLL);
         }
-        Err(AttemptError::Spoilt(format!(
+        Err(AttemptError::Retryable(format!(
             "{} was still busy after {} s",
             self.name,
             patience.as_secs()
         )))
     }
 
-    /// It has ended: its last words may still be on their way. What it started itself may hold its output
-    /// open, so this does not wait for ever.
+    /// It has ended, but its last output may not have been read yet. Its own child processes may hold
+    /// the output open, so the wait is limited.
     fn hear_out(&mut self) {
         let start = Instant::now();
         while start.elapsed() < LAST_WORDS && !self.readers.iter().all(JoinHandle::is_finished) {
@@ -138,7 +138,7 @@ impl Process {
 
     fn ended(&mut self, status: ExitStatus) -> AttemptError {
         self.hear_out();
-        AttemptError::Spoilt(format!(
+        AttemptError::Retryable(format!(
             "{} ended ({status}){}",
             self.name,
             self.last_words()
@@ -155,10 +155,10 @@ impl Process {
         format!(": {}", last.join(" / "))
     }
 
-    /// What it has written so far.
+    /// Its output so far.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.iter().cloned().collect()
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect()
     }
 
     /// Ask it to end (SIGINT), and wait until it has.
@@ -177,7 +177,7 @@ impl Process {
                 Err(error) => return Err(AttemptError::Failed(format!("{}: {error}", self.name))),
             }
         }
-        Err(AttemptError::Spoilt(format!(
+        Err(AttemptError::Retryable(format!(
             "{} did not end within {} s",
             self.name,
             patience.as_secs()
@@ -192,7 +192,8 @@ impl Drop for Process {
     }
 }
 
-/// By its line in `/proc`, where the state follows the name in brackets, which may have anything in it.
+/// From its line in `/proc`, where the state follows the name in parentheses, which may contain
+/// anything.
 fn is_asleep(stat: &str) -> bool {
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
     behind.trim_start().starts_with('S')
@@ -200,16 +201,16 @@ fn is_asleep(stat: &str) -> bool {
 
 fn keep_lines(
     from: impl Read + Send + 'static,
-    told: &Arc<Mutex<VecDeque<String>>>,
+    lines: &Arc<Mutex<VecDeque<String>>>,
 ) -> JoinHandle<()> {
-    let told = Arc::clone(told);
+    let lines = Arc::clone(lines);
     thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
-            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.len() == LINES_KEPT {
-                told.pop_front();
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            if lines.len() == LINES_KEPT {
+                lines.pop_front();
             }
-            told.push_back(line);
+            lines.push_back(line);
         }
     })
 }
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_is_told_from_who_runs_whatever_its_name() {
+    fn sleeping_processes_are_recognised_whatever_their_name() {
         assert!(is_asleep("17 (tcpdump) S 1 17 17 0 -1"));
         assert!(!is_asleep("17 (tcpdump) R 1 17 17 0 -1"));
         assert!(!is_asleep("17 (a) S) R 1 17 17 0 -1"));

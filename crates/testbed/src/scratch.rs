@@ -1,11 +1,11 @@
-//! A network namespace to try things in, with a pair of virtual interfaces.
+//! A temporary network namespace for trials, with a pair of virtual interfaces.
 
 use crate::command::{self, Tool};
 use crate::lease::{Lease, PREFIX, delete_namespace};
 
-/// The interface to try things on.
+/// The interface for trials.
 pub(crate) const SCRATCH: &str = "scratch";
-/// The other end of it.
+/// Its other end.
 pub(crate) const PEER: &str = "scratch-peer";
 
 /// Deleted when this is dropped.
@@ -30,7 +30,7 @@ impl Scratch {
         Ok(Self(name))
     }
 
-    /// Make the interfaces, as those of hosts are made.
+    /// Create the interfaces in the same way as those of hosts.
     pub(crate) fn join(&self) -> Result<(), String> {
         self.configure(&format!(
             "link set lo up\n\
@@ -53,7 +53,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be deleted now is on the list, for the next testbed.
+        // If deletion fails, it stays on the list for the next testbed.
         let _ = delete_namespace(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What a testbed cannot send, found before anything is built.
+//! Rejects traffic a testbed cannot send, before anything is built.
 
 use crate::error::AttemptError;
 use crate::hosts::Plan;
@@ -9,41 +9,42 @@ use slicewise_wire::PROTOCOL_UDP;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Whether the sources of a scenario, in runs of that length, can be hosts of a testbed.
+/// Whether a testbed can send the sources of a scenario, in runs of this length.
 ///
 /// # Errors
-/// In words.
+/// A message for the user.
 pub fn check_sources(scenario: &ScenarioParams, run: Span) -> Result<(), String> {
-    let told = |error: AttemptError| format!("scenario {}: {error}", scenario.name);
-    Plan::of(&scenario.sources).map_err(told)?;
+    let located = |error: AttemptError| format!("scenario {}: {error}", scenario.name);
+    Plan::of(&scenario.sources).map_err(located)?;
     let (constant, own): (Vec<&SourceParams>, Vec<&SourceParams>) =
         (scenario.sources.iter()).partition(|source| iperf3::can_be(source, run));
     own.iter()
         .try_for_each(|source| sent_by_us(source))
-        .map_err(told)?;
-    ports_are_free(&constant, &own).map_err(told)
+        .map_err(located)?;
+    ports_are_free(&constant, &own).map_err(located)
 }
 
-/// Whether a sender of ours can send it.
+/// Whether our own sender can send it.
 pub(crate) fn sent_by_us(source: &SourceParams) -> Result<(), AttemptError> {
     if source.headers.protocol == PROTOCOL_UDP {
         return Ok(());
     }
     Err(AttemptError::Unsupported(format!(
-        "source {} is of IP protocol {}: a testbed sends UDP in all patterns, and TCP as iperf3 without pauses",
+        "source {} has IP protocol {}: the testbed sends UDP in all patterns, and TCP only with \
+         iperf3 at a constant rate",
         source.name, source.headers.protocol
     )))
 }
 
-/// Where a server of iperf3 listens nobody else can.
+/// No one else can listen on the port of an iperf3 server.
 fn ports_are_free(constant: &[&SourceParams], own: &[&SourceParams]) -> Result<(), AttemptError> {
     let mut servers: BTreeMap<(IpAddr, u16), &str> = BTreeMap::new();
     let end = |source: &SourceParams| (source.headers.destination, source.headers.destination_port);
     let taken = |source: &SourceParams, other: &str| {
         let (address, port) = end(source);
         Err(AttemptError::Unsupported(format!(
-            "sources {other} and {} both send to port {port} of {address}: an iperf3 listens there alone, so \
-             give one another port",
+            "sources {other} and {} both send to port {port} of {address}: iperf3 needs the port \
+             for itself, so give one another port",
             source.name
         )))
     };
@@ -74,21 +75,21 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_said_with_its_scenario() {
+    fn unsendable_sources_are_reported_with_their_scenario() {
         assert_snapshot!(said(|_| ()), @"suitable");
-        assert_snapshot!(said(|sources| sources[1].headers.protocol = 6), @"scenario one: source video is of IP protocol 6: a testbed sends UDP in all patterns, and TCP as iperf3 without pauses");
+        assert_snapshot!(said(|sources| sources[1].headers.protocol = 6), @"scenario one: source video has IP protocol 6: the testbed sends UDP in all patterns, and TCP only with iperf3 at a constant rate");
         assert_snapshot!(said(|sources| sources[0].headers.vlan = None), @"suitable");
         let again = |sources: &mut Vec<SourceParams>| {
             let mut again = sources[0].clone();
             again.name = "again".to_owned();
             sources.push(again);
         };
-        assert_snapshot!(said(again), @"scenario one: sources voice and again both send to port 5201 of 10.0.10.3: an iperf3 listens there alone, so give one another port");
+        assert_snapshot!(said(again), @"scenario one: sources voice and again both send to port 5201 of 10.0.10.3: iperf3 needs the port for itself, so give one another port");
         let paused = |sources: &mut Vec<SourceParams>| {
             again(sources);
             sources[3].on_off = sources[1].on_off;
         };
-        assert_snapshot!(said(paused), @"scenario one: sources voice and again both send to port 5201 of 10.0.10.3: an iperf3 listens there alone, so give one another port");
+        assert_snapshot!(said(paused), @"scenario one: sources voice and again both send to port 5201 of 10.0.10.3: iperf3 needs the port for itself, so give one another port");
         let both_paused = |sources: &mut Vec<SourceParams>| {
             paused(sources);
             sources[0].on_off = sources[1].on_off;

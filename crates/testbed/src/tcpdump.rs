@@ -1,4 +1,4 @@
-//! Captures of one end of the testbed by tcpdump.
+//! tcpdump captures at the ends of the testbed.
 
 use crate::command::Tool;
 use crate::error::AttemptError;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Bytes kept of a frame: all headers of QinQ and IPv6, and enough of the payload to tell packets apart.
+/// Bytes captured per frame: all headers of QinQ and IPv6, and enough payload to distinguish packets.
 const SNAP_BYTES: u32 = 128;
-/// The kernel's buffer, KiB: more than a second of what these testbeds send.
+/// Kernel buffer, KiB: more than a second of testbed traffic.
 const BUFFER_KIB: u32 = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Which frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Those that the host sends.
+    /// Those sent by the host.
     Out,
-    /// Those that it receives.
+    /// Those received by the host.
     In,
 }
 
-/// tcpdump, as long as it captures.
+/// A running tcpdump.
 #[derive(Debug)]
 pub(crate) struct Capturing {
     process: Process,
@@ -31,7 +31,7 @@ pub(crate) struct Capturing {
 }
 
 impl Capturing {
-    /// Capture from now on; it has begun when this returns.
+    /// Start capturing; it is active when this returns.
     pub(crate) fn start(
         namespace: &str,
         way: Way,
@@ -58,12 +58,12 @@ impl Capturing {
         })
     }
 
-    /// An error where it has ended although it should not.
+    /// An error if it has ended unexpectedly.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
         self.process.check()
     }
 
-    /// Stop it, once it has read what was received; what it has captured.
+    /// Stop it once it has read everything received; returns its counts.
     pub(crate) fn stop(
         mut self,
         is_interrupted: &dyn Fn() -> bool,
@@ -81,7 +81,7 @@ impl Capturing {
                 packets,
                 missed,
             }),
-            _ => Err(AttemptError::Spoilt(format!(
+            _ => Err(AttemptError::Retryable(format!(
                 "tcpdump did not finish: {}",
                 lines.last().map_or("", String::as_str)
             ))),
@@ -89,13 +89,13 @@ impl Capturing {
     }
 }
 
-/// What tcpdump says that it has captured.
+/// Counts reported by tcpdump.
 #[derive(Debug)]
 pub(crate) struct Captured {
     pub(crate) file: PathBuf,
-    /// Packets it gave to be written, whether they could be or not.
+    /// Packets it tried to write, whether or not that succeeded.
     pub(crate) packets: u64,
-    /// Frames that it was too late for.
+    /// Frames it missed.
     pub(crate) missed: u64,
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_read_from_what_tcpdump_says_last() {
+    fn counts_are_read_from_tcpdumps_summary() {
         let lines = [
             "tcpdump: listening on eth0, link-type EN10MB (Ethernet), snapshot length 128 bytes",
             "537 packets captured",

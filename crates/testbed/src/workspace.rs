@@ -1,4 +1,4 @@
-//! Where the files of an attempt go.
+//! Files of an attempt.
 
 use crate::error::AttemptError;
 use crate::lease::{Lease, PREFIX};
@@ -70,12 +70,12 @@ impl Workspace {
         Ok(Self { temporary, kept })
     }
 
-    /// Where programs put what they need while they run: killed, they leave it there.
+    /// For temporary files of programs, which killed programs leave behind.
     pub(crate) fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// Where captures go.
+    /// Folder of the captures.
     pub(crate) fn captures(&self) -> &Path {
         let kept = self.kept.as_ref().map(|kept| kept.unfinished.as_path());
         kept.unwrap_or(&self.temporary)
@@ -94,7 +94,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// An error where not everything can have been written: tcpdump, for one, does not say so.
+    /// An error if the disk is so full that files may be incomplete: tcpdump does not report that.
     pub(crate) fn check_room(&self) -> Result<(), AttemptError> {
         check_room(&self.temporary)?;
         check_room(self.captures())
@@ -145,7 +145,7 @@ fn check_room(folder: &Path) -> Result<(), AttemptError> {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // What cannot be deleted now is on the list, for the next testbed.
+        // If deletion fails, it stays on the list for the next testbed.
         let _ = fs::remove_dir_all(&self.temporary);
         if let Some(kept) = &self.kept {
             let _ = fs::remove_dir_all(&kept.unfinished);
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_with_room_is_left_as_it_was_and_one_without_is_named() {
+    fn a_folder_with_room_is_unchanged_and_one_without_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         check_room(folder.path()).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -295,10 +295,10 @@ mod tests {
         let refused = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
         let mut whole = pcap(0xa1b2_c3d4, true, &[(1, 0), (2, 0)]);
         insta::assert_snapshot!(refused(&whole[..whole.len() - 1]), @"byte 43: the file ends after 18 of the 19 bytes of a packet; it must be whole to be replayed: capture again, or keep the packets before with `editcap IN OUT`");
-        insta::assert_snapshot!(refused(&whole[..24 + 19 + 4]), @"byte 43: the file ends after 4 of the 16 bytes of the header of a packet; it must be whole to be replayed: capture again, or keep the packets before with `editcap IN OUT`");
+        insta::assert_snapshot!(refused(&whole[..24 + 19 + 4]), @"byte 43: the file ends after 4 of the 16 bytes of a packet header; it must be whole to be replayed: capture again, or keep the packets before with `editcap IN OUT`");
         insta::assert_snapshot!(refused(&whole[..24 + 19]), @"holds 1 packets: at least two are needed to have a gap");
         whole[24 + 11] = 0xff;
-        insta::assert_snapshot!(refused(&whole), @"byte 32: the header of a packet states 4278190083 captured bytes, where at most 262144 are possible: the file is damaged from here on; it must be whole to be replayed: capture again, or keep the packets before with `editcap IN OUT`");
+        insta::assert_snapshot!(refused(&whole), @"byte 32: a packet header states 4278190083 captured bytes (at most 262144 are possible): the file is damaged from here on; it must be whole to be replayed: capture again, or keep the packets before with `editcap IN OUT`");
         insta::assert_snapshot!(refused(b"GIF89a\0\0"), @"byte 0: neither pcap nor pcapng: a capture begins with d4c3b2a1, a1b2c3d4, 4d3cb2a1, a1b23c4d or 0a0d0d0a, this file with 47494638");
         insta::assert_snapshot!(refused(b""), @"byte 0: the file is empty; leave it out, or capture again");
     }

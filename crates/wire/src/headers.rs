@@ -12,7 +12,7 @@ pub enum IpVersion {
     V6,
 }
 
-/// Explicit congestion notification: the two bits beside the DSCP (RFC 3168, section 5).
+/// Explicit congestion notification: the two bits next to the DSCP (RFC 3168, section 5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Ecn {
@@ -45,15 +45,15 @@ impl Ecn {
         self as u8
     }
 
-    /// Whether a mark tells the transport what a drop would.
+    /// Whether a mark signals congestion to the transport instead of a drop.
     #[must_use]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
 }
 
-/// The fields of one frame's headers. Absent fields are zero; absence itself is told by
-/// `vlan_tags`, `ip_version` and `has_ports`.
+/// The fields of one frame's headers. Absent fields are zero; `vlan_tags`, `ip_version` and `has_ports`
+/// state which are present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Headers {
     /// Source address; IPv4 in the low 32 bits.
@@ -81,12 +81,12 @@ pub struct Headers {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Bytes before the IP header: 14, and 4 more for each VLAN tag.
+    /// Bytes before the IP header: 14, plus 4 per VLAN tag.
     pub l3_offset: u8,
 }
 
 impl Headers {
-    /// Of a frame of which nothing is known.
+    /// Headers of a frame about which nothing is known.
     pub const EMPTY: Self = Self {
         source: 0,
         destination: 0,

@@ -1,8 +1,7 @@
-//! Frame views: what the data plane needs to know of a frame's headers, and what measuring needs
-//! beyond that.
+//! Frame views: the header fields the data plane needs, and those measurement needs in addition.
 //!
 //! [`Headers`] is the parsed form the classifier matches on. A live or captured frame is parsed into
-//! it once, by [`parse_frame`]; the simulator's sources make it directly, once a flow.
+//! it once, by [`parse_frame`]; the simulator's sources make it directly, once per flow.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

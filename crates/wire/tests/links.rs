@@ -1,4 +1,4 @@
-//! What lies before IP: link layers other than Ethernet, and their names.
+//! Link layers other than Ethernet, and their names.
 #![allow(clippy::unwrap_used)]
 
 use slicewise_wire::{Ecn, IpVersion, Layer, LinkType, ParseEnd, parse_frame};
@@ -14,7 +14,7 @@ const V6: [u8; 52] = [
     0x9c, 0x40, 0x14, 0x51, 0, 12, 0, 0, 7, 7, 7, 7,
 ];
 
-/// A Linux cooked header, version 1, of a packet that the host sent.
+/// A Linux cooked header, version 1, of a packet sent by the host.
 fn cooked(ethertype: u16) -> Vec<u8> {
     let [high, low] = ethertype.to_be_bytes();
     vec![0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, high, low]
@@ -73,7 +73,7 @@ fn a_link_header_that_was_cut_off_is_no_packet() {
     for (link, [before, _]) in links() {
         let bytes = [before.as_slice(), &V4].concat();
         let wire_bytes = u32::try_from(bytes.len()).unwrap();
-        // Without a field for the type, the first byte of IP tells it.
+        // Without a type field, the first byte of IP decides.
         let is_cooked = matches!(link, LinkType::LINUX_SLL | LinkType::LINUX_SLL2);
         let needed = before.len() + usize::from(!is_cooked);
         for captured in 0..=needed {
@@ -89,7 +89,7 @@ fn a_link_header_that_was_cut_off_is_no_packet() {
 }
 
 #[test]
-fn a_cooked_header_tells_who_sent_the_packet() {
+fn a_cooked_header_gives_the_direction_of_the_packet() {
     assert_eq!(
         LinkType::LINUX_SLL.cooked_packet_type(&cooked(0x0800)),
         Some(4)
@@ -126,7 +126,7 @@ fn a_link_type_has_a_name_or_a_number() {
 }
 
 #[test]
-fn a_tagged_frame_that_is_not_ip_is_not_taken_for_it() {
+fn a_tagged_frame_that_is_not_ip_is_not_mistaken_for_ip() {
     let macs = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
     let experimental = [&macs[..], &[0x81, 0, 0, 5, 0x88, 0xb5], &V4, &[0; 30]].concat();
     let frame = parse_frame(LinkType::ETHERNET, &experimental, 80);
@@ -134,7 +134,7 @@ fn a_tagged_frame_that_is_not_ip_is_not_taken_for_it() {
 }
 
 #[test]
-fn the_four_codes_of_ecn_are_told_from_two_bits() {
+fn two_bits_give_the_four_ecn_codepoints() {
     let codes = [
         (0, Ecn::NotEct, false),
         (1, Ecn::Ect1, true),

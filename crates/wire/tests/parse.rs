@@ -1,4 +1,4 @@
-//! What is told of frames, and what is said where it cannot be told.
+//! What is parsed of frames, and what is reported where they cannot be parsed.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ const IPV4: [u8; 2] = [8, 0];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
 #[test]
-fn tells_headers_and_lengths_of_udp_over_ipv4() {
+fn parses_headers_and_lengths_of_udp_over_ipv4() {
     let mut bytes = ethernet(&IPV4, &ipv4(17, 0x4000, &udp(5201, &[7; 4])));
     bytes.resize(60, 0);
     let frame = parse(&bytes);
@@ -80,7 +80,7 @@ fn tells_headers_and_lengths_of_udp_over_ipv4() {
         ),
         (14, 34, 42)
     );
-    // Padding counts for nothing, so that both ends of a path tell the same.
+    // Padding is ignored, so that both ends of a path agree.
     assert_eq!(
         (frame.l2_bytes, frame.ip_bytes, frame.payload_bytes()),
         (46, 32, 4)
@@ -88,7 +88,7 @@ fn tells_headers_and_lengths_of_udp_over_ipv4() {
 }
 
 #[test]
-fn tells_what_a_tcp_header_says() {
+fn parses_a_tcp_header() {
     let bytes = ethernet(&IPV4, &ipv4(6, 0, &tcp()));
     let frame = parse(&bytes);
     let header = frame.tcp(&bytes).unwrap();
@@ -108,7 +108,7 @@ fn tells_what_a_tcp_header_says() {
 fn counts_two_tags_and_skips_further_ones() {
     let packet = ipv4(17, 0, &udp(5201, &[7; 30]));
     let tags = [0x88, 0xa8, 0xe0, 10, 0x81, 0, 0, 20, 0x91, 0, 0, 30];
-    for (tagged, told) in [
+    for (tagged, expected) in [
         (0, (0, 0, 0)),
         (1, (1, 10, 0)),
         (2, (2, 10, 20)),
@@ -117,7 +117,7 @@ fn counts_two_tags_and_skips_further_ones() {
         let bytes = ethernet(&[&tags[..4 * tagged], &IPV4].concat(), &packet);
         let frame = parse(&bytes);
         let h = frame.headers;
-        assert_eq!((h.vlan_tags, h.outer_vlan, h.inner_vlan), told);
+        assert_eq!((h.vlan_tags, h.outer_vlan, h.inner_vlan), expected);
         assert_eq!(usize::from(h.l3_offset), 14 + 4 * tagged);
         assert_eq!(frame.l2_bytes as usize, bytes.len());
         assert_eq!(h.destination_port, 5201);
@@ -127,7 +127,7 @@ fn counts_two_tags_and_skips_further_ones() {
 }
 
 #[test]
-fn looks_through_ipv6_extension_headers_to_the_transport() {
+fn skips_ipv6_extension_headers() {
     let hop_by_hop = [43, 0, 5, 2, 0, 0, 1, 0];
     let routing = [51, 0, 4, 0, 0, 0, 0, 0];
     let authentication = [44, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1];
@@ -167,7 +167,7 @@ fn looks_through_ipv6_extension_headers_to_the_transport() {
 }
 
 #[test]
-fn tells_pieces_of_packets_apart() {
+fn distinguishes_fragments() {
     let payload = udp(5201, &[7; 30]);
     for (pieces, fragment, has_ports) in [
         (0x4000, Fragment::None, true),
@@ -222,7 +222,7 @@ fn gtp_u(flags: u8, options: &[u8], packet: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn tells_of_the_packet_within_a_tunnel() {
+fn parses_the_packet_inside_a_tunnel() {
     let within = ipv6(17, &udp(53, &[7; 30]));
     let container = [0, 0, 0, 0x85, 1, 0x10, 0x49, 0x20, 2, 0, 0, 0, 0, 0, 0, 0];
     for (flags, options, qfi) in [
@@ -269,7 +269,7 @@ fn a_packet_in_a_tunnel_has_the_tags_of_the_frame_and_the_length_the_tunnel_hold
 }
 
 #[test]
-fn says_where_a_tunnel_is_cut_off_or_contradicts_itself() {
+fn reports_where_a_tunnel_is_truncated_or_inconsistent() {
     let within = ipv4(17, 0, &udp(53, &[7; 30]));
     let whole = ethernet(&IPV4, &gtp_u(0x30, &[], &within));
     let wire_bytes = u32::try_from(whole.len()).unwrap();
@@ -284,7 +284,7 @@ fn says_where_a_tunnel_is_cut_off_or_contradicts_itself() {
         let port = if captured < 78 { 2152 } else { 53 };
         assert_eq!(frame.headers.destination_port, port, "{captured} bytes");
     }
-    // As long as the header of a tunnel, and cut off: it cannot be told whether it is one.
+    // As long as a tunnel header, and cut off: it is undecidable whether it is one.
     let tiny = ethernet(&IPV4, &ipv4(17, 0, &udp(2152, &[0x30; 8])));
     let cut = parse_frame(LinkType::ETHERNET, &tiny[..46], 50);
     assert_eq!(cut.end, ParseEnd::Truncated(Layer::Tunnel));
@@ -294,7 +294,7 @@ fn says_where_a_tunnel_is_cut_off_or_contradicts_itself() {
 }
 
 #[test]
-fn looks_through_eight_extension_headers_of_a_tunnel() {
+fn skips_up_to_eight_extension_headers_of_a_tunnel() {
     let within = ipv4(17, 0, &udp(53, &[7; 30]));
     for (count, end) in [
         (8, ParseEnd::Complete),
@@ -310,7 +310,7 @@ fn looks_through_eight_extension_headers_of_a_tunnel() {
 
 #[test]
 fn the_length_of_ipv6_is_what_its_header_states_or_what_the_frame_holds() {
-    // Padding counts for nothing; a stated 0 means a jumbogram or an offloaded segment.
+    // Padding is ignored; a stated 0 means a jumbogram or an offloaded segment.
     for (stated, ip_bytes) in [(38, 78), (0, 90), (51, 90)] {
         let mut packet = ipv6(17, &udp(5201, &[7; 30]));
         packet[5] = stated;
@@ -331,7 +331,7 @@ fn the_length_of_ipv6_is_what_its_header_states_or_what_the_frame_holds() {
 }
 
 #[test]
-fn leaves_what_only_looks_like_a_tunnel() {
+fn ignores_what_only_looks_like_a_tunnel() {
     let within = ipv4(17, 0, &udp(53, &[7; 30]));
     let mut echo = gtp_u(0x32, &[0, 1, 0, 0], &[]);
     echo[29] = 1;
@@ -351,7 +351,7 @@ fn leaves_what_only_looks_like_a_tunnel() {
 }
 
 #[test]
-fn says_in_which_layer_the_captured_bytes_end() {
+fn reports_the_layer_in_which_the_captured_bytes_end() {
     let whole = ethernet(&[&[0x81, 0, 0, 5], &IPV4[..]].concat(), &ipv4(6, 0, &tcp()));
     let wire_bytes = u32::try_from(whole.len()).unwrap();
     for captured in 0..whole.len() {
@@ -363,14 +363,14 @@ fn says_in_which_layer_the_captured_bytes_end() {
             _ => ParseEnd::Complete,
         };
         assert_eq!(frame.end, expected, "{captured} bytes");
-        // What lies before is told all the same.
+        // Earlier layers are parsed all the same.
         assert_eq!(frame.headers.destination != 0, captured >= 38);
         assert_eq!(frame.headers.has_ports, captured >= 42);
     }
 }
 
 #[test]
-fn ports_are_told_of_a_transport_header_that_was_cut_off() {
+fn ports_are_parsed_from_a_truncated_transport_header() {
     let whole = ethernet(&IPV4, &ipv4(17, 0, &udp(5201, &[7; 30])));
     for captured in 38..whole.len() {
         let frame = parse_frame(LinkType::ETHERNET, &whole[..captured], 72);
@@ -388,7 +388,7 @@ fn ports_are_told_of_a_transport_header_that_was_cut_off() {
 }
 
 #[test]
-fn reads_96_captured_bytes_of_every_stack_it_promises() {
+fn parses_every_promised_stack_from_96_captured_bytes() {
     let options = [17, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let tagged = |ethertype: [u8; 2]| [&[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2], &ethertype[..]].concat();
     let extended = [[6].as_slice(), &options[1..], &tcp()].concat();
@@ -411,7 +411,7 @@ fn reads_96_captured_bytes_of_every_stack_it_promises() {
 }
 
 #[test]
-fn names_frames_without_ip() {
+fn reports_frames_without_ip() {
     let arp = parse(&ethernet(&[8, 6], &[0; 46]));
     assert_eq!(
         (arp.end, arp.ethertype, arp.l2_bytes),
@@ -430,7 +430,7 @@ fn names_frames_without_ip() {
 }
 
 #[test]
-fn refuses_headers_that_contradict_themselves() {
+fn rejects_inconsistent_headers() {
     let network = ParseEnd::Malformed(Layer::Network);
     let transport = ParseEnd::Malformed(Layer::Transport);
     let udp_packet = ipv4(17, 0, &udp(5201, &[7; 30]));
@@ -460,7 +460,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn never_panics_and_never_tells_more_than_the_wire_held(
+    fn never_panics_and_never_reports_more_than_the_wire_length(
         link in prop::sample::select(vec![0u16, 1, 101, 108, 113, 229, 276]),
         start in prop::collection::vec(any::<u8>(), 0..130),
         wire_bytes in any::<u32>(),

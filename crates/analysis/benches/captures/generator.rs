@@ -1,5 +1,5 @@
-//! A pair of captures: what a sender sent at a steady rate over a path that loses, delays and now and
-//! then reorders.
+//! A pair of captures: constant-rate traffic over a path that loses, delays and occasionally reorders
+//! packets.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use std::path::Path;
 const IP_BYTES: usize = 1500;
 const ETHERNET_BYTES: usize = 14;
 const FRAME_BYTES: usize = ETHERNET_BYTES + IP_BYTES;
-/// Sixteen flows, eight of each of two slices, told by VLAN in the order of packets.
+/// Sixteen flows, eight in each of two slices, separated by VLAN.
 const FLOWS: u64 = 16;
 /// 100,000 packets/s.
 const GAP_NS: u64 = 10_000;

@@ -5,15 +5,15 @@ use super::floor::{DelayFloor, Line};
 /// What the packets say about the two clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockReport {
-    /// Packets that arrived, by the clocks, before they were sent; of both directions.
+    /// Packets that, by the clocks, arrived before they were sent; both directions.
     pub negative_delays: u64,
-    /// Packets compared; of both directions.
+    /// Packets compared; both directions.
     pub packets: u64,
     /// Smallest forward delay by the clocks, ns; `None` where no forward packet was compared.
     pub smallest_delay_ns: Option<i64>,
-    /// Whether delays can be taken as they are.
+    /// Whether delays are valid as measured.
     pub verdict: ClockVerdict,
-    /// How far the clocks are apart, as far as it can be told.
+    /// Estimated offset between the clocks, where one can be estimated.
     pub estimate: Option<ClockEstimate>,
 }
 
@@ -22,38 +22,37 @@ pub struct ClockReport {
 pub enum ClockVerdict {
     /// No packet was compared.
     Unknown,
-    /// No packet contradicts that they do: every delay is positive. Clocks may still differ by less than
-    /// the smallest delay.
+    /// They may agree: every delay is positive. They may still differ by less than the smallest delay.
     Agree,
-    /// They cannot: packets arrived before they were sent.
+    /// They do not: packets arrived before they were sent.
     Disagree {
         /// The largest negative delay, ns: the clocks differ by more than this.
         by_more_than_ns: u64,
     },
 }
 
-/// An estimate of clock of the receiving point − clock of the sending point.
+/// An estimate of the clock of the receiving point minus that of the sending point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockEstimate {
-    /// When, by the clock of the sending point, ns.
+    /// Time of the estimate, by the clock of the sending point, ns.
     pub at_ns: u64,
     /// The offset at that time, ns.
     pub offset_ns: i64,
-    /// How fast it grows, parts in 10⁹.
+    /// Its drift, parts in 10⁹.
     pub drift_ppb: f64,
-    /// How it was found.
+    /// How it was estimated.
     pub method: ClockMethod,
-    /// The offset is off by at most this if drift is constant, ns; `None` where no bound is known.
+    /// Largest error of the offset if drift is constant, ns; `None` where no bound is known.
     pub offset_uncertainty_ns: Option<u64>,
     /// Half the difference between the drifts of the two directions, parts in 10⁹; `None` with one.
     pub drift_uncertainty_ppb: Option<f64>,
 }
 
-/// How an offset was found.
+/// How an offset was estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockMethod {
-    /// Half the difference of the smallest delays of both directions, as NTP does (RFC 5905, section 8);
-    /// of each the floor by Moon, Skelly & Towsley (1999).
+    /// Half the difference between the smallest delays of the two directions, as in NTP (RFC 5905,
+    /// section 8), each estimated as a floor by Moon, Skelly & Towsley (1999).
     BothDirections,
     /// The floor of the forward direction alone. Drift is found; the offset is not, only its largest
     /// possible value.
@@ -63,23 +62,24 @@ pub enum ClockMethod {
 }
 
 impl ClockMethod {
-    /// What must hold for the offset to be right.
+    /// Assumption under which the offset is right.
     #[must_use]
     pub const fn assumption(self) -> &'static str {
         match self {
             Self::BothDirections => "the smallest delay is the same in both directions",
             Self::ForwardOnly => {
-                "the smallest delay is zero, so that delays are above the smallest, not one-way delays"
+                "the smallest delay is zero (delays are relative to the smallest, not one-way \
+                 delays)"
             }
             Self::ReverseOnly => {
-                "the smallest delay of the reverse direction is zero, so that forward delays include it"
+                "the smallest delay of the reverse direction is zero (forward delays include it)"
             }
         }
     }
 }
 
 impl ClockReport {
-    /// Judge the clocks by the delays of packets that went forward and of those that went back.
+    /// Judge the clocks by the delays of forward and reverse packets.
     #[must_use]
     pub fn new(forward: &DelayFloor, reverse: &DelayFloor) -> Self {
         let smallest_delay_ns = forward.smallest_delay_ns();
@@ -128,8 +128,8 @@ impl ClockEstimate {
         }
     }
 
-    /// The forward floor is offset + smallest delay, that of the reverse direction smallest delay −
-    /// offset: their difference is twice the offset, their sum the smallest round trip.
+    /// The forward floor is offset + smallest delay, the reverse floor smallest delay − offset: their
+    /// difference is twice the offset, their sum the smallest round trip.
     fn of_both(at_ns: i64, forth: &Line, back: &Line) -> Self {
         let (ahead, behind) = (forth.at(at_ns), back.at(at_ns));
         Self {
@@ -142,7 +142,7 @@ impl ClockEstimate {
         }
     }
 
-    /// A time of the receiving point by the clock of the sending point, ns; never before 0.
+    /// Converts a time of the receiving point to the clock of the sending point, ns; at least 0.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,

@@ -3,10 +3,10 @@
 use crate::Sighting;
 use crate::matching::{MatchObserver, SendOrder};
 
-/// The smallest delays of one direction over time, by two clocks as they are.
+/// The smallest delays of one direction over time, by two uncorrected clocks.
 ///
-/// Memory is bounded: of each of at most 4,096 equal spans of time, the packet of smallest delay is
-/// kept; when time outgrows them, spans double.
+/// Memory is bounded: the packet of smallest delay is kept for each of at most 4,096 equal time spans;
+/// when the spans no longer cover the capture, they double in length.
 #[derive(Debug, Clone)]
 pub struct DelayFloor {
     way: Way,
@@ -15,18 +15,18 @@ pub struct DelayFloor {
     spans: Vec<Option<Point>>,
     packets: u64,
     negative: u64,
-    /// Sum of times since the first, for their mean.
+    /// Sum of times since the first, for the mean.
     elapsed_sum_ns: i128,
 }
 
-/// Which way packets go whose delays these are.
+/// Direction of the packets measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Forward,
     Reverse,
 }
 
-/// A packet: when it was at the sending point, and its delay by the clocks.
+/// A packet: its time at the sending point and its delay by the clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {
     /// Since the first packet, ns.
@@ -53,13 +53,13 @@ impl Line {
 }
 
 impl DelayFloor {
-    /// Of packets that go from the sending point to the receiving one.
+    /// For packets from the sending point to the receiving one.
     #[must_use]
     pub const fn forward() -> Self {
         Self::new(Way::Forward)
     }
 
-    /// Of packets that go back: their delay is from the receiving point to the sending one.
+    /// For packets going back: delay is from the receiving point to the sending one.
     #[must_use]
     pub const fn reverse() -> Self {
         Self::new(Way::Reverse)
@@ -126,10 +126,10 @@ impl DelayFloor {
         self.first_ns
     }
 
-    /// The line below all points whose distances to all packets add up to least: the linear programme of
-    /// Moon, Skelly & Towsley, *Estimation and Removal of Clock Skew from Network Delay Measurements*
+    /// The line below all points with the smallest sum of distances to all packets: the linear programme
+    /// of Moon, Skelly & Towsley, *Estimation and Removal of Clock Skew from Network Delay Measurements*
     /// (INFOCOM 1999). It is the edge of the lower convex hull above the mean of times. `None` where all
-    /// packets are of one time.
+    /// packets have the same time.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(super) fn line(&self) -> Option<Line> {
         let first_ns = self.first_ns?;
@@ -173,7 +173,7 @@ impl DelayFloor {
 
     #[inline]
     fn span_of(&self, elapsed_ns: i64) -> usize {
-        // What comes before the first packet belongs to the first span.
+        // Times before the first packet belong to the first span.
         usize::try_from(elapsed_ns.max(0) / self.span_ns).unwrap_or(usize::MAX)
     }
 
@@ -195,7 +195,7 @@ impl MatchObserver for DelayFloor {
     }
 }
 
-/// The lower convex hull of points in order of time (Andrew's monotone chain).
+/// The lower convex hull of points in time order (Andrew's monotone chain).
 fn lower_hull(points: impl Iterator<Item = Point>) -> Vec<Point> {
     let mut hull: Vec<Point> = Vec::new();
     for point in points {
@@ -222,7 +222,7 @@ fn turns_up(one: Point, two: Point, three: Point) -> bool {
         > across(one, three).saturating_mul(up(one, two))
 }
 
-/// 1 ms, so that short captures have points enough.
+/// 1 ms, so that short captures have enough points.
 const FIRST_SPAN_NS: i64 = 1_000_000;
 
 const MOST_SPANS: usize = 4_096;

@@ -35,7 +35,7 @@ fn floors(offset_ns: i64, drift_ppb: i64, seed: u64) -> (DelayFloor, DelayFloor)
     (forward, reverse)
 }
 
-/// How far off the estimate is at the end of the minute.
+/// Error of the estimate at the end of the minute.
 fn error_ns(estimate: &ClockEstimate, offset_ns: i64, drift_ppb: i64) -> i64 {
     let end = START_NS + 60_000_000_000;
     let corrected = estimate.correct(other_clock(end, offset_ns, drift_ppb));
@@ -50,7 +50,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn both_directions_tell_offset_and_drift(
+    fn both_directions_give_offset_and_drift(
         offset_ns in -1_000_000_000_000_i64..1_000_000_000_000,
         drift_ppb in drift(),
         seed in any::<u64>(),
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn one_direction_tells_drift_and_the_offset_but_for_the_smallest_delay(
+    fn one_direction_gives_drift_and_the_offset_up_to_the_smallest_delay(
         offset_ns in -1_000_000_000_000_i64..1_000_000_000_000,
         drift_ppb in drift(),
         seed in any::<u64>(),
@@ -93,7 +93,7 @@ proptest! {
         points in proptest::collection::vec((0_u64..4_000, 0_u64..1_000_000), 2..200),
     ) {
         let mut floor = DelayFloor::forward();
-        // One packet a span of 1 ms at most, so that every one is kept or above one that is.
+        // At most one packet per span of 1 ms, so that each is kept or lies above one that is.
         let mut spans = std::collections::BTreeMap::new();
         for (span, delay) in points {
             spans.insert(span, delay);
@@ -144,7 +144,7 @@ fn a_packet_going_back_too_early_shows_that_clocks_disagree() {
 }
 
 #[test]
-fn says_nothing_where_nothing_was_compared() {
+fn no_verdict_if_nothing_was_compared() {
     let report = ClockReport::new(&DelayFloor::forward(), &DelayFloor::reverse());
     assert_eq!(report.verdict, ClockVerdict::Unknown);
     assert_eq!(report.estimate, None);

@@ -1,10 +1,10 @@
-//! A window over a stream of bytes, so that records are parsed where they were read to.
+//! A window over a stream of bytes: records are parsed in place.
 
 use crate::error::Damage;
 use std::io::{ErrorKind, Read};
 
-/// The largest piece that must lie in the window at once: a packet of [`super::MOST_CAPTURED_BYTES`]
-/// with its block header and options.
+/// The largest unit that must fit into the window: a packet of [`super::MOST_CAPTURED_BYTES`] with its
+/// block header and options.
 pub(super) const MOST_NEEDED_BYTES: usize = super::MOST_CAPTURED_BYTES + (64 << 10);
 
 pub(super) struct Buffer {
@@ -14,7 +14,7 @@ pub(super) struct Buffer {
     end: usize,
     /// Where in the stream `bytes` begins.
     base: u64,
-    /// Set once the stream has ended, with what went wrong if it did not end well.
+    /// Set once the stream has ended, with the error if there was one.
     ended: Option<Result<(), String>>,
 }
 
@@ -30,37 +30,37 @@ impl Buffer {
         }
     }
 
-    /// Whether `bytes` more bytes lie in the window, reading on where needed.
+    /// Whether `bytes` more bytes are in the window, reading more where needed.
     #[inline]
     pub fn has(&mut self, bytes: usize) -> bool {
         self.end - self.start >= bytes || self.fill(bytes)
     }
 
-    /// What lies in the window and was not passed.
+    /// Unconsumed bytes in the window.
     #[inline]
     pub fn ahead(&self) -> &[u8] {
         self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Passes `bytes` bytes that lie in the window; returns their place in it, for [`Buffer::at`].
+    /// Consumes `bytes` bytes of the window; returns their position, for [`Buffer::at`].
     #[inline]
     pub fn pass(&mut self, bytes: usize) -> usize {
         let start = self.start;
         debug_assert!(
             start + bytes <= self.end,
-            "only what lies in the window is passed"
+            "only bytes in the window can be consumed"
         );
         self.start = (start + bytes).min(self.end);
         start
     }
 
-    /// Bytes that were passed since the last call of `has`.
+    /// Bytes consumed since the last call of `has`.
     #[inline]
     pub fn at(&self, start: usize, bytes: usize) -> &[u8] {
         self.bytes.get(start..start + bytes).unwrap_or_default()
     }
 
-    /// Passes `bytes` bytes, however many; false where the stream ends before.
+    /// Skips any number of bytes; false where the stream ends before.
     pub fn skip(&mut self, mut bytes: u64) -> bool {
         loop {
             let held = (self.end - self.start) as u64;
@@ -76,14 +76,14 @@ impl Buffer {
         }
     }
 
-    /// Where the next byte lies in the stream.
+    /// Stream offset of the next byte.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// The damage of a stream that ended within `what`, which was to have `expected` bytes from
-    /// the next byte on.
+    /// The damage of a stream that ended within `what`, which should have had `expected` bytes from
+    /// here.
     #[cold]
     pub fn ends_within(&self, what: &str, expected: u64) -> Damage {
         match &self.ended {
@@ -96,7 +96,7 @@ impl Buffer {
         }
     }
 
-    /// At the end of the stream: whether it ended well.
+    /// At the end of the stream: whether it ended without error.
     pub fn end(&self) -> Result<(), Damage> {
         match &self.ended {
             Some(Err(why)) => Err(self.failed(why)),
@@ -106,7 +106,7 @@ impl Buffer {
 
     fn failed(&self, why: &str) -> Damage {
         let offset = self.base + self.end as u64;
-        let what = if offset == 0 { "it" } else { "the rest" };
+        let what = if offset == 0 { "the file" } else { "the rest" };
         Damage::new(offset, format!("{what} cannot be read: {why}"))
     }
 

@@ -1,31 +1,30 @@
-//! What a capture file says beside its packets.
+//! Facts about a capture file besides its packets.
 
 use crate::error::Incomplete;
 use slicewise_wire::LinkType;
 
-/// What was read of one capture file.
+/// What was read from one capture file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileFacts {
     /// The file as it was named; `standard input` for `-`.
     pub name: String,
-    /// Packets told.
+    /// Packets reported.
     pub packets: u64,
-    /// Bytes captured of them.
+    /// Captured bytes of these packets.
     pub captured_bytes: u64,
-    /// Bytes they had on the wire.
+    /// Their bytes on the wire.
     pub wire_bytes: u64,
-    /// Packets that were not told, because the file holds no time for them (pcapng simple packet
-    /// blocks).
+    /// Packets not reported because they have no timestamp (pcapng simple packet blocks).
     pub without_time: u64,
-    /// Link types of the packets told, in order of number.
+    /// Link types of the packets reported, in numeric order.
     pub links: Vec<LinkType>,
-    /// Interfaces described, those of all sections one after the other.
+    /// Interfaces described, of all sections in sequence.
     pub interfaces: Vec<Interface>,
     /// Comments of the file's sections (pcapng), the first 64.
     pub comments: Vec<String>,
-    /// Times that were before the one of the packet before.
+    /// Timestamps earlier than that of the preceding packet.
     pub backwards: Backwards,
-    /// What a [`Point`](crate::Point) made of the times of its packets.
+    /// How a [`Point`](crate::Point) ordered its packets in time.
     pub times: TimeFacts,
     /// Where and why reading stopped before the end.
     pub incomplete: Option<Incomplete>,
@@ -34,13 +33,13 @@ pub struct FileFacts {
 /// A network interface a file describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name, where the file tells it.
+    /// Its name, where the file states it.
     pub name: Option<String>,
     /// How its frames begin.
     pub link: LinkType,
-    /// Bytes captured of a packet at most; 0 where there is no limit.
+    /// Most bytes captured per packet; 0 where unlimited.
     pub snap_bytes: u32,
-    /// Packets the capture lost, where the file tells them.
+    /// Packets lost by the capture, where the file states them.
     pub dropped: Option<u64>,
 }
 
@@ -55,22 +54,22 @@ pub struct Backwards {
     pub first_offset: Option<u64>,
 }
 
-/// How the times of a file's packets were put in order.
+/// How a file's packets were put in time order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimeFacts {
-    /// Packets that came behind one with a later time.
+    /// Packets that follow one with a later time.
     pub out_of_order: u64,
-    /// By how much at most, ns.
+    /// Largest such difference, ns.
     pub most_out_of_order_ns: u64,
-    /// Of the packets out of order, those that came too late to be sorted.
+    /// Those that came too late to be sorted.
     pub beyond_window: u64,
-    /// Packets with a time far from those before and after them. They were given the time of a neighbour.
+    /// Packets with a timestamp far from those around them. They got the timestamp of a neighbour.
     pub wrong_stamps: u64,
-    /// The first 16 of these.
+    /// The first 16 of them.
     pub named_wrong_stamps: Vec<WrongStamp>,
 }
 
-/// A packet whose time stamp cannot be right.
+/// A packet with an impossible timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrongStamp {
     /// Its number in its file, from 1.
@@ -105,10 +104,10 @@ impl FileFacts {
         }
     }
 
-    /// Packets the capture lost, over all interfaces; none where the file does not tell.
+    /// Packets lost by the capture, over all interfaces; `None` where the file does not state it.
     #[must_use]
     pub fn dropped(&self) -> Option<u64> {
-        let told = self.interfaces.iter().filter_map(|i| i.dropped);
-        told.reduce(u64::saturating_add)
+        let known = self.interfaces.iter().filter_map(|i| i.dropped);
+        known.reduce(u64::saturating_add)
     }
 }

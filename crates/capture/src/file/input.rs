@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far the files of a measuring point were read, for a progress bar in another thread.
+/// Reading progress of a measuring point, for a progress bar in another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     read: AtomicU64,
@@ -16,7 +16,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bytes read so far, as they lie in the files: compressed ones where they are compressed.
+    /// Bytes read so far, as stored in the files: compressed ones where they are compressed.
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
@@ -52,7 +52,7 @@ pub(super) struct Input {
     pub source: Box<dyn Read + Send>,
 }
 
-/// Compressed bytes are read in pieces of this many.
+/// Compressed input is read in pieces of this size.
 const COMPRESSED_BUFFER_BYTES: usize = 128 << 10;
 const MAGIC_BYTES: usize = 4;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -82,7 +82,7 @@ impl Input {
             .map_err(|error| fail(format!("cannot be read: {error}")))
     }
 
-    /// Tells compression by the first bytes, not by a name.
+    /// Detects compression by the first bytes, not by the file name.
     pub fn from_reader(
         name: String,
         source: Box<dyn Read + Send>,

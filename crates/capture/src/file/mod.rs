@@ -22,32 +22,31 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most bytes of one packet a file may hold, as tcpdump's largest snap length. A record that states
-/// more is damaged.
+/// The most bytes per packet: tcpdump's largest snap length. A record that states more is damaged.
 pub const MOST_CAPTURED_BYTES: usize = 256 << 10;
 
-/// Read at once: large enough that the cost of a system call does not show, small enough for a
+/// Bytes per read: large enough to make the cost of a system call negligible, small enough for the
 /// second-level cache.
 pub(crate) const BUFFER_BYTES: usize = 512 << 10;
 
 /// One packet as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedPacket<'a> {
-    /// Nanoseconds since the epoch, by the clock of the host that captured.
+    /// Nanoseconds since the epoch, by the clock of the capturing host.
     pub time_ns: u64,
-    /// How `bytes` begin.
+    /// Link type of `bytes`.
     pub link: LinkType,
-    /// Bytes of the frame on the wire, from where `bytes` begin.
+    /// Bytes of the frame on the wire, counted from the start of `bytes`.
     pub wire_bytes: u32,
     /// The captured bytes: the first of the frame, or all.
     pub bytes: &'a [u8],
     /// Index among [`FileFacts::interfaces`].
     pub interface: u32,
-    /// Which way it went, where the capture says so.
+    /// Direction, where the capture states it.
     pub direction: Direction,
 }
 
-/// A packet whose bytes still lie in the window of its file.
+/// A packet whose bytes are still in the window of its file.
 #[derive(Clone, Copy)]
 pub(crate) struct Record {
     pub time_ns: u64,
@@ -81,7 +80,7 @@ pub struct CaptureFile {
     buffer: Buffer,
     format: Format,
     facts: FileFacts,
-    /// The packet told last.
+    /// The last packet reported.
     record: Record,
     last_time_ns: u64,
     last_link: Option<LinkType>,
@@ -92,8 +91,7 @@ impl CaptureFile {
     /// Opens a file, or standard input for `-`.
     ///
     /// # Errors
-    /// Where nothing can be read: it cannot be opened, is a directory, is empty, or is neither
-    /// pcap nor pcapng.
+    /// If it cannot be opened, is a directory, is empty, or is neither pcap nor pcapng.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         Self::open_with(path, &Arc::default(), BUFFER_BYTES)
     }
@@ -106,7 +104,7 @@ impl CaptureFile {
         Self::begin(Input::open(path, progress)?, buffer_bytes)
     }
 
-    /// Reads a capture from anywhere. `name` stands for it in messages.
+    /// Reads a capture from any reader. `name` is its name in messages.
     ///
     /// # Errors
     /// As [`CaptureFile::open`].
@@ -141,8 +139,8 @@ impl CaptureFile {
         }
     }
 
-    /// The next packet, or none at the end of the file or at damage, which [`FileFacts::incomplete`] then
-    /// tells. Bounded: reads as far as the next packet.
+    /// The next packet, or `None` at the end of the file or at damage, which [`FileFacts::incomplete`]
+    /// then reports. Bounded: reads as far as the next packet.
     pub fn next_packet(&mut self) -> Option<CapturedPacket<'_>> {
         if !self.advance() {
             return None;
@@ -168,7 +166,7 @@ impl CaptureFile {
         self.facts
     }
 
-    /// Goes to the next packet: [`CaptureFile::record`], [`CaptureFile::bytes`]. False at the end.
+    /// Advances to the next packet: [`CaptureFile::record`], [`CaptureFile::bytes`]. False at the end.
     #[inline]
     pub(crate) fn advance(&mut self) -> bool {
         if self.is_at_end {
@@ -279,7 +277,7 @@ fn open_format(buffer: &mut Buffer, facts: &mut FileFacts) -> Result<Format, Dam
 
 const LONGEST_MAGIC_BYTES: usize = 64;
 
-/// What a file is that is neither pcap nor pcapng, by its first bytes.
+/// Identifies a file that is neither pcap nor pcapng by its first bytes.
 fn not_a_capture(ahead: &[u8]) -> String {
     let known: [(&[u8], &str); 7] = [
         (

@@ -7,8 +7,8 @@ pub(super) struct Field<'a> {
     pub value: &'a [u8],
 }
 
-/// Tells every option up to the end mark, or to the first that does not fit into `bytes`.
-pub(super) fn each<'a>(mut bytes: &'a [u8], big_endian: bool, mut tell: impl FnMut(Field<'a>)) {
+/// Yields every option up to the end mark, or to the first that does not fit into `bytes`.
+pub(super) fn each<'a>(mut bytes: &'a [u8], big_endian: bool, mut emit: impl FnMut(Field<'a>)) {
     let short = |bytes| {
         if big_endian {
             u16::from_be_bytes(bytes)
@@ -24,7 +24,7 @@ pub(super) fn each<'a>(mut bytes: &'a [u8], big_endian: bool, mut tell: impl FnM
         if code == 0 {
             return;
         }
-        tell(Field { code, value });
+        emit(Field { code, value });
         bytes = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
 }

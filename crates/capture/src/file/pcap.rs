@@ -15,13 +15,13 @@ const MODIFIED: u32 = 0xa1b2_cd34;
 
 pub(super) struct Pcap {
     big_endian: bool,
-    /// Nanoseconds in the unit of the second half of a time.
+    /// Nanoseconds per unit of the fractional part of a timestamp.
     unit_ns: u32,
     pub link: LinkType,
     pub snap_bytes: u32,
 }
 
-/// Whether `magic`, the first four bytes, begin a classic pcap file, and in what byte order.
+/// Byte order of a classic pcap file, if `magic`, its first four bytes, is one.
 fn variant(magic: [u8; 4]) -> Option<(u32, bool)> {
     [false, true].into_iter().find_map(|big_endian| {
         let number = number(magic, big_endian);
@@ -37,10 +37,10 @@ impl Pcap {
     /// Reads the header of the file.
     pub fn open(buffer: &mut Buffer) -> Result<Self, Damage> {
         if !buffer.has(HEADER_BYTES) {
-            return Err(buffer.ends_within("its pcap header", HEADER_BYTES as u64));
+            return Err(buffer.ends_within("the pcap header", HEADER_BYTES as u64));
         }
         let Some(b) = buffer.ahead().first_chunk::<HEADER_BYTES>() else {
-            return Err(buffer.ends_within("its pcap header", HEADER_BYTES as u64));
+            return Err(buffer.ends_within("the pcap header", HEADER_BYTES as u64));
         };
         let (magic, big_endian) =
             variant([b[0], b[1], b[2], b[3]]).unwrap_or((MICROSECONDS, false));
@@ -60,13 +60,13 @@ impl Pcap {
         let (major, minor) = (short(4), short(6));
         if (major, minor) != (2, 4) {
             let why = format!(
-                "pcap version {major}.{minor}, where 2.4 is expected; convert it with \
+                "unsupported pcap version {major}.{minor} (expected 2.4); convert it with \
                  `editcap -F pcap IN OUT`"
             );
             return Err(Damage::new(4, why));
         }
         let snap_bytes = number([b[16], b[17], b[18], b[19]], big_endian);
-        // The upper half of the field tells of frame check sequences.
+        // The upper half of the field describes frame check sequences.
         let link = number([b[20], b[21], b[22], b[23]], big_endian) & 0xffff;
         buffer.pass(HEADER_BYTES);
         Ok(Self {
@@ -105,7 +105,7 @@ impl Pcap {
         Ok(true)
     }
 
-    /// The next record does not lie in the window as a whole, or not at all, or is damaged.
+    /// The next record is not completely in the window, or is damaged.
     #[cold]
     #[inline(never)]
     fn next_beyond_window(
@@ -118,7 +118,7 @@ impl Pcap {
             if buffer.ahead().is_empty() {
                 return buffer.end().map(|()| false);
             }
-            return Err(buffer.ends_within("the header of a packet", RECORD_BYTES as u64));
+            return Err(buffer.ends_within("a packet header", RECORD_BYTES as u64));
         };
         let [_, _, captured_bytes, wire_bytes] = self.words(header);
         let captured = captured_bytes as usize;
@@ -152,13 +152,13 @@ impl Pcap {
     fn damaged(&self, offset: u64, captured_bytes: u32) -> Damage {
         if captured_bytes as usize > MOST_CAPTURED_BYTES {
             let why = format!(
-                "the header of a packet states {captured_bytes} captured bytes, where at most \
-                 {MOST_CAPTURED_BYTES} are possible: the file is damaged from here on"
+                "a packet header states {captured_bytes} captured bytes (at most \
+                 {MOST_CAPTURED_BYTES} are possible): the file is damaged from here on"
             );
             return Damage::new(offset + 8, why);
         }
-        let why = "the header of a packet states no bytes on the wire: the file is damaged from \
-                   here on, or was never written to its end";
+        let why = "a packet header states 0 bytes on the wire: the file is damaged from here on, \
+                   or writing it was never finished";
         Damage::new(offset + 12, why)
     }
 }

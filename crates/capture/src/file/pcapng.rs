@@ -1,6 +1,6 @@
-//! pcapng: blocks in sections, each of its own byte order (draft-ietf-opsawg-pcapng). Packets are
-//! read from enhanced packet blocks and the obsolete packet blocks; simple packet blocks have no
-//! time and are counted.
+//! pcapng: blocks in sections, each with its own byte order (draft-ietf-opsawg-pcapng). Packets are read
+//! from enhanced packet blocks and the obsolete packet blocks; simple packet blocks have no timestamp
+//! and are only counted.
 
 use super::buffer::{Buffer, MOST_NEEDED_BYTES};
 use super::options::{self, Field};
@@ -17,7 +17,7 @@ const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// Type and length before, length again behind.
+/// Type and length in front, length again at the end.
 const FRAME_BYTES: usize = 12;
 /// Before the captured bytes of a packet block.
 const PACKET_HEADER_BYTES: usize = 28;
@@ -31,16 +31,16 @@ const MOST_NAME_BYTES: usize = 256;
 #[derive(Default)]
 pub(super) struct Pcapng {
     big_endian: bool,
-    /// Of all sections of the file.
+    /// Over all sections of the file.
     clocks: Vec<Clock>,
     /// The first interface of this section.
     section_begins: usize,
 }
 
-/// How the times of an interface are written.
+/// Timestamp format of an interface.
 struct Clock {
     link: LinkType,
-    /// Nanoseconds in a unit of time, where that is a whole number that fits; else 0.
+    /// Nanoseconds per unit of time, where that is an integer that fits; else 0.
     unit_ns: u32,
     /// The resolution as the file states it: the exponent, its top bit set for powers of two.
     resolution: u8,
@@ -72,7 +72,7 @@ impl Clock {
     }
 }
 
-/// Where a packet block keeps what differs between its two kinds.
+/// Field positions that differ between the two kinds of packet block.
 struct PacketBlock {
     interface: usize,
     bytes: usize,
@@ -162,7 +162,7 @@ impl Pcapng {
         self.packet(buffer, &PacketBlock { interface, bytes })
     }
 
-    /// A block in the window, up to the length behind it.
+    /// A block in the window, up to its trailing length.
     #[inline]
     fn packet(&self, buffer: &mut Buffer, block: &PacketBlock) -> Result<Record, Damage> {
         let offset = buffer.offset();
@@ -204,8 +204,8 @@ impl Pcapng {
     fn no_interface(&self, offset: u64, interface: usize) -> Damage {
         let described = self.clocks.len() - self.section_begins;
         let why = format!(
-            "a packet of interface {interface}, but {described} interfaces were described before \
-             it, so that its link type and the unit of its time are unknown"
+            "a packet refers to interface {interface}, but only {described} interfaces were \
+             described before it: its link type and time unit are unknown"
         );
         Damage::new(offset, why)
     }
@@ -240,14 +240,14 @@ impl Pcapng {
             (BYTE_ORDER, _) => false,
             (_, BYTE_ORDER) => true,
             _ => {
-                let why = "a pcapng section without its byte-order mark 1a2b3c4d: not pcapng, or \
+                let why = "a pcapng section without the byte-order mark 1a2b3c4d: not pcapng, or \
                            damaged";
                 return Err(Damage::new(offset + 8, why));
             }
         };
         let (major, minor) = (self.short([b[12], b[13]]), self.short([b[14], b[15]]));
         if major != 1 {
-            let why = format!("pcapng version {major}.{minor}, where 1.0 is expected");
+            let why = format!("unsupported pcapng version {major}.{minor} (expected 1.0)");
             return Err(Damage::new(offset + 12, why));
         }
         let bytes = self.number([b[4], b[5], b[6], b[7]]);
@@ -319,7 +319,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// Counts of what was dropped are of the whole capture so far: the last ones hold.
+    /// Drop counts cover the whole capture so far: the last ones are final.
     fn statistics(
         &mut self,
         buffer: &mut Buffer,
@@ -334,7 +334,7 @@ impl Pcapng {
         let mut dropped = None;
         let fields = buffer.ahead().get(20..bytes - 4).unwrap_or_default();
         options::each(fields, self.big_endian, |Field { code, value }| {
-            // By the interface, and by the operating system.
+            // Dropped by the interface, and by the operating system.
             if matches!(code, 5 | 7)
                 && let Ok(bytes) = <[u8; 8]>::try_from(value)
             {
@@ -387,8 +387,8 @@ fn check_length(offset: u64, bytes: u32) -> Result<(), Damage> {
         return Ok(());
     }
     let why = format!(
-        "a block states a length of {bytes} bytes, where a multiple of 4 from {FRAME_BYTES} on is \
-         expected: the file is damaged from here on"
+        "a block states a length of {bytes} bytes (expected a multiple of 4, at least \
+         {FRAME_BYTES}): the file is damaged from here on"
     );
     Err(Damage::new(offset + 4, why))
 }
@@ -396,8 +396,8 @@ fn check_length(offset: u64, bytes: u32) -> Result<(), Damage> {
 #[cold]
 fn bad_length(offset: u64, bytes: u32, what: &str, least: usize) -> Damage {
     let why = format!(
-        "{what} states a length of {bytes} bytes, where a multiple of 4 from {least} to \
-         {MOST_NEEDED_BYTES} is expected: the file is damaged from here on"
+        "{what} states a length of {bytes} bytes (expected a multiple of 4 from {least} to \
+         {MOST_NEEDED_BYTES}): the file is damaged from here on"
     );
     Damage::new(offset + 4, why)
 }
@@ -405,14 +405,14 @@ fn bad_length(offset: u64, bytes: u32, what: &str, least: usize) -> Damage {
 #[cold]
 fn too_many_captured(offset: u64, captured_bytes: u32, block_bytes: usize) -> Damage {
     let why = format!(
-        "a packet block of {block_bytes} bytes states {captured_bytes} captured bytes, where at \
-         most {MOST_CAPTURED_BYTES} are possible and all must lie within the block: the file is \
+        "a packet block of {block_bytes} bytes states {captured_bytes} captured bytes (at most \
+         {MOST_CAPTURED_BYTES} are possible, and all must lie within the block): the file is \
          damaged from here on"
     );
     Damage::new(offset + 20, why)
 }
 
-/// Brings a whole block into the window, and checks that its length stands behind it as well.
+/// Reads a whole block into the window and checks its trailing length.
 #[inline]
 fn whole_block(buffer: &mut Buffer, bytes: u32, least: usize, what: &str) -> Result<usize, Damage> {
     let stated = bytes;
@@ -433,8 +433,8 @@ fn whole_block(buffer: &mut Buffer, bytes: u32, least: usize, what: &str) -> Res
 #[cold]
 fn length_differs(offset: u64, bytes: usize, what: &str) -> Damage {
     let why = format!(
-        "{what} states a length of {bytes} bytes before and another one behind it: the file is \
-         damaged here"
+        "{what} states a length of {bytes} bytes in front and a different one at its end: the \
+         file is damaged here"
     );
     Damage::new(offset, why)
 }

@@ -1,10 +1,10 @@
-//! Zstandard (RFC 8878): frames one after the other, skippable ones among them, checksums compared.
+//! Zstandard (RFC 8878): consecutive frames, skippable ones included, with checksums verified.
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{BufRead, Error, ErrorKind, Read};
 
-/// A frame that asks for a larger window than this is refused: it would take that much memory.
+/// A frame with a larger window than this is rejected: it would need that much memory.
 const MOST_WINDOW_BYTES: u64 = 128 << 20;
 
 pub(super) struct ZstdFrames<R> {
@@ -51,7 +51,7 @@ impl<R: BufRead> ZstdFrames<R> {
         self.in_frame = false;
         match self.decoder.get_checksum_from_data() {
             Some(stated) if self.decoder.get_calculated_checksum() != Some(stated) => {
-                Err(damaged("the checksum does not agree"))
+                Err(damaged("checksum mismatch"))
             }
             _ => Ok(()),
         }
@@ -80,7 +80,7 @@ impl<R: BufRead> Read for ZstdFrames<R> {
 
 fn damaged(why: impl std::fmt::Display) -> Error {
     let why = why.to_string();
-    // The decoder wraps the error of its source in its own, as text.
+    // The decoder wraps the error of its source as text.
     if why.contains("UnexpectedEof") {
         return Error::new(ErrorKind::UnexpectedEof, "the zstd data ends early");
     }

@@ -1,11 +1,11 @@
-//! The coarse offset between two clocks, from the first packets of two captures.
+//! Coarse offset between two clocks, from the first packets of two captures.
 
 use crate::Sighting;
 
-/// How far the clocks of two points seem apart, from packets seen at both.
+/// Apparent offset between the clocks of two points, from packets seen at both.
 ///
-/// The differences hold the delay too: of forward packets they are offset + delay, of packets going back
-/// offset − delay. It is enough to bring the two captures into one order, not to measure delay.
+/// The differences include the delay: offset + delay for forward packets, offset − delay for packets
+/// going back. That is enough to order the two captures in time, not to measure delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {
     /// Median of the differences, received clock − sent clock, ns.
@@ -14,13 +14,13 @@ pub struct Alignment {
     pub smallest_ns: i64,
     /// Largest of the differences, ns.
     pub largest_ns: i64,
-    /// Packets the differences are of.
+    /// Number of packets compared.
     pub shared: usize,
 }
 
 impl Alignment {
-    /// Compares the first sightings of two points by those keys that occur once in each. `None` where
-    /// no packet is in both.
+    /// Compares the first sightings of two points by the keys that occur once in each. `None` if they
+    /// share no packet.
     #[must_use]
     pub fn probe(sent: &[Sighting], received: &[Sighting]) -> Option<Self> {
         let mut differences: Vec<i64> = shared(sent, received)
@@ -40,10 +40,10 @@ impl Alignment {
         })
     }
 
-    /// The offset to match with: 0 where clocks that differ by so little need none.
+    /// The offset to use for matching: 0 where the clocks differ too little to need one.
     ///
-    /// Clocks are taken as aligned where the median is within `tolerance_ns` of 0, so that captures of
-    /// one clock are compared as they are.
+    /// Clocks count as aligned if the median is within `tolerance_ns` of 0, so that captures of one
+    /// clock are compared unchanged.
     #[must_use]
     pub const fn offset_ns(&self, tolerance_ns: u64) -> i64 {
         if self.median_ns.unsigned_abs() <= tolerance_ns {
@@ -68,7 +68,7 @@ pub(super) fn shared(sent: &[Sighting], received: &[Sighting]) -> Vec<(Sighting,
     pairs
 }
 
-/// The sightings whose key no other has, in order of keys.
+/// Sightings with a unique key, in order of keys.
 fn unique(sightings: &[Sighting]) -> Vec<Sighting> {
     let mut sorted = sightings.to_vec();
     sorted.sort_unstable_by_key(|sighting| sighting.key);

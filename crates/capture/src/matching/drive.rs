@@ -1,16 +1,15 @@
-//! Feeds a matcher from two sources in order of time.
+//! Feeds a matcher from two sources in time order.
 
 use super::matcher::{MatchParams, Matcher, align_sent};
 use super::observer::MatchObserver;
 use crate::Sighting;
 
-/// Match all that two sources yield, to the end of both.
+/// Match everything two sources yield, to the end of both.
 ///
-/// A source appends sightings to the batch it is given, nearly in order of time, and returns `false`
-/// when there are no more; it may block, and should not return `true` without a sighting. Sightings of
-/// the sending point are fed a fiftieth of the time-out ahead of those of the receiving point, so that
-/// clocks that disagree by less do not change the order of arrival. How the sources divide sightings
-/// into batches changes nothing.
+/// A source appends sightings to the given batch, nearly in time order, and returns `false` when there
+/// are no more; it may block, and should not return `true` without a sighting. The sending point is fed
+/// a fiftieth of the time-out ahead of the receiving point, so that clocks that disagree by less do not
+/// change the order of arrival. Batch sizes do not affect the result.
 pub fn drive<O: MatchObserver>(
     matcher: &mut Matcher,
     sent: impl FnMut(&mut Vec<Sighting>) -> bool,
@@ -42,7 +41,7 @@ pub fn drive<O: MatchObserver>(
         }
         let sent_until = end_ns.saturating_add(steps.lead_ns);
         match sent_ns {
-            // Where nothing is left of the other side, whatever the time says.
+            // When the other side is exhausted, whatever the time.
             Some(sent_ns) if received_ns.is_none() || sent_ns < sent_until => {
                 let until = sent_until.min(steps.end_of(sent_ns));
                 let run = sent.run(|sighting| align_sent(sighting.time_ns) < until);
@@ -57,7 +56,7 @@ pub fn drive<O: MatchObserver>(
     matcher.finish(observer);
 }
 
-/// The grid of time on which sides take turns: long enough for runs of packets, short against the
+/// Time grid on which the sides take turns: long enough for runs of packets, short compared with the
 /// time-out.
 #[derive(Debug, Clone, Copy)]
 struct Steps {
@@ -81,7 +80,7 @@ impl Steps {
     }
 }
 
-/// One source and what was pulled from it but not yet fed.
+/// One source and the sightings pulled from it but not yet fed.
 struct Feed<F> {
     pull: F,
     batch: Vec<Sighting>,
@@ -99,7 +98,7 @@ impl<F: FnMut(&mut Vec<Sighting>) -> bool> Feed<F> {
         }
     }
 
-    /// Two are looked at ahead wherever there are two.
+    /// Looks two ahead where there are two.
     fn fill(&mut self) {
         while self.is_open && self.batch.len() - self.at < 2 {
             self.batch.drain(..self.at);
@@ -108,15 +107,15 @@ impl<F: FnMut(&mut Vec<Sighting>) -> bool> Feed<F> {
         }
     }
 
-    /// The time of the next: the earlier of two, so that one wrong time far ahead does not make this
-    /// side wait for all of the other.
+    /// Time of the next sighting: the earlier of two, so that one wrong timestamp far ahead does not
+    /// make this side wait for all of the other.
     fn head_ns(&self, params: &MatchParams, align: fn(&MatchParams, u64) -> i64) -> Option<i64> {
         let ahead = self.batch.get(self.at..)?;
         let times = ahead.iter().take(2).map(|one| align(params, one.time_ns));
         times.min()
     }
 
-    /// The next sightings of which `belongs` holds; one at least.
+    /// The next sightings for which `belongs` is true; at least one.
     fn run(&mut self, belongs: impl FnMut(&Sighting) -> bool) -> &[Sighting] {
         let ahead = self.batch.get(self.at..).unwrap_or_default();
         let length = ahead.iter().take_while({
@@ -137,5 +136,5 @@ fn align_received_time(params: &MatchParams, time_ns: u64) -> i64 {
     params.align_received(time_ns)
 }
 
-/// Steps of 1 ms with the lead of 100 ms that belongs to a time-out of 5 s.
+/// Steps of 1 ms with the lead of 100 ms of a 5 s time-out.
 const STEPS_OF_LEAD: i64 = 100;

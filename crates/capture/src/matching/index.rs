@@ -1,7 +1,7 @@
-//! From the key of a packet to where it is in the window: open addressing with linear probing.
+//! Maps the key of a packet to its position in the window: open addressing with linear probing.
 
-/// Keys map to positions. A slot holds half of the hash and the position, so that growing and removing
-/// need nothing else; whether a key is really there, the caller looks up at the position.
+/// A slot holds half of the hash and the position, so that growing and removing need nothing else; the
+/// caller checks at the position whether the key is really there.
 #[derive(Debug, Clone)]
 pub(super) struct Index {
     /// `hash << 32 | position`; 0 where empty.
@@ -11,14 +11,14 @@ pub(super) struct Index {
     used: usize,
 }
 
-/// Where a key that is not there would be.
+/// Slot where an absent key would go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vacant {
     slot: usize,
     hash: u32,
 }
 
-/// Where a key was found.
+/// Slot where a key was found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     slot: usize,
@@ -34,8 +34,8 @@ impl Index {
         }
     }
 
-    /// Where `key` is, or would be. `is_key` says whether the packet at a position has it: hashes may be
-    /// equal.
+    /// Slot of `key`, present or absent. `is_key` checks whether the packet at a position has it: hashes
+    /// may collide.
     #[inline]
     pub(super) fn find(
         &self,
@@ -57,14 +57,14 @@ impl Index {
         }
     }
 
-    /// Reads the slot where a search for `key` will begin. Reading those of several keys first lets
-    /// the processor wait for all of them at once.
+    /// Reads the slot where a search for `key` will begin. Reading those of several keys first overlaps
+    /// their cache misses.
     #[inline]
     pub(super) fn touch(&self, key: u64) -> u64 {
         self.slots[self.home(hash(key))]
     }
 
-    /// Add a key where it was not found, before anything else is added or removed.
+    /// Add an absent key, before anything else is added or removed.
     #[inline]
     pub(super) fn occupy(&mut self, vacant: Vacant, position: u32) {
         self.slots[vacant.slot] = content(vacant.hash, position);
@@ -74,14 +74,14 @@ impl Index {
         }
     }
 
-    /// Let a key that was found name another position.
+    /// Map a key that was found to another position.
     #[inline]
     pub(super) fn replace(&mut self, found: Found, position: u32) {
         let hash = hash_of(self.slots[found.slot]);
         self.slots[found.slot] = content(hash, position);
     }
 
-    /// Remove the key that names `position`.
+    /// Remove the key that maps to `position`.
     #[inline]
     pub(super) fn remove(&mut self, key: u64, position: u32) {
         let wanted = content(hash(key), position);
@@ -97,7 +97,7 @@ impl Index {
         self.close_gap(slot);
     }
 
-    /// Forget all keys.
+    /// Remove all keys.
     pub(super) fn clear(&mut self) {
         self.slots.fill(EMPTY);
         self.used = 0;
@@ -107,8 +107,8 @@ impl Index {
         self.slots.capacity() * size_of::<u64>()
     }
 
-    /// Moves back what probed past the slot being emptied (Knuth, *The Art of Computer Programming*,
-    /// vol. 3, section 6.4, algorithm R), so that no tombstones pile up.
+    /// Moves back entries that probed past the slot being emptied (Knuth, *The Art of Computer
+    /// Programming*, vol. 3, section 6.4, algorithm R), so that no tombstones accumulate.
     #[inline]
     fn close_gap(&mut self, mut gap: usize) {
         let mask = self.slots.len() - 1;

@@ -1,20 +1,20 @@
-//! The matcher: one window, one index, and for every flow a thread through its packets.
+//! The matcher: one window, one index, and a linked list of packets per flow.
 
 use super::index::{Found, Index, Vacant};
 use super::observer::{AmbiguousGroup, MatchCounts, MatchObserver, SendOrder};
 use super::window::{Entry, State, Window};
 use crate::Sighting;
 
-/// How packets are matched.
+/// Parameters of matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchParams {
     /// How long to wait for a packet at the other point, ns: the threshold beyond which a packet counts
-    /// as lost (RFC 7680, section 2.5), and within which equal keys cannot be told apart.
+    /// as lost (RFC 7680, section 2.5), and within which equal keys are indistinguishable.
     pub timeout_ns: u64,
-    /// Clock of the receiving point minus clock of the sending point, ns, as well as it is known. It
-    /// only brings the two into one order; times are told as captured.
+    /// Estimate of the clock of the receiving point minus that of the sending point, ns. Used only for
+    /// ordering; times are reported as captured.
     pub alignment_ns: i64,
-    /// Most packets remembered at a time; beyond, the oldest are decided early, and counted.
+    /// Most packets held at a time; beyond that, the oldest are decided early and counted.
     pub most_entries: u32,
 }
 
@@ -30,67 +30,66 @@ impl Default for MatchParams {
 
 /// Matches packets seen at two points by their keys.
 ///
-/// Two sightings belong together where their keys are equal and their times, brought to one clock, are
-/// no further apart than the time-out, in either direction. Within that:
+/// Two sightings match if their keys are equal and their times, on one clock, differ by no more than the
+/// time-out in either direction. Within that:
 ///
-/// - Sent once and received once: matched. Further copies received are duplicates (RFC 5560), not
-///   receptions.
-/// - Sent once and not received: lost, also where a copy comes later than the time-out (RFC 7680); that
-///   copy counts as seen at the receiver only.
-/// - Sent again while the fate of the first is open: ambiguous, all of them. Each such sending extends
-///   the wait by a time-out. No delay and no loss is taken from any single one; how many of the group
-///   were lost at least is told when it closes.
-/// - Sent again after the first was received: the first stays matched, for it was received before the
-///   second left; later sendings, and copies received after them, are ambiguous.
-/// - Received twice before it is seen to be sent: ambiguous, for it may be a packet of the other
-///   direction that was sent twice.
+/// - Sent once and received once: matched. Further copies are duplicates (RFC 5560), not receptions.
+/// - Sent once and not received: lost, even if a copy arrives after the time-out (RFC 7680); that copy
+///   counts as seen at the receiver only.
+/// - Sent again while the fate of the first is open: all ambiguous. Each resend extends the wait by a
+///   time-out. None of them contributes a delay or a loss; the minimum number lost in the group is
+///   reported when it closes.
+/// - Sent again after the first was received: the first stays matched, because it was received before
+///   the second left; the later ones, and copies received after them, are ambiguous.
+/// - Received twice before it was sent: ambiguous, because it may be a packet of the other direction
+///   that was sent twice.
 ///
-/// Whether sightings are told a little out of order makes no difference as long as no one is further
-/// behind [`advance`](Self::advance) than [`slack_ns`](MatchParams::slack_ns). Nothing is held longer
-/// than two time-outs except groups that keep being sent.
+/// Sightings may be slightly out of order, as long as none is further behind [`advance`](Self::advance)
+/// than [`slack_ns`](MatchParams::slack_ns). Nothing is held longer than two time-outs except groups
+/// that keep being resent.
 #[derive(Debug, Clone)]
 pub struct Matcher {
     params: MatchParams,
     timeout_ns: i64,
     window: Window,
     index: Index,
-    /// By flow of the sending point, where its last packet is.
+    /// Position of the last packet of each flow of the sending point.
     last_sent: Vec<u32>,
-    /// By flow of the receiving point, where its last match is.
+    /// Position of the last match of each flow of the receiving point.
     last_matched: Vec<u32>,
-    /// By flow: number of the packet sent last among all that the flow sent.
+    /// Number of packets each flow has sent so far.
     sent_in_flow: Vec<u32>,
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     counts: MatchCounts,
-    /// How often the thread of a flow did not lead to a packet received.
+    /// How often the list of a flow did not lead to the packet received.
     searched: u64,
-    /// It did not for many of the last ones.
+    /// Whether that was so for many of the last packets.
     is_searching: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Group {
-    told: AmbiguousGroup,
-    /// When it was last sent, or else first received; aligned.
+    facts: AmbiguousGroup,
+    /// Time it was last sent, or else first received; aligned.
     time_ns: i64,
 }
 
 impl MatchParams {
-    /// How far a sighting may be behind the latest of its point, ns.
+    /// How late a sighting may be relative to the latest of its point, ns.
     #[must_use]
     pub const fn slack_ns(&self) -> u64 {
         self.timeout_ns / SLACK_OF_TIMEOUT
     }
 
-    /// A time of the receiving point by the clock of the sending point.
+    /// Converts a time of the receiving point to the clock of the sending point.
     #[inline]
     pub(super) fn align_received(&self, time_ns: u64) -> i64 {
         align_sent(time_ns).saturating_sub(self.alignment_ns)
     }
 }
 
-/// A time of the sending point, where all times are compared.
+/// A time of the sending point, the common clock.
 #[inline]
 pub(super) fn align_sent(time_ns: u64) -> i64 {
     i64::try_from(time_ns).unwrap_or(i64::MAX)
@@ -169,9 +168,9 @@ impl Matcher {
         }
     }
 
-    /// No sighting of either point before `horizon_ns`, by the clock of the sending point, will come
-    /// any more: what waited since more than a time-out (and [`slack_ns`](MatchParams::slack_ns)) before
-    /// that is decided.
+    /// No further sighting of either point will be before `horizon_ns` (clock of the sending point):
+    /// packets that have waited longer than a time-out plus [`slack_ns`](MatchParams::slack_ns) are
+    /// decided.
     pub fn advance<O: MatchObserver>(&mut self, horizon_ns: i64, observer: &mut O) {
         let slack = i64::try_from(self.params.slack_ns()).unwrap_or(i64::MAX);
         let before = horizon_ns
@@ -180,7 +179,7 @@ impl Matcher {
         self.retire_while(
             |matcher, oldest| {
                 let is_due = |position| matcher.time_of(matcher.window.get(position)) < before;
-                // A wrong time far ahead must not hold up all that follow it.
+                // A wrong timestamp far ahead must not delay all that follow.
                 is_due(oldest)
                     || (matcher.time_of(matcher.window.get(oldest)) > horizon_ns
                         && matcher.window.second_oldest().is_some_and(is_due))
@@ -189,7 +188,7 @@ impl Matcher {
         );
     }
 
-    /// No more sightings will come: all that is open is decided.
+    /// No more sightings will come: everything open is decided.
     pub fn finish<O: MatchObserver>(&mut self, observer: &mut O) {
         let oldest = self.window.oldest().unwrap_or_default();
         for offset in 0..self.window.len() {
@@ -272,11 +271,11 @@ impl Matcher {
                 let time_ns = self.time_of(&entry);
                 self.join_received(entry.link, received, time_ns, observer);
             }
-            State::Decided => debug_assert!(false, "what is decided is not in the index"),
+            State::Decided => debug_assert!(false, "decided packets are not in the index"),
         }
     }
 
-    /// A key that is in the index is sent (again).
+    /// A key in the index is sent (again).
     #[cold]
     fn on_sent_again<O: MatchObserver>(&mut self, found: Found, sent: &Sighting, observer: &mut O) {
         let entry = *self.window.get(found.position);
@@ -288,7 +287,7 @@ impl Matcher {
             self.window.get_mut(found.position).state = State::Decided;
             let position = self.push_sent(sent, State::Matched);
             self.counts.received_first += 1;
-            self.tell_match(position, &entry.sighting(), observer);
+            self.report_match(position, &entry.sighting(), observer);
             position
         } else {
             let group = match entry.state {
@@ -317,8 +316,8 @@ impl Matcher {
         self.index.replace(found, position);
     }
 
-    /// The packet received is often the one sent next in its flow after the last one received, or a
-    /// few further where some were lost: no search then.
+    /// The packet received is often the next one its flow sent after the last one received, or a few
+    /// further on if some were lost: no search needed.
     #[inline]
     fn next_of_flow(&self, received: &Sighting) -> Option<u32> {
         let mut position = *self.last_matched.get(received.flow as usize)?;
@@ -344,11 +343,11 @@ impl Matcher {
     #[inline]
     fn match_at<O: MatchObserver>(&mut self, position: u32, received: &Sighting, observer: &mut O) {
         self.window.get_mut(position).state = State::Matched;
-        self.tell_match(position, received, observer);
+        self.report_match(position, received, observer);
     }
 
     #[inline]
-    fn tell_match<O: MatchObserver>(
+    fn report_match<O: MatchObserver>(
         &mut self,
         position: u32,
         received: &Sighting,
@@ -356,7 +355,7 @@ impl Matcher {
     ) {
         self.counts.matched += 1;
         if let Some(last) = of_flow(&mut self.last_matched, received.flow) {
-            // A packet that comes late must not lead back to those after it.
+            // A late packet must not move the list back.
             let ahead = position.wrapping_sub(*last);
             if ahead <= self.window.len() || !self.window.holds(*last) {
                 *last = position;
@@ -371,7 +370,7 @@ impl Matcher {
         observer.on_received(&sent, received, order);
     }
 
-    /// Remember a packet sent, and thread it to the one sent before it in its flow.
+    /// Store a packet sent and link it to the previous one of its flow.
     #[inline]
     fn push_sent(&mut self, sent: &Sighting, state: State) -> u32 {
         let position = self.window.next_position();
@@ -383,7 +382,7 @@ impl Matcher {
             let before = std::mem::replace(last, position);
             if before != position && self.window.holds(before) {
                 let entry = self.window.get_mut(before);
-                // Positions are named by 32 bits: after 2³² packets it may be another's.
+                // Positions have 32 bits: after 2³² packets it may be another's.
                 let is_threaded =
                     matches!(entry.state, State::Sent | State::Matched | State::Decided);
                 if is_threaded && entry.flow == sent.flow {
@@ -456,7 +455,7 @@ impl Matcher {
         self.window.pop();
     }
 
-    /// Tell the fate of an entry that is waited for no longer. Its key must leave the index or name
+    /// Report the fate of an entry that is no longer waiting. Its key must leave the index or map to
     /// another entry.
     #[inline]
     fn settle<O: MatchObserver>(&mut self, position: u32, observer: &mut O) {
@@ -477,12 +476,12 @@ impl Matcher {
     }
 
     #[cold]
-    fn open_group(&mut self, told: AmbiguousGroup) -> u32 {
+    fn open_group(&mut self, facts: AmbiguousGroup) -> u32 {
         self.counts.ambiguous_groups += 1;
-        self.counts.ambiguous_sent += told.sent;
-        self.counts.ambiguous_received += told.received;
+        self.counts.ambiguous_sent += facts.sent;
+        self.counts.ambiguous_received += facts.received;
         let group = Group {
-            told,
+            facts,
             time_ns: i64::MIN,
         };
         if let Some(free) = self.free_groups.pop() {
@@ -494,17 +493,17 @@ impl Matcher {
     }
 
     fn close_group<O: MatchObserver>(&mut self, group: u32, observer: &mut O) {
-        let told = self.groups[group as usize].told;
-        self.counts.ambiguous_lost += told.lost_at_least();
+        let facts = self.groups[group as usize].facts;
+        self.counts.ambiguous_lost += facts.lost_at_least();
         self.free_groups.push(group);
-        observer.on_ambiguous_closed(&told);
+        observer.on_ambiguous_closed(&facts);
     }
 
     fn join_sent<O: MatchObserver>(&mut self, group: u32, sent: &Sighting, observer: &mut O) {
         self.counts.ambiguous_sent += 1;
         let group = &mut self.groups[group as usize];
-        group.told.sent += 1;
-        group.told.first_sent.get_or_insert(*sent);
+        group.facts.sent += 1;
+        group.facts.first_sent.get_or_insert(*sent);
         group.time_ns = align_sent(sent.time_ns);
         observer.on_ambiguous_sent(sent);
     }
@@ -518,10 +517,10 @@ impl Matcher {
     ) {
         self.counts.ambiguous_received += 1;
         let group = &mut self.groups[group as usize];
-        group.told.received += 1;
-        group.told.first_received.get_or_insert(*received);
+        group.facts.received += 1;
+        group.facts.first_received.get_or_insert(*received);
         group.time_ns = time_ns;
-        let first_sent = group.told.first_sent;
+        let first_sent = group.facts.first_sent;
         observer.on_ambiguous_received(first_sent.as_ref(), received);
     }
 
@@ -531,7 +530,7 @@ impl Matcher {
             .find(key, |position| self.window.get(position).key == key)
     }
 
-    /// When it was seen, by the clock of the sending point.
+    /// Time it was seen, by the clock of the sending point.
     #[inline]
     fn time_of(&self, entry: &Entry) -> i64 {
         match entry.state {
@@ -548,7 +547,7 @@ impl Matcher {
         apart.saturating_abs() <= self.timeout_ns
     }
 
-    /// Waits for the memory of a few searches at once.
+    /// Overlaps the cache misses of several searches.
     #[inline]
     fn touch(&self, keys: impl Iterator<Item = u64>) {
         let touched = keys.fold(0, |touched, key| touched ^ self.index.touch(key));
@@ -556,7 +555,7 @@ impl Matcher {
     }
 }
 
-/// The place of a flow, made where there is none yet; `None` for flows beyond what is threaded.
+/// The slot of a flow, created if absent; `None` for flows beyond the limit.
 #[inline]
 fn of_flow(positions: &mut Vec<u32>, flow: u32) -> Option<&mut u32> {
     let flow = flow as usize;
@@ -569,19 +568,19 @@ fn of_flow(positions: &mut Vec<u32>, flow: u32) -> Option<&mut u32> {
     positions.get_mut(flow)
 }
 
-/// Packets followed in a flow before searching: a gap of so many is bridged.
+/// Packets followed in a flow before searching: the longest gap bridged.
 const FOLLOWED_IN_FLOW: u32 = 4;
 
-/// Flows with a thread of their own; packets of further ones are searched for.
+/// Flows with a list of their own; packets of further flows are searched for.
 const MOST_THREADED_FLOWS: usize = 1 << 20;
 
-/// The limit of limits: 32 GB of window.
+/// Upper limit of the window: 32 GB.
 const MOST_ENTRIES: u32 = 1 << 30;
 
-/// Searches whose memory is waited for at once.
+/// Searches whose cache misses are overlapped.
 const TOUCHED_AT_ONCE: u32 = 16;
 
-/// Searches among as many as are touched at once from which on touching pays.
+/// Fewest searches in such a group for which touching pays off.
 const SEARCHES_TO_TOUCH: u64 = 2;
 
 /// A fiftieth of the time-out: 100 ms of 5 s.

@@ -1,9 +1,9 @@
-//! Packets matched between the point where they were sent and the point where they were received.
+//! Matches packets between the point where they were sent and the point where they were received.
 //!
-//! Two streams of sightings go in, facts come out to a [`MatchObserver`]: sent, received, lost (RFC
-//! 7680), duplicated (RFC 5560), seen at the receiver only, or ambiguous. A [`Matcher`] remembers the
-//! packets of one time-out and nothing else, so that memory does not grow with the captures.
-//! [`drive`] feeds it from two sources in order of time.
+//! Two streams of sightings go in, results go to a [`MatchObserver`]: sent, received, lost (RFC
+//! 7680), duplicated (RFC 5560), seen at the receiver only, or ambiguous. A [`Matcher`] holds the
+//! packets of one time-out only, so memory does not grow with the captures. [`drive`] feeds it from two
+//! sources in time order.
 
 mod alignment;
 mod direction;

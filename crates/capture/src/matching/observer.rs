@@ -1,22 +1,21 @@
-//! What is told of packets as their fate becomes known.
+//! Reports on packets as their fate becomes known.
 
 use crate::Sighting;
 
-/// Where a packet stands among those sent.
+/// Position of a packet among those sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendOrder {
-    /// Rises with every sighting of the sending point, so that it orders packets even where their times
-    /// are equal.
+    /// Increases with every sighting of the sending point, so it orders packets even if their times are
+    /// equal.
     pub overall: u64,
-    /// Number of the packet among all packets that its flow sent, from 0 and modulo 2³²: packets whose
-    /// numbers follow each other were sent one right after the other. `None` in flows beyond the million
-    /// that are counted.
+    /// Number of the packet within its flow, from 0 and modulo 2³²: consecutive numbers were sent in
+    /// succession. `None` in flows beyond the first million.
     pub in_flow: Option<u32>,
 }
 
-/// Watches the fate of packets. Dispatched statically: matching pays only for what is watched.
+/// Observes the fate of packets. Statically dispatched: unused callbacks cost nothing.
 ///
-/// Every sighting given to the matcher is told of once here, and its fate once:
+/// Every sighting given to the matcher is reported once, and its fate once:
 ///
 /// - each of the sending point by [`on_sent`](Self::on_sent) at once, in the order given, and later by
 ///   exactly one of [`on_received`](Self::on_received), [`on_lost`](Self::on_lost) and
@@ -25,7 +24,7 @@ pub struct SendOrder {
 ///   [`on_duplicate`](Self::on_duplicate), [`on_unsent`](Self::on_unsent) and
 ///   [`on_ambiguous_received`](Self::on_ambiguous_received).
 ///
-/// Sightings are told as they were captured: times are of the clock of their own point.
+/// Sightings are reported as captured: times are on the clock of their own point.
 pub trait MatchObserver {
     /// A packet was sent.
     fn on_sent(&mut self, _sent: &Sighting) {}
@@ -39,18 +38,18 @@ pub trait MatchObserver {
     /// A further copy of a packet that was sent once and already received.
     fn on_duplicate(&mut self, _sent: &Sighting, _received: &Sighting) {}
 
-    /// A packet seen at the receiving point only; also one that came later than the time-out, whose
-    /// sending is told as lost.
+    /// A packet seen at the receiving point only; also one that arrived after the time-out and was
+    /// reported as lost.
     fn on_unsent(&mut self, _received: &Sighting) {}
 
-    /// A packet sent whose copies at the receiver cannot be told from those of another packet.
+    /// A packet sent whose copies at the receiver are indistinguishable from those of another packet.
     fn on_ambiguous_sent(&mut self, _sent: &Sighting) {}
 
-    /// A copy received that could be of any of several packets sent, of which `first_sent` is the first;
-    /// `None` where none was seen yet.
+    /// A copy received of one of several packets sent; `first_sent` is the first of these, `None` if
+    /// none was seen yet.
     fn on_ambiguous_received(&mut self, _first_sent: Option<&Sighting>, _received: &Sighting) {}
 
-    /// No more sightings of these indistinguishable packets are waited for.
+    /// These indistinguishable packets are decided; no more sightings of them are expected.
     fn on_ambiguous_closed(&mut self, _group: &AmbiguousGroup) {}
 }
 
@@ -96,7 +95,7 @@ impl<O: MatchObserver> MatchObserver for &mut O {
     }
 }
 
-/// Two observers of the same packets; the first is told first.
+/// Two observers of the same packets; the first is called first.
 impl<A: MatchObserver, B: MatchObserver> MatchObserver for (A, B) {
     #[inline]
     fn on_sent(&mut self, sent: &Sighting) {
@@ -147,10 +146,10 @@ impl<A: MatchObserver, B: MatchObserver> MatchObserver for (A, B) {
     }
 }
 
-/// Packets that cannot be told apart: the same key, sent more than once within a time-out, or seen more
-/// than once at the receiver before the sender.
+/// Indistinguishable packets: the same key, sent more than once within a time-out, or seen more than
+/// once at the receiver before the sender.
 ///
-/// Which was received is unknown and not guessed. How many were is known:
+/// Which of them were received is unknown and not guessed. How many were lost at least is known:
 /// [`lost_at_least`](Self::lost_at_least).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AmbiguousGroup {
@@ -158,22 +157,22 @@ pub struct AmbiguousGroup {
     pub first_sent: Option<Sighting>,
     /// The first of them received; `None` where none was.
     pub first_received: Option<Sighting>,
-    /// Sightings told by [`MatchObserver::on_ambiguous_sent`].
+    /// Sightings reported by [`MatchObserver::on_ambiguous_sent`].
     pub sent: u64,
-    /// Sightings told by [`MatchObserver::on_ambiguous_received`].
+    /// Sightings reported by [`MatchObserver::on_ambiguous_received`].
     pub received: u64,
 }
 
 impl AmbiguousGroup {
-    /// Packets of the group that were certainly lost: none where as many were received as sent. More
-    /// may have been, where some of those received are duplicates.
+    /// Packets of the group that were certainly lost: 0 if as many were received as sent. More may have
+    /// been lost if some of those received are duplicates.
     #[must_use]
     pub const fn lost_at_least(&self) -> u64 {
         self.sent.saturating_sub(self.received)
     }
 }
 
-/// How many sightings had which fate.
+/// Number of sightings by fate.
 ///
 /// Once everything is decided, `sent = matched + lost + ambiguous_sent` and `received = matched +
 /// duplicates + unsent + ambiguous_received`.
@@ -185,8 +184,8 @@ pub struct MatchCounts {
     pub received: u64,
     /// Packets seen at both.
     pub matched: u64,
-    /// Of these, told by the receiving point first: the order of arrival is less certain for them. Many
-    /// say that the clocks are badly aligned, or that the packets go the other way.
+    /// Those reported by the receiving point first: their order of arrival is less certain. Many of them
+    /// mean that the clocks are badly aligned, or that the packets go the other way.
     pub received_first: u64,
     /// Packets sent and not received within the time-out.
     pub lost: u64,
@@ -194,20 +193,20 @@ pub struct MatchCounts {
     pub duplicates: u64,
     /// Seen at the receiver only.
     pub unsent: u64,
-    /// Sent, but not to be told from others.
+    /// Sent, but indistinguishable from others.
     pub ambiguous_sent: u64,
-    /// Received, but of one of several packets.
+    /// Received, but attributable to several packets.
     pub ambiguous_received: u64,
-    /// Groups of packets not to be told apart.
+    /// Groups of indistinguishable packets.
     pub ambiguous_groups: u64,
-    /// Packets of such groups that were certainly lost.
+    /// Packets in such groups that were certainly lost.
     pub ambiguous_lost: u64,
-    /// Decided before their time-out, as too many were waiting: lost, unsent and ambiguous ones that
-    /// might have become something else.
+    /// Decided before their time-out because too many were waiting: lost, unsent and ambiguous packets
+    /// that might have had another fate.
     pub decided_early: u64,
-    /// Matched packets forgotten before their time-out for the same reason: late duplicates of them
-    /// count as unsent.
+    /// Matched packets dropped from memory before their time-out for the same reason: their late
+    /// duplicates count as unsent.
     pub forgotten_early: u64,
-    /// Most entries remembered at a time.
+    /// Most entries held at a time.
     pub peak_entries: u64,
 }

@@ -1,31 +1,31 @@
-//! Reordering of packets (RFC 4737), flow by flow.
+//! Packet reordering (RFC 4737) per flow.
 
 use super::observer::{MatchObserver, SendOrder};
 use crate::Sighting;
 use std::collections::VecDeque;
 
-/// Reordering of the packets of one flow, by the order in which they were sent and received.
+/// Reordering of the packets of one flow: order of sending against order of reception.
 ///
-/// Lost packets, duplicates and ambiguous ones take no part.
+/// Lost, duplicate and ambiguous packets are excluded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reordering {
     /// Packets received.
     pub received: u64,
-    /// Of these, Type-P-Reordered: received after one that was sent later (section 3.3).
+    /// Those that are Type-P-Reordered: received after one that was sent later (section 3.3).
     pub reordered: u64,
-    /// Largest reordering extent (section 4.2): packets by which one came behind the first that had
-    /// overtaken it.
+    /// Largest reordering extent (section 4.2): number of packets between one and the first that
+    /// overtook it.
     pub extent_max: u64,
     /// Sum of the extents of all reordered packets; divided by `reordered`, the mean.
     pub extent_sum: u64,
-    /// Largest late-time offset (section 4.3): by how much one came behind the first that had
-    /// overtaken it, ns of the clock of the receiving point.
+    /// Largest late-time offset (section 4.3): time between the first that overtook a packet and that
+    /// packet, ns on the clock of the receiving point.
     pub late_time_max_ns: u64,
-    /// Largest n for which a packet was n-reordered (section 5): so many packets right before it were
-    /// all sent later. TCP with its threshold of three duplicate acknowledgements takes 3 for loss.
+    /// Largest n for which a packet was n-reordered (section 5): the n packets right before it were all
+    /// sent later. TCP, with its threshold of three duplicate acknowledgements, treats 3 as loss.
     pub n_reordering_max: u64,
-    /// Reordered packets overtaken by all of the last [`LOOK_BACK`]: their extent and late time are at
-    /// least what was counted, not more precisely known.
+    /// Reordered packets overtaken by all of the last [`LOOK_BACK`]: the counted extent and late time
+    /// are lower bounds.
     pub beyond_look_back: u64,
 }
 
@@ -42,7 +42,7 @@ impl Reordering {
         ratio(self.extent_sum, self.reordered)
     }
 
-    /// Figures of several flows as of one: counts add up, maxima are over all.
+    /// Combines the figures of several flows: counts are added, maxima are over all.
     pub fn add(&mut self, other: &Self) {
         self.received += other.received;
         self.reordered += other.reordered;
@@ -54,14 +54,14 @@ impl Reordering {
     }
 }
 
-/// Observes matches and keeps, of every flow of the sending point, [`Reordering`] and the last
-/// [`LOOK_BACK`] packets received (1 KiB).
+/// Observes matches and keeps [`Reordering`] and the last [`LOOK_BACK`] packets received (1 KiB) for
+/// every flow of the sending point.
 #[derive(Debug, Clone, Default)]
 pub struct ReorderingTracker {
     flows: Vec<Flow>,
 }
 
-/// The packets a reordered one is compared with.
+/// Number of packets a reordered one is compared with.
 pub const LOOK_BACK: usize = 64;
 
 #[derive(Debug, Clone, Default)]
@@ -78,7 +78,7 @@ struct Arrival {
 }
 
 impl ReorderingTracker {
-    /// Figures of a flow, by its index at the sending point; zeros where nothing of it was received.
+    /// Figures of a flow, by its index at the sending point; zeros if none of its packets was received.
     #[must_use]
     pub fn flow(&self, flow: u32) -> Reordering {
         let flow = self.flows.get(flow as usize);
@@ -135,7 +135,7 @@ impl Flow {
 
         let overtook = |one: &Arrival| one.send_order > late.send_order;
         let Some(first) = self.recent.iter().position(overtook) else {
-            // Overtaken by one that is further back than all that is remembered.
+            // Overtaken by a packet further back than the history reaches.
             figures.beyond_look_back += 1;
             figures.extent_max = figures.extent_max.max(LOOK_BACK as u64 + 1);
             figures.extent_sum += LOOK_BACK as u64 + 1;
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(figures.ratio(), 0.1);
     }
 
-    /// All of 4, 5 and 6 are reordered, but only the first of them comes right after packets sent later.
+    /// 4, 5 and 6 are all reordered, but only the first comes right after packets sent later.
     #[test]
     fn measures_a_run_of_late_packets() {
         let figures = figures([1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn says_where_it_could_not_look_back_far_enough() {
+    fn reports_where_the_history_was_too_short() {
         let late_by = |overtaken: u64| figures((2..2 + overtaken).chain([1]));
         assert_eq!(late_by(64).beyond_look_back, 0);
         assert_eq!(late_by(64).extent_max, 64);

@@ -1,57 +1,58 @@
-//! A jump of one point's times: a pause of the traffic, or a clock that was set.
+//! A jump in one point's timestamps: a pause in the traffic, or a clock step.
 //!
-//! Packets seen at both points tell. In a pause, both clocks go on alike: the differences of their times
-//! are the same before and behind. Where one clock was set, they differ by what it was set by.
+//! Packets seen at both points decide. In a pause, both clocks advance alike: time differences are the
+//! same before and after. If one clock was stepped, they change by the step.
 
 use crate::Sighting;
 use std::collections::{BTreeMap, HashMap};
 
-/// What lies around a jump of the times of a point.
+/// The surroundings of a jump in a point's timestamps.
 #[derive(Debug, Clone, Copy)]
 pub struct JumpView<'a> {
     /// Sightings of this point before the jump, in order.
     pub before: &'a [Sighting],
-    /// Those behind it, up to its next jump.
+    /// Those after it, up to the next jump.
     pub after: &'a [Sighting],
-    /// Sightings of the other point about the same time.
+    /// Sightings of the other point at about the same time.
     pub other: &'a [Sighting],
-    /// The first time behind − the last time before, ns.
+    /// First time after − last time before, ns.
     pub jump_ns: i64,
-    /// Clock of this point − clock of the other point where nothing before the jump is at both, ns.
+    /// Clock of this point − clock of the other point if no packet before the jump was seen at both, ns.
     pub offset_ns: i64,
-    /// Differences of times change by less than this where both clocks go on alike, ns: no delay is longer.
+    /// Time differences change by less than this if both clocks advance alike, ns: no delay is longer.
     pub largest_delay_ns: u64,
 }
 
-/// What packets seen at both points say of a jump.
+/// Explanation of a jump by packets seen at both points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shift {
-    /// No packet behind the jump was seen at both.
+    /// No packet after the jump was seen at both points.
     Unknown,
-    /// Both clocks go on alike.
+    /// Both clocks advanced alike.
     Alike,
-    /// The clock of this point was set by so much, ns.
+    /// The clock of this point was stepped by this much, ns.
     Set(i64),
 }
 
 /// A packet that was seen at both points.
 #[derive(Debug, Clone, Copy)]
 struct Shared {
-    /// At the point that jumps.
+    /// At the point with the jump.
     flow: u32,
     /// Time there − time at the other point, ns.
     difference_ns: i64,
 }
 
 impl JumpView<'_> {
-    /// Judge the jump. `answer` says whether two flows of this point answer each other.
+    /// Classify the jump. `answer` says whether two flows of this point answer each other.
     ///
-    /// - A shift of the differences by more than [`largest_delay_ns`](Self::largest_delay_ns), the way the
-    ///   times jump, is a clock that was set. It must hold to the end: a queue that filled in an outage
-    ///   drains.
-    /// - Times never go backwards but by a clock: there, a shift by three quarters of the jump is enough.
-    /// - A smaller jump forward may be a change of the path. Where the differences of two flows that answer
-    ///   each other grow alike, it is a clock: a delay that grows makes them grow one way only.
+    /// - A shift of the differences by more than [`largest_delay_ns`](Self::largest_delay_ns), in the
+    ///   direction of the jump, is a clock step. It must persist to the end: a queue that filled in an
+    ///   outage drains.
+    /// - Only a clock step makes times go backwards: there, a shift by three quarters of the jump is
+    ///   enough.
+    /// - A smaller jump forward may be a path change. If the differences of two flows that answer each
+    ///   other grow alike, it is a clock step: a longer delay makes them grow in one direction only.
     pub fn shift(&self, answer: impl Fn(u32, u32) -> bool) -> Shift {
         let (before, after) = self.shared();
         if after.is_empty() {
@@ -87,7 +88,7 @@ impl JumpView<'_> {
             .map(|one| one.difference_ns.saturating_sub(base_ns))
             .collect();
         shifts.sort_unstable_by_key(|shift| shift.unsigned_abs());
-        // One in twenty may be a packet taken for another.
+        // One in twenty may be a mismatch.
         let least = *shifts.get(shifts.len() / 20)?;
         let is_set =
             least.unsigned_abs() > self.largest_delay_ns && least.signum() == self.jump_ns.signum();
@@ -97,7 +98,7 @@ impl JumpView<'_> {
             .map(|behind| behind.saturating_sub(base_ns))
     }
 
-    /// Packets up to where the differences of a flow change at once: the other clock was set there.
+    /// Packets up to where the differences of a flow change abruptly: the other clock was stepped there.
     fn first_change(&self, after: &[Shared]) -> usize {
         let mut last: HashMap<u32, i64> = HashMap::new();
         let changes = |one: &Shared| {
@@ -126,18 +127,18 @@ impl JumpView<'_> {
         })
     }
 
-    /// Packets seen at both points: those before the jump, and those behind it, in order.
+    /// Packets seen at both points: those before the jump and those after it, in order.
     fn shared(&self) -> (Vec<Shared>, Vec<Shared>) {
         let mut others: HashMap<u64, Option<u64>> = HashMap::new();
         for sighting in self.other.iter().filter(|one| !one.time_is_restored) {
             let time_ns = Some(sighting.time_ns);
-            // Of packets that look the same, none tells.
+            // Identical packets are no evidence.
             let known = others.entry(sighting.key);
             known.and_modify(|time| *time = None).or_insert(time_ns);
         }
         let of = |sightings: &[Sighting]| {
-            let told = sightings.iter().filter(|one| !one.time_is_restored);
-            let shared = told.filter_map(|one| {
+            let timed = sightings.iter().filter(|one| !one.time_is_restored);
+            let shared = timed.filter_map(|one| {
                 let other_ns = (*others.get(&one.key)?)?;
                 Some(Shared {
                     flow: one.flow,
@@ -150,7 +151,7 @@ impl JumpView<'_> {
     }
 }
 
-/// By how much the differences of each flow that is on both sides of the jump changed.
+/// Change of the differences of each flow that is on both sides of the jump.
 fn shifts_of_flows(before: &[Shared], after: &[Shared]) -> BTreeMap<u32, i64> {
     let nearest = |flow: u32, nearest: &mut dyn Iterator<Item = &Shared>| {
         let of_flow: Vec<&Shared> = nearest
@@ -181,10 +182,10 @@ fn difference(one_ns: u64, other_ns: u64) -> i64 {
     signed(one_ns) - signed(other_ns)
 }
 
-/// Packets nearest to a jump that are compared.
+/// Packets compared on each side of a jump.
 const NEAREST: usize = 64;
 
-/// Delays vary by so much, ns.
+/// Normal variation of delays, ns.
 const LEAST_SHIFT_NS: i64 = 50_000_000;
 
 #[cfg(test)]
@@ -198,8 +199,8 @@ mod tests {
     const START: u64 = 1_000_000 * SECOND;
     const LARGEST_DELAY_NS: u64 = 2_500 * MS;
 
-    /// Packets every millisecond with a pause after half of them: at the point where they are sent, and
-    /// up to 40 ms later at the other, whose clock is set in the pause.
+    /// A packet every millisecond with a pause after half of them: at the sending point, and up to 40 ms
+    /// later at the other, whose clock is stepped in the pause.
     fn view_of(pause_ns: u64, set_by_ns: i64, jitter: &[u64], judge: impl Fn(&JumpView<'_>)) {
         let (mut sent, mut received) = (Vec::new(), Vec::new());
         for (number, jitter_ns) in (0..).zip(jitter) {
@@ -230,7 +231,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
         #[test]
-        fn finds_what_a_clock_was_set_by_and_takes_no_pause_for_it(
+        fn finds_clock_steps_and_does_not_mistake_a_pause_for_one(
             jitter in prop::collection::vec(0..40 * MS, 8..400),
             pause_ns in prop_oneof![Just(0), 100 * MS..10_000 * SECOND],
             by_ns in 3 * SECOND..100_000 * SECOND,
@@ -240,7 +241,7 @@ mod tests {
                 assert_eq!(view.shift(|_, _| false), Shift::Alike);
             });
             let by_ns = if goes_back { -by_ns.cast_signed() } else { by_ns.cast_signed() };
-            // Times jump the way the clock was set.
+            // Times jump in the direction of the clock step.
             let pause_ns = if goes_back { pause_ns % SECOND } else { pause_ns };
             view_of(pause_ns, by_ns, &jitter, |view| {
                 let Shift::Set(found) = view.shift(|_, _| false) else {
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn says_that_nothing_is_known_where_nothing_behind_was_seen_at_both() {
+    fn reports_unknown_if_no_packet_after_the_jump_was_seen_at_both_points() {
         view_of(SECOND, 0, &[0; 20], |view| {
             let unknown = JumpView {
                 other: &view.other[..10],
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn two_flows_that_answer_each_other_show_a_clock_set_by_less_than_a_delay() {
+    fn two_flows_that_answer_each_other_reveal_a_clock_step_smaller_than_a_delay() {
         let (mut here, mut there) = (Vec::new(), Vec::new());
         for number in 0..200_u64 {
             let at = START + number * MS;

@@ -1,11 +1,11 @@
-//! The packets of one time-out, in the order they were told.
+//! The packets of one time-out, in the order reported.
 
 use crate::{Direction, Sighting};
 
-/// What is known of a packet.
+/// State of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Decided; the key is free or names another entry.
+    /// Decided; the key is free or maps to another entry.
     Decided,
     /// Sent, not yet received.
     Sent,
@@ -17,15 +17,15 @@ pub(super) enum State {
     Ambiguous,
 }
 
-/// A sighting and what is known of the packet, in half a cache line.
+/// A sighting and the state of its packet, in half a cache line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub(super) time_ns: u64,
     pub(super) key: u64,
     pub(super) flow: u32,
     l2_bytes: u32,
-    /// Position of the packet sent next in the same flow, its own position where there is none yet; of
-    /// an ambiguous one, its group.
+    /// Position of the next packet sent in the same flow, its own position if there is none yet; for an
+    /// ambiguous one, its group.
     pub(super) link: u32,
     ttl: u8,
     dscp: u8,
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub(super) state: State,
 }
 
-/// Direction of a sighting, and whether its time is restored, in one byte.
+/// Direction of a sighting and whether its time is restored, in one byte.
 #[derive(Debug, Clone, Copy)]
 struct Marks(u8);
 
@@ -98,12 +98,13 @@ impl Entry {
     }
 }
 
-/// A ring of entries. Positions count up for ever; the low 32 bits name an entry while it is here.
+/// A ring of entries. Positions increase monotonically; the low 32 bits identify an entry while it is
+/// here.
 #[derive(Debug, Clone)]
 pub(super) struct Window {
-    /// A power of two of them.
+    /// Length is a power of two.
     entries: Vec<Entry>,
-    /// Of each entry that was sent and is not ambiguous: its number among the packets of its flow.
+    /// Packet number within its flow, for each entry that was sent and is not ambiguous.
     in_flow: Vec<u32>,
     /// Position of the next.
     head: u64,
@@ -130,7 +131,7 @@ impl Window {
         (self.head - self.tail) as u32
     }
 
-    /// Where the next entry will be.
+    /// Position of the next entry.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -176,12 +177,12 @@ impl Window {
         Some((self.tail + 1) as u32)
     }
 
-    /// Forget all entries.
+    /// Remove all entries.
     pub(super) const fn clear(&mut self) {
         self.tail = self.head;
     }
 
-    /// Forget the oldest entry.
+    /// Remove the oldest entry.
     #[inline]
     pub(super) const fn pop(&mut self) {
         if self.tail < self.head {
@@ -189,7 +190,7 @@ impl Window {
         }
     }
 
-    /// Whether an entry of this position is here.
+    /// Whether the ring holds an entry of this position.
     #[inline]
     pub(super) const fn holds(&self, position: u32) -> bool {
         let back = self.next_position().wrapping_sub(position);
@@ -207,13 +208,13 @@ impl Window {
         &mut self.entries[slot]
     }
 
-    /// The full position of an entry that is here.
+    /// The full position of an entry in the ring.
     #[inline]
     pub(super) fn order(&self, position: u32) -> u64 {
         self.head - u64::from(self.next_position().wrapping_sub(position))
     }
 
-    /// The number of an entry that was sent among the packets of its flow.
+    /// Packet number within its flow of an entry that was sent.
     #[inline]
     pub(super) fn in_flow(&self, position: u32) -> u32 {
         self.in_flow[self.slot(position)]

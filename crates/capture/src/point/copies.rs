@@ -1,9 +1,9 @@
-//! Packets that one host captured on two interfaces: a bridge and its port, a VLAN and the interface
-//! below it, both sides of a router.
+//! Packets captured on two interfaces of one host: a bridge and its port, a VLAN and its parent
+//! interface, both sides of a router.
 
 use crate::Sighting;
 
-/// The packets seen last.
+/// The most recent packets.
 pub(super) struct Copies {
     /// By bits of the key.
     last: Vec<Option<Sighting>>,
@@ -16,8 +16,8 @@ impl Copies {
         }
     }
 
-    /// Whether this packet was seen just before, somewhere else on this host. Equal packets of a sender
-    /// that does not number them are none: they look the same in all.
+    /// Whether this packet was just seen on another interface of this host. Equal packets of a sender
+    /// that does not number them are not copies: they are the same in every field.
     #[inline]
     pub fn is_copy(&mut self, sighting: &Sighting) -> bool {
         #[expect(clippy::cast_possible_truncation, reason = "bits of a hash")]
@@ -41,5 +41,5 @@ impl Copies {
 /// 48 KiB.
 const REMEMBERED: usize = 1 << 10;
 
-/// A host hands a packet from one interface to the other in less, ns.
+/// A host passes a packet from one interface to the other in less time, ns.
 const APART_NS: u64 = 1_000_000;

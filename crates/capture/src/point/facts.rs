@@ -1,40 +1,40 @@
-//! What was seen at a measuring point, beside its sightings.
+//! Facts about a measuring point, besides its sightings.
 
 use crate::{FileFacts, Incomplete, TimeFacts};
 use slicewise_wire::LinkType;
 
-/// What became of the packets of a point: every one is counted once among `sightings`, `copies`, `arp`,
+/// Packets of a point by outcome: each is counted exactly once among `sightings`, `copies`, `arp`,
 /// `link_scope`, `not_ip`, `unknown_link`, `fragments`, `cut_short` and `malformed`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Packets with a sighting.
     pub sightings: u64,
-    /// Packets that this point had seen less than 1 ms before, on another interface: with another time to
+    /// Packets this point saw less than 1 ms earlier on another interface: with a different time to
     /// live, direction or tag.
     pub copies: u64,
     /// ARP.
     pub arp: u64,
-    /// To all neighbours on a link, which no router passes on (neighbour discovery, multicast reports): of
-    /// both ends under the same addresses, so that nobody could tell which way they went.
+    /// Link-scope packets, which routers do not forward (neighbour discovery, multicast reports): both
+    /// ends send them with the same addresses, so their direction is unknown.
     pub link_scope: u64,
-    /// Otherwise not IP.
+    /// Other non-IP packets.
     pub not_ip: u64,
-    /// Frames of a link type that is not known.
+    /// Frames of an unknown link type.
     pub unknown_link: u64,
-    /// Pieces of IP packets.
+    /// IP fragments.
     pub fragments: u64,
-    /// Packets of which too few bytes were captured to name them.
+    /// Packets with too few captured bytes to form a key.
     pub cut_short: u64,
     /// Packets whose headers contradict themselves.
     pub malformed: u64,
-    /// Of the sightings: TCP segments.
+    /// Sightings of TCP segments.
     pub tcp: u64,
-    /// Of the sightings: packets in a GTP-U tunnel.
+    /// Sightings of packets in a GTP-U tunnel.
     pub tunnelled: u64,
-    /// Of the sightings: packets of flows beyond [`crate::FlowTable::MOST_FLOWS`].
+    /// Sightings of packets of flows beyond [`crate::FlowTable::MOST_FLOWS`].
     pub beyond_flows: u64,
-    /// The longest frame that was sighted, in layer-2 bytes without FCS; more than the network carries
-    /// where the adapter splits or joins segments (offload).
+    /// Longest frame with a sighting, in layer-2 bytes without FCS; longer than the network carries if
+    /// the adapter splits or joins segments (offload).
     pub largest_l2_bytes: u32,
     /// Time of the earliest sighting, in nanoseconds since the epoch.
     pub first_ns: Option<u64>,
@@ -50,14 +50,14 @@ impl PacketCounts {
     }
 }
 
-/// What was read at a point so far.
+/// What has been read at a point so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointFacts {
-    /// Its files, in the order they were read to their end; then those being read.
+    /// Its files: those read completely, in that order, then those being read.
     pub files: Vec<FileFacts>,
-    /// What became of their packets.
+    /// Their packets by outcome.
     pub counts: PacketCounts,
-    /// Bytes from the IP header on that keys were made of, at most.
+    /// Most bytes from the IP header on that keys cover.
     pub key_bytes: u32,
 }
 
@@ -68,29 +68,29 @@ impl PointFacts {
         self.files.iter().map(|file| file.packets).sum()
     }
 
-    /// Bytes captured of them.
+    /// Captured bytes of these packets.
     #[must_use]
     pub fn captured_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.captured_bytes).sum()
     }
 
-    /// Bytes they had on the wire.
+    /// Their bytes on the wire.
     #[must_use]
     pub fn wire_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.wire_bytes).sum()
     }
 
-    /// Packets the files hold no time for, which were not read.
+    /// Packets without a timestamp, which were not read.
     #[must_use]
     pub fn without_time(&self) -> u64 {
         self.files.iter().map(|file| file.without_time).sum()
     }
 
-    /// Packets the captures themselves lost, where they tell.
+    /// Packets lost by the captures, where they state it.
     #[must_use]
     pub fn dropped(&self) -> Option<u64> {
-        let told = self.files.iter().filter_map(FileFacts::dropped);
-        told.reduce(u64::saturating_add)
+        let known = self.files.iter().filter_map(FileFacts::dropped);
+        known.reduce(u64::saturating_add)
     }
 
     /// Times that went backwards within a file.
@@ -99,7 +99,7 @@ impl PointFacts {
         self.files.iter().map(|file| file.backwards.steps).sum()
     }
 
-    /// Times of its packets, over all files; wrong stamps are named in the files alone.
+    /// Time facts over all files; wrong timestamps are listed per file only.
     #[must_use]
     pub fn times(&self) -> TimeFacts {
         let mut sum = TimeFacts::default();
@@ -113,7 +113,7 @@ impl PointFacts {
         sum
     }
 
-    /// Link types seen, in order of number.
+    /// Link types seen, in numeric order.
     #[must_use]
     pub fn links(&self) -> Vec<LinkType> {
         let mut links: Vec<LinkType> = self.files.iter().flat_map(|f| f.links.clone()).collect();
@@ -122,7 +122,7 @@ impl PointFacts {
         links
     }
 
-    /// Files that were not read to their end.
+    /// Files that were not read completely.
     pub fn incomplete(&self) -> impl Iterator<Item = &Incomplete> {
         self.files
             .iter()

@@ -1,18 +1,18 @@
-//! The flows of a measuring point, numbered in the order they appear.
+//! The flows of a measuring point, numbered in order of appearance.
 
 use super::key::{PI, fold, high, low};
 use slicewise_wire::{Ecn, Headers};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A table of flows. Packets are of one flow where addresses, protocol, ports, VLAN ids and DSCP
-/// agree: everything a classifier can match on, so that it need be asked only once a flow.
+/// A table of flows. Packets belong to one flow if addresses, protocol, ports, VLAN ids and DSCP are
+/// equal: everything a classifier can match on, so that each flow is classified only once.
 pub struct FlowTable {
     flows: Vec<Headers>,
-    /// What tells each of them from the others.
+    /// Distinguishing fields of each flow.
     keys: Vec<FlowKey>,
-    /// A power of two, at most half of it filled.
+    /// Length is a power of two, at most half filled.
     slots: Vec<Slot>,
-    /// Secret, so that no capture can be made to fill one row of slots. It does not show in results.
+    /// Random, so that no capture can be crafted to cause collisions. It does not affect results.
     seed: u64,
     most: usize,
     overflowed: bool,
@@ -20,13 +20,13 @@ pub struct FlowTable {
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// Bits of the hash the place does not tell.
+    /// Bits of the hash not implied by the position.
     mark: u32,
-    /// Index of the flow and 1; 0 where the slot is free.
+    /// Index of the flow plus 1; 0 if the slot is free.
     flow: u32,
 }
 
-/// What tells flows apart, in few words.
+/// The distinguishing fields of a flow, packed into a few words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FlowKey {
     source: u128,
@@ -68,7 +68,7 @@ impl FlowKey {
 const FEWEST_SLOTS: usize = 1 << 10;
 
 impl FlowTable {
-    /// Flows a point tells apart: 2^18. Packets of further ones share one flow of empty headers.
+    /// Most distinct flows of a point: 2^18. Packets of further ones share one flow with empty headers.
     pub const MOST_FLOWS: usize = 1 << 18;
 
     pub(super) fn new(most: usize) -> Self {
@@ -82,8 +82,8 @@ impl FlowTable {
         }
     }
 
-    /// Headers of the packets of `flow`; ECN is not told. Of the flow that packets beyond
-    /// [`FlowTable::MOST_FLOWS`] share: empty ones.
+    /// Headers of the packets of `flow`, without ECN. Empty for the shared flow beyond
+    /// [`FlowTable::MOST_FLOWS`].
     #[must_use]
     pub fn headers(&self, flow: u32) -> Option<&Headers> {
         self.flows.get(flow as usize)
@@ -101,13 +101,13 @@ impl FlowTable {
         self.flows.is_empty()
     }
 
-    /// The flow that packets beyond [`FlowTable::MOST_FLOWS`] share, where there are any.
+    /// The shared flow of packets beyond [`FlowTable::MOST_FLOWS`], if there are any.
     #[must_use]
     pub fn shared(&self) -> Option<u32> {
         self.overflowed.then(|| self.shared_index())
     }
 
-    /// All flows, in order of number.
+    /// All flows, in numeric order.
     pub fn iter(&self) -> impl Iterator<Item = &Headers> {
         self.flows.iter()
     }
@@ -124,7 +124,7 @@ impl FlowTable {
         let mark = mark(hash);
         let mask = self.slots.len() - 1;
         let mut at = place(hash) & mask;
-        // Ends: at least half of the slots are free.
+        // Terminates: at least half of the slots are free.
         while let Some(slot) = self.slots.get(at)
             && slot.flow != 0
         {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_flows_apart_by_all_that_classifiers_match_on() {
+    fn distinguishes_flows_by_every_field_classifiers_match_on() {
         let base = Headers {
             has_ports: true,
             ..headers(1)
@@ -240,7 +240,7 @@ mod tests {
             ecn: Ecn::Ce,
             ..base
         };
-        assert_eq!(table.flow_of(&marked), 0, "a mark is put on the way");
+        assert_eq!(table.flow_of(&marked), 0, "marks are set in transit");
     }
 
     #[test]

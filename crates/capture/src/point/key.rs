@@ -1,24 +1,24 @@
-//! The key of a packet: a hash of what routers leave alone, the same at every point the packet
+//! The key of a packet: a hash of the fields routers do not change, the same at every point the packet
 //! passes.
 //!
 //! Hashed are the addresses, the protocol, the ports, the identification of IPv4, the bytes of the
-//! IP payload, and the bytes from the transport header on. Left out is what changes on the way (time to live,
-//! DSCP, ECN, IPv4 checksum and options, IPv6 extension headers, VLAN tags, tunnels) and the
-//! checksum of UDP, TCP and SCTP, which a sender's capture shows unfinished where the adapter
-//! computes it. Of TCP, sequence and acknowledgement numbers, flags and options are hashed, not the
-//! window. Address translation and splitting of segments behind a point change the key.
+//! IP payload, and the bytes from the transport header on. Not hashed are fields that change in transit
+//! (time to live, DSCP, ECN, IPv4 checksum and options, IPv6 extension headers, VLAN tags, tunnels) and
+//! the checksum of UDP, TCP and SCTP, which is incomplete in a sender's capture if the adapter computes
+//! it. Of TCP, sequence and acknowledgement numbers, flags and options are hashed, not the window.
+//! Address translation and segmentation after a point change the key.
 //!
-//! Two points may have captured different lengths behind different link headers. So that both
-//! hash the same bytes, those behind [`MOST_KEY_BYTES`] from the IP header on are left out: of 96
-//! captured bytes, as many remain behind 20 of a Linux cooked header and two VLAN tags. Packets in
-//! a tunnel have fewer: then both points must agree on fewer.
+//! Two points may have captured different lengths after different link headers. So that both hash the
+//! same bytes, only the first [`MOST_KEY_BYTES`] from the IP header on are used: as many as remain of 96
+//! captured bytes after the 20 of a Linux cooked header and two VLAN tags. Packets in a tunnel have
+//! fewer: then both points must use fewer.
 
 use slicewise_wire::{IpVersion, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParsedFrame};
 
-/// Bytes from the IP header on that keys are made of, at most.
+/// Most bytes from the IP header on that keys cover.
 pub const MOST_KEY_BYTES: u32 = 68;
 
-/// The key, or none where the captured bytes end before what it is made of.
+/// The key, or `None` if the captured bytes end before the hashed ones.
 #[inline]
 pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], key_bytes: u32) -> Option<u64> {
     let end = frame.ip_offset + frame.ip_bytes.min(key_bytes) as usize;
@@ -47,7 +47,7 @@ pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], key_bytes: u32) -
         PROTOCOL_TCP => {
             let header: &[u8; 16] = transport.first_chunk()?;
             let words = u128::from_le_bytes(*header);
-            // To the flags; the window behind them is left out, as are checksum and urgent pointer.
+            // Up to the flags; window, checksum and urgent pointer are not hashed.
             let rest = high(words) & 0xffff_ffff_ffff;
             (fold(low(words) ^ hash, rest ^ PI[2]), 20)
         }
@@ -64,8 +64,8 @@ pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], key_bytes: u32) -
     ))
 }
 
-/// How many bytes there are is told by the length of the packet, which was hashed before; so the
-/// last words may overlap those before.
+/// The number of bytes follows from the packet length, which is already hashed; so the last words may
+/// overlap earlier ones.
 #[inline]
 fn hash_bytes(mut hash: u64, bytes: &[u8]) -> u64 {
     let mut rest = bytes;
@@ -94,8 +94,8 @@ fn hash_16(hash: u64, chunk: &[u8; 16]) -> u64 {
     fold(low(words) ^ hash, high(words) ^ PI[3])
 }
 
-/// The two halves of a product of 128 bits on one another: every bit of the result depends on
-/// every bit of both factors.
+/// Folds the two halves of a 128-bit product: every bit of the result depends on every bit of both
+/// factors.
 #[inline]
 pub(super) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -156,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    fn leaves_out_what_changes_on_the_way_and_hashes_the_rest() {
-        // Type of service, time to live, IP checksum; UDP length (told by that of IP) and checksum;
+    fn ignores_fields_that_change_in_transit_and_hashes_the_rest() {
+        // Type of service, time to live, IP checksum; UDP length (implied by that of IP) and checksum;
         // TCP window, checksum and urgent pointer.
         let changing: [(u8, &[usize]); 3] = [
             (PROTOCOL_UDP, &[1, 8, 10, 11, 24, 25, 26, 27]),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_packets_of_different_lengths_apart() {
+    fn keys_differ_between_packets_of_different_lengths() {
         let payload = [0; 100];
         let keys: std::collections::BTreeSet<_> = (8..100)
             .map(|bytes| {

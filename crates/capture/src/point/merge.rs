@@ -1,8 +1,8 @@
-//! The packets of several files in order of time.
+//! The packets of several files in time order.
 //!
-//! Files are looked into once, for the time of their first packet, and closed. Each is opened again when
-//! its first packet is due, so that of rotated files one is open at a time, or two, and of files
-//! from several interfaces all. At most [`MOST_OPEN_FILES`] are: more that overlap in time are refused.
+//! Each file is opened once to read the time of its first packet, then closed and reopened when that
+//! packet is due. So one or two rotated files are open at a time, and all files of several interfaces.
+//! At most [`MOST_OPEN_FILES`] files may overlap in time.
 
 use super::Eye;
 use super::peek::{Peeked, peek};
@@ -17,17 +17,17 @@ use std::sync::Arc;
 pub(super) const MOST_OPEN_FILES: usize = 64;
 
 pub(super) struct Merge {
-    /// In order of time.
+    /// In time order.
     waiting: VecDeque<Peeked>,
     open: Vec<Stream>,
-    /// Those that were read to their end.
+    /// Those read completely.
     done: Vec<FileFacts>,
     progress: Arc<Progress>,
 }
 
-/// A file that is being read, its packets in order of time.
+/// A file being read, its packets in time order.
 pub(super) struct Stream {
-    /// At the next packet that was not seen yet.
+    /// At the next unread packet.
     file: CaptureFile,
     has_ended: bool,
     line: Timeline,
@@ -42,7 +42,7 @@ impl Stream {
         }
     }
 
-    /// Read until there is a packet that may leave, or the file ends.
+    /// Read until a packet can be released or the file ends.
     #[inline]
     fn fill(&mut self, eye: &mut Eye) {
         while self.line.head().is_none() && !self.has_ended {
@@ -74,7 +74,7 @@ impl Stream {
         self.fill(eye);
     }
 
-    /// What the file is called.
+    /// Name of the file.
     pub fn name(&self) -> &str {
         &self.file.facts().name
     }
@@ -87,16 +87,16 @@ impl Stream {
     }
 }
 
-/// Whose turn it is, and how long.
+/// Which file is next, and for how long.
 pub(super) struct Turn {
     file: usize,
     time_ns: u64,
-    /// Its packets may be read on as long as they are before this time.
+    /// Its packets may be read as long as they are before this time.
     pub until_ns: u64,
 }
 
 impl Merge {
-    /// Returns the fewest bytes from the IP header on that the packets looked into had, as well.
+    /// Also returns the fewest captured bytes from the IP header on among the packets examined.
     pub fn open(paths: &[PathBuf]) -> Result<(Self, u32), CaptureError> {
         let mut merge = Self {
             waiting: VecDeque::new(),
@@ -115,7 +115,7 @@ impl Merge {
                 merge.done.push(peeked.facts);
             }
         }
-        // Files that begin at the same time stay in the order they were named.
+        // Files that begin at the same time keep the order given.
         with_packets.sort_by_key(|peeked| peeked.first_ns);
         merge.waiting = with_packets.into();
         Ok((merge, fewest))
@@ -130,7 +130,7 @@ impl Merge {
         self.done.iter().cloned().chain(open).collect()
     }
 
-    /// Comments at the beginning of the files that have not been opened to be read.
+    /// Comments at the beginning of the files not opened for reading yet.
     pub fn comments(&self) -> impl Iterator<Item = &str> {
         let waiting = self.waiting.iter();
         waiting.flat_map(|peeked| peeked.facts.comments.iter().map(String::as_str))
@@ -193,7 +193,7 @@ impl Merge {
                 offset: None,
                 why: format!(
                     "overlaps in time with {MOST_OPEN_FILES} other files of its measuring point, \
-                     the most that are read at once; merge some of them first with `mergecap`"
+                     the most that can be read at once; merge some of them first with `mergecap`"
                 ),
             });
         }

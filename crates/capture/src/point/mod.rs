@@ -1,4 +1,4 @@
-//! A measuring point: the packets of its files, in order of time, as sightings.
+//! A measuring point: the packets of its files as sightings, in time order.
 
 mod copies;
 mod facts;
@@ -26,11 +26,11 @@ pub use timeline::{MOST_WRONG_STAMPS, SORT_WINDOW_NS};
 
 /// A measuring point that is being read.
 ///
-/// Its files may be the pieces of a rotated capture, captures of several interfaces, or both: they
-/// are merged by the time of their packets. Packets of a file that are out of order by at most
-/// [`SORT_WINDOW_NS`] are sorted. Up to [`MOST_WRONG_STAMPS`] packets in a row with a time far from those
-/// around them get the time of a neighbour ([`Sighting::time_is_restored`]). Where times go on somewhere
-/// else, reading stops: [`Point::take_jump`].
+/// Its files may be the pieces of a rotated capture, captures of several interfaces, or both: they are
+/// merged by packet time. Packets of a file that are out of order by at most [`SORT_WINDOW_NS`] are
+/// sorted. Up to [`MOST_WRONG_STAMPS`] consecutive packets with a time far from those around them get
+/// the time of a neighbour ([`Sighting::time_is_restored`]). Reading stops where the times jump:
+/// [`Point::take_jump`].
 pub struct Point {
     merge: Merge,
     eye: Eye,
@@ -41,20 +41,20 @@ pub struct Point {
     copies: Copies,
 }
 
-/// Where the times of a point go on somewhere else: after a pause, or because its clock was set.
+/// A jump in the times of a point: after a pause, or because its clock was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jump {
     /// The file.
     pub file: String,
-    /// Number of the first packet behind it in that file, from 1.
+    /// Number of the first packet after it in that file, from 1.
     pub record: u64,
-    /// The latest time before, ns.
+    /// The latest time before it, ns.
     pub before_ns: u64,
-    /// The first time behind, ns.
+    /// The first time after it, ns.
     pub after_ns: u64,
 }
 
-/// A gap between two packets of a point from which on it is a [`Jump`], ns.
+/// The smallest gap between two packets of a point that counts as a [`Jump`], ns.
 const JUMP_NS: u64 = 100_000_000;
 
 /// Turns packets into sightings.
@@ -65,11 +65,11 @@ struct Eye {
 }
 
 impl Point {
-    /// Opens files; `-` is standard input. Looks into each of them, so that what cannot be read at
-    /// all is told before hours are spent on the rest.
+    /// Opens files; `-` is standard input. Examines each of them first, so that an unreadable file is
+    /// reported before hours are spent on the rest.
     ///
     /// # Errors
-    /// Where one of them cannot be opened, is a directory, is empty, or is no capture.
+    /// If one of them cannot be opened, is a directory, is empty, or is not a capture.
     pub fn open(paths: &[PathBuf]) -> Result<Self, CaptureError> {
         let (merge, fewest_ip_bytes) = Merge::open(paths)?;
         Ok(Self {
@@ -86,30 +86,31 @@ impl Point {
         })
     }
 
-    /// Bytes from the IP header on that keys can be made of here, by the first packets of each file. Less
-    /// than [`MOST_KEY_BYTES`] where snap lengths cut off more: then the points that are
-    /// compared must agree on the least of them ([`Point::set_key_bytes`]).
+    /// Bytes from the IP header on that keys can cover here, judged by the first packets of each file.
+    /// Fewer than [`MOST_KEY_BYTES`] with short snap lengths: then all points compared must use the
+    /// smallest value ([`Point::set_key_bytes`]).
     #[must_use]
     pub fn key_bytes_available(&self) -> u32 {
         self.fewest_ip_bytes.min(MOST_KEY_BYTES)
     }
 
-    /// Sets what keys are made of: at most `bytes` bytes from the IP header on, at most
-    /// [`MOST_KEY_BYTES`]. To be the same at all points, and set before anything is read.
+    /// Sets how many bytes from the IP header on keys cover, at most [`MOST_KEY_BYTES`]. Must be the
+    /// same at all points, and set before anything is read.
     pub fn set_key_bytes(&mut self, bytes: u32) {
         self.eye.key_bytes = bytes.min(MOST_KEY_BYTES);
     }
 
-    /// Replaces what is in `out` by the next sightings, at most `max`. Returns false once all were told.
+    /// Replaces the contents of `out` by the next sightings, at most `max`. Returns false at the end.
     ///
     /// # Errors
-    /// Where a file can no longer be opened, or too many overlap in time. Damage within a file is no
-    /// error: what lies before is told, and [`PointFacts::incomplete`].
+    /// If a file can no longer be opened, or too many overlap in time. Damage within a file is not an
+    /// error: the packets before it are reported, and [`PointFacts::incomplete`].
     pub fn read(&mut self, out: &mut Vec<Sighting>, max: usize) -> Result<bool, CaptureError> {
         self.fill(out, max, |_| {})
     }
 
-    /// As [`Point::read`], and replaces what is in `segments` by those of the sightings that are TCP.
+    /// As [`Point::read`], and replaces the contents of `segments` by the TCP segments among the
+    /// sightings.
     ///
     /// # Errors
     /// As [`Point::read`].
@@ -123,12 +124,12 @@ impl Point {
         self.fill(out, max, |segment| segments.push(segment))
     }
 
-    /// The jump before the first of the sightings that were read last; there is none among them.
+    /// The jump before the first of the sightings last read; there is none between them.
     pub fn take_jump(&mut self) -> Option<Jump> {
         self.jump.take()
     }
 
-    /// Comments at the beginning of its files (pcapng), before anything is read of them.
+    /// Comments at the beginning of its files (pcapng), available before reading.
     pub fn comments(&self) -> impl Iterator<Item = &str> {
         self.merge.comments()
     }
@@ -139,7 +140,7 @@ impl Point {
         &self.eye.flows
     }
 
-    /// What was read so far.
+    /// What has been read so far.
     #[must_use]
     pub fn facts(&self) -> PointFacts {
         PointFacts {
@@ -149,7 +150,7 @@ impl Point {
         }
     }
 
-    /// How far the files were read; may be asked from another thread.
+    /// Reading progress; may be queried from another thread.
     #[must_use]
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(self.merge.progress())
@@ -160,7 +161,7 @@ impl Point {
         &mut self,
         out: &mut Vec<Sighting>,
         max: usize,
-        mut tell: impl FnMut(TcpSegment),
+        mut emit: impl FnMut(TcpSegment),
     ) -> Result<bool, CaptureError> {
         out.clear();
         while let Some(turn) = self.merge.turn(&mut self.eye)? {
@@ -187,7 +188,7 @@ impl Point {
                     self.eye.counts.on_time(sighting.time_ns);
                     out.push(sighting);
                     if let Some(tcp) = seen.tcp {
-                        tell(segment(&sighting, &tcp));
+                        emit(segment(&sighting, &tcp));
                     }
                 }
                 stream.next(&mut self.eye);

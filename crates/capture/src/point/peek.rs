@@ -1,4 +1,4 @@
-//! A look at the beginning of a file: when its first packet was captured, and how much of packets.
+//! Examines the beginning of a file: time of the first packet and captured length.
 
 use super::key::MOST_KEY_BYTES;
 use super::timeline::FAR_NS;
@@ -8,20 +8,20 @@ use slicewise_wire::{ParseEnd, parse_frame};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Read of a file that is only looked into.
+/// Bytes read from a file that is only examined.
 const PEEK_BUFFER_BYTES: usize = 32 << 10;
-/// Packets looked into.
+/// Packets examined.
 const MOST_PACKETS: u64 = 256;
 
 pub(super) struct Peeked {
     pub path: PathBuf,
-    /// Time of the first packet, where there is one; of the second where that is much earlier.
+    /// Time of the first packet, if any; of the second if that is much earlier.
     pub first_ns: u64,
-    /// Of the packets looked into: the fewest bytes captured from the IP header on, as far as
-    /// the packet had more, and [`MOST_KEY_BYTES`] is more.
+    /// Fewest captured bytes from the IP header on among packets that were cut off below
+    /// [`MOST_KEY_BYTES`].
     pub fewest_ip_bytes: u32,
     pub facts: FileFacts,
-    /// The file at its first packet, where it cannot be read twice.
+    /// The file at its first packet, if it cannot be read twice.
     pub kept: Option<CaptureFile>,
 }
 
@@ -75,7 +75,7 @@ impl Peeked {
             self.first_ns = record.time_ns;
         } else if file.facts().packets == 2 && record.time_ns.saturating_add(FAR_NS) < self.first_ns
         {
-            // Where one of the two is wrong, it is better to open the file too early.
+            // If one of the two is wrong, opening the file too early is safer.
             self.first_ns = record.time_ns;
         }
         let frame = parse_frame(record.link, bytes, record.wire_bytes);

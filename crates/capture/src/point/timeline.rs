@@ -1,32 +1,32 @@
-//! The packets of one file in order of time, and those whose time stamps cannot be right.
+//! Sorts the packets of one file by time and finds impossible timestamps.
 //!
-//! Captures of several receive queues, and files that were merged carelessly, hold records out of order
-//! with right time stamps. They are sorted within [`SORT_WINDOW_NS`]. A record that is stamped far from
-//! those before and after it has a wrong stamp: it gets the time of the record before it, and is marked.
+//! Captures of several receive queues, and carelessly merged files, contain records out of order with
+//! correct timestamps. They are sorted within [`SORT_WINDOW_NS`]. A timestamp far from those before and
+//! after it is wrong: the record gets the time of the one before it and is marked.
 
 use crate::Sighting;
 use crate::file::{TimeFacts, WrongStamp};
 use slicewise_wire::TcpHeader;
 use std::collections::VecDeque;
 
-/// Records of one file that are out of order by at most this are sorted, ns. Clocks that are set by less
-/// look the same.
+/// Records of one file that are out of order by at most this are sorted, ns. Smaller clock steps look
+/// the same.
 pub const SORT_WINDOW_NS: u64 = 100_000_000;
 
-/// A stamp that is farther than this from those before and after it is wrong, ns.
+/// A timestamp farther than this from those before and after it is wrong, ns.
 pub(super) const FAR_NS: u64 = 2_500_000_000;
 
-/// A few records at the beginning or end of a file that are this far from the others are stamped wrong,
-/// ns; elsewhere a pause of any length is possible.
+/// A few records at the beginning or end of a file with times this far from the others have wrong
+/// timestamps, ns; elsewhere a pause of any length is possible.
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// Records in a row that may be stamped wrong. More are a clock that was set.
+/// Most consecutive records with wrong timestamps. More mean a clock step.
 pub const MOST_WRONG_STAMPS: usize = 16;
 
-/// Records held at most (8 MB a file); beyond, the window is shorter.
+/// Most records held (8 MB per file); beyond that, the window is shorter.
 const MOST_HELD: usize = 1 << 17;
 
-/// Wrong stamps named in facts; further ones are only counted.
+/// Wrong timestamps listed; further ones are only counted.
 const MOST_NAMED: usize = 16;
 
 /// A packet with a sighting.
@@ -36,7 +36,7 @@ pub(super) struct Seen {
     pub tcp: Option<TcpHeader>,
     /// Its number in its file, from 1.
     pub record: u64,
-    /// The times of the file go on from here somewhere else.
+    /// The times of the file jump here.
     pub jumps: bool,
 }
 
@@ -50,21 +50,21 @@ impl Seen {
 /// Sorts the packets of one file.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    /// In order of time; these may leave.
+    /// In time order; can be released.
     ready: VecDeque<Seen>,
     /// Earlier ones may still come.
     held: Vec<Seen>,
-    /// Those held are out of order.
+    /// Whether those held are out of order.
     is_unsorted: bool,
     /// The latest time since the last jump.
     newest_ns: Option<u64>,
     /// The earliest time of those held.
     oldest_held_ns: u64,
-    /// Time of the last one let go since the last jump.
+    /// Time of the last one released since the last jump.
     floor_ns: u64,
-    /// Packets in a row that are far from `newest_ns`.
+    /// Consecutive packets far from `newest_ns`.
     far: VecDeque<Far>,
-    /// Packets of the first stretch of time; nothing once there was a jump.
+    /// Packets of the first stretch of time; empty after a jump.
     first_stretch: usize,
     has_jumped: bool,
     facts: TimeFacts,
@@ -73,7 +73,7 @@ pub(super) struct Timeline {
 #[derive(Debug, Clone, Copy)]
 struct Far {
     seen: Seen,
-    /// It is known that this one stands alone.
+    /// Known to be isolated.
     is_settled: bool,
 }
 
@@ -82,7 +82,7 @@ impl Timeline {
         &self.facts
     }
 
-    /// The next packet that may leave.
+    /// The next packet to release.
     #[inline]
     pub fn head(&self) -> Option<&Seen> {
         self.ready.front()
@@ -155,7 +155,7 @@ impl Timeline {
         }
     }
 
-    /// The file begins with the first packet that most of the next ones follow.
+    /// The file begins with the first packet that most of the following ones are close to.
     fn start(&mut self) {
         let first: Vec<Seen> = self.far.drain(..).map(|far| far.seen).collect();
         let is_start = |at: &usize| {
@@ -179,8 +179,8 @@ impl Timeline {
         }
     }
 
-    /// Of the last far ones, those that stand alone, as a packet of `time_ns` follows what was before
-    /// them.
+    /// Settles the last far packets that are isolated, because a packet of `time_ns` continues what was
+    /// before them.
     fn settle_before(&mut self, time_ns: u64) {
         let mut before = self.newest_ns;
         for from in 0..self.far.len() {
@@ -210,7 +210,7 @@ impl Timeline {
         self.far.append(&mut alone);
     }
 
-    /// Take those of the far ones that are not far any more.
+    /// Accept far packets that are no longer far.
     fn join_near(&mut self) {
         while let Some(&Far { seen, is_settled }) = self.far.front()
             && self.newest_ns.is_some()
@@ -221,7 +221,7 @@ impl Timeline {
         }
     }
 
-    /// Times go on from here.
+    /// Times continue from here.
     fn begin(&mut self, mut seen: Seen) {
         let time_ns = seen.time_ns();
         let newest = self.newest_ns.unwrap_or(time_ns);
@@ -278,7 +278,7 @@ impl Timeline {
         self.newest_ns = Some(newest);
         self.first_stretch = self.first_stretch.saturating_add(1);
         self.held.push(seen);
-        // Twice the window, so that sorting it once lets half of it go.
+        // Twice the window, so that one sort releases half of it.
         let span_ns = newest.saturating_sub(self.oldest_held_ns);
         if span_ns >= 2 * SORT_WINDOW_NS || self.held.len() >= MOST_HELD {
             self.release(newest.saturating_sub(SORT_WINDOW_NS));
@@ -294,7 +294,7 @@ impl Timeline {
         self.oldest_held_ns = self.oldest_held_ns.min(time_ns);
     }
 
-    /// Let go of the packets up to `until_ns`; where many are held, of half of them at least.
+    /// Release the packets up to `until_ns`; if many are held, at least half of them.
     fn release(&mut self, until_ns: u64) {
         self.sort();
         let due = self.held.partition_point(|seen| seen.time_ns() <= until_ns);
@@ -319,7 +319,7 @@ impl Timeline {
 
     fn sort(&mut self) {
         if std::mem::take(&mut self.is_unsorted) {
-            // Stable: packets of one time stay in the order of the file.
+            // Stable: packets with equal times keep the order of the file.
             self.held.sort_by_key(Seen::time_ns);
         }
     }

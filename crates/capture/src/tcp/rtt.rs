@@ -3,7 +3,7 @@
 /// Round-trip times of one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RttFigures {
-    /// Round trips measured. All else is 0 where this is 0.
+    /// Round trips measured. If 0, all other fields are 0.
     pub samples: u64,
     /// Smallest, ns.
     pub min_ns: u64,
@@ -17,8 +17,8 @@ pub struct RttFigures {
     pub max_ns: u64,
 }
 
-/// Counts in bins of equal ratio: sixteen to each doubling of time. Bins are kept from the first to the
-/// last one used, 4 bytes each.
+/// Counts in logarithmic bins: sixteen per doubling. Bins from the first to the last used are stored, 4
+/// bytes each.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RttHistogram {
     first_bin: u32,
@@ -91,7 +91,7 @@ impl RttHistogram {
     }
 }
 
-/// Values below 16 have bins of their own; above, the upper five bits choose.
+/// Values below 16 have bins of their own; above, the upper five bits select.
 fn bin_of(value: u64) -> u32 {
     let bits = u64::BITS - value.leading_zeros();
     if bits <= SUB_BITS + 1 {
@@ -110,7 +110,7 @@ fn end_of(bin: u32) -> u64 {
     ((upper + 1) << shift).wrapping_sub(1)
 }
 
-/// Sixteen bins to a doubling.
+/// Sixteen bins per doubling.
 const SUB_BITS: u32 = 4;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Connections told segment by segment.
+//! Connections given segment by segment.
 
 use super::{TcpFigures, TcpSegment, TcpTracker};
 use proptest::prelude::*;
@@ -109,7 +109,7 @@ fn sequence_numbers_wrap_around() {
 }
 
 #[test]
-fn keep_alives_are_no_retransmissions() {
+fn keep_alives_are_not_retransmissions() {
     for payload_bytes in [0, 1] {
         let figures = figures(&[data(0, 0, 10), ack(20, 10), data(9_000, 9, payload_bytes)]);
         assert_eq!(figures.keep_alives, 1);
@@ -140,7 +140,7 @@ fn a_syn_takes_a_number_and_measures_the_first_round_trip() {
 }
 
 #[test]
-fn a_connection_that_takes_the_ports_of_an_earlier_one_begins_anew() {
+fn a_connection_reusing_the_ports_of_an_earlier_one_starts_afresh() {
     let syn = |time_ns, sequence| TcpSegment {
         flags: TcpFlags::SYN,
         ..data(time_ns, sequence, 0)
@@ -161,7 +161,7 @@ fn a_connection_that_takes_the_ports_of_an_earlier_one_begins_anew() {
 }
 
 #[test]
-fn an_acknowledgement_of_what_was_not_seen_is_left_out() {
+fn an_acknowledgement_of_unseen_data_is_ignored() {
     let figures = figures(&[data(0, 100, 10), ack(5, 5_000)]);
     assert_eq!(figures.acknowledged_bytes, 0);
     assert_eq!(figures.rtt.samples, 0);
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn bears_any_segments_in_bounded_memory(
+    fn tracks_any_segments_in_bounded_memory(
         segments in proptest::collection::vec(
             (any::<u64>(), 0_u32..2, any::<u32>(), any::<u32>(), any::<u8>(), any::<u32>()),
             0..2_000,

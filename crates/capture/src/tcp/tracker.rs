@@ -5,7 +5,7 @@ use super::segment::TcpSegment;
 use slicewise_wire::TcpFlags;
 use std::collections::VecDeque;
 
-/// What one direction of a TCP connection sent, at a point near its sender.
+/// One direction of a TCP connection, seen at a point near its sender.
 ///
 /// Far from the sender, segments lost before the point are missing, and reordered ones count as
 /// retransmitted.
@@ -15,40 +15,39 @@ pub struct TcpFigures {
     pub segments: u64,
     /// Bytes of payload sent for the first time.
     pub data_bytes: u64,
-    /// Segments that begin below the highest sequence number sent before.
+    /// Segments that begin below the highest sequence number already sent.
     pub retransmitted_segments: u64,
     /// Bytes of payload sent again.
     pub retransmitted_bytes: u64,
     /// Keep-alive probes (RFC 9293, section 3.8.4); not retransmissions.
     pub keep_alives: u64,
-    /// Bytes that the other end acknowledged.
+    /// Bytes acknowledged by the other end.
     pub acknowledged_bytes: u64,
-    /// Time from data to the acknowledgement that covers it, seen from this point: of the whole path
-    /// where it is at the sender.
+    /// Time from data to the acknowledgement that covers it, seen from this point: the whole round trip
+    /// if the point is at the sender.
     pub rtt: RttFigures,
 }
 
 /// Tracks every flow of one point.
 ///
-/// Round-trip times follow Karn's rule (RFC 6298, section 3): a retransmission takes all that was
-/// outstanding out of the measurement, as an acknowledgement could be of either copy, or have waited for
-/// the gap to be filled. An acknowledgement gives one sample, from the latest data it covers.
+/// Round-trip times follow Karn's rule (RFC 6298, section 3): a retransmission excludes everything
+/// outstanding from the measurement, because an acknowledgement could be for either copy, or have waited
+/// for the gap to be filled. An acknowledgement gives one sample, from the latest data it covers.
 ///
-/// A flow takes at most about 6 KiB: of long flights of data, [`MOST_OUTSTANDING`] segments are
-/// remembered.
+/// A flow takes at most about 6 KiB: at most [`MOST_OUTSTANDING`] outstanding segments are kept.
 #[derive(Debug, Clone)]
 pub struct TcpTracker<P> {
     flows: Vec<Flow>,
     reverse_flow: P,
 }
 
-/// Segments of a flow whose acknowledgement is waited for; further ones give no round-trip time.
+/// Most segments of a flow awaiting acknowledgement; further ones give no round-trip time.
 pub const MOST_OUTSTANDING: usize = 256;
 
 #[derive(Debug, Clone, Default)]
 struct Flow {
     figures: TcpFigures,
-    /// The sequence number after the highest sent.
+    /// Next sequence number after the highest sent.
     next: Option<u32>,
     acknowledged: Option<u32>,
     outstanding: VecDeque<Outstanding>,
@@ -63,7 +62,7 @@ struct Outstanding {
 }
 
 impl<P: FnMut(u32) -> Option<u32>> TcpTracker<P> {
-    /// `reverse_flow` names the flow with addresses and ports swapped, as soon as there is one.
+    /// `reverse_flow` returns the flow with addresses and ports swapped, once there is one.
     pub const fn new(reverse_flow: P) -> Self {
         Self {
             flows: Vec::new(),
@@ -71,7 +70,7 @@ impl<P: FnMut(u32) -> Option<u32>> TcpTracker<P> {
         }
     }
 
-    /// A segment was seen; segments come in order of time.
+    /// A segment was seen; segments come in time order.
     pub fn on_segment(&mut self, segment: &TcpSegment) {
         let index = segment.flow as usize;
         if index >= self.flows.len() {
@@ -95,7 +94,7 @@ impl<P: FnMut(u32) -> Option<u32>> TcpTracker<P> {
         }
     }
 
-    /// Figures of a flow; `None` where no segment of it was seen.
+    /// Figures of a flow; `None` if no segment of it was seen.
     #[must_use]
     pub fn flow(&self, flow: u32) -> Option<TcpFigures> {
         let flow = self.flows.get(flow as usize)?;
@@ -122,7 +121,7 @@ impl Flow {
         let end = segment.sequence.wrapping_add(length);
         let is_new_connection =
             segment.flags.contains(TcpFlags::SYN) && self.next != Some(end) && {
-                // A SYN sent again has the number it had: all before `next` is then this one.
+                // A retransmitted SYN has its original number: everything before `next` is this SYN.
                 self.next.is_none_or(|next| {
                     !is_before(segment.sequence, next) || self.acknowledged.is_some()
                 })
@@ -164,7 +163,7 @@ impl Flow {
         self.outstanding.clear();
     }
 
-    /// A probe repeats the last number sent, with one byte or none, when nothing is outstanding.
+    /// A probe repeats the last sequence number with at most one byte while nothing is outstanding.
     fn is_keep_alive(&self, segment: &TcpSegment, next: u32) -> bool {
         segment.payload_bytes <= 1
             && [TcpFlags::SYN, TcpFlags::FIN, TcpFlags::RST]
@@ -181,7 +180,7 @@ impl Flow {
             return;
         };
         if is_before(next, number) {
-            // Of data this point has not seen.
+            // It acknowledges data this point has not seen.
             return;
         }
         match self.acknowledged {

@@ -1,6 +1,6 @@
-//! Capture files out: pcapng and classic pcap, of Ethernet frames with time stamps in nanoseconds.
+//! Writes capture files: pcapng and classic pcap, Ethernet frames with timestamps in nanoseconds.
 //!
-//! Writers gather what they write and hand it on in large pieces: they need no buffer around them.
+//! Writers buffer their output themselves.
 
 mod pcap;
 mod pcapng;
@@ -10,10 +10,10 @@ pub use pcapng::{PcapngParams, PcapngWriter};
 
 use std::io::{self, Write};
 
-/// What is written is handed on once it is this long.
+/// Output is flushed in pieces of this size.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// Gathers bytes for an output.
+/// Buffered output.
 #[derive(Debug)]
 struct Gathered<W> {
     output: W,
@@ -38,7 +38,7 @@ impl<W: Write> Gathered<W> {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Bytes, and zeros up to the next multiple of four.
+    /// Bytes, padded with zeros to a multiple of four.
     #[inline]
     fn put_padded(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -46,7 +46,7 @@ impl<W: Write> Gathered<W> {
         self.bytes.extend_from_slice(&[0; 3][..padding]);
     }
 
-    /// Between two packets: hand on what is long enough.
+    /// Between two packets: flush if long enough.
     #[inline]
     fn hand_on(&mut self) -> io::Result<()> {
         if self.bytes.len() < PIECE_BYTES {
@@ -69,7 +69,7 @@ impl<W: Write> Gathered<W> {
     }
 }
 
-/// At most `snap_bytes` bytes of a frame, and how many these are.
+/// At most `snap_bytes` bytes of a frame, and their number.
 #[inline]
 fn snapped(frame: &[u8], snap_bytes: u32) -> (&[u8], u32) {
     let length = u32::try_from(frame.len())
@@ -78,7 +78,7 @@ fn snapped(frame: &[u8], snap_bytes: u32) -> (&[u8], u32) {
     (frame.get(..length as usize).unwrap_or(frame), length)
 }
 
-/// Both file formats number Ethernet so.
+/// Number of Ethernet in both file formats.
 const LINKTYPE_ETHERNET: u16 = 1;
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_at_the_latest_at_the_end() {
+    fn a_full_disk_is_reported_by_finish_at_the_latest() {
         let mut writer = PcapWriter::new(Full { room: 100 }, 96).unwrap();
         for _ in 0..10 {
             writer.write_packet(0, &[0; 60], 60).unwrap();
@@ -116,6 +116,6 @@ mod tests {
         );
         let mut writer = PcapWriter::new(Full { room: 100 }, 96).unwrap();
         let failed = (0..10_000).any(|_| writer.write_packet(0, &[0; 60], 60).is_err());
-        assert!(failed, "and as soon as a piece is handed on");
+        assert!(failed, "and as soon as a piece is flushed");
     }
 }

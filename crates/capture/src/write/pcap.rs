@@ -1,4 +1,4 @@
-//! Classic pcap with time stamps in nanoseconds (draft-ietf-opsawg-pcap), little-endian.
+//! Classic pcap with timestamps in nanoseconds (draft-ietf-opsawg-pcap), little-endian.
 
 use super::{Gathered, LINKTYPE_ETHERNET, snapped};
 use std::io::{self, Write};
@@ -14,11 +14,11 @@ impl<W: Write> PcapWriter<W> {
     /// Begin a file that keeps no more than `snap_bytes` bytes of a frame.
     ///
     /// # Errors
-    /// None now; what cannot be written is told by [`Self::write_packet`] and [`Self::finish`].
+    /// None now; write errors are reported by [`Self::write_packet`] and [`Self::finish`].
     pub fn new(output: W, snap_bytes: u32) -> io::Result<Self> {
         let mut gathered = Gathered::new(output);
         gathered.put_u32(NANOSECOND_MAGIC);
-        // Version 2.4; time zone and accuracy, which nobody fills in.
+        // Version 2.4; time zone and accuracy are unused.
         gathered.put_u16(2);
         gathered.put_u16(4);
         gathered.put_u32(0);
@@ -51,7 +51,7 @@ impl<W: Write> PcapWriter<W> {
         gathered.hand_on()
     }
 
-    /// Write what is gathered, and give the output back.
+    /// Flush and return the output.
     ///
     /// # Errors
     /// Where the output cannot be written.

@@ -5,16 +5,16 @@
 use super::{Gathered, LINKTYPE_ETHERNET, snapped};
 use std::io::{self, Write};
 
-/// What the head of a file says.
+/// File header fields.
 #[derive(Debug, Clone, Copy)]
 pub struct PcapngParams<'a> {
     /// Comment on the file as a whole (`opt_comment` of the section header); empty for none.
     pub comment: &'a str,
-    /// The program that writes (`shb_userappl`); empty for none.
+    /// Name of the writing program (`shb_userappl`); empty for none.
     pub application: &'a str,
     /// Name of the interface captured on (`if_name`); empty for none.
     pub interface: &'a str,
-    /// Most bytes kept of a frame.
+    /// Most bytes stored per frame.
     pub snap_bytes: u32,
 }
 
@@ -29,7 +29,7 @@ impl<W: Write> PcapngWriter<W> {
     /// Begin a file.
     ///
     /// # Errors
-    /// None now; what cannot be written is told by [`Self::write_packet`] and [`Self::finish`].
+    /// None now; write errors are reported by [`Self::write_packet`] and [`Self::finish`].
     pub fn new(output: W, params: &PcapngParams<'_>) -> io::Result<Self> {
         let mut gathered = Gathered::new(output);
         block(&mut gathered, SECTION_HEADER, |head| {
@@ -81,7 +81,7 @@ impl<W: Write> PcapngWriter<W> {
         gathered.hand_on()
     }
 
-    /// Write what is gathered, and give the output back.
+    /// Flush and return the output.
     ///
     /// # Errors
     /// Where the output cannot be written.
@@ -90,7 +90,7 @@ impl<W: Write> PcapngWriter<W> {
     }
 }
 
-/// A block: its type, its length on both sides of what `body` puts.
+/// A block: its type, and its length before and after what `body` writes.
 fn block<W: Write>(to: &mut Gathered<W>, kind: u32, body: impl FnOnce(&mut Gathered<W>)) {
     let start = to.bytes.len();
     to.put_u32(kind);
@@ -104,7 +104,7 @@ fn block<W: Write>(to: &mut Gathered<W>, kind: u32, body: impl FnOnce(&mut Gathe
     }
 }
 
-/// An option; none where it is empty. Text longer than an option can hold is cut off.
+/// An option; omitted if empty. Text longer than an option can hold is truncated.
 fn option<W: Write>(to: &mut Gathered<W>, code: u16, value: &[u8]) {
     if value.is_empty() {
         return;
@@ -129,13 +129,13 @@ const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// All of an enhanced packet block but the frame.
+/// An enhanced packet block without the frame.
 const PACKET_OVERHEAD_BYTES: u32 = 32;
 const OPT_COMMENT: u16 = 1;
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
-/// Time stamps count units of 10⁻⁹ s.
+/// Timestamps in units of 10⁻⁹ s.
 const NANOSECONDS: u8 = 9;
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_text_has_no_option() {
+    fn empty_text_writes_no_option() {
         let params = PcapngParams {
             comment: "",
             application: "",

@@ -1,11 +1,11 @@
-//! What holds of any bytes: readers end, stay within what they were given, and panic never. Shared
+//! Invariants for arbitrary bytes: readers terminate, stay within their input and never panic. Shared
 //! with the fuzz targets.
 
 use slicewise_capture::CaptureFile;
 use slicewise_wire::{LinkType, ParseEnd, ParsedFrame, parse_frame};
 use std::io::Cursor;
 
-/// Reads `bytes` as a capture; returns the packets told.
+/// Reads `bytes` as a capture; returns the packets reported.
 pub fn check_capture(bytes: &[u8]) -> u64 {
     let source = Box::new(Cursor::new(bytes.to_vec()));
     let Ok(mut file) = CaptureFile::from_reader("any", source) else {
@@ -31,8 +31,8 @@ pub fn check_capture(bytes: &[u8]) -> u64 {
 /// Parses `bytes` as a frame.
 pub fn check_frame(link: LinkType, bytes: &[u8], wire_bytes: u32) {
     let frame = parse_frame(link, bytes, wire_bytes);
-    check_told(&frame, bytes, wire_bytes);
-    // Whatever was told of a frame that was cut off is told of the whole one.
+    check_truncated(&frame, bytes, wire_bytes);
+    // Whatever is reported of a truncated frame is also reported of the whole one.
     let cut = parse_frame(
         link,
         bytes.get(..bytes.len() / 2).unwrap_or(bytes),
@@ -43,7 +43,7 @@ pub fn check_frame(link: LinkType, bytes: &[u8], wire_bytes: u32) {
     }
 }
 
-fn check_told(frame: &ParsedFrame, bytes: &[u8], wire_bytes: u32) {
+fn check_truncated(frame: &ParsedFrame, bytes: &[u8], wire_bytes: u32) {
     assert!(frame.headers.vlan_tags <= 2 && frame.headers.dscp < 64);
     assert!(frame.ip_bytes <= wire_bytes);
     let tcp = frame.tcp(bytes);

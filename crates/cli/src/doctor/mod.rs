@@ -1,4 +1,4 @@
-//! `slicewise doctor`: what this machine can do, and what mends what is missing.
+//! `slicewise doctor`: what this machine can do, and how to fix what is missing.
 
 mod text;
 

@@ -2,7 +2,7 @@
 
 use crate::output::escaped;
 use console::Style;
-use slicewise_testbed::doctor::{Examination, Finding, Group, Mend, Purpose, State, Verdict};
+use slicewise_testbed::doctor::{Examination, Finding, Fix, Group, Purpose, State, Verdict};
 use std::fmt::Write;
 
 /// Where details begin when names are not beside them.
@@ -79,10 +79,10 @@ impl Page {
         let _ = write!(text, "  {} ", self.mark(finding.state));
         if alike.len() > 1 {
             let names: Vec<&str> = alike.iter().map(|one| one.name).collect();
-            let mend = finding.mend.as_ref();
-            let mend = mend.map_or_else(String::new, |mend| format!(": {mend}"));
+            let fix = finding.fix.as_ref();
+            let fix = fix.map_or_else(String::new, |fix| format!(": {fix}"));
             let names = format!("{}:", names.join(", "));
-            let why = format!("{}{mend}", finding.detail);
+            let why = format!("{}{fix}", finding.detail);
             let runs = [(names.as_str(), self.style()), (&why, self.style().cyan())];
             self.lines(text, INDENT, INDENT, &runs);
             return;
@@ -116,11 +116,11 @@ impl Page {
             indent,
             &[("needed for", dim.clone()), (finding.needed_for, dim)],
         );
-        if let Some(mend) = &finding.mend {
-            let words = mend.to_string();
-            let (what, look) = match mend {
-                Mend::Install(_) | Mend::Run(_) => ("run:", self.style().bold()),
-                Mend::Advice(_) => ("mend:", plain.clone()),
+        if let Some(fix) = &finding.fix {
+            let words = fix.to_string();
+            let (what, look) = match fix {
+                Fix::Install(_) | Fix::Run(_) => ("run:", self.style().bold()),
+                Fix::Advice(_) => ("fix:", plain.clone()),
             };
             self.paragraph(text, indent, &[(what, plain), (&words, look)]);
         }
@@ -169,7 +169,7 @@ impl Page {
 
 /// Whether one line does for both.
 fn is_as_unknown(a: &Finding, b: &Finding) -> bool {
-    a.state == State::Unknown && (b.state, &b.detail, &b.mend) == (a.state, &a.detail, &a.mend)
+    a.state == State::Unknown && (b.state, &b.detail, &b.fix) == (a.state, &a.detail, &a.fix)
 }
 
 /// What can be run, what cannot, and what is not known; and what else is to be said.

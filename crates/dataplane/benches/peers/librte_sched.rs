@@ -24,7 +24,7 @@ impl LibrteSched {
     /// Compile the peer into the folder Cargo keeps for the temporary files of benchmarks.
     ///
     /// # Errors
-    /// What is missing, in one sentence: pkg-config, the library, or a compiler that takes it.
+    /// What is missing, in one sentence: pkg-config, the library, or a working compiler.
     pub fn build() -> Result<Self, String> {
         let version = pkg_config("--modversion")?.join(" ");
         let flags = pkg_config("--cflags")?;
@@ -66,7 +66,7 @@ impl LibrteSched {
             .map_err(|error| error.to_string())?;
         succeeded(&output)?;
         Measurement::from_json(&String::from_utf8_lossy(&output.stdout))
-            .ok_or_else(|| "its output cannot be read".to_owned())
+            .ok_or_else(|| "cannot parse its output".to_owned())
     }
 }
 
@@ -91,5 +91,8 @@ fn succeeded(output: &Output) -> Result<(), String> {
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
     let last = complaint.lines().rfind(|line| !line.trim().is_empty());
-    Err(last.unwrap_or("it failed without a word").trim().to_owned())
+    Err(last
+        .unwrap_or("it failed without a message")
+        .trim()
+        .to_owned())
 }

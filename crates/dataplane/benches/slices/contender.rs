@@ -1,4 +1,4 @@
-//! What is measured: a scheduler of slices behind the few calls the scenarios need.
+//! A scheduler of slices behind the few calls the scenarios need.
 
 use crate::workload::{
     LINK_BITS_PER_SECOND, PACKET_BYTES, QUEUE_PACKETS, SHAPED_BURST_BYTES, Scenario,
@@ -15,7 +15,7 @@ use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, In
 
 /// A scheduler under measurement.
 pub trait Contender {
-    /// What the report calls it.
+    /// Its name in the report.
     const NAME: &'static str;
 
     /// A scheduler of `slices` empty slices, numbered from 0, with the limits `scenario` sets.
@@ -40,18 +40,18 @@ pub struct GuaranteedSlices {
     departures: Vec<Departure>,
 }
 
-/// What a frame of the benchmark is but for its name.
+/// Lengths of every frame of the benchmark.
 const LENGTHS: FrameLengths = FrameLengths {
     l2_bytes: PACKET_BYTES,
     l3_offset: 14,
 };
-/// Frames in all queues at most.
+/// Most frames in all queues.
 const POOL_FRAMES: u32 = 8 << 20;
 
 fn slice_params(slices: u32, scenario: Scenario, classes: &DelayClasses) -> SliceParams {
     let maximum = maximum_bits_per_second(scenario, slices);
     let burst = ByteCount::new(u64::from(SHAPED_BURST_BYTES));
-    // Nine tenths of the link, or of the maximum, are promised.
+    // Nine tenths of the link, or of the maximum, are guaranteed.
     let promised = maximum.min(LINK_BITS_PER_SECOND / u64::from(slices)) / 10 * 9;
     SliceParams {
         guarantee: classes

@@ -9,9 +9,9 @@ const FEW: u64 = 10_000;
 const MANY: u64 = 210_000;
 const EVENTS: [&str; 3] = ["instructions", "cycles", "cache-misses"];
 
-/// Count and print a row a scenario and size.
+/// Count and print a row per scenario and size.
 pub fn report(name: &str) {
-    println!("ours: {name}; what {MANY} packets cost more than {FEW}, per packet");
+    println!("ours: {name}; difference between {MANY} and {FEW} packets, per packet");
     let perf = perf(&["true"]).is_some();
     if perf {
         println!(
@@ -19,10 +19,10 @@ pub fn report(name: &str) {
             "scenario", "slices", EVENTS[0], EVENTS[1], EVENTS[2]
         );
     } else if callgrind(&["--version"]).is_some() {
-        println!("perf counts nothing here; callgrind counts instructions");
+        println!("perf is not supported here; callgrind counts instructions");
         println!("{:<9}{:>9}{:>14}", "scenario", "slices", EVENTS[0]);
     } else {
-        println!("skipped: perf counts nothing here, and valgrind is not installed");
+        println!("skipped: perf is not supported here, and valgrind is not installed");
         return;
     }
     for scenario in Scenario::ALL {
@@ -58,7 +58,7 @@ fn count(perf_counts: bool, scenario: Scenario, slices: u32, packets: u64) -> Op
     }
 }
 
-/// The events a program causes, or nothing where the machine cannot count one of them.
+/// The events of a program, or `None` if the machine cannot count one of them.
 fn perf(command: &[&str]) -> Option<Vec<f64>> {
     let output = Command::new("perf")
         .args(["stat", "-x,", "-e", &EVENTS.join(":u,"), "--"])

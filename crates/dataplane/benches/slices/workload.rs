@@ -7,24 +7,24 @@ use std::time::Instant;
 pub const BURST: usize = 64;
 /// Bytes of each packet.
 pub const PACKET_BYTES: u32 = 1500;
-/// The link, by whose virtual time the scheduler runs.
+/// Rate of the link in virtual time.
 pub const LINK_BITS_PER_SECOND: u64 = 100_000_000_000;
-/// Shaped: what all slices' maxima are together.
+/// Shaped: the sum of all slices' maxima.
 pub const SHAPED_BITS_PER_SECOND: u64 = LINK_BITS_PER_SECOND / 8;
 /// Shaped: the burst a slice may send at its maximum.
 pub const SHAPED_BURST_BYTES: u32 = 2 * PACKET_BYTES;
 /// Packets that fit into a slice's queue.
 pub const QUEUE_PACKETS: usize = 64;
 
-/// Packets of a round. A run's rounds are many and their median counts: other processes interrupt
-/// some of them.
+/// Packets per round. The median over many rounds is reported, because other processes interrupt some of
+/// them.
 const ROUND_PACKETS: u64 = 2_000;
 const PACKET_BITS: u64 = PACKET_BYTES as u64 * 8;
 const WARM_UP_PACKETS: u64 = 100_000;
 /// Calls in a row that may return nothing while packets wait that no limit holds back.
 const EMPTY_CALLS: u32 = 1_000;
 
-/// What the slices are offered. `docs/benchmarks/slices.md` defines each.
+/// Load of the slices. `docs/benchmarks/slices.md` defines each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scenario {
     /// Every slice backlogged, none limited.
@@ -39,7 +39,7 @@ impl Scenario {
     /// All of them, in the order of the report.
     pub const ALL: [Self; 3] = [Self::Deep, Self::Shallow, Self::Shaped];
 
-    /// The name the peer's command line knows.
+    /// Name on the peer's command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Deep => "deep",
@@ -72,7 +72,7 @@ pub fn depth(scenario: Scenario, slices: u32) -> u32 {
     }
 }
 
-/// What one run gave.
+/// Result of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Measurement {
     pub ns_per_packet: f64,
@@ -84,7 +84,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Read the line a run prints. The peer calls a slice a pipe.
+    /// Parse the output line of a run. The peer calls a slice a pipe.
     pub fn from_json(line: &str) -> Option<Self> {
         let field = |name: &str| {
             let (_, rest) = line.split_once(&format!("\"{name}\":"))?;
@@ -112,7 +112,7 @@ impl Measurement {
         )
     }
 
-    /// Of several runs, the median of each quantity. None of none.
+    /// The median of each quantity over several runs; `None` without runs.
     pub fn median(runs: &[Self]) -> Option<Self> {
         let of = |quantity: fn(&Self) -> f64| median(runs.iter().map(quantity).collect());
         Some(Self {
@@ -143,7 +143,7 @@ impl Random {
     }
 }
 
-/// A scheduler under one scenario, with what its calls took so far.
+/// A scheduler under one scenario, with the durations of its calls so far.
 pub struct Workload<C> {
     contender: C,
     scenario: Scenario,
@@ -227,7 +227,7 @@ impl<C: Contender> Workload<C> {
         self.pass(BURST as u64);
     }
 
-    /// Let the time pass in which the slices together get credit for so many packets more.
+    /// Advance time until the slices together have credit for this many more packets.
     fn pass(&mut self, packets: u64) {
         self.due += packets;
         let bits = u128::from(self.due) * u128::from(PACKET_BITS);

@@ -34,7 +34,7 @@ fn earns_one_byte_a_nanosecond_at_8_gbit_per_second() {
 }
 
 #[test]
-fn spends_only_what_it_has_unless_told_to_go_into_debt() {
+fn spends_only_its_credit_unless_debt_is_requested() {
     let mut bucket = bucket(8_000_000_000, 1_500);
     assert!(bucket.try_spend(bytes(1_500)));
     assert!(!bucket.try_spend(bytes(1)));
@@ -109,7 +109,7 @@ fn a_billion_frames_take_exactly_their_time() {
     assert_eq!(later.refill(now + leap), bucket.credit());
 }
 
-/// Time is told in whole nanoseconds, so a bucket that must be full to pass a frame is found full
+/// Time is in whole nanoseconds, so a bucket that must be full to pass a frame is found full
 /// up to a nanosecond late, and what it could not hold meanwhile is lost: the bound
 /// burst + rate·t comes first.
 #[test]
@@ -151,7 +151,7 @@ fn a_million_irregular_refills_earn_to_the_nanobit_what_one_does() {
 }
 
 #[test]
-fn resumes_with_the_credit_or_debt_of_the_old_one_and_mints_none() {
+fn resumes_with_the_credit_or_debt_of_the_old_one_and_creates_none() {
     let mut old = bucket(8_000_000_000, 1_500);
     old.spend(bytes(2_000));
     let mut larger = bucket(1_000_000, 9_000);
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn overflow_and_credit_together_are_all_that_was_earned(
+    fn overflow_and_credit_sum_to_what_was_earned(
         rate in 1..2_000_000_000u64,
         burst in 0..20_000u64,
         steps in steps(),

@@ -15,8 +15,8 @@ impl Guaranteed {
         }
     }
 
-    /// Change what a slice is promised. Its frames, its saved tokens and its debt stay; its first
-    /// frame is placed anew. O(1).
+    /// Change the parameters of a slice. Its frames, tokens and debt stay; its first frame is
+    /// rescheduled. O(1).
     ///
     /// # Errors
     /// Where there is no such slice, or it would move to another tenant.
@@ -43,14 +43,14 @@ impl Guaranteed {
             queue.set_limit(params.queue_limit);
         }
         let slice = &mut self.slices[index];
-        // What is eligible keeps its deadline: a promise already made.
+        // An eligible frame keeps its deadline, which is already guaranteed.
         if slice.packets > 0 && slice.tier == Tier::Idle {
             self.place_head(id.0, pool, now.nanos());
         }
         Ok(())
     }
 
-    /// Remove a slice: at once where nothing waits, else as soon as what waits has left. O(1).
+    /// Remove a slice: at once if it is empty, else as soon as its backlog has left. O(1).
     ///
     /// # Errors
     /// Where there is no such slice.
@@ -66,7 +66,7 @@ impl Guaranteed {
         Ok(Removal::Draining { packets })
     }
 
-    /// Give the place of a removed slice free.
+    /// Free the slot of a removed slice.
     pub(super) fn forget(&mut self, id: u32) {
         if let Some(queue) = self.slices[id as usize].flow_queue() {
             self.flow_queues.remove(queue);
@@ -78,7 +78,7 @@ impl Guaranteed {
         self.free = id;
     }
 
-    /// Let slice `to` go on with the tokens and the debt of slice `from` of `old`.
+    /// Transfer tokens and debt of slice `from` of `old` to slice `to`.
     pub(crate) fn resume_slice(&mut self, to: SliceId, old: &Self, from: SliceId, now: Instant) {
         if let (Some(slice), Some(old)) = (
             self.slices.get_mut(to.0 as usize),
@@ -89,7 +89,7 @@ impl Guaranteed {
         self.resume_flow_queue(to, old, from);
     }
 
-    /// Take a slice's oldest frame out of a scheduler that is given up.
+    /// Remove a slice's oldest frame from a scheduler that is being replaced.
     pub(crate) fn pop_unserved(
         &mut self,
         id: SliceId,
@@ -118,7 +118,7 @@ impl Guaranteed {
         self.backlog += 1;
     }
 
-    /// Place a slice that was given frames.
+    /// Schedule a slice that was given frames.
     pub(crate) fn place_moved(&mut self, id: SliceId, pool: &mut FramePool, now: Instant) {
         self.stage_moved(id.0, pool, now);
         let slice = &self.slices[id.0 as usize];

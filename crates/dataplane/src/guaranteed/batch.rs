@@ -1,8 +1,8 @@
-//! Bursts: the same decisions, with the memory they will need read ahead.
+//! Bursts: the same decisions, with prefetched memory.
 //!
-//! With many slices the cost of a frame is that of waiting for memory. A burst names its slices
-//! in advance, so their cache lines can be fetched side by side instead of one after another. A
-//! plain load does that: processors run far enough ahead of it, and it needs no `unsafe`.
+//! With many slices the cost per frame is dominated by cache misses. A burst names its slices in
+//! advance, so their cache lines can be fetched in parallel. A plain load does that: processors execute
+//! far enough ahead, and it needs no `unsafe`.
 
 use super::calendar::NUMBER_MAX;
 use super::slice::{NIL, SliceState};
@@ -17,7 +17,7 @@ use std::hint::black_box;
 pub struct Arrival {
     /// Its slice.
     pub slice: SliceId,
-    /// The frame, which arrives now.
+    /// The arriving frame.
     pub queued: QueuedFrame,
 }
 
@@ -30,12 +30,12 @@ pub struct Departure {
     pub queued: QueuedFrame,
 }
 
-/// How many frames are read ahead for at a time: about as many lines as a core fetches at once.
+/// Frames prefetched at a time: about as many lines as a core can fetch in parallel.
 pub const READ_AHEAD: usize = 16;
 
 impl Guaranteed {
-    /// [`try_enqueue`](Self::try_enqueue) each of `arrivals` in order; `on_drop` learns which
-    /// were not accepted, and why.
+    /// [`try_enqueue`](Self::try_enqueue) each of `arrivals` in order; `on_drop` is called for each that
+    /// was not accepted, with the reason.
     pub fn enqueue_burst(
         &mut self,
         arrivals: &[Arrival],
@@ -80,8 +80,7 @@ impl Guaranteed {
         taken
     }
 
-    /// Fetch what the next `count` frames will need, at most [`READ_AHEAD`]. Changes nothing that can be
-    /// seen.
+    /// Prefetch what the next `count` frames will need, at most [`READ_AHEAD`]. No visible effect.
     pub fn read_ahead(&mut self, count: usize, pool: &FramePool, now: Instant) {
         self.wake_ahead(now.nanos());
         self.serve_ahead(count.min(READ_AHEAD), pool);
@@ -127,7 +126,7 @@ impl Guaranteed {
     }
 }
 
-/// Loads that nobody waits for.
+/// Loads whose results are not used.
 struct ReadAhead {
     slots: [u32; READ_AHEAD],
     found: usize,
@@ -157,7 +156,7 @@ impl ReadAhead {
         }
     }
 
-    /// The frames noted; notes those behind them.
+    /// The noted frames; notes those behind them.
     #[inline]
     fn frames(&mut self, pool: &FramePool) {
         for slot in &mut self.slots[..self.found] {
@@ -170,7 +169,7 @@ impl ReadAhead {
 
 impl Drop for ReadAhead {
     fn drop(&mut self) {
-        // Or the compiler would leave out loads whose result nobody uses.
+        // Otherwise the compiler would remove loads with unused results.
         black_box(self.lines);
     }
 }

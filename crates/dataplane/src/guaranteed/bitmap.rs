@@ -7,8 +7,8 @@ const WORD: usize = 64;
 /// Words of the lowest level.
 const WORDS: usize = WORD * WORD;
 
-/// Numbers below [`BucketSet::SIZE`], as bits; a bit of each level above says whether a word
-/// below has any.
+/// Numbers below [`BucketSet::SIZE`], as bits; a bit of each higher level says whether a word below is
+/// nonzero.
 #[derive(Debug, Clone)]
 pub(super) struct BucketSet {
     bits: Box<[u64; WORDS]>,
@@ -17,7 +17,7 @@ pub(super) struct BucketSet {
 }
 
 impl BucketSet {
-    /// How many numbers there are: three levels of 64.
+    /// Size of the range: three levels of 64.
     pub(super) const SIZE: usize = WORDS * WORD;
 
     pub(super) fn new() -> Self {
@@ -49,7 +49,7 @@ impl BucketSet {
         }
     }
 
-    /// The smallest member from `start` on. O(1): three words are looked at.
+    /// The smallest member from `start` on. O(1): examines three words.
     #[inline]
     pub(super) fn first_from(&self, start: usize) -> Option<usize> {
         if start >= Self::SIZE {
@@ -87,7 +87,7 @@ const fn join(group: usize, word: usize, bit: usize) -> usize {
     (group * WORD + word) * WORD + bit
 }
 
-/// The lowest bit of a word that has one.
+/// The lowest set bit of a nonzero word.
 const fn first(word: u64) -> usize {
     word.trailing_zeros() as usize
 }

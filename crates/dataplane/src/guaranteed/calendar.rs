@@ -1,9 +1,9 @@
-//! Slices in order of time: a calendar of buckets, each a list through the slices themselves.
+//! Slices in time order: a calendar of buckets, each a list through the slices themselves.
 //!
-//! A ring of [`BucketSet::SIZE`] buckets of 2^n ns each. Within a bucket slices are in order of
-//! arrival; which bucket is next is found by [`BucketSet`]. Everything is O(1). The ring starts
-//! at the earliest bucket that holds a slice, so a time before that is no special case; a time
-//! beyond the end waits in the last bucket, and whoever finds it there looks at the clock.
+//! A ring of [`BucketSet::SIZE`] buckets of 2^n ns each. Within a bucket slices are in arrival order;
+//! [`BucketSet`] finds the next bucket. Everything is O(1). The ring starts at the earliest bucket that
+//! holds a slice, so earlier times need no special case; a time beyond the end waits in the last bucket,
+//! and is checked again there.
 
 use super::bitmap::BucketSet;
 use super::slice::{NIL, SliceState};
@@ -72,7 +72,7 @@ impl Bucket {
     };
 }
 
-/// The ring; its size is known, so no place needs a check.
+/// The ring; its fixed size avoids bounds checks.
 type Buckets = [Bucket; BucketSet::SIZE];
 
 /// Slices by time.
@@ -80,7 +80,7 @@ type Buckets = [Bucket; BucketSet::SIZE];
 pub(super) struct Calendar<C> {
     chain: PhantomData<C>,
     shift: u32,
-    /// Number of the earliest bucket that holds a slice (time / width); [`EMPTY`] where none does.
+    /// Number of the earliest bucket that holds a slice (time / width); [`EMPTY`] if none does.
     first: u64,
     /// Largest number used since it was last empty.
     last: u64,
@@ -88,13 +88,13 @@ pub(super) struct Calendar<C> {
     occupied: BucketSet,
 }
 
-/// Mask of a bucket's place in the ring.
+/// Mask of a bucket's index in the ring.
 const PLACE: u64 = BucketSet::SIZE as u64 - 1;
 /// After all numbers.
 const EMPTY: u64 = u64::MAX;
-/// The last number that is told apart: so that sums of numbers fit.
+/// The largest distinct number, so that sums of numbers fit.
 pub(super) const NUMBER_MAX: u64 = u64::MAX / 2;
-/// What a calendar takes: its buckets, and a bit for each.
+/// Memory of a calendar: its buckets, and a bit for each.
 pub(super) const BYTES: usize = size_of::<Buckets>() + BucketSet::SIZE / 8;
 
 impl<C: Chain> Calendar<C> {
@@ -138,10 +138,10 @@ impl<C: Chain> Calendar<C> {
         (self.first != EMPTY).then(|| self.buckets[place(self.first)].head)
     }
 
-    /// Put slice `id` at the end of the bucket numbered `number`, or of the nearest there is.
+    /// Put slice `id` at the end of the bucket numbered `number`, or of the nearest existing one.
     ///
-    /// Nothing is put further ahead of `now` than the ring is long: so whoever comes later and is
-    /// due earlier, but not before now, always finds its own bucket.
+    /// Nothing is inserted further ahead of `now` than the length of the ring, so a later arrival that
+    /// is due earlier, but not before now, always gets its own bucket.
     #[inline]
     pub(super) fn insert(&mut self, slices: &mut [SliceState], id: u32, number: u64, now: u64) {
         let number = number.min(self.number(now) + PLACE).min(NUMBER_MAX);
@@ -179,7 +179,7 @@ impl<C: Chain> Calendar<C> {
         let links = *C::links(&mut slices[id as usize]);
         let at = place(u64::from(links.bucket));
         let bucket = &mut self.buckets[at];
-        // What a head's `previous` says is out of date: see `pop_until`.
+        // The `previous` of a head is stale: see `pop_until`.
         if bucket.head == id {
             bucket.head = links.next;
         } else {

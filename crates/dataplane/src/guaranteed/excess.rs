@@ -1,5 +1,5 @@
-//! The excess tier: what no guarantee needs, by weight, first among tenants and then among the
-//! slices of each.
+//! The excess tier: capacity not needed by guarantees, shared by weight, first among tenants and then
+//! among the slices of each.
 //!
 //! Two levels of deficit round robin (Shreedhar & Varghese, SIGCOMM 1995). A turn of weight 1 is
 //! one largest frame, so every turn sends at least one and a decision takes O(1).
@@ -8,21 +8,21 @@ use super::ring::Ring;
 use super::slice::SliceState;
 use slicewise_model::TenantParams;
 
-/// Slices that share one part of the excess.
+/// Slices that share one portion of the excess.
 #[derive(Debug, Clone)]
 struct Tenant {
     /// Bytes of one turn.
     quantum: i64,
     /// Bytes it may still send in this turn.
     deficit: i64,
-    /// Its place among the tenants.
+    /// Its position in the ring of tenants.
     position: u32,
     /// Slices that are not removed: the ring has room for them.
     slices: u32,
     ring: Ring,
 }
 
-/// Tenants, and their slices that have frames and have not had their maximum.
+/// Tenants, and their backlogged slices below their maximum.
 #[derive(Debug, Clone)]
 pub(super) struct ExcessTier {
     tenants: Vec<Tenant>,
@@ -52,32 +52,32 @@ impl ExcessTier {
         }
     }
 
-    /// Whether nobody takes turns.
+    /// Whether no slice takes turns.
     pub(super) const fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// How many tenants there are.
+    /// Number of tenants.
     pub(super) fn tenants(&self) -> usize {
         self.tenants.len()
     }
 
-    /// Make room for one slice more of `tenant`.
+    /// Make room for one more slice of `tenant`.
     pub(super) fn add_slice(&mut self, tenant: u16) {
         let tenant = &mut self.tenants[usize::from(tenant)];
         tenant.slices += 1;
         tenant.ring.reserve(tenant.slices);
     }
 
-    /// A slice that has no frames is no more.
+    /// An empty slice is removed.
     pub(super) fn remove_slice(&mut self, slice: &SliceState, id: u32) {
         let tenant = &mut self.tenants[usize::from(slice.tenant)];
         tenant.slices -= 1;
         tenant.ring.forget(id, slice.turn);
     }
 
-    /// A slice has frames and may send: it takes its turn, and has what a turn is worth. So
-    /// whoever comes to the front can send.
+    /// A slice has frames and may send: it joins the turns with a full quantum, so that the one at the
+    /// front can always send.
     pub(super) fn join(&mut self, slice: &mut SliceState, id: u32) {
         let number = u32::from(slice.tenant);
         let tenant = &mut self.tenants[number as usize];
@@ -89,7 +89,7 @@ impl ExcessTier {
         slice.turn = tenant.ring.join(id, slice.turn);
     }
 
-    /// A slice has no frames, or had its maximum.
+    /// A slice is empty, or reached its maximum.
     pub(super) fn leave(&mut self, slice: &SliceState, id: u32) {
         let number = u32::from(slice.tenant);
         let tenant = &mut self.tenants[number as usize];
@@ -99,8 +99,7 @@ impl ExcessTier {
         }
     }
 
-    /// Whose turn it is. `bytes_of_head` tells what a slice's first frame counts as, never
-    /// more than the largest.
+    /// Whose turn it is. `bytes_of_head` returns the size of a slice's first frame, at most the largest.
     pub(super) fn select(
         &mut self,
         slices: &mut [SliceState],

@@ -1,9 +1,9 @@
-//! Slices whose frames wait by flow and by priority level instead of in order of arrival.
+//! Slices whose frames are queued by flow and priority level instead of in arrival order.
 //!
-//! Such a slice shows its scheduler one frame, the *staged* one, as if that were the head of its
-//! list: eligible time and deadline are computed for it. The others wait in a [`FlowQueue`], which
-//! stages the next as one leaves. So the slice as a whole keeps its guarantee, and which of its
-//! flows has the benefit is decided inside.
+//! Such a slice presents one frame to its scheduler, the *staged* one, like the head of its list:
+//! eligible time and deadline are computed for it. The others wait in a [`FlowQueue`], which stages the
+//! next as one leaves. So the slice as a whole keeps its guarantee, and which of its flows benefits is
+//! decided inside.
 
 use super::slice::{SliceState, Tier, cost};
 use super::{Guaranteed, SliceError, SliceId};
@@ -17,16 +17,16 @@ use slicewise_units::Instant;
 pub(super) struct FlowQueues {
     queues: Vec<Option<FlowQueue>>,
     free: Vec<u32>,
-    /// Frames dropped, and whether another frame was staged, since this was last asked.
+    /// Frames dropped, and whether another frame was staged, since the last query.
     effects: Effects,
 }
 
-/// What flow queues did beside what they were asked.
+/// Side effects of flow queues.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Effects {
     /// Frames dropped that had been queued.
     pub(crate) dropped: u32,
-    /// A frame of a higher level took the place of the one that would have left next.
+    /// A frame of a higher level replaced the one that would have left next.
     pub(crate) restaged: bool,
 }
 
@@ -53,7 +53,7 @@ impl FlowQueues {
 }
 
 impl Guaranteed {
-    /// Add a slice in which flows wait apart, and levels of priority where `flow_queue` has them.
+    /// Add a slice with flow queueing, and priority levels if `flow_queue` has them.
     /// Its guarantee is that of all its frames together.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Guaranteed {
         Ok(id)
     }
 
-    /// What flow queues did since this was last asked.
+    /// Side effects since the last query.
     #[inline]
     pub(crate) fn take_effects(&mut self) -> Effects {
         std::mem::take(&mut self.flow_queues.effects)
@@ -107,7 +107,7 @@ impl Guaranteed {
         Ok(())
     }
 
-    /// Have the queue stage the frame that leaves next.
+    /// Let the queue stage the frame that leaves next.
     fn stage(&mut self, id: u32, index: u32, pool: &mut FramePool, now: Instant) {
         if let Some(queue) = self.flow_queues.get_mut(index) {
             self.slices[id as usize].head = queue.stage(pool, now).unwrap_or(super::NIL);
@@ -128,9 +128,9 @@ impl Guaranteed {
         slice.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
-    /// Another frame was staged instead of one that is not served yet. It takes over that one's
-    /// eligible time as far as the tokens pay for it: what the slice as a whole is due, and when,
-    /// does not change. Only one that is longer has to wait for what it costs more.
+    /// Another frame was staged instead of an unserved one. It inherits its eligible time as far as the
+    /// tokens cover it: the service of the slice as a whole does not change. Only a longer one has to
+    /// wait for its additional cost.
     fn replace_staged(&mut self, id: u32, pool: &FramePool, now: u64) {
         if self.slices[id as usize].tier == Tier::Eligible {
             self.deadlines.remove(&mut self.slices, id);
@@ -139,7 +139,7 @@ impl Guaranteed {
         let slice = &mut self.slices[id as usize];
         let since = slice.committed.clock().min(now);
         if slice.committed.clock() > now {
-            // The frame it waited for tokens for has not paid them.
+            // The frame that waited for tokens has not paid them.
             slice.committed.rewind(now);
         }
         let (lengths, _) = pool.head(slice.head);
@@ -161,7 +161,7 @@ impl Guaranteed {
         Some(queued)
     }
 
-    /// Take frames out of a slice of a scheduler that is given up.
+    /// Remove frames from a slice of a scheduler that is being replaced.
     pub(super) fn pop_unserved_by_flow(
         &mut self,
         id: u32,
@@ -195,7 +195,7 @@ impl Guaranteed {
         }
     }
 
-    /// Let the flow queue of slice `to` go on with what that of slice `from` of `old` remembers.
+    /// Transfer the state of the flow queue of slice `from` of `old` to that of slice `to`.
     pub(super) fn resume_flow_queue(&mut self, to: SliceId, old: &Self, from: SliceId) {
         let index = |of: &Self, id: SliceId| {
             let slice = of.slices.get(id.0 as usize);

@@ -1,13 +1,13 @@
 //! Guaranteed slices: a delay bound for each, the excess by weight, at any number of slices.
 //!
-//! One queue a slice, served in two modes. In the *guarantee* tier a token bucket (CIR, CBS)
+//! One queue per slice, served in two modes. In the *guarantee* tier a token bucket (CIR, CBS)
 //! makes each frame eligible at a time that depends on nothing but the slice's own arrivals; an
 //! eligible frame has the deadline `eligible + D`, D the slice's delay class, and the earliest
-//! deadline goes first. Where nothing is eligible, the *excess* tier gives the link to tenants and
-//! their slices by weight, up to each slice's maximum (PIR, PBS), and leaves the guarantee's
-//! tokens alone, as HFSC does (Stoica, Zhang & Ng, SIGCOMM 1997).
+//! deadline goes first. If nothing is eligible, the *excess* tier gives the link to tenants and their
+//! slices by weight, up to each slice's maximum (PIR, PBS), without consuming the guarantee's tokens, as
+//! in HFSC (Stoica, Zhang & Ng, SIGCOMM 1997).
 //!
-//! With slices that pass the admission test, a frame within its slice's (CIR, CBS) leaves no
+//! For slices that pass the admission test, a frame within its slice's (CIR, CBS) leaves no
 //! later than `eligible + D` plus one bucket width ([`Guaranteed::granularity`]), whatever others
 //! send: regulated earliest deadline first (Georgiadis et al., IEEE/ACM ToN 4(4), 1996). Calendars
 //! with find-first-set bitmaps, in the manner of Carousel (SIGCOMM 2017) and Eiffel (NSDI 2019),
@@ -36,13 +36,13 @@ use slice::{Life, NIL, SliceState, Tier, cost};
 use slicewise_model::{DelayClasses, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 
-/// Names a slice of a [`Guaranteed`] scheduler.
+/// Identifies a slice of a [`Guaranteed`] scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SliceId(u32);
 
 impl SliceId {
-    /// The slice at position `index`: slices are numbered in the order they were added, and the
-    /// number of one that is gone is given out again.
+    /// The slice at position `index`: slices are numbered in the order they were added, and numbers of
+    /// removed ones are reused.
     #[must_use]
     pub const fn new(index: u32) -> Self {
         Self(index)
@@ -61,25 +61,25 @@ pub enum SliceError {
     /// There is no such slice, or it is being drained.
     #[error("there is no slice {0}")]
     Unknown(u32),
-    /// Its tenant is not among those the scheduler was made with.
-    #[error("there is no tenant {0}")]
+    /// Its tenant is not one of the scheduler's.
+    #[error("unknown tenant {0}")]
     UnknownTenant(u32),
     /// A slice cannot move to another tenant.
     #[error("a slice cannot move to another tenant: remove it and add it there")]
     TenantChanged,
     /// No more slices can be numbered.
-    #[error("there are {0} slices, as many as can be numbered")]
+    #[error("there are {0} slices, the maximum")]
     TooMany(u32),
 }
 
-/// What has become of a slice that was removed.
+/// State of a removed slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Removal {
     /// It is gone.
     Gone,
-    /// It takes no more frames; those that wait leave first, under the same guarantee. What was
-    /// reserved for it may be promised to others only after that.
+    /// It accepts no more frames; those waiting leave first, under the same guarantee. Its reservation
+    /// may be reused only after that.
     Draining {
         /// Frames that wait.
         packets: u32,
@@ -88,16 +88,16 @@ pub enum Removal {
 
 /// Most slices: as many as a ring can number.
 const MAX_SLICES: u32 = 1 << 30;
-// From now to the deadline of the longest class: half of the buckets there are, so that what is
-// late and what is early fit beside them.
+// From now to the deadline of the longest class: half of the buckets, so that late and early deadlines
+// also fit.
 const _: () = assert!(DelayClasses::BUCKETS_AHEAD == BucketSet::SIZE as u64 / 2);
 /// Buckets of the wheel and of the parked slices are 2^n times as wide as those of deadlines, so
 /// that slow slices fit, too. Only deadlines need to be exact: a slice that wakes a bucket early
 /// keeps its deadline, and one that is parked up to a bucket too long loses no credit as long as
 /// its PBS holds a frame and what its PIR earns in a bucket.
 const COARSER: u32 = 4;
-/// Parked slices looked at for each frame sent: more than one, so that they do not pile up, and
-/// few, so that no decision takes long.
+/// Parked slices checked per frame sent: more than one, so that they do not accumulate, and few, so that
+/// no decision takes long.
 const UNPARKED_PER_FRAME: u32 = 2;
 
 /// The frame that leaves next.
@@ -113,12 +113,12 @@ pub struct Selected {
     pub changes_at: Instant,
 }
 
-/// What a guaranteed scheduler answers when asked for a frame.
+/// Answer of a guaranteed scheduler to a request for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
     /// This one may leave now.
     Ready(Selected),
-    /// Frames wait, but all of their slices have had their maximum until this time.
+    /// Frames wait, but all of their slices are at their maximum until this time.
     Wait(Instant),
     /// No frame waits.
     Empty,
@@ -132,14 +132,14 @@ pub struct Guaranteed {
     largest_frame: u64,
     delays: Box<[u64]>,
     slices: Vec<SliceState>,
-    /// First free place in `slices`.
+    /// First free slot in `slices`.
     free: u32,
     live: u32,
     /// Slices whose head is not eligible yet, by when it is.
     wheel: Calendar<TimerChain>,
     /// Slices whose head is eligible, by its deadline.
     deadlines: Calendar<TimerChain>,
-    /// Slices that had their maximum, by when they may send again.
+    /// Slices at their maximum, by when they may send again.
     parked: Calendar<ParkedChain>,
     excess: ExcessTier,
     flow_queues: FlowQueues,
@@ -171,7 +171,7 @@ impl Guaranteed {
         }
     }
 
-    /// Width of a bucket: deadlines are kept to this, so a frame may leave so much later.
+    /// Width of a bucket: the resolution of deadlines, so a frame may leave this much later.
     #[must_use]
     pub const fn granularity(&self) -> Duration {
         Duration::from_nanos(1 << self.shift)
@@ -183,20 +183,20 @@ impl Guaranteed {
         self.backlog
     }
 
-    /// Slices that take frames.
+    /// Slices that accept frames.
     #[must_use]
     pub const fn slices(&self) -> u32 {
         self.live
     }
 
-    /// Bytes kept for each slice, without its frames.
+    /// Bytes of state per slice, without its frames.
     #[must_use]
     pub const fn bytes_per_slice() -> usize {
         // A ring has room for up to twice its members.
         size_of::<SliceState>() + 2 * size_of::<u32>()
     }
 
-    /// Bytes of the calendars, however many slices there are.
+    /// Bytes of the calendars, independent of the number of slices.
     #[must_use]
     pub const fn bytes_of_calendars() -> usize {
         3 * calendar::BYTES
@@ -209,8 +209,8 @@ impl Guaranteed {
         slice.map_or(0, |slice| slice.packets)
     }
 
-    /// Add a slice whose buckets are full at `now`. Whether it fits is for the admission test to
-    /// say, before. O(1), but for memory that has to grow.
+    /// Add a slice whose buckets are full at `now`. The admission test must have accepted it before.
+    /// O(1), except when memory has to grow.
     ///
     /// # Errors
     /// Where its tenant does not exist or there are too many slices; nothing is changed then.
@@ -245,8 +245,8 @@ impl Guaranteed {
     /// Put a frame that has just arrived at the end of its slice's queue. O(1).
     ///
     /// # Errors
-    /// Why it is to be dropped: there is no such slice (any more), it is longer than any frame
-    /// should be, its queue is full, or the pool is.
+    /// Why it must be dropped: the slice does not exist (any more), the frame is too long, or its queue
+    /// or the pool is full.
     pub fn try_enqueue(
         &mut self,
         id: SliceId,
@@ -279,8 +279,8 @@ impl Guaranteed {
         Ok(())
     }
 
-    /// The frame that would leave at `now`. O(1) on the average: each slice that has become
-    /// eligible since the last call is looked at once.
+    /// The frame that would leave at `now`. Amortized O(1): each slice that has become
+    /// eligible since the last call is examined once.
     pub fn select(&mut self, pool: &FramePool, now: Instant) -> Selection {
         if self.backlog == 0 {
             return Selection::Empty;
@@ -296,7 +296,10 @@ impl Guaranteed {
                 None => {
                     let next_unparked = self.parked.next_time();
                     let next = next_eligible.into_iter().chain(next_unparked).min();
-                    debug_assert!(next.is_some_and(|next| next > now), "else it would be here");
+                    debug_assert!(
+                        next.is_some_and(|next| next > now),
+                        "otherwise it would be here"
+                    );
                     let next = next.map_or(Instant::MAX, Instant::from_nanos);
                     return Selection::Wait(next);
                 }
@@ -328,7 +331,7 @@ impl Guaranteed {
         }
     }
 
-    /// Take the frame that leaves at `now`, if one may. O(1) on the average.
+    /// Take the frame that leaves at `now`, if one may. Amortized O(1).
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -354,8 +357,8 @@ impl Guaranteed {
         let price = cost(self.counted(queued.frame.lengths));
         let slice = &mut self.slices[id as usize];
         slice.tier = Tier::Idle;
-        // Clocked by eligibility, not by departure: a frame that had to wait for others is not
-        // held against those behind it.
+        // Clocked by eligibility, not by departure: the wait of a frame does not penalise those behind
+        // it.
         slice.committed.pay(price);
         if slice.peak.exists() {
             slice.peak.spend(now, price);
@@ -372,8 +375,8 @@ impl Guaranteed {
         let next_bytes = (next != NIL).then(|| self.counted(pool.head(next).0));
         let slice = &mut self.slices[id as usize];
         if slice.committed.exists() {
-            // Tokens stay. But what was not eligible until now cannot have been so before: a
-            // deadline in the past would ask for what was never reserved.
+            // Tokens stay. But a frame that was not eligible until now cannot have been so before: a
+            // deadline in the past would claim unreserved capacity.
             slice.committed.rewind(now);
         }
         if slice.peak.exists() {
@@ -410,7 +413,7 @@ impl Guaranteed {
     }
 }
 
-/// Counts frames as the rates do; almost always their length as it is.
+/// Counts frames as the rates do; almost always their plain length.
 #[derive(Debug, Clone, Copy)]
 struct Counting(Accounting);
 

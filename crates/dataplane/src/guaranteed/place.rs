@@ -1,4 +1,4 @@
-//! Where a slice belongs when its first frame, its tokens or its promise has changed.
+//! Reschedules a slice after a change of its first frame, tokens or parameters.
 
 use super::slice::{Excess, Life, Tier, cost};
 use super::{Guaranteed, UNPARKED_PER_FRAME};
@@ -6,7 +6,7 @@ use crate::queue::FramePool;
 
 impl Guaranteed {
     /// A slice has a new first frame, which came at `arrival` and costs `price`, or new parameters:
-    /// put it where that belongs.
+    /// reschedule it.
     #[inline]
     pub(super) fn place(&mut self, id: u32, arrival: u64, price: i64, now: u64) {
         let slice = &mut self.slices[id as usize];
@@ -38,12 +38,12 @@ impl Guaranteed {
         self.place(id, arrival.nanos(), price, now);
     }
 
-    /// Into the deadline queue where the head is eligible, else onto the wheel.
+    /// Into the deadline queue if the head is eligible, else onto the wheel.
     #[inline]
     fn place_by_eligibility(&mut self, id: u32, eligible: u64, now: u64) {
         let slice = &mut self.slices[id as usize];
         let number = self.wheel.number(eligible);
-        // Less than a bucket too early does no harm: the deadline stays what it is.
+        // Less than a bucket too early is harmless: the deadline does not change.
         if number <= self.wheel.number(now) {
             slice.tier = Tier::Eligible;
             let deadline = eligible.saturating_add(self.delays[usize::from(slice.class)]);
@@ -56,7 +56,7 @@ impl Guaranteed {
     }
 
     /// The frame for which a slice is on the wheel has left as excess, and the next is eligible at
-    /// another time. Where the slice is found there too early, who finds it looks again.
+    /// another time. If the slice is found there too early, it is checked again.
     fn move_on_wheel(&mut self, id: u32, eligible: u64, now: u64) {
         let number = self.wheel.number(eligible);
         if number < self.wheel.number_of(&self.slices[id as usize].timer) {
@@ -65,7 +65,7 @@ impl Guaranteed {
         }
     }
 
-    /// Into the ring where its maximum lets the head leave, else among the parked.
+    /// Into the ring if its maximum lets the head leave, else among the parked.
     fn place_by_maximum(&mut self, id: u32, price: i64, now: u64) {
         let slice = &mut self.slices[id as usize];
         let ready = if slice.peak.exists() {

@@ -1,27 +1,26 @@
-//! Turns: a ring of numbers in an array, so that those who come next are known without looking
-//! at anybody.
+//! Turns: a ring of numbers in an array, so that the next ones are known without touching their slices.
 //!
-//! Whoever leaves out of turn leaves its place marked, and gets it back if it returns before its
-//! turn came: so each has one place at most, and a ring for n needs n places, beside those of
-//! owners that are gone for good.
+//! A member that leaves out of turn leaves its entry marked, and gets it back if it returns before its
+//! turn: so each has at most one entry, and a ring for n needs n entries, besides those of removed
+//! members.
 
-/// Marks a place whose owner left it. Numbers are below.
+/// Marks an entry whose owner left. Numbers are below.
 const LEFT: u32 = 1 << 31;
-/// A place whose owner is gone for good.
+/// An entry whose owner was removed.
 const NOBODY: u32 = u32::MAX;
 
-/// Those who take turns.
+/// A ring of members that take turns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
-    /// A power of two, at least the number of places in use.
+    /// A power of two, at least the number of entries in use.
     places: Vec<u32>,
-    /// Counts up for ever; the place is its remainder.
+    /// Increases monotonically; the index is its remainder.
     head: u32,
-    /// Places in use, those marked as left among them.
+    /// Entries in use, including those marked as left.
     used: u32,
-    /// Who is in it.
+    /// Members.
     members: u32,
-    /// Places in use whose owners are gone for good.
+    /// Entries in use whose owners were removed.
     orphans: u32,
 }
 
@@ -59,7 +58,7 @@ impl Ring {
         self.append(number)
     }
 
-    /// Whether the place of `number` is kept for it.
+    /// Whether the entry of `number` is kept for it.
     fn has_left(&self, number: u32, position: u32) -> bool {
         position.wrapping_sub(self.head) < self.used
             && self.places[self.index(position)] == number | LEFT
@@ -83,7 +82,7 @@ impl Ring {
         position
     }
 
-    /// Leave, from wherever its place is.
+    /// Leave, from any position.
     pub(super) fn leave(&mut self, number: u32, position: u32) {
         let index = self.index(position);
         debug_assert_eq!(self.places[index], number, "it is where it was put");
@@ -106,8 +105,8 @@ impl Ring {
         self.used -= 1;
     }
 
-    /// Whose turn it is. Skips the places of those who left: each was somebody's turn once, so
-    /// O(1) on the average of turns.
+    /// Whose turn it is. Skips the entries of those who left: each was a turn once, so
+    /// amortized O(1).
     pub(super) fn front(&mut self) -> Option<u32> {
         if self.members == 0 {
             return None;
@@ -161,7 +160,7 @@ mod tests {
     proptest! {
         /// Against a list in which those who left are marked, too.
         #[test]
-        fn turns_come_in_order_and_a_place_left_is_kept(
+        fn turns_come_in_order_and_a_vacated_entry_is_kept(
             steps in prop::collection::vec(step(), 0..200)
         ) {
             let mut ring = Ring::default();
@@ -194,7 +193,7 @@ mod tests {
                         model.rotate_left(1);
                     }
                 }
-                // Those who left at the head, and all of them when nobody is there, are forgotten.
+                // Entries left at the head, and all of them when the ring is empty, are dropped.
                 if model.iter().all(|(_, there)| !there) {
                     model.clear();
                 }
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_those_gone_for_good_take_no_room_from_others() {
+    fn entries_of_removed_slices_take_no_room_from_others() {
         let mut ring = Ring::default();
         ring.reserve(2);
         ring.join(0, 0);

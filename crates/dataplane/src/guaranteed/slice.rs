@@ -1,4 +1,4 @@
-//! What is kept for one slice: two cache lines.
+//! State of one slice: two cache lines.
 
 use super::calendar::Links;
 use crate::queue::FramePool;
@@ -13,8 +13,8 @@ const NANOBITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
 /// The largest burst that 63 bits hold: 1.15 GB.
 const BURST_MAX: u64 = i64::MAX.unsigned_abs() / NANOBITS_PER_BYTE;
 
-/// A token bucket in 32 bytes: exact as [`TokenBucket`](crate::bucket::TokenBucket), but with a
-/// burst of at most 1.15 GB, so that credit fits in 64 bits.
+/// A token bucket in 32 bytes: as exact as [`TokenBucket`](crate::bucket::TokenBucket), but with a burst
+/// of at most 1.15 GB, so that credit fits in 64 bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SmallBucket {
     /// bit/s; zero where there is no such bucket.
@@ -49,27 +49,27 @@ impl SmallBucket {
         self.rate > 0
     }
 
-    /// When its credit was as it is. Of a committed bucket: the eligible time of the slice's
-    /// head, while it has one; else of the last frame it paid for.
+    /// Time of its credit. For a committed bucket: the eligible time of the slice's head, while it has
+    /// one; else of the last frame charged.
     pub(super) const fn clock(&self) -> u64 {
         self.clock
     }
 
-    /// Move its clock to `time`, where that is later.
+    /// Advance its clock to `time`, if that is later.
     #[inline]
     fn refill(&mut self, time: u64) {
         if time <= self.clock {
             return;
         }
         let room = self.burst.saturating_sub(self.credit).max(0).unsigned_abs();
-        // What does not fit in 64 bits fits in no bucket.
+        // What does not fit in 64 bits exceeds every bucket.
         let earned = self.rate.checked_mul(time - self.clock);
         let earned = earned.map_or(room, |earned| earned.min(room));
         self.credit = self.credit.saturating_add_unsigned(earned);
         self.clock = time;
     }
 
-    /// The earliest time, from `time` on, at which it pays `cost`.
+    /// The earliest time, from `time` on, at which it covers `cost`.
     #[inline]
     pub(super) fn ready_at(&self, time: u64, cost: i64) -> u64 {
         let mut bucket = *self;
@@ -77,7 +77,8 @@ impl SmallBucket {
     }
 
     /// Move its clock to the earliest time, from `time` on, at which it pays `cost`, or is full
-    /// where that is more than its burst: nothing waits for ever. Until it has paid, [`rewind`](Self::rewind) takes that back.
+    /// where that is more than its burst: nothing waits forever. Until it has paid,
+    /// [`rewind`](Self::rewind) takes that back.
     #[inline]
     pub(super) fn advance(&mut self, time: u64, cost: i64) -> u64 {
         self.refill(time);
@@ -85,7 +86,7 @@ impl SmallBucket {
         if missing > 0 {
             let wait = missing.unsigned_abs().div_ceil(self.rate.max(1));
             self.clock = self.clock.saturating_add(wait);
-            // Above the burst by less than a nanosecond's worth: given up when it pays.
+            // Above the burst by less than a nanosecond's worth: discarded when charged.
             let earned = self.rate.saturating_mul(wait);
             self.credit = self.credit.saturating_add_unsigned(earned);
         }
@@ -117,7 +118,7 @@ impl SmallBucket {
         self.pay(cost);
     }
 
-    /// Keep what `old` has saved or owes at `now`, as far as this bucket holds it. Where
+    /// Keep the credit or debt of `old` at `now`, up to this bucket's burst. Where
     /// `eligible`, a head that it has been advanced to is eligible from the same time on.
     fn resume_from(&mut self, old: &Self, eligible: bool, now: u64) {
         if self.exists() && old.exists() {
@@ -132,7 +133,7 @@ impl SmallBucket {
     }
 }
 
-/// What a frame that counts as `bytes` costs, in nanobits.
+/// Cost of a frame that counts as `bytes`, in nanobits.
 pub(super) fn cost(bytes: u64) -> i64 {
     i64::try_from(bytes.saturating_mul(NANOBITS_PER_BYTE)).unwrap_or(i64::MAX)
 }
@@ -148,25 +149,25 @@ pub(super) enum Tier {
     Eligible,
 }
 
-/// Where a slice stands in the excess tier.
+/// State of a slice in the excess tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Excess {
     /// Nothing waits.
     Out,
     /// It takes its turn.
     InRing,
-    /// It had its maximum and waits for more.
+    /// It is at its maximum and parked.
     Parked,
 }
 
 /// Whether a slice is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
-    /// This place is free.
+    /// This slot is free.
     Free,
-    /// It takes frames.
+    /// It accepts frames.
     Live,
-    /// It takes no more, and is gone when what waits has left.
+    /// It accepts no more, and disappears when its backlog has left.
     Draining,
 }
 
@@ -175,7 +176,7 @@ pub(super) enum Life {
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(super) struct SliceState {
-    /// Oldest frame, in the pool. In a free place: the next free one.
+    /// Oldest frame, in the pool. In a free slot: the next free one.
     pub(super) head: u32,
     /// Newest frame. With a flow queue: the number of that.
     pub(super) tail: u32,
@@ -204,7 +205,7 @@ pub(super) struct SliceState {
     pub(super) peak: SmallBucket,
 }
 
-/// The most bytes of a turn, so that a deficit fits in 32 bits.
+/// Most bytes per turn, so that a deficit fits in 32 bits.
 const QUANTUM_MAX: u64 = 1 << 30;
 
 impl SliceState {
@@ -238,7 +239,7 @@ impl SliceState {
         }
     }
 
-    /// Take over new parameters; what is queued, saved and owed stays.
+    /// Apply new parameters; frames, credit and debt stay.
     pub(super) fn change(&mut self, params: &SliceParams, now: u64) {
         let mut new = Self::new(params, now);
         new.resume_from(self, now);
@@ -252,7 +253,7 @@ impl SliceState {
         self.peak = new.peak;
     }
 
-    /// Keep what `old` has saved or owes.
+    /// Keep the credit or debt of `old`.
     pub(super) fn resume_from(&mut self, old: &Self, now: u64) {
         let eligible = old.tier == Tier::Eligible;
         self.committed.resume_from(&old.committed, eligible, now);
@@ -290,7 +291,7 @@ impl SliceState {
         was_empty
     }
 
-    /// Whether a frame of so many bytes still fits in its queue.
+    /// Whether a frame of this many bytes still fits in its queue.
     pub(super) const fn has_room(&self, bytes: u32) -> bool {
         self.packets < self.limit_packets && bytes <= self.limit_bytes.saturating_sub(self.bytes)
     }

@@ -80,7 +80,7 @@ fn extreme_sizes_and_rates_do_not_overflow() {
 }
 
 proptest! {
-    /// Beside a link in exact arithmetic: never late, and early by less than a nanosecond,
+    /// Compared with a link in exact arithmetic: never late, and early by less than a nanosecond,
     /// however long it runs.
     #[test]
     fn stays_within_a_nanosecond_of_an_exact_link(

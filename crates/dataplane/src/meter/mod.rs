@@ -1,8 +1,8 @@
 //! Meters: they colour packets, and never delay or drop one.
 //!
-//! One file an algorithm. Every RFC's colour-blind rules equal its colour-aware rules for packets
-//! that come in green, so each algorithm knows only the colour-aware form and [`MeterState`] takes
-//! every packet for green where the mode is blind.
+//! One file per algorithm. Every RFC's colour-blind rules equal its colour-aware rules for green
+//! packets, so each algorithm implements only the colour-aware form and [`MeterState`] treats every
+//! packet as green in blind mode.
 
 pub mod policer;
 mod rfc4115;
@@ -73,8 +73,8 @@ impl MeterState {
         }
     }
 
-    /// Go on with the credit of `old`, as far as this meter's bursts hold it, so that changing
-    /// parameters gives no one a fresh burst. A change of algorithm starts with full buckets.
+    /// Continue with the credit of `old`, up to this meter's bursts, so that changing parameters gives
+    /// no fresh burst. A change of algorithm starts with full buckets.
     pub fn resume_from(&mut self, old: &Self, now: Instant) {
         match (&mut self.marker, &old.marker) {
             (Marker::SingleRate(new), Marker::SingleRate(old)) => new.resume_from(old, now),

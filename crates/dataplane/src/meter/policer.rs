@@ -1,11 +1,11 @@
-//! The policer: a meter, and what each colour means for the packet.
+//! The policer: a meter, and an action per colour.
 
 use super::MeterState;
 use crate::frame::Frame;
 use slicewise_model::{Action, Colour, PolicerParams};
 use slicewise_units::Instant;
 
-/// A policer at work. It has no queue: a frame passes at once or not at all.
+/// Running policer. It has no queue: a frame passes immediately or not at all.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicerState {
     meter: MeterState,
@@ -14,7 +14,7 @@ pub struct PolicerState {
     violate: Action,
 }
 
-/// What a policer decided on a frame.
+/// Decision of a policer on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum PolicerVerdict {
@@ -58,7 +58,7 @@ impl PolicerState {
         }
     }
 
-    /// Go on with the credit of `old` after a change of parameters; see
+    /// Continue with the credit of `old` after a change of parameters; see
     /// [`MeterState::resume_from`].
     pub fn resume_from(&mut self, old: &Self, now: Instant) {
         self.meter.resume_from(&old.meter, now);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_the_rate_and_one_burst_of_an_overload() {
+    fn under_overload_passes_the_rate_and_one_burst() {
         // `police 17500000` with its default burst, offered twice the rate for 40 s.
         let cir = Rate::l2(BitRate::new(17_500_000));
         let cbs = ByteCount::new(546_875);

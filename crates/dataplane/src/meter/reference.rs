@@ -1,5 +1,5 @@
-//! The four meters, written as their RFCs word them: a counter of whole bytes goes up by one so
-//! many times a second, at times that do not depend on the frames.
+//! The four meters, as worded in their RFCs: a counter of whole bytes goes up by one so
+//! many times per second, at times that do not depend on the frames.
 
 use slicewise_model::{Colour, MeterAlgorithm, Rate};
 
@@ -30,7 +30,7 @@ impl Reference {
             MeterAlgorithm::SingleRateTwoColour { cbs, .. } => (cbs.bytes(), 0),
             MeterAlgorithm::SingleRateThreeColour { cbs, ebs, .. } => (cbs.bytes(), ebs.bytes()),
             MeterAlgorithm::TwoRateThreeColour { cbs, pbs, .. } => (cbs.bytes(), pbs.bytes()),
-            // RFC 4115 asks for more than the frame costs, so it takes a byte more to be the same.
+            // RFC 4115 requires more than the frame costs, so one byte more gives the same result.
             MeterAlgorithm::TwoRateThreeColourEfficient { cbs, ebs, .. } => {
                 (cbs.bytes() + 1, ebs.bytes() + 1)
             }

@@ -5,8 +5,8 @@ use slicewise_model::{Colour, Rate};
 use slicewise_units::{ByteCount, FrameLengths, Instant};
 
 /// Two independent buckets, each with its own rate; green spends from the committed bucket alone,
-/// yellow from the excess bucket alone (RFC 4115, section 3). Unlike RFC 2698, green never uses
-/// up what yellow could have, and a burst of yellow never turns green traffic away.
+/// yellow from the excess bucket alone (RFC 4115, section 3). Unlike in RFC 2698, green never consumes
+/// tokens of yellow, and a burst of yellow never affects green traffic.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rfc4115 {
     committed: TokenBucket,

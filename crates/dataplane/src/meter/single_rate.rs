@@ -4,7 +4,7 @@ use crate::bucket::TokenBucket;
 use slicewise_model::{Colour, Rate};
 use slicewise_units::{ByteCount, FrameLengths, Instant};
 
-/// Green while the committed bucket pays for the frame, red beyond.
+/// Green while the committed bucket covers the frame, red beyond.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SingleRate {
     committed: TokenBucket,
@@ -21,7 +21,7 @@ impl SingleRate {
     pub(super) fn colour(&mut self, frame: FrameLengths, incoming: Colour, now: Instant) -> Colour {
         self.committed.refill(now);
         let cost = self.committed.cost(frame);
-        // There is no yellow here: what does not come in green can only be red.
+        // There is no yellow here: frames that are not green on arrival can only be red.
         if incoming == Colour::Green && self.committed.try_spend(cost) {
             Colour::Green
         } else {

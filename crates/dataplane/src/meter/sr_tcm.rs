@@ -4,12 +4,12 @@ use crate::bucket::TokenBucket;
 use slicewise_model::{Colour, Rate};
 use slicewise_units::{ByteCount, FrameLengths, Instant};
 
-/// Two buckets, one rate: what the committed bucket cannot hold fills the excess bucket
+/// Two buckets, one rate: overflow of the committed bucket fills the excess bucket
 /// (RFC 2697, section 3).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SrTcm {
     committed: TokenBucket,
-    /// Filled by hand; its rate serves only to say what a frame costs.
+    /// Filled explicitly; its rate only determines the cost of a frame.
     excess: TokenBucket,
 }
 

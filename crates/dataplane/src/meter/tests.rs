@@ -95,7 +95,7 @@ fn single_rate_aware_never_promotes_yellow_and_does_not_charge_it() {
 }
 
 #[test]
-fn rfc_2697_fills_the_excess_bucket_with_what_the_committed_one_cannot_hold() {
+fn rfc_2697_fills_the_excess_bucket_with_the_overflow_of_the_committed_one() {
     let mut meter = blind(sr_tcm(200, 100));
     let burst = [(Green, 0), (Green, 0), (Green, 0), (Green, 0)];
     assert_eq!(colours(&mut meter, burst), [Green, Green, Yellow, Red]);
@@ -197,7 +197,7 @@ fn new_parameters_give_no_fresh_burst() {
         (sr_tcm(100, 100), sr_tcm(300, 300), [Red, Red]),
         (tr_tcm(100, 200), tr_tcm(300, 300), [Red, Red]),
         (rfc4115(100, 100), rfc4115(300, 300), [Red, Red]),
-        // Another algorithm has other buckets, and starts anew.
+        // Another algorithm has other buckets, and starts fresh.
         (single_rate(200), sr_tcm(100, 100), [Green, Yellow]),
     ];
     for (before, after, expected) in changes {
@@ -392,7 +392,7 @@ proptest! {
     }
 
     #[test]
-    fn colour_aware_is_never_better_than_what_came_in(
+    fn colour_aware_is_never_better_than_the_incoming_colour(
         algorithm in algorithm(),
         arrivals in arrivals(),
     ) {
@@ -405,7 +405,7 @@ proptest! {
     }
 
     #[test]
-    fn colour_blind_does_not_look_at_what_came_in(
+    fn colour_blind_ignores_the_incoming_colour(
         algorithm in algorithm(),
         arrivals in arrivals(),
     ) {

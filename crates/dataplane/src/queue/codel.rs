@@ -1,8 +1,8 @@
-//! `CoDel`: frames are dropped where all of them have been waiting too long (RFC 8289).
+//! `CoDel`: frames are dropped if all of them have been waiting too long (RFC 8289).
 //!
-//! Not how much waits is judged but how long, when a frame is about to leave: a burst that drains
-//! within an interval costs nothing, a standing queue loses a frame, and another after
-//! interval/√2, interval/√3 … until it has gone.
+//! The waiting time of departing frames decides, not the queue length: a burst that drains within an
+//! interval costs nothing, a standing queue loses a frame, and another after interval/√2, interval/√3 …
+//! until it is gone.
 
 use slicewise_model::FlowQueueParams;
 use slicewise_units::{Duration, Instant};
@@ -10,7 +10,7 @@ use slicewise_units::{Duration, Instant};
 /// Bytes behind a frame up to which it is never dropped: a full Ethernet frame (RFC 8289's
 /// `maxpacket`). So the last frame of a queue always leaves.
 pub const MAX_PACKET: u64 = 1514;
-/// A standing queue that comes back within so many intervals meets the drop rate it left.
+/// A standing queue that returns within this many intervals resumes its drop rate.
 const MEMORY_INTERVALS: u64 = 16;
 
 /// Target, interval, and whether to mark.
@@ -29,11 +29,11 @@ pub struct Candidate {
     pub arrival: Instant,
     /// Bytes in the queue behind it.
     pub bytes_behind: u64,
-    /// Its transport understands marks.
+    /// It is ECN-capable.
     pub is_ecn_capable: bool,
 }
 
-/// What is to be done with it.
+/// Decision on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum CoDelDecision {
@@ -45,7 +45,7 @@ pub enum CoDelDecision {
     Drop,
 }
 
-/// What `CoDel` remembers of one queue.
+/// `CoDel` state of one queue.
 #[derive(Debug, Clone, Copy)]
 pub struct CoDelState {
     /// When all frames will have waited too long for an interval; [`Instant::ZERO`] where the
@@ -61,7 +61,7 @@ pub struct CoDelState {
 }
 
 impl CoDelState {
-    /// Of a queue that no frame has been in.
+    /// State of an unused queue.
     pub const NEW: Self = Self {
         first_above: Instant::ZERO,
         drop_next: Instant::ZERO,
@@ -99,7 +99,7 @@ impl CoDel {
         }
     }
 
-    /// What becomes of `candidate` at `now`. O(1), with an integer square root for each drop.
+    /// Decision on `candidate` at `now`. O(1), with an integer square root per drop.
     pub fn judge(
         self,
         state: &mut CoDelState,
@@ -159,7 +159,7 @@ impl CoDel {
         now >= state.first_above
     }
 
-    /// Start dropping, at the rate it ended with where that is not long ago.
+    /// Start dropping, at the previous rate if that was recent.
     fn begin(self, state: &mut CoDelState, now: Instant) {
         let drops = state.count.saturating_sub(state.last_count);
         let memory = MEMORY_INTERVALS.saturating_mul(self.interval);

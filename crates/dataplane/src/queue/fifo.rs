@@ -2,7 +2,7 @@
 
 use super::pool::{FramePool, NIL, QueuedFrame};
 
-/// Frames in order of arrival. All operations are O(1).
+/// Frames in arrival order. All operations are O(1).
 #[derive(Debug, Clone)]
 pub struct Fifo {
     head: u32,
@@ -32,7 +32,7 @@ impl Fifo {
     /// Append a frame.
     ///
     /// # Errors
-    /// Gives the frame back when the pool has no room.
+    /// Returns the frame if the pool is full.
     #[inline]
     pub fn try_push(
         &mut self,

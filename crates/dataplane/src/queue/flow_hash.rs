@@ -6,7 +6,7 @@ use slicewise_wire::{Headers, IpVersion};
 /// 2^64 / golden ratio (Knuth), and a multiplier of Steele and Vigna's (2021).
 const MULTIPLIERS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd134_2543_de82_ef95);
 
-/// A hash that its seed changes, so that nobody can choose flows to collide with another's
+/// A seeded hash, so that nobody can choose flows to collide with another's
 /// (RFC 8290, section 4.1.2).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowHash {
@@ -21,7 +21,7 @@ impl FlowHash {
         }
     }
 
-    /// [`FLOW_BITS`] bits for the 5-tuple. What is not IP is one flow for each pair of VLAN tags.
+    /// [`FLOW_BITS`] bits for the 5-tuple. Non-IP frames are one flow per pair of VLAN tags.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_spread_evenly_and_another_seed_spreads_them_otherwise() {
+    fn flows_are_spread_evenly_and_differently_by_another_seed() {
         let count = 1usize << FLOW_BITS;
         let (one, other) = (FlowHash::new(1), FlowHash::new(2));
         let mut hit = vec![0u32; count];
@@ -100,7 +100,7 @@ mod tests {
     type Changed = fn(&mut Headers, u8);
 
     #[test]
-    fn every_field_that_tells_flows_apart_changes_the_hash() {
+    fn every_field_that_distinguishes_flows_changes_the_hash() {
         let of_both: [Changed; 7] = [
             |h, n| h.source_port = n.into(),
             |h, n| h.destination_port = n.into(),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_that_follow_each_other_are_as_good_as_any() {
+    fn consecutive_seeds_are_as_good_as_any() {
         let hashes: BTreeSet<u16> = (0..100)
             .map(|seed| FlowHash::new(seed).of(&flow(1)))
             .collect();

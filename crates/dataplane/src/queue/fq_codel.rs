@@ -1,15 +1,14 @@
-//! A queue for each flow, each kept short by `CoDel` (FQ-CoDel, RFC 8290).
+//! One queue per flow, each kept short by `CoDel` (FQ-CoDel, RFC 8290).
 //!
 //! Flows are hashed to queues. A queue that gets its first frame is *new* and served before the
-//! *old* ones, once; among either, deficit round robin. So flows that send little pass those that
-//! send much, and one flow's standing queue delays nobody else. Where the limit of all queues
-//! together is exceeded, the one with most bytes gives up its oldest frame.
+//! *old* ones, once; among either, deficit round robin. So flows that send little overtake those that
+//! send much, and one flow's standing queue delays no other. If the limit of all queues together is
+//! exceeded, the one with most bytes drops its oldest frame.
 //!
 //! Code points may be given levels of strict priority; then each level has queues of its own.
 //!
-//! The frame that leaves next is *staged*: judged by `CoDel` and taken from its queue once, so
-//! that whoever asks several times before taking it gets the same answer. Only a frame of a
-//! higher level puts it back.
+//! The frame that leaves next is *staged*: judged by `CoDel` and taken from its queue once, so that
+//! repeated peeks give the same answer. Only a frame of a higher level puts it back.
 
 mod fattest;
 mod state;
@@ -22,8 +21,8 @@ use slicewise_model::{FlowQueueParams, QueueLimitParams};
 use slicewise_units::Instant;
 use state::{FlowState, List, Turn};
 
-/// Queues of flows and their turns. All operations are O(1) on the average, where a quantum is
-/// a full frame; nothing is allocated after construction.
+/// Queues of flows and their turns. All operations are amortized O(1) if a quantum is a full frame;
+/// nothing is allocated after construction.
 #[derive(Debug, Clone)]
 pub struct FlowQueue {
     params: FlowQueueParams,
@@ -88,7 +87,7 @@ impl FlowQueue {
         queue
     }
 
-    /// Change the limit. What waits beyond it is dropped when the next frame comes.
+    /// Change the limit. Frames beyond it are dropped when the next frame arrives.
     pub(crate) fn set_limit(&mut self, limit: QueueLimitParams) {
         self.limit_packets = limit.packets.max(1);
         self.limit_bytes = limit.bytes.bytes().min(BYTES_MAX);
@@ -106,7 +105,7 @@ impl FlowQueue {
         self.bytes
     }
 
-    /// Frames dropped out of the queue since this was last asked. The pool has them.
+    /// Frames dropped out of the queue since the last query. The pool has them.
     pub const fn take_dropped(&mut self) -> u32 {
         std::mem::replace(&mut self.dropped, 0)
     }
@@ -116,7 +115,7 @@ impl FlowQueue {
     /// one perhaps among them: but never the only one.
     ///
     /// # Errors
-    /// Why the frame is refused: it alone exceeds the limit, or the pool has no room.
+    /// Why the frame is rejected: it alone exceeds the limit, or the pool is full.
     pub fn try_enqueue(
         &mut self,
         pool: &mut FramePool,
@@ -157,14 +156,14 @@ impl FlowQueue {
         level
     }
 
-    /// The queue of a flow: the hash, scaled to as many as there are.
+    /// The queue of a flow: the hash, scaled to the number of queues.
     fn flow_of(&self, hash: u16, level: usize) -> u32 {
         let hash = u32::from(hash) & ((1 << FLOW_BITS) - 1);
         let first = u32::try_from(level).unwrap_or(0) * self.params.flows;
         first + ((hash * self.params.flows) >> FLOW_BITS)
     }
 
-    /// The flow with most bytes, to within a quarter, gives up its oldest frame.
+    /// The flow with most bytes, to within a quarter, drops its oldest frame.
     fn drop_from_fattest(&mut self, pool: &mut FramePool) -> bool {
         let Some(id) = self.fattest.find() else {
             return false;
@@ -246,7 +245,8 @@ impl FlowQueue {
                 });
             }
             self.codel.on_empty(&mut self.flows[id as usize].codel);
-            // An empty new queue is old for a round: else it could be new at once, again and again.
+            // An empty new queue is old for a round: otherwise it could immediately become new again and
+            // again.
             if is_new && self.levels[level].old.front().is_some() {
                 self.put_behind_old(level, true);
             } else {
@@ -307,7 +307,7 @@ impl FlowQueue {
         self.take_staged(pool)
     }
 
-    /// Take a frame in the order of turns, and drop none: the queue is given up.
+    /// Take a frame in the order of turns, and drop none: the queue is being replaced.
     pub(crate) fn pop_unserved(&mut self, pool: &mut FramePool) -> Option<QueuedFrame> {
         if self.staged.is_none() {
             self.staged = (0..self.levels.len()).find_map(|level| self.next(pool, level, None));
@@ -331,7 +331,7 @@ impl FlowQueue {
         }
     }
 
-    /// Go on with what `CoDel` remembers of the flows of `old`, where they are the same.
+    /// Continue with the `CoDel` state of the flows of `old`, if they are the same.
     pub(crate) fn resume_from(&mut self, old: &Self) {
         if self.params.flows == old.params.flows && self.params.levels == old.params.levels {
             for (flow, old) in self.flows.iter_mut().zip(&old.flows) {

@@ -1,4 +1,4 @@
-//! Queues: storage without rate logic, and who is refused.
+//! Queues: storage without rate logic, and admission.
 
 pub mod codel;
 mod fifo;
@@ -25,11 +25,11 @@ use tail_drop::TailDrop;
 pub enum QueueState {
     /// Frames in order of arrival.
     Fifo(FifoQueue),
-    /// A queue for each flow, and `CoDel`.
+    /// One queue per flow, and `CoDel`.
     Flows(Box<FlowQueue>),
 }
 
-/// Frames in order of arrival, tail drop, and (W)RED where configured.
+/// Frames in order of arrival, tail drop, and (W)RED if configured.
 #[derive(Debug, Clone)]
 pub struct FifoQueue {
     fifo: Fifo,
@@ -58,8 +58,7 @@ impl QueueState {
     /// O(1).
     ///
     /// # Errors
-    /// The reason for which the frame is to be dropped; the queue is unchanged but for the
-    /// average of RED.
+    /// The reason to drop the frame; the queue is unchanged except for the RED average.
     #[inline]
     pub fn try_enqueue(
         &mut self,
@@ -93,7 +92,7 @@ impl QueueState {
         }
     }
 
-    /// Frames dropped out of the queue since this was last asked.
+    /// Frames dropped out of the queue since the last query.
     #[inline]
     pub const fn take_dropped(&mut self) -> u32 {
         match self {
@@ -111,7 +110,7 @@ impl QueueState {
         }
     }
 
-    /// Take a frame whatever early detection would do: the queue is given up.
+    /// Take a frame without early detection: the queue is being replaced.
     pub(crate) fn pop_unserved(&mut self, pool: &mut FramePool) -> Option<QueuedFrame> {
         match self {
             Self::Fifo(queue) => queue.fifo.pop(pool),
@@ -119,9 +118,8 @@ impl QueueState {
         }
     }
 
-    /// Move the frames of `old` to the end of this queue, renaming their classes; the average of
-    /// RED and what `CoDel` remembers go on. The limits of this queue do not apply: nothing
-    /// queued is lost.
+    /// Move the frames of `old` to the end of this queue, renaming their classes; the RED average and
+    /// the `CoDel` state are kept. The limits of this queue do not apply: nothing queued is lost.
     pub(crate) fn take_over(
         &mut self,
         old: &mut Self,

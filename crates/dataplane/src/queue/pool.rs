@@ -14,7 +14,7 @@ pub struct QueuedFrame {
     pub class: u32,
     /// When it joined the queue.
     pub arrival: Instant,
-    /// Hash of its flow, of which [`FLOW_BITS`] count.
+    /// Hash of its flow, of which [`FLOW_BITS`] are used.
     pub flow: u16,
     /// A queue marked it instead of dropping it.
     pub marked: bool,
@@ -123,8 +123,7 @@ pub struct FramePool {
     dropped: DroppedList,
 }
 
-/// Slots of frames dropped out of a queue, oldest first, until whoever offered them has their
-/// handles back.
+/// Slots of frames dropped out of a queue, oldest first, until their handles are returned.
 #[derive(Debug, Clone, Copy)]
 struct DroppedList {
     head: u32,
@@ -186,7 +185,7 @@ impl FramePool {
         Some(index)
     }
 
-    /// Give a slot back; returns what it held and what was behind it.
+    /// Free a slot; returns its contents and the next slot.
     #[inline]
     pub(crate) fn release(&mut self, index: u32) -> (QueuedFrame, u32) {
         let free = self.free;
@@ -197,8 +196,8 @@ impl FramePool {
         (queued, next)
     }
 
-    /// Drop a frame that is in no list any more. Its slot is free again when it has been counted
-    /// and given back: [`count_dropped`](Self::count_dropped), then
+    /// Drop a frame that is in no list any more. Its slot is freed once it has been counted and
+    /// returned: [`count_dropped`](Self::count_dropped), then
     /// [`poll_dropped`](Self::poll_dropped).
     pub(crate) fn discard(&mut self, index: u32, reason: DropReason) {
         let slot = &mut self.slots[index as usize];
@@ -223,12 +222,11 @@ impl FramePool {
         Some((slot.class, slot.reason()))
     }
 
-    /// Give a dropped frame back, and free its slot; `None` where there is none that has been
-    /// counted.
+    /// Return a dropped frame, and free its slot; `None` if none has been counted.
     #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped> {
         let index = self.dropped.head;
-        // Asked after every frame, and almost always in vain.
+        // Called after every frame, and almost always `None`.
         if index == NIL || index == self.dropped.uncounted {
             return None;
         }

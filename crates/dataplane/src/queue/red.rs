@@ -2,7 +2,7 @@
 //!
 //! After S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
 //! IEEE/ACM Transactions on Networking 1(4), 1993: the algorithm of its figure 2 with the
-//! queue counted in packets. All arithmetic is on integers, so that every machine decides alike.
+//! queue counted in packets. All arithmetic is on integers, so that every machine decides the same.
 
 use rand_core::Rng;
 use slicewise_model::WredParams;
@@ -100,7 +100,7 @@ struct Average {
     exponent: u32,
     /// How long a packet takes to leave: one sample of an empty queue while idle.
     typical_transmission: Duration,
-    /// The end of the idle time accounted for so far. Only means something while idle.
+    /// The end of the idle time accounted for so far. Valid only while idle.
     idle_since: Instant,
 }
 
@@ -118,7 +118,7 @@ impl Average {
 
     /// avg ← (1 − w)^m · avg, where m packets could have been sent since the queue went idle.
     ///
-    /// What is left of the division stays for the next call: packets that find the queue empty
+    /// The remainder of the division is kept for the next call: packets that find the queue empty
     /// and are dropped do not change how fast the average decays.
     fn decay_while_idle(&mut self, now: Instant) {
         let idle = now.saturating_since(self.idle_since).nanos();

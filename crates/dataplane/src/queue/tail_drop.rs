@@ -1,10 +1,10 @@
-//! Tail drop: a frame that would exceed the limit is refused.
+//! Tail drop: a frame that would exceed the limit is dropped.
 
 use super::Fifo;
 use slicewise_model::QueueLimitParams;
 use slicewise_units::FrameLengths;
 
-/// The limit of one queue, in packets and bytes; a limit in time has become bytes at the class's
+/// The limit of one queue, in packets and bytes; a limit in time was converted to bytes at the class's
 /// rate when the policy was resolved.
 #[derive(Debug, Clone, Copy)]
 pub struct TailDrop {
@@ -18,7 +18,7 @@ impl TailDrop {
         Self { limit }
     }
 
-    /// True where both limits still hold after a frame of these lengths joined.
+    /// True if both limits are met with a frame of these lengths added.
     #[must_use]
     pub fn admits(&self, fifo: &Fifo, frame: FrameLengths) -> bool {
         fifo.packets() < self.limit.packets

@@ -5,16 +5,16 @@
 //! they stay so and may send, what they sent divided by their weights differs by less than one
 //! quantum plus one frame. With quanta of at least one largest frame a decision takes O(1).
 //!
-//! A child that must wait for its shaper when its turn comes is passed over and keeps its
-//! quantum. As soon as it may, it sends that ahead of the others, and gets no other before it is
-//! used up: so a shaper below its fair share gets its rate whatever the quanta, and nobody saves
-//! up more than one turn. Such children are looked at first: a decision costs as many steps.
+//! A child that must wait for its shaper when its turn comes is skipped and keeps its quantum. As soon
+//! as possible, it sends that ahead of the others, and gets no further quantum before it is used up: so
+//! a shaper below its fair share gets its rate whatever the quanta, and no child accumulates more than
+//! one turn. Such children are checked first: one step each per decision.
 
 use super::{Discipline, NodeId, Peek, Tree};
 use crate::queue::FramePool;
 use slicewise_units::{FrameLengths, Instant};
 
-/// Bytes of quantum of the child with the least weight: a largest frame with two VLAN tags, so
+/// Quantum in bytes of the child with the smallest weight: a largest frame with two VLAN tags, so
 /// that every turn sends at least one frame.
 pub const QUANTUM_BYTES: u32 = 1522;
 
@@ -23,9 +23,9 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Turn {
-    /// Added at each turn, in bytes × the least weight.
+    /// Added at each turn, in bytes × the smallest weight.
     quantum: i64,
-    /// What may still be sent in this turn, in bytes × the least weight.
+    /// What may still be sent in this turn, in bytes × the smallest weight.
     deficit: i64,
     /// It has had its quantum for this turn.
     granted: bool,
@@ -40,7 +40,7 @@ struct Turn {
 #[derive(Debug, Clone)]
 pub struct DeficitRoundRobin {
     turns: Vec<Turn>,
-    /// Whose turn it is.
+    /// The child whose turn it is.
     current: u32,
     ring_len: u32,
     /// Children whose turn came while they had to wait. Entries may be out of date.
@@ -51,7 +51,7 @@ pub struct DeficitRoundRobin {
 }
 
 impl DeficitRoundRobin {
-    /// One child a weight; a weight of 0 counts as 1.
+    /// One child per weight; a weight of 0 counts as 1.
     #[must_use]
     pub fn new(weights: &[u32]) -> Self {
         let turns = weights
@@ -190,7 +190,7 @@ impl Turn {
     }
 }
 
-/// Gives access to the ring inside whatever node holds it.
+/// Gives access to the ring inside the node that holds it.
 type RingOf = fn(&mut Discipline) -> Option<&mut DeficitRoundRobin>;
 
 pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
@@ -201,7 +201,7 @@ pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Insta
 }
 
 /// First those that kept a turn and need wait no longer; then round the ring from the current
-/// turn until a child may send. When a whole round has only children that must wait, so must we.
+/// turn until a child may send. If all children of a round must wait, so must the node.
 pub(super) fn peek_ring(
     tree: &mut Tree,
     id: NodeId,

@@ -1,9 +1,9 @@
-//! Class-based minimums with sharing of what is unused (weighted fair service in two tiers).
+//! Class-based minimums with sharing of spare capacity (weighted fair service in two tiers).
 //!
 //! First tier: children with a guaranteed minimum and credit for it, in turn. Second tier, when
 //! no such child has a frame it may send: all children by deficit round robin on their weights.
-//! Service from the second tier does not spend credit of the first, as in HFSC (Stoica, Zhang &
-//! Ng, SIGCOMM 1997): a class is not punished for having used what nobody wanted.
+//! Service from the second tier does not consume credit of the first, as in HFSC (Stoica, Zhang & Ng,
+//! SIGCOMM 1997): a class is not penalised for having used spare capacity.
 //!
 //! This is the "minimum / excess" pair of the three-parameter schedulers in routers; the third,
 //! the maximum, is a [`Shaper`](super::shaper::Shaper) on the child.
@@ -15,12 +15,12 @@ use crate::queue::FramePool;
 use slicewise_model::Rate;
 use slicewise_units::{ByteCount, FrameLengths, Instant};
 
-/// What one child may count on.
+/// Share of one child.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
-    /// Guaranteed rate, and the burst for which it is kept.
+    /// Guaranteed rate and its burst.
     pub minimum: Option<(Rate, ByteCount)>,
-    /// Part of the excess relative to the others.
+    /// Share of the excess relative to the others.
     pub weight: u32,
 }
 
@@ -40,12 +40,12 @@ pub struct MinimumShare {
     /// Entry of `minimums` whose turn is next.
     next: usize,
     excess: DeficitRoundRobin,
-    /// The entry that pays for the frame last found; `None` where it was excess.
+    /// The entry charged for the frame last found; `None` if it was excess.
     paying: Option<usize>,
 }
 
 impl MinimumShare {
-    /// One child a share; buckets are full at `now`.
+    /// One child per share; buckets are full at `now`.
     #[must_use]
     pub fn new(shares: &[Share], now: Instant) -> Self {
         let mut minimums = Vec::new();
@@ -72,7 +72,7 @@ impl MinimumShare {
         }
     }
 
-    /// Keep what child `position` of `old` has saved or owes, for child `to` of this node.
+    /// Transfer credit or debt of child `position` of `old` to child `to` of this node.
     pub(crate) fn resume_child(&mut self, to: u32, old: &Self, position: u32, now: Instant) {
         let entry = |node: &Self, p: u32| node.minimum_of.get(p as usize).copied().flatten();
         if let (Some(new), Some(old_entry)) = (entry(self, to), entry(old, position)) {

@@ -1,8 +1,8 @@
 //! Schedulers, composed into a tree: which queue sends next, and when.
 //!
-//! A tree is asked in two steps. [`Tree::peek`] finds the frame that would leave now, without
-//! taking it; [`Tree::commit`] then charges every node between that frame's queue and the root.
-//! So a shaper above any scheduler can weigh the very frame that would leave against its credit.
+//! A tree works in two steps. [`Tree::peek`] finds the frame that would leave now, without removing it;
+//! [`Tree::commit`] then charges every node between that frame's queue and the root. So a shaper above
+//! any scheduler can compare the exact frame that would leave with its credit.
 
 pub mod deficit_round_robin;
 pub mod minimum_share;
@@ -29,7 +29,7 @@ impl NodeId {
     }
 }
 
-/// Where frames wait: in a leaf, and in which slice of it where that is a guaranteed scheduler.
+/// A queue: a leaf, and a slice of it if that is a guaranteed scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QueueId {
     /// The leaf.
@@ -69,7 +69,7 @@ impl Head {
     }
 }
 
-/// What a subtree answers when asked for a frame.
+/// Answer of a subtree to a request for a frame.
 #[derive(Debug, Clone, Copy)]
 pub enum Peek {
     /// This one may leave now.
@@ -105,9 +105,9 @@ pub struct Leaf {
 pub enum Discipline {
     /// A queue.
     Queue(Leaf),
-    /// Holds its only child to a rate.
+    /// Limits its only child to a rate.
     Shaper(Shaper),
-    /// Always the first child that may send.
+    /// The first child that may send.
     StrictPriority(StrictPriority),
     /// Turns by weight.
     DeficitRoundRobin(DeficitRoundRobin),
@@ -207,7 +207,7 @@ impl Tree {
     /// Put a frame into a queue; returns whether another may now be the next to leave it.
     ///
     /// # Errors
-    /// The reason for which the frame is to be dropped.
+    /// The reason to drop the frame.
     #[inline]
     pub(crate) fn try_enqueue(
         &mut self,
@@ -238,7 +238,7 @@ impl Tree {
         Ok(is_new_front)
     }
 
-    /// Take the oldest frame out of a queue of a tree that is given up.
+    /// Remove the oldest frame from a queue of a tree that is being replaced.
     pub(crate) fn pop_unserved(
         &mut self,
         queue: QueueId,
@@ -253,7 +253,7 @@ impl Tree {
         }
     }
 
-    /// Put a frame at the end of a queue whatever its limits; the nodes above do not learn of it.
+    /// Put a frame at the end of a queue whatever its limits; the nodes above are not notified.
     pub(crate) fn append(&mut self, queue: QueueId, queued: QueuedFrame, pool: &mut FramePool) {
         match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
             (Discipline::Queue(leaf), _) => leaf.state.append(queued, pool),
@@ -290,7 +290,7 @@ impl Tree {
         Some(queued)
     }
 
-    /// Tell the tree that `frames` joined the queue at `leaf`: every node above learns of it.
+    /// Notify every node above `leaf` that `frames` joined its queue.
     pub(crate) fn on_enqueued(&mut self, leaf: NodeId, frames: u32) {
         let mut id = leaf;
         loop {
@@ -312,8 +312,8 @@ impl Tree {
         }
     }
 
-    /// Tell the tree that `frames` were dropped out of the queue at `leaf`. Others wait there:
-    /// a queue never drops all it has, so no node becomes empty by it.
+    /// Notify every node above `leaf` that `frames` were dropped from its queue. Others still wait: a
+    /// queue never drops all its frames, so no node becomes empty.
     fn on_dropped(&mut self, leaf: NodeId, frames: u32) {
         let mut id = leaf;
         loop {

@@ -1,11 +1,11 @@
 //! Token-bucket shaping of a subtree: output in any interval t is at most burst + rate·t.
 //!
-//! A frame leaves when the credit covers it, so a burst leaves at the speed of what is below and
-//! the rate holds on average. A full bucket lets one frame pass even if it is longer than the
-//! burst, and goes into debt for it: nothing is stuck for ever.
+//! A frame leaves when the credit covers it, so a burst leaves at the speed of the underlying link and
+//! the rate is met on average. A full bucket lets one frame pass even if it is longer than the burst,
+//! and goes into debt for it: nothing is stuck forever.
 //!
-//! Where priority may borrow, frames of priority classes leave at once and are charged all the
-//! same; the others wait until the debt is paid.
+//! If priority may borrow, frames of priority classes leave at once and are charged anyway; the others
+//! wait until the debt is paid.
 
 use super::{Discipline, NodeId, Peek, Tree};
 use crate::bucket::TokenBucket;
@@ -30,7 +30,7 @@ impl Shaper {
         }
     }
 
-    /// Keep what `old` has saved or owes, under this shaper's own rate and burst.
+    /// Keep the credit or debt of `old`, with this shaper's own rate and burst.
     pub(crate) fn resume_from(&mut self, old: &Self, now: Instant) {
         self.bucket.resume_from(&old.bucket, now);
     }

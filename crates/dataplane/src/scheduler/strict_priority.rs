@@ -1,6 +1,6 @@
 //! Strict priority: always the first child, in order, that may send.
 //!
-//! A child that must wait for its shaper does not hold back those behind it.
+//! A child that must wait for its shaper does not delay those after it.
 
 use super::{Discipline, NodeId, Peek, Tree};
 use crate::queue::FramePool;

@@ -94,7 +94,7 @@ proptest! {
 }
 
 #[test]
-fn a_removed_slice_sends_what_it_has_and_takes_no_more() {
+fn a_removed_slice_sends_its_backlog_and_accepts_no_more() {
     let slices = [
         guaranteed(10_000_000, 2 * LARGEST_FRAME, Duration::from_millis(1)),
         best_effort(1),
@@ -127,7 +127,7 @@ fn a_removed_slice_sends_what_it_has_and_takes_no_more() {
 }
 
 #[test]
-fn a_frame_longer_than_guarantees_were_computed_for_is_refused() {
+fn a_frame_longer_than_the_largest_frame_is_rejected() {
     let mut rig = Rig::new(&params(&[1]), &[best_effort(1)], LINK);
     let frame = Arrival {
         at: 0,
@@ -138,7 +138,7 @@ fn a_frame_longer_than_guarantees_were_computed_for_is_refused() {
 }
 
 #[test]
-fn a_slice_of_an_unknown_tenant_is_refused() {
+fn a_slice_of_an_unknown_tenant_is_rejected() {
     let mut rig = Rig::new(&params(&[1]), &[], LINK);
     let stranger = SliceParams {
         tenant: 1,
@@ -149,7 +149,7 @@ fn a_slice_of_an_unknown_tenant_is_refused() {
 }
 
 #[test]
-fn more_saved_than_a_smaller_burst_holds_is_given_up_and_debt_stays() {
+fn credit_above_a_smaller_burst_is_forfeited_and_debt_stays() {
     // Had the change filled the bucket again, more than the two bursts would leave before the
     // rate has earned anything.
     let before = with_maximum(best_effort(1), 1_000_000, 8 * LARGEST_FRAME);
@@ -174,7 +174,7 @@ fn more_saved_than_a_smaller_burst_holds_is_given_up_and_debt_stays() {
 }
 
 #[test]
-fn a_frame_that_costs_more_than_a_burst_made_smaller_leaves_all_the_same() {
+fn a_frame_that_costs_more_than_a_reduced_burst_still_leaves() {
     let before = with_maximum(best_effort(1), 1_000_000, LARGEST_FRAME);
     let mut rig = Rig::new(&params(&[1]), &[before], LINK);
     for _ in 0..3 {

@@ -28,7 +28,7 @@ impl Admission {
         }
     }
 
-    /// Whether `slice` fits beside those admitted so far; it is one of them then.
+    /// Admits `slice` if it fits with those admitted so far.
     fn admits(&mut self, slice: &SliceParams) -> bool {
         let Some(guarantee) = slice.guarantee else {
             return true;
@@ -123,7 +123,7 @@ fn greedy(random: &mut Random, id: u32, slice: &SliceParams, frames: usize) -> V
         .collect()
 }
 
-/// Arrivals of a slice that keeps to nothing: all at once, near somebody's deadline, or far too
+/// Arrivals of a misbehaving slice: all at once, near another slice's deadline, or far too
 /// many.
 fn misbehaving(random: &mut Random, id: u32, moments: &[u64], frames: usize) -> Vec<Arrival> {
     let style = random.below(3);
@@ -201,7 +201,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn conforming_frames_keep_their_bound_among_few(
+    fn conforming_frames_meet_their_bound_among_few(
         seed in any::<u64>(),
         count in 3usize..60,
         link in prop::sample::select(vec![10_000_000u64, 1_000_000_000, 100_000_000_000]),
@@ -214,7 +214,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn conforming_frames_keep_their_bound_among_many(
+    fn conforming_frames_meet_their_bound_among_many(
         seed in any::<u64>(),
         count in 60usize..10_000,
         link in prop::sample::select(vec![1_000_000_000u64, 100_000_000_000]),
@@ -228,7 +228,7 @@ proptest! {
 /// often as they may, and each waits for some of the others; best effort has so much weight that
 /// it leaves them nothing beyond their guarantee.
 #[test]
-fn a_frame_that_waited_is_not_held_against_those_behind_it() {
+fn a_frame_that_waited_does_not_penalise_those_behind_it() {
     let link = 100_000_000;
     let rate = link / 10;
     let slices: Vec<SliceParams> = (0..9)

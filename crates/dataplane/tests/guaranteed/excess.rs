@@ -7,7 +7,7 @@ use slicewise_units::Duration;
 
 const LINK: u64 = 1_000_000_000;
 
-/// All frames at once, enough that nobody runs out before `frames` have left.
+/// All frames at once, enough that no slice runs out before `frames` have left.
 fn backlog(slices: &[SliceParams], frames: usize, sizes: &[u64]) -> Vec<Arrival> {
     (0..slices.len() as u32)
         .flat_map(|slice| {
@@ -93,7 +93,7 @@ proptest! {
     /// The link is idle only while every slice with frames has had its maximum; and no slice has
     /// more than that beside its guarantee.
     #[test]
-    fn the_link_never_idles_while_a_frame_may_go(
+    fn the_link_never_idles_while_a_frame_may_leave(
         kinds in prop::collection::vec((0u8..3, 1u32..4), 1..12),
         times in prop::collection::vec((0u64..3_000_000, 60u64..=LARGEST_FRAME), 1..200),
     ) {
@@ -137,7 +137,7 @@ proptest! {
                     prop_assert!(u128::from(bytes) * 8_000_000_000 <= most);
                 }
             }
-            // And it is not kept back longer than needed, where nobody else wants the link.
+            // And it is not held longer than needed while no other slice wants the link.
             if slices.len() == 1 {
                 let total: u64 = own.iter().map(|sent| sent.bytes).sum();
                 let needed = u128::from(total.saturating_sub(burst)) * 8_000_000_000
@@ -152,7 +152,7 @@ proptest! {
 }
 
 #[test]
-fn service_beyond_the_guarantee_does_not_spend_it() {
+fn service_beyond_the_guarantee_does_not_consume_it() {
     // A slice that had the whole link for itself finds its guarantee untouched when others come.
     let objective = Duration::from_millis(1);
     let slices = [

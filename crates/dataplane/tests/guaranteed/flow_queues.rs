@@ -93,7 +93,7 @@ proptest! {
     /// The slice as a whole conforms, its frames overtake each other by level and flow: by the
     /// time a byte is due of one queue in order of arrival, as many bytes have left.
     #[test]
-    fn what_leaves_of_a_conforming_slice_keeps_the_bound_of_its_aggregate(
+    fn a_conforming_slice_meets_the_bound_of_its_aggregate(
         frames in prop::collection::vec((0u64..400_000, 60u64..=LARGEST_FRAME), 50..300),
     ) {
         let (mut rig, id) = rig(&levels(PATIENT));

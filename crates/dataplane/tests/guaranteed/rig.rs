@@ -1,4 +1,4 @@
-//! A link with a guaranteed scheduler before it, and a plain token bucket to tell who conforms.
+//! A link behind a guaranteed scheduler, and a plain token bucket to check conformance.
 
 use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
@@ -203,7 +203,7 @@ impl Rig {
     }
 }
 
-/// Tells how much a slice may send to conform: in exact fractions, and written otherwise than
+/// Computes how much a slice may send to conform: in exact fractions, and written differently from
 /// what is tested.
 #[derive(Debug, Clone, Copy)]
 pub struct Conformance {

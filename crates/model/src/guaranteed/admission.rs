@@ -1,59 +1,56 @@
 //! The admission test: whether every delay bound can be kept at once.
 //!
 //! With σ_k and ρ_k the sums of bursts and rates of delay class k, whose delay is D_k, on a link
-//! of rate C whose largest frame is L, every bound is kept by serving the earliest deadline first
+//! of rate C whose largest frame is L, every bound is met by serving the earliest deadline first
 //! if and only if, whatever the slices send within their guarantees,
 //!
 //! > Σ ρ_k ≤ C, and for every class m that holds a slice:
 //! > Σ_{k≤m} (σ_k + ρ_k (D_m − D_k)) + L ≤ C D_m.
 //!
 //! That is the condition of Liebeherr, Wrege and Ferrari (IEEE/ACM Transactions on Networking 4(6),
-//! 1996) for arrivals bounded by leaky buckets, with one largest frame always counted as under way,
-//! because any frame of the excess may be. The left side less C t is, as a function of the
-//! interval t, a line of slope Σ_{k≤m} ρ_k − C ≤ 0 between two delays and jumps up only where
-//! a class has a burst. So it is enough to look at the delays of classes that hold slices:
-//! - a class without slices is passed while the line falls, and adds nothing that was not so at
-//!   the class before it;
-//! - shorter than the shortest class in use nothing has to be sent, so nothing is tested (there
-//!   even L ≤ C t may fail, harmlessly);
-//! - beyond the longest class in use the line goes on falling, because Σ ρ_k ≤ C.
+//! 1996) for arrivals bounded by leaky buckets, with one largest frame always counted as being
+//! transmitted, because it may be a frame of the excess. The left side less C t is, as a function of the
+//! interval t, a line of slope Σ_{k≤m} ρ_k − C ≤ 0 between two delays and jumps up only where a class
+//! has a burst. So it is enough to test the delays of classes that hold slices:
+//! - a class without slices adds no burst, so the line only falls since the class before it;
+//! - below the shortest class in use nothing has to be sent, so nothing is tested (even L ≤ C t may fail
+//!   there, harmlessly);
+//! - beyond the longest class in use the line keeps falling, because Σ ρ_k ≤ C.
 
 use super::counting::{Inflation, largest_as};
 use super::{DelayClass, DelayClasses, GuaranteeParams, Problem, Refusal};
 use crate::Rate;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, NANOS_PER_SECOND};
 
-/// What an admission test must know of a link.
+/// Link parameters of the admission test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmissionParams {
-    /// The link's rate, or what of it may be guaranteed, and what it counts.
+    /// The link's rate, or the part of it that may be guaranteed, and what it counts.
     pub link: Rate,
-    /// What guaranteed rates and bursts count, and `largest_frame` and `buffer` too. Where the
-    /// link counts more bytes of a frame than this, guarantees are tested as if all their frames
-    /// were of the size at which the difference weighs most: the smallest.
+    /// Accounting of guaranteed rates and bursts, and of `largest_frame` and `buffer`. If the link
+    /// counts more bytes per frame, guarantees are tested as if all their frames had the size for which
+    /// the difference matters most: the smallest.
     pub accounting: Accounting,
     /// The largest frame of any traffic on the link, guaranteed or not.
     pub largest_frame: ByteCount,
-    /// How much can wait, where that is limited: then no guaranteed frame may be lost for lack
-    /// of room.
+    /// Buffer size, if limited: no guaranteed frame may then be lost because it is full.
     pub buffer: Option<ByteCount>,
-    /// The delays there are.
+    /// The delay classes.
     pub delay_classes: DelayClasses,
 }
 
-/// A guarantee asked for.
+/// A requested guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuaranteeRequest {
     /// Committed rate (CIR).
     pub rate: BitRate,
     /// Committed burst (CBS).
     pub burst: ByteCount,
-    /// The delay that frames within both may have; `None` for the time that the rate takes to
-    /// send the burst.
+    /// Delay bound of frames within both; `None` for the time the rate takes to send the burst.
     pub delay: Option<Duration>,
 }
 
-/// A guarantee that was given: proof that it was tested, and what to release it by.
+/// An admitted guarantee: proof that it was tested, and the handle to release it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Admitted {
     params: GuaranteeParams,
@@ -67,25 +64,25 @@ impl Admitted {
         self.params
     }
 
-    /// How many equal slices have it.
+    /// Number of equal slices that have it.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 }
 
-/// Guarantees given on one link, as sums by delay class: what is asked of it takes one pass over
-/// at most 64 classes, however many slices there are.
+/// Guarantees admitted on one link, as sums per delay class: each operation is one pass over at most 64
+/// classes, however many slices there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
     pub(super) params: AdmissionParams,
     pub(super) classes: Vec<ClassSums>,
-    /// The most that guaranteed rates may add up to, bit/s as the guarantees count.
+    /// Largest sum of guaranteed rates, bit/s as the guarantees count.
     pub(super) rate_limit: u128,
     pub(super) rate: u128,
-    /// What may wait of all guarantees, nanobits.
+    /// Largest backlog of all guarantees, nanobits.
     pub(super) waiting: u128,
-    /// What the link makes of the guarantees' bytes.
+    /// Conversion of the guarantees' bytes to those of the link.
     inflation: Inflation,
     /// The largest frame as the link counts it.
     link_frame: ByteCount,
@@ -96,14 +93,14 @@ pub struct Admission {
 pub(super) struct ClassSums {
     pub(super) class: DelayClass,
     pub(super) delay: Duration,
-    /// What the link sends within the delay beside one largest frame.
+    /// What the link sends within the delay in addition to one largest frame.
     pub(super) limit: u128,
     pub(super) count: u64,
     pub(super) rate: u128,
     pub(super) burst: u128,
 }
 
-/// What some equal slices take together.
+/// Resources of some equal slices together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
     pub(super) class: DelayClass,
@@ -112,7 +109,7 @@ pub(super) struct Load {
     pub(super) burst: u128,
 }
 
-/// How much of a delay class is in use.
+/// Usage of a delay class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassUse {
     /// The class.
@@ -121,12 +118,12 @@ pub struct ClassUse {
     pub delay: Duration,
     /// Slices in it.
     pub count: u64,
-    /// Their guaranteed rates together.
+    /// Sum of their guaranteed rates.
     pub rate: BitRate,
-    /// Their bursts together.
+    /// Sum of their bursts.
     pub burst: ByteCount,
-    /// How much more burst could be given in this class before its own condition failed, as the
-    /// guarantees count (longer classes may allow less).
+    /// How much more burst this class could admit before its own condition fails, as the guarantees
+    /// count (longer classes may allow less).
     pub slack: ByteCount,
 }
 
@@ -134,7 +131,7 @@ pub struct ClassUse {
 pub(super) const NANOBITS_PER_BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
 
 impl Admission {
-    /// Nothing given yet. The largest frame is taken as at least one byte.
+    /// No guarantees yet. The largest frame is at least one byte.
     #[must_use]
     pub fn new(mut params: AdmissionParams) -> Self {
         params.largest_frame = params.largest_frame.max(ByteCount::new(1));
@@ -157,7 +154,7 @@ impl Admission {
             .map(|(class, delay)| ClassSums {
                 class,
                 delay,
-                // Below 2^128 - 2^64: a sum that saturates is above it, and so refused.
+                // Below 2^128 - 2^64: a sum that saturates is above it, and so rejected.
                 limit: deflated(earned(link.rate, delay).saturating_sub(nanobits(link_frame))),
                 count: 0,
                 rate: 0,
@@ -175,21 +172,21 @@ impl Admission {
         }
     }
 
-    /// What the test knows of the link.
+    /// The link parameters.
     #[must_use]
     pub const fn params(&self) -> &AdmissionParams {
         &self.params
     }
 
-    /// Give one slice the guarantee it asks for.
+    /// Admit one slice with the requested guarantee.
     ///
     /// # Errors
-    /// Where not every bound, its own and those already given, could be kept.
+    /// If not every bound, its own and those already admitted, could be met.
     pub fn try_admit(&mut self, request: &GuaranteeRequest) -> Result<Admitted, Refusal> {
         self.try_admit_many(request, 1)
     }
 
-    /// Give each of `count` slices the guarantee, or none of them.
+    /// Admit `count` equal slices, or none of them.
     ///
     /// # Errors
     /// As [`try_admit`](Self::try_admit).
@@ -211,20 +208,19 @@ impl Admission {
         Ok(admitted)
     }
 
-    /// Take a guarantee back.
+    /// Release a guarantee.
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "what is released cannot be released again"
+        reason = "a guarantee can be released only once"
     )]
     pub fn release(&mut self, admitted: Admitted) {
         self.subtract(&admitted);
     }
 
-    /// Put the guarantee asked for in the place of one that was given. Only the change is tested:
-    /// lowering a guarantee never fails.
+    /// Replace an admitted guarantee. Only the change is tested: lowering a guarantee never fails.
     ///
     /// # Errors
-    /// As [`try_admit`](Self::try_admit); then `admitted` stays as it was.
+    /// As [`try_admit`](Self::try_admit); then `admitted` is unchanged.
     pub fn try_change(
         &mut self,
         admitted: &mut Admitted,
@@ -243,19 +239,19 @@ impl Admission {
         }
     }
 
-    /// What guaranteed rates may add up to, as the guarantees count.
+    /// Largest sum of guaranteed rates, as the guarantees count.
     #[must_use]
     pub fn rate_limit(&self) -> BitRate {
         rate(self.rate_limit)
     }
 
-    /// What no guarantee has taken of the link's rate, as the guarantees count.
+    /// Unreserved rate of the link, as the guarantees count.
     #[must_use]
     pub fn rate_left(&self) -> BitRate {
         rate(self.rate_limit.saturating_sub(self.rate))
     }
 
-    /// What no guarantee has taken of the buffer; `None` where none is stated.
+    /// Unreserved buffer; `None` if unlimited.
     #[must_use]
     pub fn buffer_left(&self) -> Option<ByteCount> {
         self.nanobits_left().map(bytes)
@@ -275,9 +271,9 @@ impl Admission {
             })
     }
 
-    /// The class of a request: its objective rounded down, and without one the time that its rate
-    /// takes to send its burst, rounded down (the shortest class where that is shorter still).
-    /// `None` where the objective is shorter than every class.
+    /// The class of a request: its objective rounded down; without one, the time its rate takes to send
+    /// its burst, rounded down (at least the shortest class). `None` if the objective is shorter than
+    /// every class.
     #[must_use]
     pub fn delay_class(&self, request: &GuaranteeRequest) -> Option<DelayClass> {
         let classes = &self.params.delay_classes;
@@ -299,7 +295,7 @@ impl Admission {
         })
     }
 
-    /// The class that `count` such slices would be in; or what stands against them.
+    /// The class that `count` such slices would be in, or the violated condition.
     pub(super) fn try_class(
         &self,
         request: &GuaranteeRequest,
@@ -370,7 +366,7 @@ impl Admission {
         }
     }
 
-    /// Every class with what may have to be sent within its delay.
+    /// Every class with the demand within its delay.
     pub(super) fn demands(&self) -> impl Iterator<Item = (ClassSums, u128)> {
         self.classes.iter().scan(
             (0u128, 0u128, 0u64),
@@ -386,7 +382,7 @@ impl Admission {
         )
     }
 
-    /// What is left of the buffer, nanobits.
+    /// Unreserved buffer, nanobits.
     pub(super) fn nanobits_left(&self) -> Option<u128> {
         let buffer = nanobits(self.params.buffer?);
         Some(buffer.saturating_sub(self.waiting))
@@ -409,7 +405,7 @@ impl Admission {
         }
     }
 
-    /// The opposite of [`add`](Self::add); only what this admission gave comes back here.
+    /// The inverse of [`add`](Self::add); only for guarantees admitted here.
     fn subtract(&mut self, admitted: &Admitted) {
         let load = Load::of(admitted);
         self.rate = self.rate.saturating_sub(load.rate);
@@ -439,7 +435,7 @@ impl Load {
         Self::new(rate, burst, class, admitted.count)
     }
 
-    /// What may wait of it, nanobits: the bursts, and what comes at the rates for the delay.
+    /// Its largest backlog, nanobits: the bursts, plus the rates times the delay.
     fn waiting(&self, delay: Duration) -> u128 {
         self.rate
             .saturating_mul(u128::from(delay.nanos()))
@@ -447,7 +443,7 @@ impl Load {
     }
 }
 
-/// What a rate passes in a time, nanobits.
+/// Rate times time, nanobits.
 fn earned(rate: BitRate, time: Duration) -> u128 {
     u128::from(rate.bits_per_second()) * u128::from(time.nanos())
 }

@@ -1,16 +1,16 @@
-//! What a guarantee's bytes come to where the link counts a frame otherwise than the guarantee.
+//! Converts bytes between the accounting of a guarantee and that of the link.
 
 use slicewise_units::{Accounting, ByteCount, FrameLengths, Layer};
 
-/// The shortest Ethernet frame without its FCS (IEEE 802.3), in bytes: shorter ones are padded
-/// by whoever sends them.
+/// The shortest Ethernet frame without its FCS (IEEE 802.3), in bytes: shorter ones are padded by the
+/// sender.
 const SMALLEST_FRAME: u32 = 60;
-/// The longest an IPv4 packet can make a frame, with Ethernet header and two tags, in bytes.
+/// The longest frame of an IPv4 packet, with Ethernet header and two tags, in bytes.
 const LONGEST_FRAME: u32 = 65_535 + 22;
-/// Bytes before the IP header: with no, one and two VLAN tags.
+/// Bytes before the IP header with zero, one and two VLAN tags.
 const L3_OFFSETS: [u8; 3] = [14, 18, 22];
 
-/// The most that bytes of one accounting come to in another, as a fraction of at least one.
+/// Largest ratio between two accountings of the same frame, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inflation {
     pub(super) numerator: u64,
@@ -18,8 +18,8 @@ pub(super) struct Inflation {
 }
 
 impl Inflation {
-    /// For frames from the smallest Ethernet has up to `largest` (as `from` counts it): the worst
-    /// frame decides, because a slice may send nothing else.
+    /// For frames from the smallest of Ethernet up to `largest` (as `from` counts it): the worst frame
+    /// size decides, because a slice may send nothing else.
     pub(super) fn between(from: Accounting, to: Accounting, largest: ByteCount) -> Self {
         let mut worst = Self {
             numerator: 1,
@@ -49,7 +49,7 @@ impl Inflation {
     }
 }
 
-/// The largest frame, which `from` counts as `largest`, as `to` counts it at most.
+/// Upper bound, as `to` counts it, of the largest frame, which `from` counts as `largest`.
 pub(super) fn largest_as(from: Accounting, to: Accounting, largest: ByteCount) -> ByteCount {
     if from == to {
         return largest;
@@ -67,16 +67,16 @@ pub(super) fn largest_as(from: Accounting, to: Accounting, largest: ByteCount) -
         .unwrap_or(largest)
 }
 
-/// The most bytes without FCS of a frame that `accounting` counts as `largest`.
+/// Upper bound of the bytes without FCS of a frame that `accounting` counts as `largest`.
 fn l2_bytes(accounting: Accounting, largest: ByteCount) -> u32 {
     let largest = i64::try_from(largest.bytes()).unwrap_or(i64::MAX);
     let without_overhead = largest.saturating_sub(i64::from(accounting.overhead_bytes));
-    let beside = match accounting.layer {
+    let overhead = match accounting.layer {
         Layer::L1 => -24,
         Layer::L2 => 0,
         Layer::L3 => i64::from(L3_OFFSETS[2]),
     };
-    let bytes = without_overhead.saturating_add(beside);
+    let bytes = without_overhead.saturating_add(overhead);
     u32::try_from(bytes.clamp(0, i64::from(LONGEST_FRAME))).unwrap_or(LONGEST_FRAME)
 }
 

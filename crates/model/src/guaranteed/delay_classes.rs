@@ -1,4 +1,4 @@
-//! Delay classes: a few delays, geometrically spaced, that stand for all.
+//! Delay classes: a few geometrically spaced delays to which objectives are rounded.
 
 use slicewise_units::Duration;
 
@@ -14,7 +14,7 @@ impl DelayClass {
     }
 }
 
-/// At most 64 delays, four to a doubling: an objective is rounded down to one of them, so that
+/// At most 64 delays, four per doubling: an objective is rounded down to one of them, so that
 /// the admission test and the data plane handle classes, however many slices there are. Rounding
 /// costs at most 16 % of the objective.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,8 @@ const MAX_CLASSES: usize = 64;
 const STEPS: [u64; 4] = [10_000, 11_892, 14_142, 16_818];
 
 impl DelayClasses {
-    /// Classes from `shortest` upwards, four to a doubling, as far as `longest` and at most 64
-    /// (a factor of 55,109). `shortest` is taken as at least 1 us.
+    /// Classes from `shortest` up to `longest`, four per doubling, at most 64 (a factor of 55,109).
+    /// `shortest` is at least 1 µs.
     #[must_use]
     pub fn geometric(shortest: Duration, longest: Duration) -> Self {
         let shortest = shortest.nanos().max(1_000);
@@ -66,7 +66,7 @@ impl DelayClasses {
         self.delays.first().copied().unwrap_or(Duration::ZERO)
     }
 
-    /// The delay of a class; that of the longest where there is no such class.
+    /// The delay of a class; that of the longest if there is no such class.
     #[must_use]
     pub fn delay(&self, class: DelayClass) -> Duration {
         self.delays
@@ -81,12 +81,12 @@ impl DelayClasses {
         self.delays.last().copied().unwrap_or(Duration::ZERO)
     }
 
-    /// Buckets from now to the end of the longest delay, at most.
+    /// Most buckets from now to the end of the longest delay.
     pub const BUCKETS_AHEAD: u64 = 1 << 17;
 
     /// Width of the buckets that a data plane keeps deadlines in: a power of two nanoseconds, the
     /// narrowest with which the longest delay ends within [`BUCKETS_AHEAD`](Self::BUCKETS_AHEAD)
-    /// of them. It is the δ of a delay bound: a frame may leave so much after its deadline.
+    /// of them. It is the δ of a delay bound: a frame may leave this much after its deadline.
     #[must_use]
     pub fn bucket_width(&self) -> Duration {
         let buckets = self.longest().nanos() / Self::BUCKETS_AHEAD;
@@ -94,7 +94,7 @@ impl DelayClasses {
         Duration::from_nanos(1 << (u64::BITS - buckets.leading_zeros()))
     }
 
-    /// The longest class within `objective`; `None` where even the shortest is longer.
+    /// The longest class within `objective`; `None` if even the shortest is longer.
     #[must_use]
     pub fn within(&self, objective: Duration) -> Option<DelayClass> {
         let classes = self.delays.partition_point(|&delay| delay <= objective);

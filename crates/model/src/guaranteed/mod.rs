@@ -1,4 +1,4 @@
-//! Slices with a proved delay bound: what each is promised, and whether all of it can be kept.
+//! Slices with a proved delay bound: their parameters and the admission test.
 
 mod admission;
 mod counting;
@@ -13,8 +13,8 @@ pub use refusal::{Offer, Problem, Refusal};
 use crate::QueueLimitParams;
 use slicewise_units::{Accounting, BitRate, ByteCount};
 
-/// A promise that can be kept: frames within (rate, burst) wait no longer than their delay class,
-/// plus what the data plane adds for its granularity (one bucket) and the device beneath it.
+/// An admitted guarantee: frames within (rate, burst) wait no longer than their delay class, plus the
+/// granularity of the data plane (one bucket) and what the underlying device adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuaranteeParams {
     /// Committed rate (CIR), at least 1 bit/s.
@@ -25,7 +25,7 @@ pub struct GuaranteeParams {
     pub class: DelayClass,
 }
 
-/// The most a slice may send, whatever is free.
+/// The most a slice may send, even if the link is idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaximumParams {
     /// Peak rate (PIR), at least the committed rate.
@@ -37,35 +37,35 @@ pub struct MaximumParams {
 /// One validated slice of a guaranteed scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SliceParams {
-    /// What is kept for it in any case; `None` for best effort.
+    /// Its guarantee; `None` for best effort.
     pub guarantee: Option<GuaranteeParams>,
-    /// What it may have at most; `None` for no limit but the link.
+    /// Its maximum; `None` if limited only by the link.
     pub maximum: Option<MaximumParams>,
-    /// Part of the excess relative to the other slices of its tenant, at least 1.
+    /// Weight of its share of the excess among the slices of its tenant, at least 1.
     pub weight: u32,
     /// Its tenant: a position in [`GuaranteedParams::tenants`].
     pub tenant: u32,
-    /// How much may wait.
+    /// Its queue limit.
     pub queue_limit: QueueLimitParams,
 }
 
-/// A tenant: slices that share one part of the excess.
+/// A tenant: slices that share one portion of the excess.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantParams {
     /// The tenant's name.
     pub name: String,
-    /// Part of the excess relative to the other tenants, at least 1.
+    /// Weight of its share of the excess among tenants, at least 1.
     pub weight: u32,
 }
 
-/// What all slices of one guaranteed scheduler have in common.
+/// Parameters common to all slices of one guaranteed scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuaranteedParams {
-    /// What the rates and bursts count.
+    /// Accounting of rates and bursts.
     pub accounting: Accounting,
-    /// The largest frame there can be, as `accounting` counts it.
+    /// The largest possible frame, as `accounting` counts it.
     pub largest_frame: ByteCount,
-    /// The delay classes there are.
+    /// The delay classes.
     pub delay_classes: DelayClasses,
     /// Tenants; never empty (a policy that names none has one).
     pub tenants: Vec<TenantParams>,

@@ -2,7 +2,7 @@
 //!
 //! The conditions are linear in each number, so that within one class the limit is a division.
 //! A request without objective changes its class with its rate and burst; then every class is
-//! looked at with the rates or bursts that belong to it.
+//! examined with the rates or bursts that belong to it.
 
 use super::admission::{Admission, GuaranteeRequest, Load, bytes, nanobits, rate};
 use super::{DelayClass, Offer};

@@ -1,9 +1,9 @@
-//! Why a guarantee is refused, and what would be accepted instead.
+//! Why a guarantee is rejected, and what would be accepted instead.
 
 use slicewise_units::{BitRate, ByteCount, Duration, Rounded};
 use std::fmt;
 
-/// Why a guarantee cannot be given. As text: one sentence with the numbers, and what would do.
+/// Why a guarantee is rejected. As text: one sentence with the numbers, and accepted alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The first condition that fails.
@@ -19,62 +19,61 @@ pub enum Problem {
     ZeroRate,
     /// The burst does not hold the largest frame, which could then never be sent in time.
     BurstBelowFrame {
-        /// The burst asked for.
+        /// The requested burst.
         burst: ByteCount,
-        /// The largest frame there can be.
+        /// The largest possible frame.
         largest_frame: ByteCount,
     },
     /// The objective is shorter than the shortest delay class.
     DelayBelowShortest {
-        /// The objective asked for.
+        /// The requested objective.
         delay: Duration,
         /// The shortest class.
         shortest: Duration,
     },
     /// The guaranteed rates together exceed the link's.
     Rate {
-        /// The rate asked for, of all slices of the request.
+        /// The requested rate, of all slices of the request.
         asked: BitRate,
-        /// What the link has left.
+        /// The unreserved rate of the link.
         left: BitRate,
     },
-    /// What may have to be sent within some delay is more than the link can send in it.
+    /// The demand within some delay exceeds what the link can send in it.
     Delay {
-        /// The delay: that of the request's class, or of a longer one that would be harmed.
+        /// The delay: that of the request's class, or of a longer class whose bound would be violated.
         within: Duration,
-        /// What may have to be sent within it, one frame that is under way already included, as
-        /// the link counts it.
+        /// The demand within it, including one frame already being transmitted, as the link counts it.
         demand: ByteCount,
         /// What the link sends in it.
         supply: ByteCount,
     },
-    /// What may wait of all slices together exceeds the buffer.
+    /// The largest backlog of all slices exceeds the buffer.
     Buffer {
-        /// What this request may have waiting: its bursts, and its rate for its delay.
+        /// Backlog of this request: its bursts, plus its rate times its delay.
         asked: ByteCount,
-        /// What is left of the buffer.
+        /// The unreserved buffer.
         left: ByteCount,
     },
 }
 
-/// What would be accepted if one number of the request were changed and the others were not;
-/// `None` where no value of that number would do.
+/// Accepted alternatives that change only one number of the request; `None` if no value of that number
+/// would be accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// The largest rate below that asked for.
+    /// The largest accepted rate.
     pub rate: Option<BitRate>,
-    /// The largest burst below that asked for.
+    /// The largest accepted burst.
     pub burst: Option<ByteCount>,
-    /// The smallest delay.
+    /// The smallest accepted delay.
     pub delay: Option<Duration>,
-    /// Where several equal slices are asked for: how many of them.
+    /// If several equal slices are requested: how many are accepted.
     pub count: Option<u64>,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.problem {
-            // What to do is in these texts already.
+            // These texts already say what to do.
             Problem::ZeroRate | Problem::BurstBelowFrame { .. } => write!(f, "{}", self.problem),
             _ => write!(f, "{}: {}", self.problem, self.offer.text(&self.problem)),
         }
@@ -92,7 +91,8 @@ impl fmt::Display for Problem {
                 largest_frame,
             } => write!(
                 f,
-                "a burst of {burst} does not hold the largest frame: at least {largest_frame}"
+                "a burst of {burst} is smaller than the largest frame: at least {largest_frame} \
+                 is needed"
             ),
             Self::DelayBelowShortest { delay, shortest } => write!(
                 f,
@@ -100,7 +100,7 @@ impl fmt::Display for Problem {
             ),
             Self::Rate { asked, left } => write!(
                 f,
-                "guarantees {}, more than the {} that the link has left",
+                "guarantees {}, but only {} of the link is unreserved",
                 asked.rounded_up(),
                 left.rounded_down()
             ),
@@ -110,14 +110,14 @@ impl fmt::Display for Problem {
                 supply,
             } => write!(
                 f,
-                "up to {} might have to be sent within {}, in which the link sends {}",
+                "up to {} may be due within {}, in which the link sends only {}",
                 demand.rounded_up(),
                 within.rounded_up(),
                 supply.rounded_down()
             ),
             Self::Buffer { asked, left } => write!(
                 f,
-                "up to {} might wait, more than the {} that the buffer has left",
+                "up to {} may queue, but only {} of the buffer is unreserved",
                 asked.rounded_up(),
                 left.rounded_down()
             ),
@@ -128,7 +128,7 @@ impl fmt::Display for Problem {
 impl Offer {
     /// For people: rounded so that what is said to be accepted is.
     fn text(&self, problem: &Problem) -> String {
-        // A longer delay takes less of the link but more of the buffer.
+        // A longer delay needs less of the link but more of the buffer.
         let at_least = if matches!(problem, Problem::Buffer { .. }) {
             ""
         } else {
@@ -145,7 +145,9 @@ impl Offer {
         ];
         let texts: Vec<String> = texts.into_iter().flatten().collect();
         match texts.split_last() {
-            None => "no smaller rate, smaller burst or longer delay alone would do".to_owned(),
+            None => {
+                "no smaller rate, smaller burst or longer delay alone would be accepted".to_owned()
+            }
             Some((last, [])) => format!("{last} would be accepted"),
             Some((last, others)) => {
                 format!("{}, or {last}, would be accepted", others.join(", "))

@@ -1,4 +1,4 @@
-//! Queueing by flow: defaults and contradictions.
+//! Flow queueing: defaults and contradictions.
 
 use super::{ClassResolver, MAX_DSCP, PolicyError};
 use crate::flow_queue::{FLOWS_MAX, LEVELS_MAX, PriorityLevels};
@@ -13,9 +13,9 @@ const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
 /// RFC 8290, section 5.2.4: one full Ethernet frame.
 const QUANTUM: u32 = 1514;
-/// The longest interval: its square in nanoseconds fits in 64 bits.
+/// Longest interval: its square in nanoseconds fits in 64 bits.
 const INTERVAL_MAX: Duration = Duration::from_secs(4);
-/// What a quantum may be, bytes: with less, a full frame would take many turns to save for.
+/// Range of the quantum, bytes: below it, a full frame would take many rounds.
 const QUANTUM_RANGE: (u32, u32) = (300, 1 << 20);
 
 impl ClassResolver<'_> {
@@ -23,16 +23,12 @@ impl ClassResolver<'_> {
         let fail = |problem: String| self.error("flow_queue", problem);
         let flows = spec.flows.unwrap_or(FLOWS);
         if !(1..=FLOWS_MAX).contains(&flows) {
-            return Err(fail(format!(
-                "has {flows} flows: 1 to {FLOWS_MAX} can be told apart"
-            )));
+            return Err(fail(format!("has {flows} flows: must be 1 to {FLOWS_MAX}")));
         }
         let target = spec.target.unwrap_or(TARGET);
         let interval = spec.interval.unwrap_or(INTERVAL);
         if target == Duration::ZERO {
-            return Err(fail(
-                "has a target of zero: every frame waits longer".into(),
-            ));
+            return Err(fail("has a target of zero: every frame exceeds it".into()));
         }
         if interval <= target {
             return Err(fail(format!(
@@ -51,7 +47,7 @@ impl ClassResolver<'_> {
             .filter(|quantum| (least..=most).contains(quantum))
             .ok_or_else(|| {
                 fail(format!(
-                    "has a quantum of {quantum} B: it goes from {least} B to {most} B"
+                    "has a quantum of {quantum} B: must be {least} B to {most} B"
                 ))
             })?;
         Ok(FlowQueueParams {
@@ -66,11 +62,11 @@ impl ClassResolver<'_> {
 
     fn levels(&self, priority: &[Vec<u8>]) -> Result<PriorityLevels, PolicyError> {
         let fail = |problem: String| Err(self.error("flow_queue", problem));
-        // What no level names is on a level of its own.
+        // Unlisted code points form a level of their own.
         let count = priority.len() + 1;
         if count > LEVELS_MAX {
             return fail(format!(
-                "has {count} priority levels, with that of all other code points: at most \
+                "has {count} priority levels, including that of all other code points: at most \
                  {LEVELS_MAX}"
             ));
         }
@@ -82,10 +78,10 @@ impl ClassResolver<'_> {
             }
             for &dscp in code_points {
                 if dscp > MAX_DSCP {
-                    return fail(format!("there is no code point {dscp}"));
+                    return fail(format!("code point {dscp} does not exist"));
                 }
                 if seen >> dscp & 1 == 1 {
-                    return fail(format!("code point {dscp} is there twice"));
+                    return fail(format!("code point {dscp} is listed twice"));
                 }
                 seen |= 1 << dscp;
                 levels.set(dscp, level);

@@ -10,10 +10,10 @@ use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
 
 /// Time at the rate that the burst of a guarantee or of a maximum covers by default.
 const BURST: Duration = Duration::from_millis(4);
-/// The tenant of classes that name none.
+/// Tenant of classes without one.
 const TENANT_DEFAULT: &str = "default";
-/// The shortest and the longest frame, bytes without FCS, headers of two tags included: what Ethernet
-/// pads to, and an IP packet of 65,535 bytes.
+/// Shortest and longest frame, bytes without FCS, two tags included: the minimum of Ethernet, and an IP
+/// packet of 65,535 bytes.
 const FRAMES: [u32; 2] = [60, 65_557];
 /// Bytes before the IP header with two tags.
 const L3_OFFSET_MAX: u8 = 22;
@@ -24,15 +24,15 @@ const WEIGHT_MAX: u32 = 65_535;
 /// The smallest frame without FCS that fills a queue, bytes.
 const SMALLEST_FRAME: u64 = 60;
 
-/// What the classes of a guaranteed policy share while it is resolved.
+/// State shared by the classes of a guaranteed policy during resolution.
 pub(super) struct Shared {
     pub(super) params: GuaranteedParams,
-    /// The port and, where it is another, the rate that may be guaranteed: both must do.
+    /// The port and, if different, the rate that may be guaranteed: both must admit the guarantee.
     admissions: Vec<Admission>,
 }
 
 impl PolicySpec {
-    /// `None` where the policy is not a guaranteed one.
+    /// `None` if the policy is not a guaranteed one.
     pub(super) fn shared(
         &self,
         port: &PortParams,
@@ -60,7 +60,8 @@ impl PolicySpec {
         if depth > 1 {
             return fail(
                 "discipline",
-                "inside a class no delay can be promised: what the class itself waits is not \
+                "no delay can be guaranteed inside a class, because the delay of the class \
+                 itself is not \
                  known; guarantee at the outermost level"
                     .to_owned(),
             );
@@ -93,7 +94,7 @@ impl PolicySpec {
         Ok(Some(Shared { params, admissions }))
     }
 
-    /// The tenants named, and one for the classes that name none.
+    /// The tenants defined, and one for classes without a tenant.
     fn tenants(&self, spec: &GuaranteedSpec) -> Vec<TenantParams> {
         let mut tenants: Vec<TenantParams> = spec
             .tenants
@@ -120,10 +121,10 @@ impl PolicySpec {
 }
 
 impl GuaranteedSpec {
-    /// Whether delays, largest frame and tenants make sense.
+    /// Validates delays, largest frame and tenants.
     ///
     /// # Errors
-    /// The setting that does not, in the words of a study file, and what is wrong with it.
+    /// The invalid setting, as named in a study file, and the problem.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let spec = self;
         let [smallest, largest] = FRAMES.map(|l2_bytes| {
@@ -134,7 +135,7 @@ impl GuaranteedSpec {
         });
         if !(smallest..=largest).contains(&spec.largest_frame) {
             let problem = format!(
-                "{} is not from {smallest} to {largest}, the shortest and the longest frame as {} \
+                "{} is outside {smallest} to {largest}, the shortest and the longest frame as {} \
                  counts them",
                 spec.largest_frame, spec.accounting.layer
             );
@@ -153,12 +154,12 @@ impl GuaranteedSpec {
         }
         for (index, (name, weight)) in spec.tenants.iter().enumerate() {
             if *weight == 0 {
-                let problem = format!("tenant `{name}` has a weight of 0: it needs at least 1");
+                let problem = format!("tenant `{name}` has a weight of 0: must be at least 1");
                 return Err(("tenants", problem));
             }
             let earlier = spec.tenants.get(..index).unwrap_or_default();
             if earlier.iter().any(|(other, _)| other == name) {
-                return Err(("tenants", format!("tenant `{name}` is there twice")));
+                return Err(("tenants", format!("tenant `{name}` is defined twice")));
             }
         }
         Ok(())
@@ -166,10 +167,10 @@ impl GuaranteedSpec {
 }
 
 impl GuaranteeSpec {
-    /// What is asked of a link of rate `link`, with the default burst filled in.
+    /// The request for a link of rate `link`, with the default burst filled in.
     ///
     /// # Errors
-    /// Where the rate is zero or more than all of the link.
+    /// If the rate is zero or exceeds the link.
     pub fn request(
         &self,
         link: BitRate,
@@ -189,9 +190,9 @@ impl MaximumSpec {
     /// has this guarantee.
     ///
     /// # Errors
-    /// Where the rate is zero or more than all of the link, rate or burst are below those of the
+    /// If the rate is zero or exceeds the link, rate or burst are below those of the
     /// guarantee, or the burst does not hold the largest frame.
-    pub fn beside(
+    pub fn resolve(
         &self,
         guarantee: Option<&GuaranteeRequest>,
         link: BitRate,
@@ -201,13 +202,14 @@ impl MaximumSpec {
         let mut size = burst(self.burst, rate, largest_frame);
         if size < largest_frame {
             return Err(format!(
-                "with a burst of {size} does not hold the largest frame: at least {largest_frame}"
+                "has a burst of {size}, smaller than the largest frame: at least {largest_frame} \
+                 is needed"
             ));
         }
         if let Some(guarantee) = guarantee {
             if rate < guarantee.rate {
                 return Err(format!(
-                    "of {rate} is below the {} guaranteed",
+                    "is {rate}, below the guarantee of {}",
                     guarantee.rate
                 ));
             }
@@ -216,7 +218,7 @@ impl MaximumSpec {
             }
             if size < guarantee.burst {
                 return Err(format!(
-                    "with a burst of {size} is below the burst of {} guaranteed",
+                    "has a burst of {size}, below that of the guarantee, {}",
                     guarantee.burst
                 ));
             }
@@ -229,7 +231,7 @@ impl MaximumSpec {
 }
 
 impl ClassResolver<'_> {
-    /// Settings that belong to the discipline `guaranteed`, or do not go with it.
+    /// Settings that require the discipline `guaranteed`, or are incompatible with it.
     pub(super) fn check_guarantee_settings(&self) -> Result<(), PolicyError> {
         let spec = self.spec;
         if self.policy.discipline != Discipline::Guaranteed {
@@ -239,9 +241,7 @@ impl ClassResolver<'_> {
                 ("tenant", spec.tenant.is_some()),
             ];
             return match only_there.into_iter().find(|(_, set)| *set) {
-                Some((field, _)) => {
-                    Err(self.error(field, "is for the discipline `guaranteed`: set that, too"))
-                }
+                Some((field, _)) => Err(self.error(field, "requires the discipline `guaranteed`")),
                 None => Ok(()),
             };
         }
@@ -249,7 +249,7 @@ impl ClassResolver<'_> {
             (
                 "priority",
                 spec.priority.is_some(),
-                "does not go with guarantees: set `guarantee` with a short `delay`",
+                "cannot be combined with guarantees: set `guarantee` with a short `delay`",
             ),
             (
                 "minimum",
@@ -259,7 +259,7 @@ impl ClassResolver<'_> {
             (
                 "shape",
                 spec.shape.is_some(),
-                "would delay what is guaranteed: set `maximum`",
+                "would delay guaranteed frames: set `maximum`",
             ),
             (
                 "child",
@@ -270,7 +270,7 @@ impl ClassResolver<'_> {
             (
                 "wred",
                 spec.wred.is_some(),
-                "would drop what is guaranteed: set `queue_limit`",
+                "would drop guaranteed frames: set `queue_limit`",
             ),
         ];
         match excluded.into_iter().find(|(_, set, _)| *set) {
@@ -279,7 +279,7 @@ impl ClassResolver<'_> {
         }
     }
 
-    /// The class as a slice; its guarantee is given away in `shared`.
+    /// The class as a slice; its guarantee is admitted in `shared`.
     pub(super) fn slice(&self, shared: &mut Shared) -> Result<SliceParams, PolicyError> {
         let spec = self.spec;
         let frame = shared.params.largest_frame;
@@ -295,12 +295,12 @@ impl ClassResolver<'_> {
             .maximum
             .map(|maximum| {
                 maximum
-                    .beside(request.as_ref(), self.port.rate.rate, frame)
+                    .resolve(request.as_ref(), self.port.rate.rate, frame)
                     .map_err(|problem| self.error("maximum", problem))
             })
             .transpose()?;
         if spec.weight > Some(WEIGHT_MAX) {
-            let problem = format!("is above {WEIGHT_MAX}, the largest that slices can have");
+            let problem = format!("is above {WEIGHT_MAX}, the largest weight of a slice");
             return Err(self.error("weight", problem));
         }
         let tenant = self.tenant(&shared.params.tenants)?;
@@ -336,10 +336,7 @@ impl ClassResolver<'_> {
             .take(20)
             .map(|tenant| format!("`{}`", tenant.name))
             .collect();
-        let problem = format!(
-            "there is no tenant `{name}`: known are {}",
-            known.join(", ")
-        );
+        let problem = format!("unknown tenant `{name}`; defined: {}", known.join(", "));
         Err(self.error("tenant", problem))
     }
 
@@ -355,7 +352,7 @@ impl ClassResolver<'_> {
                 .map_err(|refusal| self.error("guarantee", refusal.to_string()))?;
             given = Some(admitted.params());
         }
-        // There is always the port's.
+        // There is always the port.
         given.ok_or_else(|| self.error("guarantee", "there is no link"))
     }
 }
@@ -367,17 +364,17 @@ fn burst(spec: Option<BurstSpec>, rate: BitRate, largest_frame: ByteCount) -> By
     }
 }
 
-/// A burst, where a token bucket can save so much.
+/// A burst that a token bucket can hold.
 fn kept(burst: ByteCount) -> Result<ByteCount, String> {
     if burst > BURST_MAX {
         return Err(format!(
-            "has a burst of {burst}: at most {BURST_MAX} can be saved"
+            "has a burst of {burst}: must be at most {BURST_MAX}"
         ));
     }
     Ok(burst)
 }
 
-/// At least `limit`, and all that may wait of a guarantee even where all frames are small.
+/// At least `limit`, and the largest backlog of a guarantee even if all frames are small.
 fn room_for(
     guarantee: &GuaranteeParams,
     delay: Duration,

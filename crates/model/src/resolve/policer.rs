@@ -1,4 +1,4 @@
-//! Policers: which meter the settings ask for, and its defaults.
+//! Policers: which meter the settings select, and its defaults.
 
 use super::{ClassResolver, MAX_DSCP, PolicyError};
 use crate::{Action, BurstSpec, MeterAlgorithm, PolicerParams, PolicerSpec, Rate};
@@ -35,7 +35,7 @@ impl ClassResolver<'_> {
         })
     }
 
-    /// Which marker the rates and bursts of a policer ask for.
+    /// Which marker the rates and bursts of a policer select.
     fn meter(&self, spec: &PolicerSpec) -> Result<MeterAlgorithm, PolicyError> {
         let refused = |problem: &str| self.error("police", problem);
         if spec.pir.is_some() && spec.eir.is_some() {
@@ -45,12 +45,12 @@ impl ClassResolver<'_> {
         }
         if spec.pir.is_some() && spec.ebs.is_some() {
             return Err(refused(
-                "has both `pir` and an excess burst: a two-rate meter takes `pbs`",
+                "has both `pir` and an excess burst: a two-rate meter uses `pbs`",
             ));
         }
         if spec.pir.is_none() && spec.pbs.is_some() {
             return Err(refused(
-                "has a peak burst without a peak rate: set `pir`, or take `ebs`",
+                "has a peak burst without a peak rate: set `pir`, or use `ebs`",
             ));
         }
         let rate = |r| {
@@ -99,8 +99,8 @@ impl ClassResolver<'_> {
                 MeterAlgorithm::TwoRateThreeColourEfficient { cir, cbs, eir, ebs }
             }
             (None, None) => {
-                // An excess burst of zero is RFC 2697's way to say none. An action beyond the
-                // excess burst asks for one: as large as the committed burst (IOS).
+                // An excess burst of zero means none in RFC 2697. An action beyond the excess burst
+                // implies one: as large as the committed burst (IOS).
                 let ebs = spec.ebs.map(|ebs| ebs.size(cir.rate));
                 match ebs.or(spec.violate.map(|_| cbs)) {
                     Some(ebs) => MeterAlgorithm::SingleRateThreeColour { cir, cbs, ebs },

@@ -22,7 +22,7 @@ impl ClassResolver<'_> {
         let unlimited = ByteCount::new(u64::MAX);
         match self.spec.queue_limit {
             Some(QueueLimitSpec::Packets(0)) => {
-                Err(self.error("queue_limit", "is 0: no packet could ever wait"))
+                Err(self.error("queue_limit", "is 0: no packet could ever be queued"))
             }
             Some(QueueLimitSpec::Packets(packets)) => Ok(QueueLimitParams {
                 packets,
@@ -67,7 +67,7 @@ impl ClassResolver<'_> {
         if !(1..=16).contains(&exponential_weight) {
             return Err(self.error("wred", "has a weight exponent outside 1 to 16"));
         }
-        // A limit in bytes holds so many packets of the size that IOS XE reckons with.
+        // A limit in bytes is converted to packets of the size IOS XE assumes.
         let full_packets = limit.bytes.bytes() / QUEUE_PACKET.bytes();
         let packets = limit
             .packets
@@ -84,7 +84,8 @@ impl ClassResolver<'_> {
                 return Err(self.error(
                     "wred",
                     format!(
-                        "curve of {value}: needs 0 ≤ min ≤ max and max ≥ 1, has {} and {}",
+                        "curve of {value}: needs 0 ≤ min ≤ max and max ≥ 1, but min is {} and \
+                         max is {}",
                         curve.min_packets, curve.max_packets
                     ),
                 ));
@@ -97,7 +98,7 @@ impl ClassResolver<'_> {
                     WredKey::Dscp => "code point",
                     WredKey::Precedence => "precedence",
                 };
-                return Err(self.error("wred", format!("there is no {what} {value}")));
+                return Err(self.error("wred", format!("{what} {value} does not exist")));
             };
             range.fill(curve);
         }
@@ -110,7 +111,7 @@ impl ClassResolver<'_> {
     }
 }
 
-/// IOS XE's default curve: drop everything from half the queue on, start between a quarter and
+/// IOS XE's default curve: drop everything above half the queue; dropping starts between a quarter and
 /// nearly half of it, later for higher precedence.
 fn default_curve(queue_packets: u32, precedence: u32) -> RedCurve {
     let max = (queue_packets / 2).max(2);

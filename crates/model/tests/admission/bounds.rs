@@ -1,4 +1,4 @@
-//! What holds for every set of guarantees.
+//! Invariants of every set of guarantees.
 
 use crate::support::params;
 use proptest::prelude::*;
@@ -37,8 +37,8 @@ fn requests() -> impl Strategy<Value = GuaranteeRequest> {
 
 const LINK: u64 = 100_000_000;
 
-/// Slice by slice and interval by interval: whether what may have to be sent within any of a
-/// grid of intervals, and within each slice's own delay, is more than the link sends.
+/// Brute force: whether the demand within any interval of a grid, or within the delay of any slice,
+/// exceeds what the link sends.
 fn overloads(admission: &Admission, slices: &[GuaranteeRequest], grid: u64) -> bool {
     let delays: Vec<u64> = slices
         .iter()
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn releasing_and_changing_leave_what_a_start_from_nothing_gives(
+    fn releasing_and_changing_give_the_same_state_as_starting_afresh(
         asked in prop::collection::vec((requests(), requests(), 0..3u8), 1..12),
         probe in requests(),
     ) {
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_offered_is_accepted_and_one_more_is_not(
+    fn offered_values_are_accepted_and_one_more_is_not(
         before in prop::collection::vec(requests(), 0..8),
         request in requests(),
         buffer in prop::option::of(10_000..400_000u64),
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn many_equal_slices_are_admitted_as_one_by_one(
+    fn many_equal_slices_are_admitted_as_if_one_by_one(
         before in prop::collection::vec(requests(), 0..4),
         request in requests(),
         count in 1..20u64,

@@ -1,4 +1,4 @@
-//! Delay classes, and how much of each is in use.
+//! Delay classes and their usage.
 
 use crate::support::*;
 use slicewise_model::{ClassUse, DelayClasses};
@@ -30,14 +30,14 @@ fn four_classes_to_a_doubling_as_far_as_the_longest() {
 }
 
 #[test]
-fn there_is_one_class_at_least_and_sixty_four_at_most() {
+fn there_are_one_to_sixty_four_classes() {
     let one = micros(10, 1);
     assert_eq!(one.delays(), [Duration::from_micros(10)]);
     assert_eq!(micros(0, 1).shortest(), Duration::from_micros(1));
     let all = DelayClasses::geometric(Duration::from_micros(1), Duration::MAX);
     assert_eq!(all.delays().len(), 64);
     assert_eq!(all.longest(), Duration::from_nanos(55_109_222));
-    // A class that there is not has the longest delay.
+    // A class that does not exist has the longest delay.
     let (last, _) = all.classes().next_back().unwrap();
     assert_eq!(all.delay(last), all.longest());
     assert_eq!(one.delay(last), Duration::from_micros(10));
@@ -78,7 +78,7 @@ fn buckets_are_as_narrow_as_the_longest_delay_allows() {
 }
 
 #[test]
-fn what_is_in_use_is_told_by_class() {
+fn usage_is_reported_by_class() {
     let mut link = link("100 Mbit/s");
     assert_eq!(link.classes_in_use().count(), 0);
     assert_eq!(link.rate_limit(), BitRate::new(100_000_000));
@@ -90,7 +90,7 @@ fn what_is_in_use_is_told_by_class() {
     link.try_admit(&request("3 Mbit/s", "50 kB", "10 ms"))
         .unwrap();
     assert_eq!(link.rate_left(), BitRate::new(95_000_000));
-    let told: Vec<_> = link
+    let usage: Vec<_> = link
         .classes_in_use()
         .map(|class| {
             assert_eq!(link.params().delay_classes.delay(class.class), class.delay);
@@ -113,5 +113,5 @@ fn what_is_in_use_is_told_by_class() {
         (4_305_408, 2, mbit(2), bytes(6_000), bytes(46_317)),
         (8_610_816, 1, mbit(3), bytes(50_000), bytes(49_058)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(usage, expected);
 }

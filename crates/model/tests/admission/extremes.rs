@@ -1,4 +1,4 @@
-//! The largest and the smallest numbers there can be: nothing wraps, nothing is let in by it.
+//! Extreme values: nothing wraps, and nothing is admitted by overflow.
 
 use crate::support::*;
 use slicewise_model::{Admission, AdmissionParams, DelayClasses, GuaranteeRequest, Rate};
@@ -23,7 +23,7 @@ fn a_million_slices_fill_a_link_of_400_gbit_to_the_last_bit_per_second() {
 }
 
 #[test]
-fn the_fastest_link_takes_a_guarantee_of_all_of_it_and_not_one_bit_more() {
+fn the_fastest_link_can_be_fully_guaranteed_and_not_one_bit_more() {
     let mut link = link("100 Tbit/s");
     assert!(
         link.try_admit(&request("100 Tbit/s", "1500 B", "10 us"))
@@ -44,7 +44,7 @@ fn the_slowest_link_keeps_bounds_of_hours() {
         ),
         ..params("1 bit/s")
     });
-    // A burst and a frame that is under way: 24,000 s.
+    // A burst and a frame being transmitted: 24,000 s.
     assert!(
         link.try_admit(&request("1 bit/s", "1500 B", "23999 s"))
             .is_err()
@@ -60,7 +60,7 @@ fn the_slowest_link_keeps_bounds_of_hours() {
 }
 
 #[test]
-fn numbers_at_the_end_of_their_range_neither_wrap_nor_pass() {
+fn extreme_numbers_neither_wrap_nor_are_admitted() {
     let most = u64::MAX;
     for (rate, delay) in [
         (1, 1),
@@ -91,7 +91,7 @@ fn numbers_at_the_end_of_their_range_neither_wrap_nor_pass() {
         ] {
             for count in [1, 2, most] {
                 let fits = link.try_admit_many(&asked, count).is_ok();
-                // 584 years at 18 Ebit/s do hold that burst, at that rate.
+                // 584 years at 18 Ebit/s are enough for that burst at that rate.
                 assert!(
                     !fits || (rate == most && count == 1),
                     "{rate} {delay} {count}"

@@ -1,4 +1,4 @@
-//! The admission test: what it takes, what it refuses and in which words, and that it is right.
+//! The admission test: what it accepts, what it rejects and with which message, and its correctness.
 #![allow(clippy::unwrap_used)]
 
 mod bounds;

@@ -11,7 +11,7 @@ fn refused(admission: &mut Admission, request: &GuaranteeRequest) -> String {
 }
 
 #[test]
-fn says_which_number_is_no_guarantee() {
+fn reports_numbers_that_guarantee_nothing() {
     let mut link = link("100 Mbit/s");
     assert_snapshot!(refused(&mut link, &request("0 bit/s", "3 kB", "5 ms")), @"a rate of zero guarantees nothing: at least 1 bit/s");
     assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "1499 B", "5 ms")), @"a burst of 1.499 kB does not hold the largest frame: at least 1.5 kB");
@@ -19,16 +19,16 @@ fn says_which_number_is_no_guarantee() {
 }
 
 #[test]
-fn says_what_rate_is_left() {
+fn reports_the_unreserved_rate() {
     let mut link = link("100 Mbit/s");
     link.try_admit(&request("90 Mbit/s", "3 kB", "50 ms"))
         .unwrap();
-    assert_snapshot!(refused(&mut link, &request("20 Mbit/s", "3 kB", "5 ms")), @"guarantees 20 Mbit/s, more than the 10 Mbit/s that the link has left: a rate of at most 10 Mbit/s would be accepted");
+    assert_snapshot!(refused(&mut link, &request("20 Mbit/s", "3 kB", "5 ms")), @"guarantees 20 Mbit/s, but only 10 Mbit/s of the link is unreserved: a rate of at most 10 Mbit/s would be accepted");
     assert_eq!(link.rate_left(), "10 Mbit/s".parse().unwrap());
 }
 
 #[test]
-fn says_which_delay_cannot_be_kept_and_what_can() {
+fn reports_which_delay_is_infeasible_and_which_is_feasible() {
     let mut link = link("100 Mbit/s");
     assert_snapshot!(refused(&mut link, &request("10 Mbit/s", "20 kB", "1 ms")), @"up to 21.5 kB might have to be sent within 905.1 µs, in which the link sends 11.31 kB: a burst of at most 9.813 kB, or a delay of at least 1.811 ms, would be accepted");
     // A request that keeps its own delay but breaks the bound of a slice of a longer class.
@@ -38,13 +38,13 @@ fn says_which_delay_cannot_be_kept_and_what_can() {
 }
 
 #[test]
-fn says_when_no_single_number_would_do() {
+fn reports_when_no_single_number_would_be_accepted() {
     let mut link = link("1 Mbit/s");
-    assert_snapshot!(refused(&mut link, &request("2 Mbit/s", "20 kB", "1 ms")), @"guarantees 2 Mbit/s, more than the 1 Mbit/s that the link has left: no smaller rate, smaller burst or longer delay alone would do");
+    assert_snapshot!(refused(&mut link, &request("2 Mbit/s", "20 kB", "1 ms")), @"guarantees 2 Mbit/s, but only 1 Mbit/s of the link is unreserved: no smaller rate, smaller burst or longer delay alone would be accepted");
 }
 
 #[test]
-fn says_what_is_left_of_the_buffer() {
+fn reports_the_unreserved_buffer() {
     let mut link = Admission::new(AdmissionParams {
         buffer: Some(ByteCount::new(10_000)),
         ..params("100 Mbit/s")
@@ -56,7 +56,7 @@ fn says_what_is_left_of_the_buffer() {
 }
 
 #[test]
-fn says_how_many_of_equal_slices_fit() {
+fn reports_how_many_equal_slices_fit() {
     let mut link = link("100 Mbit/s");
     let refusal = link
         .try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 50)
@@ -73,7 +73,7 @@ fn says_how_many_of_equal_slices_fit() {
 }
 
 #[test]
-fn a_slice_without_objective_is_promised_the_time_its_rate_takes_for_its_burst() {
+fn a_slice_without_objective_gets_the_time_its_rate_takes_for_its_burst() {
     let link = link("1 Gbit/s");
     let delay = |request| {
         let class = link.delay_class(&request).unwrap();
@@ -114,7 +114,7 @@ fn a_link_that_counts_more_bytes_is_tested_for_the_smallest_frames() {
         l1(Accounting::L1, 1_524).rate_left(),
         "84 Mbit/s".parse().unwrap()
     );
-    // Behind two tags the IP packet has 38 of them.
+    // After two tags the IP packet has 38 of them.
     assert_eq!(
         l1(Accounting::L3, 1_478).rate_left(),
         "38 Mbit/s".parse().unwrap()
@@ -132,7 +132,7 @@ fn a_link_that_counts_more_bytes_is_tested_for_the_smallest_frames() {
 }
 
 #[test]
-fn a_link_that_counts_fewer_bytes_is_not_given_away_twice() {
+fn a_link_that_counts_fewer_bytes_is_not_overcommitted() {
     let link = Admission::new(AdmissionParams {
         accounting: Accounting::L1,
         ..params("100 Mbit/s")
@@ -141,7 +141,7 @@ fn a_link_that_counts_fewer_bytes_is_not_given_away_twice() {
 }
 
 #[test]
-fn a_change_that_does_not_fit_leaves_what_was_there() {
+fn a_change_that_does_not_fit_changes_nothing() {
     let mut link = link("100 Mbit/s");
     let mut admitted = link
         .try_admit(&request("10 Mbit/s", "3 kB", "5 ms"))

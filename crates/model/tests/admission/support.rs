@@ -1,4 +1,4 @@
-//! Links and requests in few words.
+//! Short constructors for links and requests.
 
 use slicewise_model::{Admission, AdmissionParams, DelayClasses, GuaranteeRequest, Rate};
 use slicewise_units::{Accounting, Duration};

@@ -1,4 +1,4 @@
-//! What holds for every policy that resolves.
+//! Invariants of every policy that resolves.
 
 use crate::support::*;
 use proptest::prelude::*;
@@ -80,9 +80,9 @@ fn class_spec() -> impl Strategy<Value = ClassSpec> {
 }
 
 proptest! {
-    /// No input makes it panic, and what it lets pass can be run.
+    /// No input makes it panic, and accepted policies can run.
     #[test]
-    fn what_resolves_can_be_run(mut classes in prop::collection::vec(class_spec(), 0..4), link in 0..2_000_000_000u64) {
+    fn resolved_policies_can_run(mut classes in prop::collection::vec(class_spec(), 0..4), link in 0..2_000_000_000u64) {
         for (index, class) in classes.iter_mut().enumerate() {
             class.name = format!("c{index}");
         }

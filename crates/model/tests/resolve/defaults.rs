@@ -110,7 +110,7 @@ fn a_violate_action_gives_a_single_rate_policer_an_excess_burst() {
 }
 
 #[test]
-fn violate_does_as_exceed_where_it_is_not_set() {
+fn violate_defaults_to_exceed() {
     let spec = PolicerSpec {
         pir: Some(absolute("16 Mbit/s")),
         exceed: Some(Action::SetDscp(8)),
@@ -125,7 +125,7 @@ fn violate_does_as_exceed_where_it_is_not_set() {
 }
 
 #[test]
-fn a_burst_in_time_is_what_the_rate_beside_it_passes() {
+fn a_burst_in_time_is_the_rate_times_the_time() {
     let spec = PolicerSpec {
         cbs: Some(Duration::from_millis(10).into()),
         pir: Some(absolute("16 Mbit/s")),
@@ -219,7 +219,7 @@ fn peak_shaping_sends_committed_and_excess_burst_every_interval() {
 }
 
 #[test]
-fn rates_count_what_they_are_told_to() {
+fn rates_use_the_stated_accounting() {
     let accounting = Accounting {
         layer: Layer::L1,
         overhead_bytes: -4,
@@ -335,7 +335,7 @@ fn wred_weighs_2_to_the_minus_9_and_drops_between_a_quarter_and_half_of_the_queu
 }
 
 #[test]
-fn default_curves_of_a_queue_limited_in_bytes_reckon_with_full_packets() {
+fn default_curves_of_a_queue_limited_in_bytes_assume_full_packets() {
     let class = ClassSpec {
         wred: Some(wred(WredKey::Dscp, vec![])),
         ..limited(QueueLimitSpec::Bytes(size(60_000)))
@@ -386,7 +386,7 @@ fn a_curve_by_precedence_sets_eight_code_points() {
 }
 
 #[test]
-fn class_default_is_always_there_and_last() {
+fn class_default_always_exists_and_is_last() {
     let names = |classes| {
         let params = policy(classes).resolve(bits(1_000_000)).unwrap();
         params
@@ -429,7 +429,7 @@ fn a_minimum_keeps_the_burst_of_a_shaper_and_at_least_two_frames() {
 }
 
 #[test]
-fn a_device_that_forwards_less_than_its_port_reckons_defaults_by_the_port() {
+fn defaults_follow_the_port_rate_of_a_device_that_forwards_less() {
     let spec = policy(vec![guaranteed(absolute("17.5 Mbit/s"))]);
     let port = PortParams {
         rate: Rate::l2(bits(1_000_000_000)),

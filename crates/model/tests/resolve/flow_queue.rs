@@ -1,4 +1,4 @@
-//! Queueing by flow: defaults and refusals.
+//! Flow queueing: defaults and rejections.
 
 use crate::support::*;
 use insta::assert_snapshot;
@@ -25,7 +25,7 @@ fn base() -> FlowQueueSpec {
 }
 
 #[test]
-fn what_is_left_out_is_as_in_rfc_8290() {
+fn omitted_settings_are_as_in_rfc_8290() {
     let params = params(base());
     assert_eq!((params.flows, params.quantum), (1024, 1514));
     assert_eq!(params.target, Duration::from_millis(5));
@@ -37,7 +37,7 @@ fn what_is_left_out_is_as_in_rfc_8290() {
 }
 
 #[test]
-fn code_points_that_no_level_names_are_on_the_last() {
+fn unlisted_code_points_are_on_the_last_level() {
     let params = params(FlowQueueSpec {
         priority: vec![vec![46, 40], vec![0], vec![63]],
         ..base()
@@ -58,24 +58,24 @@ fn a_slice_may_have_a_flow_queue() {
 }
 
 #[test]
-fn flow_queues_that_cannot_be() {
+fn invalid_flow_queues() {
     let ms = Duration::from_millis;
-    assert_snapshot!(refused(FlowQueueSpec { flows: Some(0), ..base() }), @"policy `p`, class `a`: flow_queue: has 0 flows: 1 to 8192 can be told apart");
-    assert_snapshot!(refused(FlowQueueSpec { flows: Some(8_193), ..base() }), @"policy `p`, class `a`: flow_queue: has 8193 flows: 1 to 8192 can be told apart");
-    assert_snapshot!(refused(FlowQueueSpec { target: Some(Duration::ZERO), ..base() }), @"policy `p`, class `a`: flow_queue: has a target of zero: every frame waits longer");
+    assert_snapshot!(refused(FlowQueueSpec { flows: Some(0), ..base() }), @"policy `p`, class `a`: flow_queue: has 0 flows: must be 1 to 8192");
+    assert_snapshot!(refused(FlowQueueSpec { flows: Some(8_193), ..base() }), @"policy `p`, class `a`: flow_queue: has 8193 flows: must be 1 to 8192");
+    assert_snapshot!(refused(FlowQueueSpec { target: Some(Duration::ZERO), ..base() }), @"policy `p`, class `a`: flow_queue: has a target of zero: every frame exceeds it");
     assert_snapshot!(refused(FlowQueueSpec { interval: Some(ms(5)), ..base() }), @"policy `p`, class `a`: flow_queue: has an interval of 5 ms, which must be longer than the target of 5 ms");
     assert_snapshot!(refused(FlowQueueSpec { interval: Some(ms(4_001)), ..base() }), @"policy `p`, class `a`: flow_queue: has an interval of 4.001 s: at most 4 s");
-    assert_snapshot!(refused(FlowQueueSpec { quantum: Some(ByteCount::new(299)), ..base() }), @"policy `p`, class `a`: flow_queue: has a quantum of 299 B: it goes from 300 B to 1048576 B");
-    assert_snapshot!(refused(FlowQueueSpec { quantum: Some(ByteCount::new(1 << 40)), ..base() }), @"policy `p`, class `a`: flow_queue: has a quantum of 1099511627776 B: it goes from 300 B to 1048576 B");
+    assert_snapshot!(refused(FlowQueueSpec { quantum: Some(ByteCount::new(299)), ..base() }), @"policy `p`, class `a`: flow_queue: has a quantum of 299 B: must be 300 B to 1048576 B");
+    assert_snapshot!(refused(FlowQueueSpec { quantum: Some(ByteCount::new(1 << 40)), ..base() }), @"policy `p`, class `a`: flow_queue: has a quantum of 1099511627776 B: must be 300 B to 1048576 B");
 }
 
 #[test]
-fn priority_levels_that_cannot_be() {
+fn invalid_priority_levels() {
     let refused = |priority| refused(FlowQueueSpec { priority, ..base() });
-    assert_snapshot!(refused(vec![vec![1], vec![2], vec![3], vec![4]]), @"policy `p`, class `a`: flow_queue: has 5 priority levels, with that of all other code points: at most 4");
+    assert_snapshot!(refused(vec![vec![1], vec![2], vec![3], vec![4]]), @"policy `p`, class `a`: flow_queue: has 5 priority levels, including that of all other code points: at most 4");
     assert_snapshot!(refused(vec![vec![1], vec![]]), @"policy `p`, class `a`: flow_queue: priority level 2 has no code point");
-    assert_snapshot!(refused(vec![vec![64]]), @"policy `p`, class `a`: flow_queue: there is no code point 64");
-    assert_snapshot!(refused(vec![vec![46], vec![46]]), @"policy `p`, class `a`: flow_queue: code point 46 is there twice");
+    assert_snapshot!(refused(vec![vec![64]]), @"policy `p`, class `a`: flow_queue: code point 64 does not exist");
+    assert_snapshot!(refused(vec![vec![46], vec![46]]), @"policy `p`, class `a`: flow_queue: code point 46 is listed twice");
 }
 
 #[test]

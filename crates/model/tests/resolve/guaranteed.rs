@@ -1,4 +1,4 @@
-//! Slices with a guarantee: what is filled in, and what is refused.
+//! Slices with a guarantee: defaults and rejections.
 
 use crate::support::*;
 use insta::assert_snapshot;
@@ -78,7 +78,7 @@ fn a_burst_covers_4_ms_at_the_rate_and_two_largest_frames_at_least() {
 }
 
 #[test]
-fn a_queue_holds_what_may_wait_of_a_guarantee() {
+fn a_queue_holds_the_largest_backlog_of_a_guarantee() {
     // 5,000 B of burst and 8.6 ms at the rate, if all frames have 60 B.
     let packets = slice(promised("a", "10 Mbit/s")).queue_limit.packets;
     assert_eq!(packets, (5_000 + 10_763) / 60 + 1);
@@ -90,7 +90,7 @@ fn a_queue_holds_what_may_wait_of_a_guarantee() {
 }
 
 #[test]
-fn classes_belong_to_a_tenant_in_any_case() {
+fn classes_always_belong_to_a_tenant() {
     let of = |spec: &PolicySpec| {
         let params = on_gigabit(spec);
         let tenants = params.guaranteed.unwrap().tenants;
@@ -133,56 +133,56 @@ fn best_effort_has_no_guarantee_and_its_share() {
 }
 
 #[test]
-fn settings_of_another_discipline_are_refused() {
+fn settings_of_another_discipline_are_rejected() {
     let message = |class| refusal(class);
-    assert_snapshot!(message(promised("a", "1 Mbit/s")), @"policy `p`, class `a`: guarantee: is for the discipline `guaranteed`: set that, too");
-    assert_snapshot!(message(ClassSpec { maximum: at_most(percent(1), None), ..class("a") }), @"policy `p`, class `a`: maximum: is for the discipline `guaranteed`: set that, too");
-    assert_snapshot!(message(ClassSpec { tenant: Some("t".into()), ..class("a") }), @"policy `p`, class `a`: tenant: is for the discipline `guaranteed`: set that, too");
+    assert_snapshot!(message(promised("a", "1 Mbit/s")), @"policy `p`, class `a`: guarantee: requires the discipline `guaranteed`");
+    assert_snapshot!(message(ClassSpec { maximum: at_most(percent(1), None), ..class("a") }), @"policy `p`, class `a`: maximum: requires the discipline `guaranteed`");
+    assert_snapshot!(message(ClassSpec { tenant: Some("t".into()), ..class("a") }), @"policy `p`, class `a`: tenant: requires the discipline `guaranteed`");
     let common = PolicySpec {
         guaranteed: Some(GuaranteedSpec::default()),
         ..policy(vec![])
     };
     assert_snapshot!(refused_policy(&common), @"policy `p`, class `class-default`: guaranteed: tenants, delays, largest frame and buffer are for the discipline `guaranteed`");
     assert_snapshot!(refused(guaranteed(percent(1))), @"policy `p`, class `critical`: minimum: has no delay bound: set `guarantee`");
-    assert_snapshot!(refused(shaped(shape(percent(1)))), @"policy `p`, class `be`: shape: would delay what is guaranteed: set `maximum`");
-    assert_snapshot!(refused(prioritised(priority(None))), @"policy `p`, class `critical`: priority: does not go with guarantees: set `guarantee` with a short `delay`");
-    assert_snapshot!(refused(ClassSpec { wred: Some(wred(WredKey::Dscp, vec![])), ..class("a") }), @"policy `p`, class `a`: wred: would drop what is guaranteed: set `queue_limit`");
+    assert_snapshot!(refused(shaped(shape(percent(1)))), @"policy `p`, class `be`: shape: would delay guaranteed frames: set `maximum`");
+    assert_snapshot!(refused(prioritised(priority(None))), @"policy `p`, class `critical`: priority: cannot be combined with guarantees: set `guarantee` with a short `delay`");
+    assert_snapshot!(refused(ClassSpec { wred: Some(wred(WredKey::Dscp, vec![])), ..class("a") }), @"policy `p`, class `a`: wred: would drop guaranteed frames: set `queue_limit`");
     assert_snapshot!(refused(ClassSpec { child: Some(Box::new(policy(vec![]))), ..class("a") }), @"policy `p`, class `a`: child: cannot be inside a slice with a guarantee: make its classes slices, and the class a tenant");
     let inner = ClassSpec {
         child: Some(Box::new(slices(vec![]))),
         ..class("a")
     };
-    assert_snapshot!(refusal(inner), @"policy `p`, class `class-default`: discipline: inside a class no delay can be promised: what the class itself waits is not known; guarantee at the outermost level");
+    assert_snapshot!(refusal(inner), @"policy `p`, class `class-default`: discipline: no delay can be guaranteed inside a class, because the delay of the class itself is not known; guarantee at the outermost level");
 }
 
 #[test]
-fn numbers_that_contradict_are_refused() {
+fn contradictory_numbers_are_rejected() {
     let promise = |burst: u64| GuaranteeSpec {
         rate: absolute("10 Mbit/s"),
         burst: Some(ByteCount::new(burst).into()),
         delay: None,
     };
     assert_snapshot!(refused(promised("a", "0 bit/s")), @"policy `p`, class `a`: guarantee: is a rate of zero: nothing could ever pass");
-    assert_snapshot!(refused(ClassSpec { guarantee: Some(promise(1_521)), ..class("a") }), @"policy `p`, class `a`: guarantee: a burst of 1.521 kB does not hold the largest frame: at least 1.522 kB");
+    assert_snapshot!(refused(ClassSpec { guarantee: Some(promise(1_521)), ..class("a") }), @"policy `p`, class `a`: guarantee: a burst of 1.521 kB is smaller than the largest frame: at least 1.522 kB is needed");
     assert_snapshot!(refused(ClassSpec { weight: Some(0), ..promised("a", "1 Mbit/s") }), @"policy `p`, class `a`: weight: is 0: a class needs a weight of at least 1");
     let limited = |rate, burst| ClassSpec {
         maximum: at_most(absolute(rate), burst),
         guarantee: Some(promise(4_000)),
         ..class("a")
     };
-    assert_snapshot!(refused(limited("9 Mbit/s", None)), @"policy `p`, class `a`: maximum: of 9 Mbit/s is below the 10 Mbit/s guaranteed");
-    assert_snapshot!(refused(limited("10 Mbit/s", Some(3_999))), @"policy `p`, class `a`: maximum: with a burst of 3.999 kB is below the burst of 4 kB guaranteed");
-    assert_snapshot!(refused(ClassSpec { maximum: at_most(percent(1), Some(100)), ..class("a") }), @"policy `p`, class `a`: maximum: with a burst of 100 B does not hold the largest frame: at least 1.522 kB");
-    assert_snapshot!(refused(ClassSpec { tenant: Some("t".into()), ..class("a") }), @"policy `p`, class `a`: tenant: there is no tenant `t`: known are `default`");
+    assert_snapshot!(refused(limited("9 Mbit/s", None)), @"policy `p`, class `a`: maximum: is 9 Mbit/s, below the guarantee of 10 Mbit/s");
+    assert_snapshot!(refused(limited("10 Mbit/s", Some(3_999))), @"policy `p`, class `a`: maximum: has a burst of 3.999 kB, below that of the guarantee, 4 kB");
+    assert_snapshot!(refused(ClassSpec { maximum: at_most(percent(1), Some(100)), ..class("a") }), @"policy `p`, class `a`: maximum: has a burst of 100 B, smaller than the largest frame: at least 1.522 kB is needed");
+    assert_snapshot!(refused(ClassSpec { tenant: Some("t".into()), ..class("a") }), @"policy `p`, class `a`: tenant: unknown tenant `t`; defined: `default`");
 }
 
 #[test]
-fn what_classes_have_in_common_is_checked() {
+fn common_settings_of_classes_are_checked() {
     let message = |common| refused_policy(&with(common, vec![]));
     let default = GuaranteedSpec::default;
-    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(59), ..default() }), @"policy `p`, class `class-default`: largest_frame: 59 B is not from 60 B to 65.557 kB, the shortest and the longest frame as L2 counts them");
-    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(83), accounting: Accounting::L1, ..default() }), @"policy `p`, class `class-default`: largest_frame: 83 B is not from 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them");
-    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(37), accounting: Accounting::L3, ..default() }), @"policy `p`, class `class-default`: largest_frame: 37 B is not from 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(59), ..default() }), @"policy `p`, class `class-default`: largest_frame: 59 B is outside 60 B to 65.557 kB, the shortest and the longest frame as L2 counts them");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(83), accounting: Accounting::L1, ..default() }), @"policy `p`, class `class-default`: largest_frame: 83 B is outside 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(37), accounting: Accounting::L3, ..default() }), @"policy `p`, class `class-default`: largest_frame: 37 B is outside 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them");
     for (largest_frame, accounting) in [
         (84, Accounting::L1),
         (65_581, Accounting::L1),
@@ -202,13 +202,13 @@ fn what_classes_have_in_common_is_checked() {
 }
 
 #[test]
-fn the_first_class_that_does_not_fit_is_told_why() {
+fn the_first_class_that_does_not_fit_gets_the_reason() {
     let spec = slices(vec![
         promised("a", "600 Mbit/s"),
         promised("b", "500 Mbit/s"),
         promised("c", "1 Mbit/s"),
     ]);
-    assert_snapshot!(refused_policy(&spec), @"policy `p`, class `b`: guarantee: guarantees 500 Mbit/s, more than the 400 Mbit/s that the link has left: a rate of at most 400 Mbit/s would be accepted");
+    assert_snapshot!(refused_policy(&spec), @"policy `p`, class `b`: guarantee: guarantees 500 Mbit/s, but only 400 Mbit/s of the link is unreserved: a rate of at most 400 Mbit/s would be accepted");
     let l1 = PortParams::from(Rate {
         rate: bits(1_000_000_000),
         accounting: Accounting::L1,
@@ -243,7 +243,7 @@ fn guarantees_fit_the_licence_as_well_as_the_port() {
             .resolve_for(port)
             .is_err()
     );
-    // As much as the licence allows, but more than such a port carries.
+    // As much as the licence allows, but more than the port carries.
     let port = PortParams {
         rate: Rate {
             rate: bits(35_000_000),
@@ -259,7 +259,7 @@ fn guarantees_fit_the_licence_as_well_as_the_port() {
 }
 
 #[test]
-fn what_a_scheduler_cannot_keep_is_refused() {
+fn what_a_scheduler_cannot_represent_is_rejected() {
     let huge = BurstSpec::Size(ByteCount::new(2_000_000_000));
     let class = |guarantee| ClassSpec {
         guarantee,
@@ -271,10 +271,10 @@ fn what_a_scheduler_cannot_keep_is_refused() {
             burst: Some(huge),
             ..guarantee
         });
-    assert_snapshot!(refused(class(guarantee)), @"policy `p`, class `a`: guarantee: has a burst of 2 GB: at most 1 GB can be saved");
+    assert_snapshot!(refused(class(guarantee)), @"policy `p`, class `a`: guarantee: has a burst of 2 GB: must be at most 1 GB");
     let heavy = ClassSpec {
         weight: Some(65_536),
         ..promised("a", "10 Mbit/s")
     };
-    assert_snapshot!(refused(heavy), @"policy `p`, class `a`: weight: is above 65535, the largest that slices can have");
+    assert_snapshot!(refused(heavy), @"policy `p`, class `a`: weight: is above 65535, the largest weight of a slice");
 }

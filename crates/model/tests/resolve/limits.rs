@@ -1,4 +1,4 @@
-//! Values at the limit of what is taken. What lies beyond is refused, in the words of `refusals`.
+//! Values at the limit of what is accepted. Values beyond are rejected with the messages in `refusals`.
 
 use crate::support::*;
 use slicewise_model::{
@@ -101,7 +101,7 @@ fn classes_at_their_limits() {
 }
 
 #[test]
-fn disciplines_take_what_they_know() {
+fn disciplines_accept_their_settings() {
     let weighted = ClassSpec {
         weight: Some(3),
         ..shaped(shape(percent(50)))
@@ -166,7 +166,7 @@ fn slices_at_their_limits() {
 }
 
 #[test]
-fn what_slices_have_in_common_at_its_limits() {
+fn common_settings_of_slices_at_their_limits() {
     let default = GuaranteedSpec::default;
     for common in [
         GuaranteedSpec {
@@ -193,7 +193,7 @@ fn what_slices_have_in_common_at_its_limits() {
 }
 
 #[test]
-fn there_is_a_default_tenant_only_where_a_class_needs_one() {
+fn a_default_tenant_exists_only_if_a_class_needs_it() {
     let tenants = |classes, named: &[&str]| {
         let spec = PolicySpec {
             guaranteed: Some(GuaranteedSpec {
@@ -205,8 +205,8 @@ fn there_is_a_default_tenant_only_where_a_class_needs_one() {
         };
         let params = spec.resolve(bits(35_000_000)).unwrap();
         let tenants = params.guaranteed.unwrap().tenants;
-        let told = tenants.iter().map(|t| format!("{} {}", t.name, t.weight));
-        told.collect::<Vec<_>>().join(", ")
+        let tenant_list = tenants.iter().map(|t| format!("{} {}", t.name, t.weight));
+        tenant_list.collect::<Vec<_>>().join(", ")
     };
     let of = |tenant: &str, class: ClassSpec| ClassSpec {
         tenant: Some(tenant.into()),

@@ -1,4 +1,4 @@
-//! From what a user wrote to what a data plane runs: every default, every refusal.
+//! From what a user wrote to what a data plane runs: every default, every rejection.
 
 #![allow(clippy::unwrap_used)]
 

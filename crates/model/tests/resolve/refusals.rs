@@ -40,8 +40,8 @@ fn guarantees_that_do_not_fit_the_link() {
             ..class("voice")
         },
     ];
-    assert_snapshot!(refusal_of_all(classes), @"policy `p`, class `voice`: priority: with 17.5 Mbit/s for this class the guarantees add up to 37.5 Mbit/s, more than the 35 Mbit/s there is: lower one of them");
-    assert_snapshot!(refusal(guaranteed(absolute("35.000001 Mbit/s"))), @"policy `p`, class `critical`: minimum: guarantees 35000.001 kbit/s, more than the 35 Mbit/s there is");
+    assert_snapshot!(refusal_of_all(classes), @"policy `p`, class `voice`: priority: with 17.5 Mbit/s for this class the guarantees add up to 37.5 Mbit/s, more than the available 35 Mbit/s: lower one of them");
+    assert_snapshot!(refusal(guaranteed(absolute("35.000001 Mbit/s"))), @"policy `p`, class `critical`: minimum: guarantees 35000.001 kbit/s, more than the available 35 Mbit/s");
     let huge = vec![
         guaranteed(RateSpec::Absolute(BitRate::new(u64::MAX))),
         ClassSpec {
@@ -72,7 +72,7 @@ fn guarantees_of_a_child_that_do_not_fit_its_parent() {
         child: Some(Box::new(child)),
         ..shaped(shape(absolute("8 Mbit/s")))
     };
-    assert_snapshot!(refusal(parent), @"policy `p`, class `critical`: minimum: guarantees 9 Mbit/s, more than the 8 Mbit/s there is");
+    assert_snapshot!(refusal(parent), @"policy `p`, class `critical`: minimum: guarantees 9 Mbit/s, more than the available 8 Mbit/s");
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn settings_of_a_policer_that_contradict() {
     let rate = Some(absolute("12 Mbit/s"));
     let message = |spec| refusal(policed(spec));
     assert_snapshot!(message(PolicerSpec { pir: rate, eir: rate, ..spec() }), @"policy `p`, class `be`: police: has both `pir` (RFC 2698) and `eir` (RFC 4115): keep one");
-    assert_snapshot!(message(PolicerSpec { pir: rate, ebs: burst, ..spec() }), @"policy `p`, class `be`: police: has both `pir` and an excess burst: a two-rate meter takes `pbs`");
-    assert_snapshot!(message(PolicerSpec { pbs: burst, ..spec() }), @"policy `p`, class `be`: police: has a peak burst without a peak rate: set `pir`, or take `ebs`");
-    assert_snapshot!(message(PolicerSpec { eir: rate, pbs: burst, ..spec() }), @"policy `p`, class `be`: police: has a peak burst without a peak rate: set `pir`, or take `ebs`");
+    assert_snapshot!(message(PolicerSpec { pir: rate, ebs: burst, ..spec() }), @"policy `p`, class `be`: police: has both `pir` and an excess burst: a two-rate meter uses `pbs`");
+    assert_snapshot!(message(PolicerSpec { pbs: burst, ..spec() }), @"policy `p`, class `be`: police: has a peak burst without a peak rate: set `pir`, or use `ebs`");
+    assert_snapshot!(message(PolicerSpec { eir: rate, pbs: burst, ..spec() }), @"policy `p`, class `be`: police: has a peak burst without a peak rate: set `pir`, or use `ebs`");
     assert_snapshot!(message(PolicerSpec { pir: Some(absolute("9 Mbit/s")), ..spec() }), @"policy `p`, class `be`: police: peak rate 9 Mbit/s is below the committed rate 10 Mbit/s");
 }
 
@@ -163,7 +163,7 @@ fn settings_that_need_a_queue_on_a_class_that_has_none() {
 }
 
 #[test]
-fn settings_that_the_discipline_does_not_know() {
+fn settings_the_discipline_does_not_have() {
     assert_snapshot!(refusal_under(Discipline::DeficitRoundRobin, guaranteed(percent(10))), @"policy `p`, class `critical`: minimum: deficit round robin shares by weight alone: set `weight`, or use the discipline `minimum_share`");
     assert_snapshot!(refusal_under(Discipline::Fifo, guaranteed(percent(10))), @"policy `p`, class `critical`: discipline: one FIFO for all classes has no rate, weight or priority by class");
     for class in [
@@ -185,25 +185,25 @@ fn settings_that_the_discipline_does_not_know() {
 
 #[test]
 fn queue_limits_in_which_nothing_fits() {
-    assert_snapshot!(refusal(limited(QueueLimitSpec::Packets(0))), @"policy `p`, class `be`: queue_limit: is 0: no packet could ever wait");
+    assert_snapshot!(refusal(limited(QueueLimitSpec::Packets(0))), @"policy `p`, class `be`: queue_limit: is 0: no packet could ever be queued");
     assert_snapshot!(refusal(limited(QueueLimitSpec::Bytes(ByteCount::new(1_521)))), @"policy `p`, class `be`: queue_limit: holds 1.521 kB, less than one largest frame (1.522 kB)");
     assert_snapshot!(refusal(limited(QueueLimitSpec::Time(Duration::ZERO))), @"policy `p`, class `be`: queue_limit: holds 0 B, less than one largest frame (1.522 kB)");
     assert_snapshot!(refusal(limited(QueueLimitSpec::Time(Duration::from_micros(300)))), @"policy `p`, class `be`: queue_limit: holds 1.312 kB, less than one largest frame (1.522 kB)");
 }
 
 #[test]
-fn curves_that_are_none() {
+fn invalid_curves() {
     let with = |key, value, curve| {
         refusal(ClassSpec {
             wred: Some(wred(key, vec![(value, curve)])),
             ..class("be")
         })
     };
-    assert_snapshot!(with(WredKey::Dscp, 0, curve(5, 4, 1)), @"policy `p`, class `be`: wred: curve of 0: needs 0 ≤ min ≤ max and max ≥ 1, has 5 and 4");
-    assert_snapshot!(with(WredKey::Dscp, 0, curve(0, 0, 1)), @"policy `p`, class `be`: wred: curve of 0: needs 0 ≤ min ≤ max and max ≥ 1, has 0 and 0");
+    assert_snapshot!(with(WredKey::Dscp, 0, curve(5, 4, 1)), @"policy `p`, class `be`: wred: curve of 0: needs 0 ≤ min ≤ max and max ≥ 1, but min is 5 and max is 4");
+    assert_snapshot!(with(WredKey::Dscp, 0, curve(0, 0, 1)), @"policy `p`, class `be`: wred: curve of 0: needs 0 ≤ min ≤ max and max ≥ 1, but min is 0 and max is 0");
     assert_snapshot!(with(WredKey::Dscp, 8, curve(1, 2, 0)), @"policy `p`, class `be`: wred: curve of 8: denominator is 0");
-    assert_snapshot!(with(WredKey::Dscp, 64, curve(1, 2, 1)), @"policy `p`, class `be`: wred: there is no code point 64");
-    assert_snapshot!(with(WredKey::Precedence, 8, curve(1, 2, 1)), @"policy `p`, class `be`: wred: there is no precedence 8");
+    assert_snapshot!(with(WredKey::Dscp, 64, curve(1, 2, 1)), @"policy `p`, class `be`: wred: code point 64 does not exist");
+    assert_snapshot!(with(WredKey::Precedence, 8, curve(1, 2, 1)), @"policy `p`, class `be`: wred: precedence 8 does not exist");
     let weight = |n| ClassSpec {
         wred: Some(WredSpec {
             exponential_weight: Some(n),
@@ -216,20 +216,20 @@ fn curves_that_are_none() {
 }
 
 #[test]
-fn classes_that_are_named_twice_or_match_nothing() {
-    assert_snapshot!(refusal_of_all(vec![class("a"), class("b"), class("a")]), @"policy `p`, class `a`: classes: is there twice");
+fn classes_that_are_defined_twice_or_match_nothing() {
+    assert_snapshot!(refusal_of_all(vec![class("a"), class("b"), class("a")]), @"policy `p`, class `a`: classes: is defined twice");
     let default = ClassSpec::class_default;
-    assert_snapshot!(refusal_of_all(vec![default(), default()]), @"policy `p`, class `class-default`: classes: is there twice");
+    assert_snapshot!(refusal_of_all(vec![default(), default()]), @"policy `p`, class `class-default`: classes: is defined twice");
     assert_snapshot!(refusal(ClassSpec { matches: None, ..class("be") }), @"policy `p`, class `be`: match: has no class map");
     let matched_default = ClassSpec {
         name: "class-default".to_owned(),
         ..class("be")
     };
-    assert_snapshot!(refusal(matched_default), @"policy `p`, class `class-default`: match: takes every frame that no other class does: it has no class map");
+    assert_snapshot!(refusal(matched_default), @"policy `p`, class `class-default`: match: matches every frame that no other class does and must not have a class map");
 }
 
 #[test]
-fn conditions_that_can_never_hold() {
+fn conditions_that_can_never_match() {
     let (first, last) = (30, 10);
     assert_snapshot!(refusal_of_match(Condition::OuterVlan(first..=last)), @"policy `p`, class `c`: match: VLAN 30 to 10 is an empty range: write the smaller number first");
     let largest = ClassMap {
@@ -244,7 +244,7 @@ fn conditions_that_can_never_hold() {
     );
     assert_snapshot!(refusal_of_match(Condition::InnerVlan(4_095..=4_095)), @"policy `p`, class `c`: match: VLAN 4095 is above 4094, the largest id");
     assert_snapshot!(refusal_of_match(Condition::Not(Box::new(Condition::SourcePort(first..=last)))), @"policy `p`, class `c`: match: port 30 to 10 is an empty range: write the smaller number first");
-    assert_snapshot!(refusal_of_match(Condition::Dscp(0)), @"policy `p`, class `c`: match: names no code point: nothing could ever match");
+    assert_snapshot!(refusal_of_match(Condition::Dscp(0)), @"policy `p`, class `c`: match: lists no code point, so it can never match");
     let entry = AccessEntry {
         permit: true,
         conditions: vec![Condition::DestinationPort(first..=last)],

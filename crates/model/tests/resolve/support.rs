@@ -1,4 +1,4 @@
-//! Policies in few words.
+//! Short constructors for policies.
 
 use slicewise_model::{
     ClassMap, ClassParams, ClassSpec, Condition, MatchMode, PolicerSpec, PolicySpec, PrioritySpec,

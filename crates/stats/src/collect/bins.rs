@@ -2,7 +2,7 @@
 
 use slicewise_units::Instant;
 
-/// How a run is cut: bins for the series, segments of several bins for delay histograms.
+/// Division of a run: bins for the series, segments of several bins for delay histograms.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     pub bin_ns: u64,
@@ -31,8 +31,8 @@ impl Grid {
     }
 }
 
-/// The bin last asked for. Packets come nearly in order, so the next one is nearly always in the
-/// same bin: one comparison; only a change of bin divides.
+/// The bin last used. Packets arrive nearly in order, so the next one is nearly always in the same bin:
+/// one comparison; only a change of bin needs a division.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
     start_ns: u64,
@@ -77,7 +77,7 @@ impl Cursor {
 pub(super) struct Bin {
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// Of frames sent in this bin and received; likewise all of delay.
+    /// Frames sent in this bin and received; likewise for all delay fields.
     pub delay_sum_ns: u64,
     pub delay_min_ns: u64,
     pub delay_max_ns: u64,
@@ -85,7 +85,7 @@ pub(super) struct Bin {
     pub sent_frames: u32,
     pub received_frames: u32,
     pub lost_frames: u32,
-    /// Of frames sent in this bin and received later than the slice's limit of delay.
+    /// Frames sent in this bin and received with a delay above the slice's limit.
     pub late_frames: u32,
 }
 
@@ -103,7 +103,7 @@ impl Bin {
         late_frames: 0,
     };
 
-    /// What happened in this bin and in `other`.
+    /// Sum of this bin and `other`.
     pub fn merged(self, other: Self) -> Self {
         Self {
             sent_bytes: self.sent_bytes.saturating_add(other.sent_bytes),

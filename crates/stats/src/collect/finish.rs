@@ -9,7 +9,7 @@ use crate::record::{
 };
 use slicewise_units::Duration;
 
-/// Write down what `collector` holds.
+/// The record of `collector`.
 pub(super) fn record(
     collector: &RunCollector,
     key: RunKey,
@@ -109,7 +109,7 @@ fn series(state: &SliceState, bins: usize) -> Series {
     }
 }
 
-/// What is held of a span of time for percentiles, and of delay variation for all figures.
+/// Percentiles and delay variation over a span of time.
 #[derive(Debug, Default)]
 struct Samples {
     delays: Distribution,
@@ -118,7 +118,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// Those of a range of histograms.
+    /// Over a range of histograms.
     fn of(collector: &RunCollector, histograms: std::ops::Range<usize>) -> Self {
         let (variation, variations) = collector.ipdv.between(histograms.clone());
         Self {

@@ -1,4 +1,4 @@
-//! Runs whose length and slices are not known before they end: the collector grows with them.
+//! Runs whose length and slices are unknown until they end: the collector grows with them.
 //!
 //! Bins are added until there would be more than [`MAX_BINS`]; then pairs of bins are merged, and
 //! bins are twice as wide from there on. Delay histograms are kept for shorter segments of time
@@ -14,25 +14,24 @@ use super::{
 };
 use slicewise_units::{Duration, Instant};
 
-/// What a collector has to know to grow.
+/// State of a growing collector.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Growth {
-    /// Width of a bin as it was asked for.
+    /// Requested width of a bin.
     bin: Duration,
-    /// The last bin in which something happened.
+    /// The last bin in use.
     last_bin: usize,
 }
 
 impl RunCollector {
-    /// A collector for a run whose length and slices come to light as packets are told; slices are
-    /// added by [`RunCollector::add_slice`].
+    /// A collector for a run whose length and slices become known during the run; slices are added by
+    /// [`RunCollector::add_slice`].
     ///
     /// Bins are `bin` wide unless the run needs more than [`MAX_BINS`] of them, of all slices
-    /// together: then they are twice, four times … as wide, and the record says so. Of the same
-    /// packets, the record is that of a collector that knew length and slices. Only percentiles of
-    /// the steady state may begin later than there, by 1/32 of the run at most, where the run is
-    /// longer than 1,024 bins or histograms take more than 128 MiB; with hundreds of slices
-    /// under that limit, later still.
+    /// together: then they are twice, four times … as wide, and the record says so. The record is the
+    /// same as that of a collector that knew length and slices. Only percentiles of the steady state may
+    /// begin later than there, by 1/32 of the run at most, where the run is longer than 1,024 bins or
+    /// histograms take more than 128 MiB; with hundreds of slices under that limit, later still.
     ///
     /// # Errors
     /// Where `bin` is zero.
@@ -63,7 +62,7 @@ impl RunCollector {
         })
     }
 
-    /// Measure one more slice, and tell its index. It has sent and received nothing until now.
+    /// Add a slice and return its index. It has sent and received nothing so far.
     pub fn add_slice(&mut self, slice: impl Into<MeasuredSlice>) -> usize {
         let index = self.slices.len();
         let slice = slice.into();
@@ -83,7 +82,7 @@ impl RunCollector {
         index
     }
 
-    /// Make room for what happens at `at`, and tell when that is: not later than in 146 years.
+    /// Make room for an event at `at`, and return its time, capped at 146 years.
     pub(super) fn grow_to(&mut self, at: Instant) -> Instant {
         let at_ns = at.nanos().min(u64::MAX >> 2);
         while at_ns / self.grid.bin_ns >= self.most_bins() as u64 {
@@ -115,13 +114,13 @@ impl RunCollector {
         }
     }
 
-    /// Begin anew where the run is open-ended, and tell whether it is.
+    /// Reset if the run is open-ended, and return whether it is.
     pub(super) fn forget_growth(&mut self) -> bool {
         let Some(growth) = self.growth else {
             return false;
         };
-        if let Ok(anew) = Self::open_ended(growth.bin, self.params.cycle) {
-            *self = anew;
+        if let Ok(fresh) = Self::open_ended(growth.bin, self.params.cycle) {
+            *self = fresh;
         }
         true
     }
@@ -136,7 +135,7 @@ impl RunCollector {
         usize::try_from(most).unwrap_or(usize::MAX).max(1)
     }
 
-    /// Have `bins` bins; nothing has happened in those that are left out.
+    /// Resize to `bins` bins; removed ones are empty.
     fn resize(&mut self, bins: usize) {
         for slice in &mut self.slices {
             slice.bins.resize(bins + 1, Bin::EMPTY);
@@ -179,7 +178,7 @@ impl RunCollector {
         self.move_cursors(1);
     }
 
-    /// Give every slice as many histograms as it has segments, each the sum of `factor` old ones.
+    /// Give every slice one histogram per segment, each the sum of `factor` old ones.
     fn lay_out(&mut self, factor: usize) {
         let stride = self.grid.segments() + 1;
         if (stride, 1) != (self.stride, factor) {
@@ -198,8 +197,7 @@ impl RunCollector {
     }
 }
 
-/// Segments of time with a delay histogram each, while it is not known where those of the record
-/// begin.
+/// Most segments with a delay histogram each, while the segments of the record are unknown.
 const MAX_HELD_SEGMENTS: usize = 1024;
 /// Above this, segments are merged.
 const MAX_HELD_BYTES: usize = 128 << 20;

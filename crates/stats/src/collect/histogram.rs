@@ -1,24 +1,24 @@
 //! Log-linear histograms with three significant digits, in pages that many histograms share.
 //!
-//! The layout is that of HdrHistogram (Tene): 1,024 bins an octave, each as wide as 1/1,024 of the
+//! The layout is that of HdrHistogram (Tene): 1,024 bins per octave, each as wide as 1/1,024 of the
 //! octave's lower end, and width 1 below 1,024; or another power of two instead of 1,024. Only octaves
-//! that hold something take memory (4 KiB each), which is what lets a run keep a histogram for each
-//! segment of time; and one is counted with a shift, a table look-up and an addition.
+//! in use take memory (4 KiB each), which is what lets a run keep a histogram for each segment of time;
+//! and one is counted with a shift, a table look-up and an addition.
 
 use crate::distribution::Distribution;
 
-/// Octaves that a histogram of 128 bins an octave or more may have: values below that number, and one
+/// Most octaves of a histogram with at least 128 bins per octave: values below that number, and one
 /// for each bit above.
 const OCTAVES: usize = 58;
 const NO_PAGE: u32 = u32::MAX;
 
-/// A set of histograms of `SUB_BINS` bins an octave: a power of two, 128 at least.
+/// A set of histograms with `SUB_BINS` bins per octave: a power of two, at least 128.
 #[derive(Debug, Clone)]
 pub(super) struct Histograms<const SUB_BINS: usize = 1024> {
     pages: Vec<[u32; SUB_BINS]>,
     /// Which page holds an octave of a histogram.
     tables: Vec<[u32; OCTAVES]>,
-    /// Pages that no histogram holds any more.
+    /// Free pages.
     free: Vec<u32>,
 }
 
@@ -36,14 +36,14 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
         }
     }
 
-    /// Forget every value, keep the memory.
+    /// Remove every value, keep the memory.
     pub fn clear(&mut self) {
         self.pages.clear();
         self.free.clear();
         self.tables.fill([NO_PAGE; OCTAVES]);
     }
 
-    /// Count `value` in a histogram; a full counter stays full.
+    /// Count `value` in a histogram; counters saturate.
     #[inline]
     pub fn record(&mut self, histogram: usize, value: u64) {
         let octave = Self::octave_of(value);
@@ -74,7 +74,7 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
             .extend(std::iter::repeat_n([NO_PAGE; OCTAVES], count));
     }
 
-    /// Lay out anew sets of `from` histograms as sets of `to`, each histogram of a set being the
+    /// Regroup sets of `from` histograms into sets of `to`, each histogram of a set being the
     /// sum of `factor` old ones.
     pub fn regroup(&mut self, from: usize, to: usize, factor: usize) {
         let sets = self.tables.len() / from.max(1);
@@ -145,8 +145,8 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     }
 }
 
-/// Where histogram `index` goes when sets of `from` histograms become sets of `to`, each histogram of a
-/// set being the sum of `factor` old ones.
+/// New index of histogram `index` when sets of `from` histograms become sets of `to`, each histogram of
+/// a set being the sum of `factor` old ones.
 pub(super) fn regrouped(index: usize, from: usize, to: usize, factor: usize) -> usize {
     let (set, place) = (index / from, (index % from) / factor);
     set * to + place.min(to - 1)

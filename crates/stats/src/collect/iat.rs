@@ -4,8 +4,8 @@ use super::histogram::Histograms;
 use crate::record::IatFigures;
 use slicewise_units::Instant;
 
-/// Running sums over the inter-arrival times of one source. Integers, so that no run is too long
-/// for the variance.
+/// Running sums over the inter-arrival times of one source, as integers, so that the variance is exact
+/// for any length.
 #[derive(Debug, Clone)]
 pub(super) struct IatState {
     last: Option<Instant>,

@@ -1,14 +1,14 @@
 //! Delay variation between consecutive packets of a flow (IPDV, RFC 3393 and RFC 5481).
 //!
-//! Two packets are consecutive where their flow sent none between them. A pair is measured when both
-//! of them have been received, in either order; it counts where the later one was sent. A pair of which
-//! one packet was lost is never measured, so losses need not be reported.
+//! Two packets are consecutive if their flow sent none between them. A pair is measured once both have
+//! been received, in either order; it counts at the send time of the later one. A pair with a lost
+//! packet is never measured, so losses need not be reported.
 
 use super::histogram::{Histograms, regrouped};
 use crate::distribution::{Distribution, Moments};
 use slicewise_units::Instant;
 
-/// Which packet of which flow a frame is.
+/// Flow and sequence number of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowPosition {
     /// Index of the flow, from 0: memory grows with the largest. A flow belongs to one slice.
@@ -25,22 +25,22 @@ pub(super) struct Received {
     pub delay_ns: u64,
 }
 
-/// Packets of a flow that a packet may still be compared with.
+/// Packets of a flow available for comparison.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flow {
     /// The newest packet, while each packet came right after the one sent before it.
     newest: Option<Received>,
-    /// From then on the packets received last, each at its sequence number modulo [`WINDOW`].
+    /// Afterwards, the packets received last, each at its sequence number modulo [`WINDOW`].
     window: Option<Box<[Option<Received>; WINDOW]>>,
 }
 
-/// Packets that a flow remembers. A pair is missed where one of its packets arrives after one that was
-/// sent so many packets later.
+/// Packets kept per flow. A pair is missed if one of its packets arrives after one that was sent this
+/// many packets later.
 pub(super) const WINDOW: usize = 64;
 
 impl Flow {
-    /// The packet sent before `packet`, where all packets of the flow so far came in order and without
-    /// loss. Otherwise `None`, and [`Self::neighbours`] must be asked.
+    /// The packet sent before `packet`, if all packets of the flow so far arrived in order and without
+    /// loss. Otherwise `None`: use [`Self::neighbours`].
     #[inline]
     fn predecessor(&mut self, packet: Received) -> Option<Received> {
         let before = self.newest?;
@@ -51,7 +51,7 @@ impl Flow {
         Some(before)
     }
 
-    /// The packets sent right before and right after `packet`, where they were received.
+    /// The packets sent right before and right after `packet`, if received.
     fn neighbours(&mut self, packet: Received) -> [Option<Received>; 2] {
         if packet.sequence == 0 && self.newest.is_none() && self.window.is_none() {
             self.newest = Some(packet);
@@ -85,7 +85,7 @@ const fn slot(sequence: u32) -> usize {
 #[derive(Debug, Clone)]
 pub(super) struct Ipdv {
     flows: Vec<Flow>,
-    /// 128 bins an octave: variations are spread over more octaves than delays.
+    /// 128 bins per octave: variations are spread over more octaves than delays.
     histograms: Histograms<128>,
     moments: Vec<Moments>,
 }
@@ -99,15 +99,15 @@ impl Ipdv {
         }
     }
 
-    /// Forget every packet and variation.
+    /// Remove every packet and variation.
     pub fn clear(&mut self) {
         self.flows.clear();
         self.histograms.clear();
         self.moments.fill(Moments::default());
     }
 
-    /// A packet was received whose variation against the one before belongs into `histogram`. Where the
-    /// packet after it came first, that one and its variation are returned.
+    /// A packet was received; its variation relative to the previous one belongs into `histogram`. If
+    /// the packet after it arrived first, that one and its variation are returned.
     #[inline]
     pub fn on_received(
         &mut self,

@@ -1,9 +1,9 @@
 //! Streaming collection of one run: packets in, a [`RunRecord`] out, in constant memory.
 //!
-//! One [`RunCollector`] serves one run at a time and is meant to be reused. The length of a run and
-//! its slices are known before ([`RunCollector::new`]), or come to light as packets are told
-//! ([`RunCollector::open_ended`]). What is measured, and
-//! with what resolution, is told in `docs/measurement.md`.
+//! One [`RunCollector`] serves one run at a time and is meant to be reused. The length of a run and its
+//! slices are known in advance ([`RunCollector::new`]), or become known during the run
+//! ([`RunCollector::open_ended`]). `docs/measurement.md` describes what is measured, and with what
+//! resolution.
 
 mod bins;
 mod finish;
@@ -23,30 +23,30 @@ use ipdv::{Ipdv, Received};
 use slicewise_units::{Duration, Instant};
 use thiserror::Error;
 
-/// What a collector has to know of a run.
+/// Parameters of a collector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectorParams {
-    /// The slices in the order of the study: a slice is named by its index from then on.
+    /// The slices in study order; later calls refer to them by index.
     pub slices: Vec<MeasuredSlice>,
     /// How long traffic is offered.
     pub duration: Duration,
     /// Width of a bin of the series; `duration` must be a multiple of it.
     pub bin: Duration,
-    /// The longest on/off cycle of the load; zero where the load is constant.
+    /// The longest on/off cycle of the load; zero if constant.
     pub cycle: Duration,
 }
 
-/// A slice as it is measured.
+/// A slice to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasuredSlice {
     /// Its name.
     pub name: String,
-    /// Frames with a larger delay are counted as late, interval by interval; `None`: they are not counted.
+    /// Frames with a larger delay are counted as late, per interval; `None`: not counted.
     pub delay_limit: Option<Duration>,
 }
 
 impl MeasuredSlice {
-    /// A slice of this name, whose frames are late where its objective says so.
+    /// A slice with this name and the delay limit of its objective.
     #[must_use]
     pub fn new(name: &str, objective: Option<&Objective>) -> Self {
         let limit = objective.and_then(|objective| objective.delay);
@@ -84,10 +84,8 @@ pub enum CollectorError {
         /// The bin as given.
         bin: Duration,
     },
-    /// The series would not fit into memory.
-    #[error(
-        "{bins} intervals a run are more than the {MAX_BINS} allowed: choose a longer interval"
-    )]
+    /// The series would have too many intervals.
+    #[error("{bins} intervals per run exceed the limit of {MAX_BINS}: choose a longer interval")]
     TooManyBins {
         /// Bins the run would have, of all slices together.
         bins: u64,
@@ -107,11 +105,11 @@ pub struct RunCollector {
     sent: Cursor,
     received: Cursor,
     slices: Vec<SliceState>,
-    /// One a slice and segment; segment `grid.segments()` holds what was sent after the end.
+    /// One per slice and segment; segment `grid.segments()` holds what was sent after the end.
     delays: Histograms,
     /// Laid out like `delays`.
     ipdv: Ipdv,
-    /// Histograms a slice: the first of slice `s` is `s * stride`.
+    /// Histograms per slice: the first of slice `s` is `s * stride`.
     stride: usize,
     /// Of a run whose length is not known.
     growth: Option<Growth>,
@@ -120,7 +118,7 @@ pub struct RunCollector {
 /// What is collected of one slice.
 #[derive(Debug, Clone)]
 struct SliceState {
-    /// One a bin, and one for everything after the end of the run.
+    /// One per bin, and one for everything after the end of the run.
     bins: Vec<Bin>,
     /// Bin in which the packet last received or lost was sent.
     origin: Cursor,
@@ -182,7 +180,7 @@ impl RunCollector {
         })
     }
 
-    /// A frame of `bytes` bytes was sent. `first_source` tells whether the slice's first source
+    /// A frame of `bytes` bytes was sent. `first_source` says whether the slice's first source
     /// sent it: inter-arrival times are those of that source.
     ///
     /// # Panics
@@ -250,8 +248,7 @@ impl RunCollector {
         }
     }
 
-    /// A frame was received of which it is not known when it was sent: it counts as received, and has
-    /// no delay.
+    /// A frame with unknown send time was received: it counts as received, without a delay.
     ///
     /// # Panics
     /// If `slice` is not the index of a slice.
@@ -284,7 +281,7 @@ impl RunCollector {
         }
     }
 
-    /// The bin that holds `at`, which is there once this returns.
+    /// The bin that holds `at`, created if necessary.
     #[cold]
     fn find(&mut self, at: Instant) -> Cursor {
         let at = if self.growth.is_some() {
@@ -295,8 +292,8 @@ impl RunCollector {
         Cursor::at(&self.grid, at)
     }
 
-    /// What a slice sent and has neither received nor lost, the time after `duration` included.
-    /// Negative only if the caller told of a packet twice, or of one never sent.
+    /// Frames of a slice that were sent and neither received nor lost, including the time after
+    /// `duration`. Negative only if the caller reported a frame twice, or one never sent.
     ///
     /// # Panics
     /// If `slice` is not the index of a slice.
@@ -315,7 +312,7 @@ impl RunCollector {
         }
     }
 
-    /// Write the run down, and be ready for the next one.
+    /// Return the record of the run, and get ready for the next one.
     ///
     /// An open-ended run lasts until the end of the bin in which the last thing happened, and the
     /// collector has no slices any more.
@@ -331,7 +328,7 @@ impl RunCollector {
         record
     }
 
-    /// Forget the run, keep the memory. An open-ended collector forgets its slices too.
+    /// Discard the run, keep the memory. An open-ended collector discards its slices too.
     pub fn reset(&mut self) {
         if self.forget_growth() {
             return;
@@ -382,7 +379,7 @@ pub const MAX_BINS: u64 = 1 << 20;
 /// Segments of time with a delay histogram each. The start of the steady state is rounded up to a
 /// segment for percentiles: to 1/64 of the run at most.
 const MAX_SEGMENTS: usize = 64;
-/// Points of a distribution function written down.
+/// Most points of a stored distribution function.
 const MAX_CDF_POINTS: usize = 200;
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ fn finish(collector: &mut RunCollector) -> RunRecord {
 }
 
 #[test]
-fn refuses_what_has_no_whole_number_of_bins() {
+fn rejects_durations_that_are_not_a_whole_number_of_bins() {
     let refused = |params: CollectorParams| RunCollector::new(params).unwrap_err();
     assert_eq!(refused(params(100, 0)), CollectorError::ZeroBin);
     assert_eq!(
@@ -46,11 +46,11 @@ fn refuses_what_has_no_whole_number_of_bins() {
         refused(params(1 << 40, 1)),
         CollectorError::TooManyBins { .. }
     ));
-    let nobody = CollectorParams {
+    let no_slices = CollectorParams {
         slices: Vec::new(),
         ..params(100, 50)
     };
-    assert_eq!(refused(nobody), CollectorError::NoSlices);
+    assert_eq!(refused(no_slices), CollectorError::NoSlices);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
 }
 
 #[test]
-fn what_is_sent_after_the_end_is_in_no_figure() {
+fn packets_sent_after_the_end_are_in_no_figure() {
     let mut collector = RunCollector::new(params(100, 50)).unwrap();
     collector.on_sent(0, true, at(100 * MS), 1000);
     collector.on_received(0, None, at(100 * MS), at(101 * MS), 1000);

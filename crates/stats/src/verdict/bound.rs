@@ -1,12 +1,12 @@
-//! A proved bound of delay against what was measured: one packet above it is a counterexample.
+//! A proved delay bound compared with measurements: one packet above it is a counterexample.
 
 use super::{IsolationVerdict, NotJudged, Outcome};
 use crate::description::{DelayBound, StudyDescription};
 use crate::observations::{Observations, RunObservation};
 use serde::{Deserialize, Serialize};
 
-/// The largest delay of a slice, in all runs in which it kept to its promise, against the bound
-/// that its policy proves: end to end, or of the scheduler alone.
+/// The largest delay of a slice, over all runs in which it conformed, compared with the bound its policy
+/// proves: end to end, or for the scheduler alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoundCheck {
@@ -21,12 +21,12 @@ pub struct BoundCheck {
     pub scenario: String,
     /// The repetition it was measured in, from 0.
     pub repetition: u32,
-    /// Runs that were looked at.
+    /// Runs checked.
     pub runs: u32,
     /// `Broken` where the largest delay is above the bound, else `Holds`. No statistics: a bound is
     /// of every packet.
     pub outcome: Outcome,
-    /// Where only the scheduler's part is judged: why the way to the device has no bound.
+    /// If only the scheduler's part is judged: why the path to the device has no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way_unbounded: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(super) fn check(
         .collect()
 }
 
-/// Where a policy promises a delay that has no bound.
+/// Guaranteed delays without a bound.
 pub(super) fn not_judged(study: &StudyDescription, policy: usize) -> Vec<NotJudged> {
     let unbounded = study.policies[policy].unbounded.iter();
     unbounded
@@ -135,7 +135,7 @@ fn check_slice(
     end_to_end.into_iter().chain(at_scheduler)
 }
 
-/// Keep the check that exceeds its bound by the most, and count the runs.
+/// Keep the check closest to or farthest above its bound, and count the runs.
 fn add(found: &mut Option<BoundCheck>, check: BoundCheck) {
     let runs = found.as_ref().map_or(0, |found| found.runs);
     if found

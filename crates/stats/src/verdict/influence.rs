@@ -1,5 +1,5 @@
-//! Influence: does a guaranteed slice fare worse when another one overloads? Non-inferiority of each
-//! indicator against the reference scenario, repetition by repetition.
+//! Influence: does a guaranteed slice get worse service when another one overloads? Non-inferiority of
+//! each indicator against the reference scenario, repetition by repetition.
 
 use super::repetitions::Rules;
 use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale, TestName};
@@ -199,7 +199,7 @@ impl Comparing<'_> {
             .flat_map(Pair::both)
             .any(|run| run.has_no_delays)
         {
-            let why = "its delays are not known: the clocks of the two ends disagree";
+            let why = "its delays are unknown: the clocks of the two ends disagree";
             skip(why, true);
         }
         let margins = Margins {
@@ -264,7 +264,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What the delays of these runs cannot resolve: the mean of their idle 99th percentiles, ns.
+/// Delay resolution of these runs: the mean of their idle 99th percentiles, ns.
 fn idle_delay<'a>(runs: impl Iterator<Item = &'a RunObservation>) -> u64 {
     let idle: Vec<u64> = runs.filter_map(|run| run.idle_delay_p99_ns).collect();
     let sum = idle.iter().copied().fold(0, u64::saturating_add);
@@ -348,7 +348,7 @@ pub(super) fn test(
         compare::paired_difference(pairs)
     };
     let limit = |margin: f64| if is_ratio { at(margin).0 } else { margin };
-    // Broken only if it would be so had the runs that were not seen shown no worsening.
+    // Broken only if it would be so even if unseen runs showed no worsening.
     let strict = margin / rules.seen_share(treatment.count);
     let p_rare = rules.p_rare(treatment.count, beyond);
     let (p_holds, p_broken) = comparison.map_or((1.0, 1.0), |comparison| {
@@ -408,7 +408,7 @@ fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (TestName,
             Scale::RatioDifference,
             margins.loss_absolute,
         ),
-        // Without delay in the reference there is nothing to be relative to.
+        // Without delay in the reference there is no relative change.
         _ if reference <= 0.0 || resolution >= margins.delay_relative * reference => {
             (TestName::PairedDifference, Scale::Nanoseconds, resolution)
         }
@@ -480,7 +480,7 @@ fn severity(test: &InfluenceTest, worsening: f64) -> f64 {
     }
 }
 
-/// How near the bound of a test that holds comes to its margin.
+/// How close the bound of a test that holds is to its margin.
 fn closeness(test: &InfluenceTest) -> f64 {
     severity(test, test.numbers.interval.high.unwrap_or(f64::INFINITY))
 }

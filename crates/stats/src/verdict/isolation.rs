@@ -1,7 +1,7 @@
-//! Performance isolation: is every slice served as it needs, whatever the others send?
+//! Performance isolation: does every slice get the service it needs, whatever the others send?
 //!
-//! A slice that states objectives is judged by them. A guaranteed slice that states none is judged by the
-//! influence that other slices have on it. A proved bound of delay is held against every packet.
+//! A slice with objectives is judged by them. A guaranteed slice without objectives is judged by the
+//! influence of other slices on it. A proved delay bound is compared with every packet.
 
 use super::influence::{self, InfluenceVerdict};
 use super::objectives::{self, ObjectivesVerdict};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct IsolationVerdict {
     /// `Holds`, `Broken`, `Inconclusive` or `NotTested`.
     pub outcome: Outcome,
-    /// Of slices that state objectives; `None` where none does.
+    /// For slices with objectives; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objectives: Option<ObjectivesVerdict>,
     /// The comparison with the reference scenario, of every guaranteed slice.
@@ -26,7 +26,7 @@ pub struct IsolationVerdict {
     /// Proved bounds of delay against the largest delays measured; empty where the policy proves
     /// none. One packet above its bound breaks isolation, whatever the tests say.
     pub bounds: Vec<BoundCheck>,
-    /// What could not be judged.
+    /// Slices that could not be judged.
     pub not_judged: Vec<NotJudged>,
 }
 
@@ -38,11 +38,11 @@ pub struct NotJudged {
     pub scenario: String,
     /// Slice.
     pub slice: String,
-    /// Why, in words.
+    /// The reason.
     pub why: String,
     /// True where isolation cannot be said to hold without it.
     pub missing: bool,
-    /// True where it is only the bound of its delay that could not be judged.
+    /// True if only its delay bound could not be judged.
     #[serde(default)]
     pub only_bound: bool,
 }

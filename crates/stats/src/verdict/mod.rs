@@ -1,7 +1,7 @@
 //! The three attributes of each policy, decided by stated tests: performance isolation, resource
 //! reallocation, scalability.
 //!
-//! How each is decided, and why so, is told in `docs/verdicts.md`.
+//! `docs/verdicts.md` explains how each is decided, and why.
 
 mod bound;
 #[cfg(test)]
@@ -46,22 +46,22 @@ pub struct VerdictTable {
 pub struct PolicyVerdict {
     /// Policy name.
     pub policy: String,
-    /// Do guaranteed slices keep what they were promised when another one overloads?
+    /// Do guaranteed slices keep their service when another one overloads?
     pub isolation: IsolationVerdict,
-    /// Does best effort get what guaranteed slices leave?
+    /// Does best effort get the capacity that guaranteed slices leave?
     pub reallocation: ReallocationVerdict,
-    /// How many slices does it hold?
+    /// How many slices does it support?
     pub scalability: ScalabilityVerdict,
-    /// What was published of this policy.
+    /// Published verdicts on this policy.
     pub published: Option<PublishedVerdict>,
-    /// Whether our verdicts are the published ones.
+    /// Whether our verdicts agree with the published ones.
     pub agrees: Agreement,
-    /// Why there is nothing to judge: what was to carry the runs out cannot express this policy.
+    /// Why there is nothing to judge: the back end cannot express this policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_supported: Option<String>,
 }
 
-/// Whether a verdict is the published one; `None` where nothing was published, or nothing decided.
+/// Whether a verdict agrees with the published one; `None` if nothing was published or decided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agreement {
@@ -83,9 +83,9 @@ pub enum Outcome {
     Broken,
     /// Between the two, as a percentage (reallocation only).
     Partial,
-    /// Not decided by the repetitions there are.
+    /// Not decided by the available repetitions.
     Inconclusive,
-    /// There was nothing to judge it by.
+    /// There was nothing to judge.
     NotTested,
 }
 
@@ -111,7 +111,7 @@ impl Outcome {
     }
 }
 
-/// What isolation is judged by.
+/// Indicators of isolation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Indicator {
@@ -133,15 +133,15 @@ pub enum Indicator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestName {
-    /// One-sided test of the mean difference of pairs, one a repetition (Student).
+    /// One-sided test of the mean difference of pairs, one per repetition (Student).
     PairedDifference,
-    /// One-sided test of the ratio of the means of pairs, one a repetition (Fieller).
+    /// One-sided test of the ratio of the means of pairs, one per repetition (Fieller).
     PairedRatio,
     /// One-sided bound of one mean (Student).
     StudentMean,
 }
 
-/// What a statistic and its margin are told in.
+/// Unit of a statistic and its margin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -179,7 +179,7 @@ pub struct DecidedBy {
     pub scale: Scale,
     /// One-sided bounds of `statistic`, each at the confidence of the table.
     pub interval: Interval,
-    /// What `statistic` was held against.
+    /// The margin `statistic` was compared with.
     pub margin: f64,
     /// Repetitions behind it.
     pub repetitions: u32,
@@ -217,7 +217,7 @@ pub fn judge(study: &StudyDescription, observations: &Observations) -> VerdictTa
             .map_or_else(Agreement::default, |published| Agreement {
                 isolation: isolation.outcome.agrees_with(published.isolation),
                 reallocation: reallocation.outcome.agrees_with(published.reallocation),
-                // A limit is of the device that it was found on.
+                // A limit applies to the device it was determined for.
                 scalability: (!study.is_live())
                     .then(|| scalability.agrees_with(&published.scalability)),
             });

@@ -1,4 +1,5 @@
-//! Objectives: is a slice served as it needs, in every scenario in which it keeps its own promise?
+//! Objectives: does a slice get the service it needs, in every scenario in which it stays within its own
+//! share?
 
 use super::influence::mean_offered;
 use super::repetitions::Rules;
@@ -12,7 +13,7 @@ use crate::power;
 use crate::words;
 use serde::{Deserialize, Serialize};
 
-/// Whether slices that state objectives get what they need.
+/// Whether slices with objectives meet them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectivesVerdict {
@@ -29,7 +30,7 @@ pub struct ObjectivesVerdict {
     pub tests: Vec<ObjectiveTest>,
 }
 
-/// What an objective is about.
+/// Indicator of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectiveIndicator {
@@ -61,7 +62,7 @@ pub struct ObjectiveTest {
     pub slice: String,
     /// Scenario.
     pub scenario: String,
-    /// What is asked for.
+    /// The indicator.
     pub indicator: ObjectiveIndicator,
     /// The objective, in the unit of the indicator.
     pub limit: f64,
@@ -69,8 +70,8 @@ pub struct ObjectiveTest {
     pub mean: f64,
     /// One-sided bounds of the mean, each at the confidence of the table.
     pub interval: Interval,
-    /// From the worse bound to the limit, as a share of the limit (for availability: of what may be
-    /// missing from 100 %): 1 where nothing of the limit is used, 0 at the limit, negative beyond.
+    /// Headroom from the worse bound to the limit, as a share of the limit (for availability: of the
+    /// allowed unavailability): 1 if nothing of the limit is used, 0 at the limit, negative beyond.
     /// `None` for a single repetition.
     pub room: Option<f64>,
     /// Repetitions.
@@ -147,7 +148,7 @@ impl Judging<'_> {
         }
         let has_no_delays = runs.iter().any(|run| run.has_no_delays);
         if has_no_delays && (objective.delay.is_some() || objective.delay_variation.is_some()) {
-            let why = "its delays are not known: the clocks of the two ends disagree";
+            let why = "its delays are unknown: the clocks of the two ends disagree";
             skip(why.to_owned(), true);
         }
         for (indicator, limit) in objective.indicators() {
@@ -312,7 +313,7 @@ pub(super) fn draft(
         interval,
         room: worse.map(|worse| {
             let room = sign * (limit - worse);
-            // Where the limit is nothing at all, there is room or there is not.
+            // With a limit of zero, there is either full room or none.
             if scale > 0.0 {
                 room / scale
             } else {

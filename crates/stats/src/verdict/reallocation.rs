@@ -1,4 +1,4 @@
-//! Resource reallocation: how much of what guaranteed slices leave does best effort get?
+//! Resource reallocation: how much of the capacity that guaranteed slices leave does best effort get?
 
 use super::repetitions::Rules;
 use super::{DecidedBy, Outcome, Scale, TestName};
@@ -43,7 +43,7 @@ pub struct ScenarioReallocation {
     pub windows: u32,
 }
 
-/// Judge one policy, told by its place in the study.
+/// Judge one policy, given by its index in the study.
 pub(super) fn judge(
     study: &StudyDescription,
     observations: &Observations,

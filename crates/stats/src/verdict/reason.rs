@@ -57,7 +57,7 @@ impl fmt::Display for TestName {
 }
 
 impl PolicyVerdict {
-    /// Why each verdict is as it is, in one line.
+    /// The reason of each verdict, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
         if let Some(why) = &self.not_supported {
@@ -73,15 +73,15 @@ impl PolicyVerdict {
 }
 
 impl IsolationVerdict {
-    /// Why isolation is judged so, in one line.
+    /// The reason of the isolation verdict, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
         if let Some(broken) = self.broken_bound() {
-            return format!("broken: {}", broken.told());
+            return format!("broken: {}", broken.describe());
         }
         let mut parts = vec![format!("{}: {}", self.outcome, self.deciding())];
-        parts.extend(self.beside());
-        parts.extend(self.bounds.iter().map(BoundCheck::told));
+        parts.extend(self.influence_remark());
+        parts.extend(self.bounds.iter().map(BoundCheck::describe));
         parts.extend(self.unbounded());
         parts.join("; ")
     }
@@ -102,9 +102,9 @@ impl IsolationVerdict {
             .unwrap_or_else(|| self.why_not_judged())
     }
 
-    /// Influence where objectives decide: the comparison with the reference scenario stands beside it.
+    /// Influence, reported in addition if objectives decide.
     #[must_use]
-    pub fn beside(&self) -> Option<String> {
+    pub fn influence_remark(&self) -> Option<String> {
         let objectives = self.objectives.as_ref()?;
         if objectives.outcome != self.outcome {
             return None;
@@ -129,8 +129,7 @@ impl IsolationVerdict {
         }
     }
 
-    /// Where a bound of delay is promised, and could not be judged in any scenario: of which slice,
-    /// and why.
+    /// If a delay bound exists but could not be judged in any scenario: the slice and the reason.
     #[must_use]
     pub fn unbounded(&self) -> Option<String> {
         let is_judged = |slice: &str| self.bounds.iter().any(|check| check.slice == slice);
@@ -144,7 +143,7 @@ impl IsolationVerdict {
 }
 
 impl InfluenceVerdict {
-    /// The test that decided, and what it takes where it is open; `None` where there was none.
+    /// The deciding test, and what would decide it if undecided; `None` if there was none.
     #[must_use]
     pub fn deciding(&self) -> Option<String> {
         let numbers = self.decided_by.as_ref()?;
@@ -169,21 +168,21 @@ impl InfluenceVerdict {
 }
 
 impl ObjectivesVerdict {
-    /// The objective that decided, and what it takes where it is open; `None` where there was none.
+    /// The deciding objective, and what would decide it if undecided; `None` if there was none.
     #[must_use]
     pub fn deciding(&self) -> Option<String> {
         let test = self.decided_by.as_ref()?;
-        let told = test.told();
+        let text = test.describe();
         Some(match self.outcome {
             Outcome::Broken => match &self.first_missed {
                 Some(first) if *first != test.scenario => {
-                    format!("{told}; first missed in {first}")
+                    format!("{text}; first missed in {first}")
                 }
-                _ => told,
+                _ => text,
             },
-            Outcome::Holds => format!("least room {told}"),
+            Outcome::Holds => format!("least room {text}"),
             _ => format!(
-                "{told}{}",
+                "{text}{}",
                 more_repetitions(test.repetitions, self.repetitions_needed)
             ),
         })
@@ -193,7 +192,7 @@ impl ObjectivesVerdict {
 impl ObjectiveTest {
     /// "delay at 99 % of voice in storm 6.2 ms (5.9 ms to 6.5 ms), objective at most 5 ms, missed".
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let value = |value: f64| objective_value(self.indicator, value);
         let bounds = match (self.interval.low, self.interval.high) {
             (Some(low), Some(high)) if low == high => "in every repetition".to_owned(),
@@ -238,7 +237,7 @@ pub fn objective_value(indicator: ObjectiveIndicator, value: f64) -> String {
 }
 
 impl ReallocationVerdict {
-    /// Why reallocation is judged so, in one line.
+    /// The reason of the reallocation verdict, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
         let Some(numbers) = &self.decided_by else {
@@ -302,7 +301,7 @@ impl BoundCheck {
     /// after its eligible time in scenario 6, within its proved bound of 2 ms (the way to the device has no bound,
     /// because source `x` is Poisson)".
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let compared = match self.outcome {
             Outcome::Broken => "above",
             _ => "within",
@@ -349,14 +348,14 @@ impl DecidedBy {
             .scenario
             .as_ref()
             .map_or_else(String::new, |s| format!(" in {s}"));
-        // Worsening is told in the direction in which the indicator moves.
+        // Worsening is reported in the direction in which the indicator moves.
         let sign = if self.indicator == Some(Indicator::Throughput) {
             -1.0
         } else {
             1.0
         };
         let p_value = match self.p_value {
-            // Without scatter there is nothing a probability could tell.
+            // Without variation, a probability means nothing.
             None => String::new(),
             Some(_) if self.interval.low == self.interval.high => String::new(),
             Some(p) if p < 0.001 => ", p < 0.001".to_owned(),
@@ -378,7 +377,7 @@ impl DecidedBy {
 fn bounds(numbers: &DecidedBy) -> String {
     let is_fraction = numbers.scale == Scale::Fraction;
     let falls = numbers.indicator == Some(Indicator::Throughput);
-    let told = |value: f64| {
+    let text = |value: f64| {
         if is_fraction {
             percent(value)
         } else {
@@ -395,9 +394,9 @@ fn bounds(numbers: &DecidedBy) -> String {
     };
     match (low, high) {
         (Some(low), Some(high)) if low == high => "in every repetition".to_owned(),
-        (Some(low), Some(high)) => format!("{} to {}", told(low), told(high)),
-        (Some(low), None) => format!("at least {}", told(low)),
-        (None, Some(high)) => format!("at most {}", told(high)),
+        (Some(low), Some(high)) => format!("{} to {}", text(low), text(high)),
+        (Some(low), None) => format!("at least {}", text(low)),
+        (None, Some(high)) => format!("at most {}", text(high)),
         (None, None) => "no interval".to_owned(),
     }
 }
@@ -407,7 +406,7 @@ fn more_repetitions(repetitions: u32, needed: Option<u32>) -> String {
         Some(needed) if needed > repetitions => {
             format!("; about {needed} repetitions would decide")
         }
-        // The estimate says that there are enough: chance decides.
+        // The estimate says that there are enough: it depends on chance.
         Some(_) => "; a few more repetitions would decide".to_owned(),
         None => "; more repetitions alone will not decide".to_owned(),
     }

@@ -1,21 +1,21 @@
 //! What a number of repetitions can show.
 //!
-//! Student's bounds assume that repetitions scatter like a normal sample. Real ones need not: losses may
-//! be confined to one run in ten, and a sample of ten without them then looks exact. No bound of a mean
+//! Student's bounds assume that repetitions vary like a normal sample. Real ones may not: losses may be
+//! confined to one run in ten, and a sample of ten without them then looks exact. No bound of a mean
 //! keeps its level for every distribution (R. R. Bahadur and L. J. Savage, Ann. Math. Stat. 27, 1956),
-//! so two rules stand beside Student's bounds, each exact whatever the distribution is:
+//! so two rules complement Student's bounds, each exact for any distribution:
 //!
 //! - "Holds" also needs a binomial test: with the stated confidence, fewer than
-//!   [`Margins::rare_runs`] of all runs lie beyond the margin. What is rarer than that is not looked for.
-//! - "Broken" must be true even if every run that these repetitions may have missed showed no worsening
-//!   at all: the margin is divided by [`seen_share`].
+//!   [`Margins::rare_runs`] of all runs lie beyond the margin. Rarer behaviour is ignored.
+//! - "Broken" must be true even if every unseen run showed no worsening at all: the margin is divided by
+//!   [`seen_share`].
 
 use crate::description::Margins;
 use crate::estimate::valid_confidence;
 use crate::power::MAX_REPETITIONS;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// What a study asks of its repetitions.
+/// Requirements of a study on its repetitions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     /// One-sided confidence of a decision.
@@ -63,8 +63,8 @@ impl Rules {
         (1..=MAX_REPETITIONS).find(|&n| self.p_rare(n, scaled(n)) <= self.alpha())
     }
 
-    /// The share of all runs that `runs` runs have seen: a behaviour of a larger share than the rest is in
-    /// at least one of them, with the stated confidence.
+    /// The share of all runs represented by `runs` runs: a behaviour with a larger share than the rest
+    /// occurs in at least one of them, with the stated confidence.
     pub fn seen_share(self, runs: u32) -> f64 {
         self.alpha().powf(1.0 / f64::from(runs.max(1)))
     }

@@ -3,13 +3,13 @@
 use crate::description::{Scalability, SliceLimit};
 use serde::{Deserialize, Serialize};
 
-/// How many slices a policy holds, and what limits it: declared by the device model.
+/// How many slices a policy supports, and what limits it: declared by the device model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScalabilityVerdict {
     /// Most slices.
     pub limit: SliceLimit,
-    /// What limits, in words.
+    /// What limits it.
     pub limited_by: String,
     /// Where the limit is stated.
     pub source: String,
@@ -24,7 +24,7 @@ impl ScalabilityVerdict {
         }
     }
 
-    /// True where a publication names the same number, or none as well. A publication's words
+    /// True if a publication names the same number, or also none. A publication's words
     /// may hold several numbers ("2 levels (256 classes)"): one of them must be ours.
     pub(super) fn agrees_with(&self, published: &str) -> bool {
         let mut numbers = published

@@ -1,5 +1,4 @@
-//! Records as a device of known behaviour would give them: what verdicts and summaries are tested
-//! on.
+//! Records of devices with known behaviour, for tests of verdicts and summaries.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(
@@ -109,7 +108,7 @@ pub fn published(isolation: bool, reallocation: bool, scalability: &str) -> Publ
     }
 }
 
-/// What a slice offered and got, before the scatter between repetitions.
+/// Load and service of a slice, before variation between repetitions.
 #[derive(Clone, Copy)]
 pub struct Service {
     /// bit/s while on, and while off: 1 s each.

@@ -114,7 +114,7 @@ impl Checker<'_> {
         };
         let maximum = match maximum {
             Some((spec, at)) => {
-                let maximum = spec?.beside(request.as_ref(), link.rate, frame);
+                let maximum = spec?.resolve(request.as_ref(), link.rate, frame);
                 Some(self.told(at, "maximum", maximum)?)
             }
             None => None,

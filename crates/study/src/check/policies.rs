@@ -257,7 +257,7 @@ fn declared(dut: &DutParams, is_none: bool, params: &PolicyParams) -> Scalabilit
     if is_none {
         return Scalability {
             slices: SliceLimit::NoPracticalLimit,
-            limited_by: "nothing is told apart".to_owned(),
+            limited_by: "no classification".to_owned(),
             source: "there is no policy".to_owned(),
         };
     }

@@ -1,14 +1,14 @@
-//! Which features of traffic control this kernel has: found by trying, in a namespace made for that.
+//! Traffic-control features of this kernel, found by trying them in a temporary namespace.
 
 use crate::command::{self, Tool};
 use crate::lease::Lease;
 use crate::scratch::{SCRATCH, Scratch};
 use slicewise_formats::tc::Feature;
 
-/// Of these features, those that this kernel does not have.
+/// Those of these features that this kernel lacks.
 ///
 /// # Errors
-/// In words, where nothing can be tried.
+/// A message, if nothing can be tried.
 pub fn missing_features(lease: &Lease, features: &[Feature]) -> Result<Vec<Feature>, String> {
     let scratch = Scratch::new(lease)?;
     let missing = features
@@ -17,7 +17,7 @@ pub fn missing_features(lease: &Lease, features: &[Feature]) -> Result<Vec<Featu
     Ok(missing.copied().collect())
 }
 
-/// Use a feature once; what `tc` said where that failed.
+/// Use a feature once; the error of `tc` if that failed.
 pub(crate) fn try_feature(scratch: &Scratch, feature: Feature) -> Result<(), String> {
     for arguments in feature.probe_commands(SCRATCH) {
         let mut all = vec!["-n", scratch.name()];

@@ -11,10 +11,10 @@ use slicewise_stats::record::DropCount;
 use std::process::Command;
 use std::time::Duration;
 
-/// In the device's own namespace no other program listens.
+/// No other program listens in the device's namespace.
 const METRICS_PORT: u16 = 9640;
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What counts as late: the upper end of one of the buckets that the gateway counts in.
+/// Threshold for late departures: the upper bound of one of the gateway's histogram buckets.
 const LATE: (&str, u64) = ("0.0001", 100_000);
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct GatewayDevice {
 }
 
 impl GatewayDevice {
-    /// Start it with a command that says everything but between which interfaces.
+    /// Start it with a complete command except for the interfaces.
     pub(super) fn start(
         hosts: &Hosts,
         mut command: Command,
@@ -48,9 +48,9 @@ impl GatewayDevice {
         match read {
             Ok(samples) => Ok(facts(&samples)),
             Err(error) => {
-                // Why it does not answer, it has told itself if it has ended.
+                // If it has ended, its own output says why it does not answer.
                 self.process.check()?;
-                Err(AttemptError::Spoilt(format!("the gateway: {error}")))
+                Err(AttemptError::Retryable(format!("the gateway: {error}")))
             }
         }
     }
@@ -90,7 +90,7 @@ fn facts(samples: &Samples) -> DeviceFacts {
     }
 }
 
-/// A counter, which OpenMetrics writes as a float.
+/// A counter; OpenMetrics represents it as a float.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -123,7 +123,7 @@ slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason=
 "#;
 
     #[test]
-    fn facts_are_of_the_direction_that_is_measured() {
+    fn facts_cover_the_measured_direction() {
         let facts = facts(&Samples::parse(METRICS));
         assert_eq!(facts.description, "Slicewise gateway, af_packet");
         assert_eq!(facts.missed_frames, 3);
@@ -140,7 +140,7 @@ slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason=
     }
 
     #[test]
-    fn a_gateway_that_tells_nothing_gives_zeros() {
+    fn a_gateway_without_metrics_gives_zeros() {
         let facts = facts(&Samples::parse("garbage {"));
         assert_eq!((facts.missed_frames, facts.drops.len()), (0, 0));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Devices under test: what stands between generator and sink.
+//! Devices under test, between generator and sink.
 
 mod features;
 mod gateway;
@@ -21,16 +21,16 @@ use tc::TcDevice;
 /// Which device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// The gateway of this program, a process of its own.
+    /// The gateway of this program, as a separate process.
     Gateway {
         /// This program.
         program: PathBuf,
-        /// The study file, which the gateway takes its policy from.
+        /// The study file, from which the gateway reads its policy.
         study: PathBuf,
-        /// Its digest: should it change meanwhile, the gateway refuses it.
+        /// Its digest: if it changes meanwhile, the gateway rejects it.
         digest: String,
     },
-    /// The kernel, with queueing disciplines where frames leave.
+    /// The kernel, with queueing disciplines on the egress interfaces.
     Tc,
 }
 
@@ -54,11 +54,11 @@ impl DeviceKind {
         format!("{what}, link of {} {}", link.rate, link.accounting.layer)
     }
 
-    /// Why this device cannot run a policy, if it cannot. `missing` says of a feature of the kernel
-    /// whether it is not there.
+    /// Why this device cannot run a policy, if it cannot. `missing` returns whether the kernel lacks a
+    /// feature.
     ///
     /// # Errors
-    /// In words.
+    /// A message for the user.
     pub fn supports(
         &self,
         policy: &StudyPolicy,
@@ -96,28 +96,28 @@ impl DeviceKind {
     }
 }
 
-/// A device at work.
+/// A running device.
 #[derive(Debug)]
 pub(crate) enum Device {
     Gateway(GatewayDevice),
     Tc(TcDevice),
 }
 
-/// What a device tells of a run.
+/// Device facts about a run.
 #[derive(Debug, Default)]
 pub(crate) struct DeviceFacts {
     /// One line.
     pub(crate) description: String,
-    /// How punctual departures were, where it knows.
+    /// Punctuality of departures, if known.
     pub(crate) departures: Option<DepartureRecord>,
     /// Frames dropped, by class and reason.
     pub(crate) drops: Vec<DropCount>,
-    /// Frames that it never saw, because it came too late for them.
+    /// Frames that it missed because it was too late.
     pub(crate) missed_frames: u64,
 }
 
 impl DeviceFacts {
-    /// What happened after `earlier`.
+    /// The difference to `earlier`.
     pub(crate) fn since(mut self, earlier: &Self) -> Self {
         for drop in &mut self.drops {
             let is_same =
@@ -135,7 +135,7 @@ impl DeviceFacts {
 }
 
 impl Device {
-    /// An error where it does not work any more.
+    /// An error if it no longer works.
     pub(crate) fn check(&mut self) -> Result<(), AttemptError> {
         match self {
             Self::Gateway(gateway) => gateway.check(),
@@ -143,7 +143,7 @@ impl Device {
         }
     }
 
-    /// What it has to tell.
+    /// Its current facts.
     pub(crate) fn facts(&mut self, hosts: &Hosts) -> Result<DeviceFacts, AttemptError> {
         match self {
             Self::Gateway(gateway) => gateway.facts(hosts),

@@ -1,5 +1,5 @@
-//! The kernel as the device: what arrives at one interface leaves by the other, and the policy is the queueing
-//! disciplines there.
+//! The kernel as the device: frames received on one interface leave by the other, whose queueing
+//! disciplines are the policy.
 
 use super::DeviceFacts;
 use crate::command::{self, Tool};
@@ -14,13 +14,13 @@ use slicewise_stats::record::DropCount;
 #[derive(Debug)]
 pub(crate) struct TcDevice {}
 
-/// Why the kernel cannot do what a policy asks for.
+/// Why the kernel cannot run a policy.
 pub(super) fn supports(
     policy: &PolicyParams,
     link: Rate,
     missing: &[Feature],
 ) -> Result<(), String> {
-    // Which policy it is, and of what device, is said beside it.
+    // The caller adds the policy and the device.
     let config = tc::write(policy, link, RIGHT).map_err(|error| {
         let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
         problems.join("; ")
@@ -69,20 +69,20 @@ impl TcDevice {
             "dev",
             RIGHT,
         ];
-        let told = command::output(Tool::Tc, &show).map_err(AttemptError::Failed)?;
+        let output = command::output(Tool::Tc, &show).map_err(AttemptError::Failed)?;
         Ok(DeviceFacts {
             description: "Linux tc".to_owned(),
             departures: None,
-            drops: drops(&told).map_err(AttemptError::Failed)?,
+            drops: drops(&output).map_err(AttemptError::Failed)?,
             missed_frames: 0,
         })
     }
 }
 
-/// What leaves dropped; those above them tell it, too.
-fn drops(told: &str) -> Result<Vec<DropCount>, String> {
-    let disciplines: Vec<Discipline> =
-        serde_json::from_str(told).map_err(|error| format!("tc qdisc show: {error}: {told}"))?;
+/// Drops of leaf disciplines; their parents report them too.
+fn drops(output: &str) -> Result<Vec<DropCount>, String> {
+    let disciplines: Vec<Discipline> = serde_json::from_str(output)
+        .map_err(|error| format!("tc qdisc show: {error}: {output}"))?;
     let parents: Vec<&str> = (disciplines.iter())
         .filter_map(|one| one.parent.as_deref()?.split(':').next())
         .collect();
@@ -95,7 +95,7 @@ fn drops(told: &str) -> Result<Vec<DropCount>, String> {
     Ok(drops.filter(|drop| drop.frames > 0).collect())
 }
 
-/// What `tc -s -j qdisc show` tells of one.
+/// One entry of `tc -s -j qdisc show`.
 #[derive(Debug, Deserialize)]
 struct Discipline {
     kind: String,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use insta::assert_snapshot;
 
-    fn told(text: &str) -> String {
+    fn listing(text: &str) -> String {
         let drops = drops(text).unwrap();
         let lines: Vec<String> = drops
             .iter()
@@ -130,17 +130,17 @@ mod tests {
             {"kind":"bfifo","handle":"101:","parent":"10:12","options":{"limit":9000},"drops":5},
             {"kind":"pfifo","handle":"102:","parent":"10:13","options":{"limit":64},"drops":0}
         ]"#;
-        assert_snapshot!(told(tree), @r"
+        assert_snapshot!(listing(tree), @r"
         10:11 pfifo: 30
         10:12 bfifo: 5
         ");
         let alone = r#"[{"kind":"pfifo","handle":"1:","root":true,"drops":7}]"#;
-        assert_snapshot!(told(alone), @"root pfifo: 7");
-        assert_snapshot!(told(r#"[{"kind":"noqueue","handle":"0:","root":true}]"#), @"");
+        assert_snapshot!(listing(alone), @"root pfifo: 7");
+        assert_snapshot!(listing(r#"[{"kind":"noqueue","handle":"0:","root":true}]"#), @"");
     }
 
     #[test]
-    fn what_is_no_list_is_told_as_it_is() {
+    fn output_that_is_not_a_list_is_quoted() {
         let error = drops("Command line is not complete.").unwrap_err();
         assert!(
             error.ends_with(": Command line is not complete."),

@@ -1,13 +1,13 @@
-//! What the kernel's traffic control can do, and what cannot be run on it where something is missing.
+//! Features of the kernel's traffic control, and what each is needed for.
 
-use super::Untold;
-use super::finding::{Check, Finding, Group, Mend, Purpose};
+use super::Untried;
+use super::finding::{Check, Finding, Fix, Group, Purpose};
 use crate::command::Tool;
 use crate::device::try_feature;
 use crate::scratch::Scratch;
 use slicewise_formats::tc::Feature;
 
-/// What is written with a feature; `None` where nothing is.
+/// What uses a feature; `None` if nothing does.
 const fn needed_for(feature: Feature) -> Option<&'static str> {
     match feature {
         Feature::Tbf => Some("the link, under every policy on tc"),
@@ -42,11 +42,11 @@ pub(super) fn checks() -> impl Iterator<Item = Check> {
 
 pub(super) fn examine(scratch: &Scratch, has_interfaces: bool) -> Vec<Finding> {
     if Tool::Tc.find().is_none() {
-        let install = Mend::Install(Tool::Tc.package());
-        return Untold::new("`tc` cannot be called", Some(install)).findings(checks());
+        let install = Fix::Install(Tool::Tc.package());
+        return Untried::new("cannot run `tc`", Some(install)).findings(checks());
     }
     if !has_interfaces {
-        return Untold::new("there is no interface to try it on", None).findings(checks());
+        return Untried::new("no interface to try it on", None).findings(checks());
     }
     let found = Feature::ALL.into_iter().filter_map(|feature| {
         let check = check(feature)?;
@@ -54,8 +54,8 @@ pub(super) fn examine(scratch: &Scratch, has_interfaces: bool) -> Vec<Finding> {
             Ok(()) => check.ready("works"),
             Err(_) => {
                 let symbol = feature.kernel_symbol();
-                let mend = Mend::advice(format!("a kernel with {symbol}"));
-                check.missing("not in this kernel").mended_by(mend)
+                let fix = Fix::advice(format!("a kernel with {symbol}"));
+                check.missing("not in this kernel").with_fix(fix)
             }
         })
     });
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_link_and_device_nothing_runs_on_tc_and_without_the_rest_some_policies() {
+    fn missing_link_or_device_features_block_tc_and_others_block_some_policies() {
         let stops: Vec<&str> = checks()
             .filter(|check| !check.stops.is_empty())
             .map(|check| check.name)

@@ -1,9 +1,9 @@
-//! What is found.
+//! Findings.
 
 use serde::Serialize;
 use std::fmt;
 
-/// Something one may want to run.
+/// Something to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -30,38 +30,38 @@ impl Purpose {
     }
 }
 
-/// Whether something can be run here.
+/// Whether something can run here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// All it needs is there.
+    /// All it needs is present.
     Can,
     /// Something it needs is missing.
     Cannot,
-    /// Something it needs could not be looked at.
+    /// Something it needs could not be checked.
     Unknown,
 }
 
-/// What a finding is about.
+/// Subject of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
     /// The machine itself.
     Machine,
-    /// What this user may do.
+    /// Permissions of this user.
     Permission,
-    /// Programs that are called.
+    /// Programs called.
     Programs,
-    /// Whether a testbed has room.
+    /// Whether a testbed can run here.
     Testbed,
-    /// What the kernel's network can do.
+    /// Network features of the kernel.
     Network,
-    /// What the kernel's traffic control can do.
+    /// Traffic-control features of the kernel.
     TrafficControl,
 }
 
 impl Group {
-    /// All of them, in the order they are told in.
+    /// All of them, in output order.
     pub const ALL: [Self; 6] = [
         Self::Machine,
         Self::Permission,
@@ -85,44 +85,44 @@ impl Group {
     }
 }
 
-/// How it is.
+/// Its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// There.
     Ready,
-    /// There, but it could be better; nothing is stopped.
+    /// Present, but limited; blocks nothing.
     Limited,
     /// Not there.
     Missing,
-    /// It could not be looked at.
+    /// Could not be checked.
     Unknown,
 }
 
-/// What mends it.
+/// How to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mend {
+pub enum Fix {
     /// Installing this package of Debian.
     Install(&'static str),
     /// This command.
     Run(String),
-    /// Something that no single command does.
+    /// Something that takes more than one command.
     Advice(String),
 }
 
-impl Mend {
+impl Fix {
     pub(super) fn advice(text: impl Into<String>) -> Self {
         Self::Advice(text.into())
     }
 
-    /// The same examination with all rights.
+    /// The same examination as root.
     pub(super) fn as_root() -> Self {
         Self::Run("sudo slicewise doctor".to_owned())
     }
 }
 
-impl fmt::Display for Mend {
+impl fmt::Display for Fix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Install(package) => f.write_str(&install(&[package])),
@@ -135,33 +135,34 @@ pub(super) fn install(packages: &[&str]) -> String {
     format!("apt-get install {}", packages.join(" "))
 }
 
-/// One thing that was looked at.
+/// One thing checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it belongs to.
+    /// Its group.
     pub group: Group,
-    /// What was looked at.
+    /// What was checked.
     pub name: &'static str,
-    /// How it is.
+    /// Its state.
     pub state: State,
     /// What was found.
     pub detail: String,
-    /// What needs it, in words that can follow "needed for".
+    /// What needs it; can follow "needed for".
     pub needed_for: &'static str,
-    /// What cannot be run at all where it is missing.
+    /// What cannot run without it.
     pub stops: Vec<Purpose>,
-    /// What mends it.
-    pub mend: Option<Mend>,
+    /// How to fix it.
+    #[serde(rename = "mend")]
+    pub fix: Option<Fix>,
 }
 
 impl Finding {
-    pub(super) fn mended_by(self, mend: Mend) -> Self {
-        let mend = Some(mend);
-        Self { mend, ..self }
+    pub(super) fn with_fix(self, fix: Fix) -> Self {
+        let fix = Some(fix);
+        Self { fix, ..self }
     }
 }
 
-/// Something to look at.
+/// Something to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) group: Group,
@@ -195,7 +196,7 @@ impl Check {
             detail: detail.into(),
             needed_for: self.needed_for,
             stops: self.stops.to_vec(),
-            mend: None,
+            fix: None,
         }
     }
 }

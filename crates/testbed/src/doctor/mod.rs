@@ -1,8 +1,8 @@
-//! What this machine can do: everything that `slicewise gateway` and `slicewise run --on gateway|tc` need
-//! of it, tried where it can be tried, and what mends what is missing.
+//! Checks everything that `slicewise gateway` and `slicewise run --on gateway|tc` need from this
+//! machine, by trying it where possible, and how to fix what is missing.
 //!
-//! Nothing is changed. What is tried is tried in a network namespace made for that, under the [`Lease`]:
-//! where another testbed runs, or left something behind, it is not tried, and said so.
+//! Nothing is changed. Trials run in a temporary network namespace, under the [`Lease`]: if another
+//! testbed is running, or left something behind, they are skipped and reported as such.
 
 mod features;
 mod finding;
@@ -12,7 +12,7 @@ mod place;
 mod programs;
 mod system;
 
-pub use finding::{Finding, Group, Mend, Purpose, State, Verdict};
+pub use finding::{Finding, Fix, Group, Purpose, State, Verdict};
 
 use crate::command::Tool;
 use crate::lease::Lease;
@@ -24,20 +24,20 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Least time that steal is measured over.
+/// Shortest time over which steal is measured.
 const STEAL_SPAN: Duration = Duration::from_secs(1);
-/// Longest wait until an interrupt is seen.
+/// Longest delay until an interrupt is noticed.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Everything that was found, by group.
+/// All findings, by group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examination {
-    /// One of each check.
+    /// One per check.
     pub findings: Vec<Finding>,
 }
 
 impl Examination {
-    /// Whether something can be run.
+    /// Whether something can run.
     #[must_use]
     pub fn verdict(&self, purpose: Purpose) -> Verdict {
         let mut verdict = Verdict::Can;
@@ -52,14 +52,14 @@ impl Examination {
         verdict
     }
 
-    /// The one command that installs all packages that are missing.
+    /// One command that installs all missing packages.
     #[must_use]
     pub fn install_command(&self) -> Option<String> {
-        let mends = self.findings.iter().filter_map(|one| one.mend.as_ref());
-        let packages: BTreeSet<&str> = mends
-            .filter_map(|mend| match mend {
-                Mend::Install(package) => Some(*package),
-                Mend::Run(_) | Mend::Advice(_) => None,
+        let fixes = self.findings.iter().filter_map(|one| one.fix.as_ref());
+        let packages: BTreeSet<&str> = fixes
+            .filter_map(|fix| match fix {
+                Fix::Install(package) => Some(*package),
+                Fix::Run(_) | Fix::Advice(_) => None,
             })
             .collect();
         let packages: Vec<&str> = packages.into_iter().collect();
@@ -67,17 +67,17 @@ impl Examination {
     }
 }
 
-/// Look at this machine, for a second or two. `None` once `is_interrupted` says so; what was made to try
-/// things in is gone then, too.
+/// Examine this machine for a second or two. `None` if interrupted; temporary namespaces are deleted
+/// then, too.
 pub fn examine(is_interrupted: &dyn Fn() -> bool) -> Option<Examination> {
     let (before, start) = (ProcessorTime::now(), Instant::now());
     let user = User::current();
     let mut findings = system::examine();
     findings.extend(permission::examine(&user));
     findings.extend(programs::examine(user.is_root()));
-    let (found, ground) = place::examine(user.barred());
+    let (found, lease) = place::examine(user.barred());
     findings.extend(found);
-    findings.extend(try_things(ground, is_interrupted)?);
+    findings.extend(try_things(lease, is_interrupted)?);
     while start.elapsed() < STEAL_SPAN {
         if is_interrupted() {
             return None;
@@ -90,48 +90,48 @@ pub fn examine(is_interrupted: &dyn Fn() -> bool) -> Option<Examination> {
     Some(Examination { findings })
 }
 
-/// The right to try things, or why not, and what mends that.
-type Ground = Result<Lease, Untold>;
+/// The lease for trials, or why there is none and how to fix that.
+type TrialLease = Result<Lease, Untried>;
 
 /// Why something could not be tried.
 #[derive(Debug, Clone)]
-struct Untold {
+struct Untried {
     why: String,
-    mend: Option<Mend>,
+    fix: Option<Fix>,
 }
 
-impl Untold {
-    fn new(why: impl Into<String>, mend: Option<Mend>) -> Self {
+impl Untried {
+    fn new(why: impl Into<String>, fix: Option<Fix>) -> Self {
         let why = why.into();
-        Self { why, mend }
+        Self { why, fix }
     }
 
     fn findings(&self, checks: impl IntoIterator<Item = Check>) -> Vec<Finding> {
         let unknown = |check: Check| Finding {
-            mend: self.mend.clone(),
+            fix: self.fix.clone(),
             ..check.unknown(&self.why)
         };
         checks.into_iter().map(unknown).collect()
     }
 }
 
-/// What can only be told by trying; `None` once interrupted.
-fn try_things(ground: Ground, is_interrupted: &dyn Fn() -> bool) -> Option<Vec<Finding>> {
+/// Checks that need trials; `None` if interrupted.
+fn try_things(lease: TrialLease, is_interrupted: &dyn Fn() -> bool) -> Option<Vec<Finding>> {
     let all = || network::CHECKS.into_iter().chain(features::checks());
-    let untold = match (ground, Tool::Ip.find()) {
-        (Err(untold), _) => untold,
-        (Ok(_), None) => Untold::new("`ip` cannot be called", None),
+    let untried = match (lease, Tool::Ip.find()) {
+        (Err(untried), _) => untried,
+        (Ok(_), None) => Untried::new("cannot run `ip`", None),
         (Ok(lease), Some(_)) => match Scratch::empty(&lease) {
             Ok(scratch) => return try_in(&scratch, is_interrupted),
             Err(problem) => {
                 let mut findings = vec![network::no_namespace(&problem)];
-                let untold = Untold::new("there is no network namespace to try it in", None);
-                findings.extend(untold.findings(all().filter(|check| !network::is_first(check))));
+                let untried = Untried::new("no network namespace to try it in", None);
+                findings.extend(untried.findings(all().filter(|check| !network::is_first(check))));
                 return Some(findings);
             }
         },
     };
-    Some(untold.findings(all()))
+    Some(untried.findings(all()))
 }
 
 fn try_in(scratch: &Scratch, is_interrupted: &dyn Fn() -> bool) -> Option<Vec<Finding>> {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_something_needs_stops_it() {
+    fn only_required_items_block_a_purpose() {
         let missing = CHECK.missing("cut");
         let findings = [CHECK.ready("there"), missing, CHECK.unknown("dark")];
         assert_eq!(verdict(&findings, Purpose::RunOnTc), Verdict::Cannot);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_limited_runs_and_what_is_unknown_is_not_promised() {
+    fn limited_items_run_and_unknown_ones_are_not_promised() {
         let findings = [CHECK.limited("thin"), CHECK.ready("there")];
         assert_eq!(verdict(&findings, Purpose::RunOnTc), Verdict::Can);
         let findings = [CHECK.unknown("dark"), CHECK.ready("there")];
@@ -180,16 +180,16 @@ mod tests {
 
     #[test]
     fn one_command_installs_each_package_once() {
-        let install = |package| CHECK.missing("").mended_by(Mend::Install(package));
+        let install = |package| CHECK.missing("").with_fix(Fix::Install(package));
         let findings = vec![install("tcpdump"), install("iproute2"), install("iproute2")];
         let command = Examination { findings }.install_command();
         assert_eq!(command.as_deref(), Some("apt-get install iproute2 tcpdump"));
     }
 
     #[test]
-    fn every_check_is_told_once_where_nothing_can_be_tried() {
-        let untold = Untold::new("needs root", None);
-        let findings = try_things(Err(untold), &|| false).unwrap();
+    fn every_check_is_reported_once_if_nothing_can_be_tried() {
+        let untried = Untried::new("needs root", None);
+        let findings = try_things(Err(untried), &|| false).unwrap();
         let names: BTreeSet<&str> = findings.iter().map(|finding| finding.name).collect();
         assert_eq!(names.len(), findings.len());
         assert!(findings.iter().all(|one| one.state == State::Unknown));

@@ -1,6 +1,6 @@
-//! What the kernel's network can do, tried in a namespace made for that.
+//! Network features of the kernel, tried in a temporary namespace.
 
-use super::finding::{BOTH_RUNS, Check, EVERYTHING, Finding, Group, Mend, Purpose};
+use super::finding::{BOTH_RUNS, Check, EVERYTHING, Finding, Fix, Group, Purpose};
 use crate::command::{self, Tool};
 use crate::hosts::within;
 use crate::scratch::{PEER, SCRATCH, Scratch};
@@ -28,12 +28,12 @@ const NAMESPACES: Check = check("network namespaces", "the hosts of a testbed", 
 const VETH: Check = check("virtual interfaces", "the links of a testbed", BOTH_RUNS);
 const SETTINGS: Check = check(
     "interface settings",
-    "frames that a wire could carry, and replies past the device",
+    "normal frame sizes, and replies that bypass the device",
     BOTH_RUNS,
 );
 const ROUTING: Check = check(
     "routing by port",
-    "iperf3's own connection beside a UDP test, past the device",
+    "the control connection of iperf3, which bypasses the device",
     BOTH_RUNS,
 );
 const ROUTING_V6: Check = check(
@@ -43,7 +43,7 @@ const ROUTING_V6: Check = check(
 );
 const PACKET_SOCKETS: Check = check(
     "packet sockets",
-    "captures, and the gateway where there is no AF_XDP",
+    "captures, and the gateway without AF_XDP",
     EVERYTHING,
 );
 const AF_XDP: Check = check("AF_XDP", "the gateway: frames without copies", &[]);
@@ -73,38 +73,38 @@ pub(super) const CHECKS: [Check; 9] = [
 /// Chunks for the rings of one AF_XDP socket.
 const MEMORY_CHUNKS: u32 = 4096;
 
-/// What eBPF programs at traffic control take.
+/// Kernel options for eBPF programs at traffic control.
 const FILTER_SYMBOLS: &str = "CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS";
-/// The interface that a patch leads to: not the other end of the same link, or frames would go round.
+/// The interface a patch leads to: not the other end of the same link, or frames would loop.
 const THIRD: &str = "scratch-third";
 
-/// Whether this is what all others are tried in.
+/// Whether this is the prerequisite of all others.
 pub(super) fn is_first(check: &Check) -> bool {
     *check == NAMESPACES
 }
 
 pub(super) fn no_namespace(problem: &str) -> Finding {
-    NAMESPACES.missing(problem).mended_by(Mend::advice(
+    NAMESPACES.missing(problem).with_fix(Fix::advice(
         "a kernel with CONFIG_NET_NS; in a container, run it with CAP_SYS_ADMIN and a /run of its own",
     ))
 }
 
-/// What was found, and whether there are interfaces to try other things on.
+/// Findings, and whether there are interfaces for further trials.
 pub(super) fn examine(scratch: &Scratch) -> (Vec<Finding>, bool) {
-    let mut findings = vec![NAMESPACES.ready("made and deleted")];
+    let mut findings = vec![NAMESPACES.ready("created and deleted")];
     if let Err(problem) = scratch.join() {
         findings.push(
             VETH.missing(problem)
-                .mended_by(kernel("CONFIG_VETH and CONFIG_IPV6")),
+                .with_fix(kernel("CONFIG_VETH and CONFIG_IPV6")),
         );
         let others = CHECKS.into_iter().skip(2);
-        let unknown = others.map(|check| check.unknown("there is no interface to try it on"));
+        let unknown = others.map(|check| check.unknown("no interface to try it on"));
         findings.extend(unknown);
         return (findings, false);
     }
-    findings.push(VETH.ready("made and deleted"));
+    findings.push(VETH.ready("created and deleted"));
     findings.push(outcome(&SETTINGS, settings(scratch), || {
-        Mend::advice("a /proc/sys that can be written: in a container, run it privileged")
+        Fix::advice("make /proc/sys writable: in a container, run it privileged")
     }));
     findings.extend(routing(scratch));
     findings.push(outcome(&PACKET_SOCKETS, packet_sockets(scratch), || {
@@ -116,14 +116,14 @@ pub(super) fn examine(scratch: &Scratch) -> (Vec<Finding>, bool) {
     (findings, true)
 }
 
-fn kernel(symbols: &str) -> Mend {
-    Mend::advice(format!("a kernel with {symbols}"))
+fn kernel(symbols: &str) -> Fix {
+    Fix::advice(format!("a kernel with {symbols}"))
 }
 
-fn outcome(check: &Check, tried: Result<(), String>, mend: impl FnOnce() -> Mend) -> Finding {
+fn outcome(check: &Check, tried: Result<(), String>, fix: impl FnOnce() -> Fix) -> Finding {
     match tried {
         Ok(()) => check.ready("works"),
-        Err(problem) => check.missing(problem).mended_by(mend()),
+        Err(problem) => check.missing(problem).with_fix(fix()),
     }
 }
 
@@ -159,15 +159,15 @@ fn packet_sockets(scratch: &Scratch) -> Result<(), String> {
 
 fn af_xdp(scratch: &Scratch) -> Finding {
     match open_af_xdp(scratch) {
-        Ok(Mode::Native) => AF_XDP.ready("native, between virtual interfaces"),
+        Ok(Mode::Native) => AF_XDP.ready("native, on virtual interfaces"),
         Ok(Mode::Generic) => AF_XDP
-            .limited("generic, between virtual interfaces: it costs more")
-            .mended_by(Mend::advice(
+            .limited("generic, on virtual interfaces: slower")
+            .with_fix(Fix::advice(
                 "a kernel with native XDP for virtual interfaces, Linux 4.19 or later",
             )),
         Err(problem) => AF_XDP
             .limited(format!("{problem}; packet sockets are used instead"))
-            .mended_by(kernel(
+            .with_fix(kernel(
                 "CONFIG_XDP_SOCKETS and CONFIG_BPF_SYSCALL, Linux 5.9 or later",
             )),
     }
@@ -185,7 +185,7 @@ fn open_af_xdp(scratch: &Scratch) -> Result<Mode, String> {
     })
 }
 
-/// At the other end, so that traffic control finds its own end untouched.
+/// At the other end, so that traffic control's end is unchanged.
 fn tag(scratch: &Scratch) -> Result<(), String> {
     let rule = TagRule {
         source: Ipv4Addr::new(192, 0, 2, 1).into(),

@@ -1,7 +1,7 @@
-//! What this user may do.
+//! Permissions of this user.
 
-use super::Untold;
-use super::finding::{BOTH_RUNS, Check, Finding, Group, Mend, Purpose};
+use super::Untried;
+use super::finding::{BOTH_RUNS, Check, Finding, Fix, Group, Purpose};
 use std::fs;
 
 const ROOT: Check = Check {
@@ -17,12 +17,12 @@ const CAPABILITIES: Check = Check {
     stops: &[],
 };
 
-/// A capability that something takes, by its number (`linux/capability.h`).
+/// A required capability, by its number (`linux/capability.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Capability {
     number: u32,
     name: &'static str,
-    /// What cannot be run without it.
+    /// What cannot run without it.
     stops: &'static [Purpose],
 }
 
@@ -54,12 +54,12 @@ const ALL: [Capability; 5] = [
     },
 ];
 
-/// Whose process this is.
+/// User of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct User {
     /// Effective user.
     id: Option<u32>,
-    /// A bit for each capability in effect.
+    /// Bit mask of effective capabilities.
     capabilities: u64,
 }
 
@@ -87,13 +87,13 @@ impl User {
         matches!(self.id, Some(0))
     }
 
-    /// Why nothing can be tried, if that is so.
-    pub(super) fn barred(&self) -> Option<Untold> {
+    /// Why nothing can be tried, if so.
+    pub(super) fn barred(&self) -> Option<Untried> {
         let stops = |one: &Capability| !one.stops.is_empty();
         if !self.is_root() {
-            Some(Untold::new("needs root", Some(Mend::as_root())))
+            Some(Untried::new("needs root", Some(Fix::as_root())))
         } else if self.lacks().iter().any(stops) {
-            Some(Untold::new("needs the capabilities that are missing", None))
+            Some(Untried::new("needs the missing capabilities", None))
         } else {
             None
         }
@@ -110,8 +110,7 @@ pub(super) fn examine(user: &User) -> Vec<Finding> {
         Some(0) => ROOT.ready("user 0"),
         id => {
             let who = id.map_or_else(|| "?".to_owned(), |id| id.to_string());
-            ROOT.missing(format!("user {who}"))
-                .mended_by(Mend::as_root())
+            ROOT.missing(format!("user {who}")).with_fix(Fix::as_root())
         }
     };
     vec![root, capabilities(user)]
@@ -130,17 +129,17 @@ fn capabilities(user: &User) -> Finding {
     let mut stops: Vec<Purpose> = lacks.iter().flat_map(|one| one.stops).copied().collect();
     stops.sort_unstable();
     stops.dedup();
-    let mend = if user.is_root() {
-        Mend::advice("give the container these capabilities, or run it outside")
+    let fix = if user.is_root() {
+        Fix::advice("give the container these capabilities, or run outside it")
     } else {
-        Mend::as_root()
+        Fix::as_root()
     };
     let finding = if stops.is_empty() {
         CAPABILITIES.limited(detail)
     } else {
         CAPABILITIES.missing(detail)
     };
-    Finding { stops, ..finding }.mended_by(mend)
+    Finding { stops, ..finding }.with_fix(fix)
 }
 
 #[cfg(test)]
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn things_are_tried_with_everything_that_a_run_takes() {
+    fn checks_require_every_capability_of_a_run() {
         let without = |number: u32| status(0, !(1 << number)).barred();
         assert_eq!(status(7, u64::MAX).barred().unwrap().why, "needs root");
         assert!(without(21).is_some() && without(39).is_none());

@@ -1,7 +1,7 @@
-//! Whether a testbed has room here: nobody else's, nothing left over, somewhere to write.
+//! Whether a testbed can run here: no other one running, nothing left over, writable folders.
 
-use super::finding::{BOTH_RUNS, Check, Finding, Group, Mend};
-use super::{Ground, Untold};
+use super::finding::{BOTH_RUNS, Check, Finding, Fix, Group};
+use super::{TrialLease, Untried};
 use crate::lease::{self, Lease, LeaseError};
 use slicewise_live::sys::storage;
 use std::fs::{self, File};
@@ -17,13 +17,13 @@ const LOCK: Check = Check {
 const LEFT_OVER: Check = Check {
     group: Group::Testbed,
     name: "left-over namespaces",
-    needed_for: "a clean start: the next testbed deletes them by itself",
+    needed_for: "a clean start: the next testbed deletes them",
     stops: &[],
 };
 const FOLDER: Check = Check {
     group: Group::Testbed,
     name: "testbed folder",
-    needed_for: "the lock, and the list of what must be cleared up",
+    needed_for: "the lock, and the cleanup list",
     stops: BOTH_RUNS,
 };
 const TEMPORARY: Check = Check {
@@ -33,47 +33,50 @@ const TEMPORARY: Check = Check {
     stops: BOTH_RUNS,
 };
 
-/// Room for the captures of a long run: 128 bytes a frame at both ends.
+/// Room for the captures of a long run: 128 bytes per frame at both ends.
 const ENOUGH_BYTES: u64 = 1 << 30;
 
-/// What was found, and the right to try things, if there is one.
-pub(super) fn examine(barred: Option<Untold>) -> (Vec<Finding>, Ground) {
-    let (mut findings, ground) = match barred {
+/// Findings, and the lease for trials, if available.
+pub(super) fn examine(barred: Option<Untried>) -> (Vec<Finding>, TrialLease) {
+    let (mut findings, lease) = match barred {
         None => with_lease(),
-        Some(untold) => (looked_at(&untold), Err(untold)),
+        Some(untried) => (looked_at(&untried), Err(untried)),
     };
     findings.push(temporary());
-    (findings, ground)
+    (findings, lease)
 }
 
-/// What can be told without taking the lock.
-fn looked_at(untold: &Untold) -> Vec<Finding> {
+/// Checks that need no lock.
+fn looked_at(untried: &Untried) -> Vec<Finding> {
     let holder = lease::holder();
     let mut findings = vec![
         lock(holder.is_some(), holder),
         left_over(&lease::left_over(), holder.is_some()),
     ];
-    findings.extend(untold.findings([FOLDER]));
+    findings.extend(untried.findings([FOLDER]));
     findings
 }
 
-/// The lock, if nobody has it and nothing was left over. Should another testbed be killed in the very moment
-/// between looking and taking, what it left is deleted, as by any testbed that comes next.
-fn with_lease() -> (Vec<Finding>, Ground) {
+/// Take the lock if it is free and nothing was left over. If another testbed is killed between the check
+/// and the lock, its leftovers are deleted, as by any next testbed.
+fn with_lease() -> (Vec<Finding>, TrialLease) {
     let (names, holder) = (lease::left_over(), lease::holder());
     if !names.is_empty() && holder.is_none() {
         let left = left_over(&names, false);
-        let untold = Untold::new("not tried: a testbed left namespaces", left.mend.clone());
-        return (vec![lock(false, None), left, writable()], Err(untold));
+        let untried = Untried::new(
+            "not tried: a killed testbed left namespaces",
+            left.fix.clone(),
+        );
+        return (vec![lock(false, None), left, writable()], Err(untried));
     }
     let do_not_wait = || true;
     let folders = lease::left_over_folders();
     if let (Some(folder), None) = (folders.first(), holder) {
-        let untold = Untold::new(
-            "not tried: a testbed left a folder",
-            Some(Mend::Run(format!("rm -r {}", folder.display()))),
+        let untried = Untried::new(
+            "not tried: a killed testbed left a folder",
+            Some(Fix::Run(format!("rm -r {}", folder.display()))),
         );
-        return (vec![lock(false, None), writable()], Err(untold));
+        return (vec![lock(false, None), writable()], Err(untried));
     }
     match Lease::take(|| (), |_| (), do_not_wait) {
         Ok(lease) => {
@@ -81,36 +84,36 @@ fn with_lease() -> (Vec<Finding>, Ground) {
             (findings, Ok(lease))
         }
         Err(LeaseError::Interrupted) => {
-            let wait = Mend::advice("ask again when it is done");
-            let untold = Untold::new("not tried: another testbed runs", Some(wait));
+            let wait = Fix::advice("try again when it is done");
+            let untried = Untried::new("not tried: another testbed is running", Some(wait));
             let left = left_over(&names, true);
-            (vec![lock(true, holder), left, writable()], Err(untold))
+            (vec![lock(true, holder), left, writable()], Err(untried))
         }
         Err(error) => {
             let folder = FOLDER
                 .missing(error.to_string())
-                .mended_by(Mend::advice("mount /run so that it can be written"));
-            let untold = Untold::new("not tried: there is no testbed lock", None);
-            let mut findings = untold.findings([LOCK, LEFT_OVER]);
+                .with_fix(Fix::advice("mount /run writable"));
+            let untried = Untried::new("not tried: no testbed lock", None);
+            let mut findings = untried.findings([LOCK, LEFT_OVER]);
             findings.push(folder);
-            (findings, Err(untold))
+            (findings, Err(untried))
         }
     }
 }
 
 fn writable() -> Finding {
-    FOLDER.ready(format!("{}: can be written", lease::folder().display()))
+    FOLDER.ready(format!("{}: writable", lease::folder().display()))
 }
 
 fn lock(is_held: bool, holder: Option<u32>) -> Finding {
     match (is_held, holder) {
         (false, _) => LOCK.ready("free"),
         (true, Some(pid)) => LOCK
-            .limited(format!("held by process {pid}: another testbed runs"))
-            .mended_by(Mend::advice("wait until it is done")),
+            .limited(format!("held by process {pid}: another testbed is running"))
+            .with_fix(Fix::advice("wait until it is done")),
         (true, None) => LOCK
-            .limited("held: another testbed runs")
-            .mended_by(Mend::advice("wait until it is done")),
+            .limited("held: another testbed is running")
+            .with_fix(Fix::advice("wait until it is done")),
     }
 }
 
@@ -118,30 +121,30 @@ fn left_over(names: &[String], another_runs: bool) -> Finding {
     if names.is_empty() {
         LEFT_OVER.ready("none")
     } else if another_runs {
-        LEFT_OVER.ready("none but those of the testbed that runs")
+        LEFT_OVER.ready("only those of the running testbed")
     } else {
         let delete: Vec<String> = (names.iter())
             .map(|name| format!("ip netns delete {name}"))
             .collect();
         LEFT_OVER
             .limited(names.join(", "))
-            .mended_by(Mend::Run(delete.join("; ")))
+            .with_fix(Fix::Run(delete.join("; ")))
     }
 }
 
 fn temporary() -> Finding {
     let folder = std::env::temp_dir();
     let name = folder.display().to_string();
-    let another = || Mend::advice("set TMPDIR to a folder with room that can be written");
+    let another = || Fix::advice("set TMPDIR to a writable folder with enough space");
     if let Err(error) = write_and_delete(&folder) {
         return TEMPORARY
             .missing(format!("{name}: {error}"))
-            .mended_by(another());
+            .with_fix(another());
     }
     match storage::free_bytes(&folder) {
         Ok(bytes) if bytes < ENOUGH_BYTES => TEMPORARY
             .limited(format!("{name}: {} MiB free", bytes >> 20))
-            .mended_by(another()),
+            .with_fix(another()),
         Ok(bytes) => TEMPORARY.ready(format!("{name}: {} GiB free", bytes >> 30)),
         Err(error) => TEMPORARY.limited(format!("{name}: {error}")),
     }
@@ -159,12 +162,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_testbed_left_comes_with_the_command_that_deletes_it() {
+    fn leftovers_of_a_killed_testbed_come_with_the_command_to_delete_them() {
         let names = ["a", "b"].map(str::to_owned);
         let found = left_over(&names, false);
         let command = "ip netns delete a; ip netns delete b".to_owned();
         assert_eq!(found.state, State::Limited);
-        assert_eq!(found.mend, Some(Mend::Run(command)));
-        assert_eq!(left_over(&names, true).mend, None);
+        assert_eq!(found.fix, Some(Fix::Run(command)));
+        assert_eq!(left_over(&names, true).fix, None);
     }
 }

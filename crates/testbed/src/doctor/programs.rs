@@ -1,11 +1,11 @@
-//! Programs that a testbed calls.
+//! Programs the testbed calls.
 
-use super::finding::{BOTH_RUNS, Check, Finding, Group, Mend};
+use super::finding::{BOTH_RUNS, Check, Finding, Fix, Group};
 use crate::command::Tool;
 use crate::machine;
 use std::path::Path;
 
-/// Where programs for root are that the path of others leaves out.
+/// System folders missing from the PATH of ordinary users.
 const ROOTS_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 const fn check(tool: Tool) -> Check {
@@ -14,8 +14,8 @@ const fn check(tool: Tool) -> Check {
         name: tool.name(),
         needed_for: match tool {
             Tool::Ip => "hosts and the links between them",
-            Tool::Tc => "queueing disciplines, and to find out which there are",
-            Tool::Iperf3 => "sources of constant rate",
+            Tool::Tc => "queueing disciplines, and finding out which exist",
+            Tool::Iperf3 => "constant-rate sources",
             Tool::Tcpdump => "captures at both ends",
         },
         stops: BOTH_RUNS,
@@ -35,11 +35,11 @@ fn look_for(tool: Tool, is_root: bool) -> Finding {
     match places.find(|folder| folder.join(tool.name()).is_file()) {
         Some(folder) if is_root => check
             .missing(format!("in {}, which is not in PATH", folder.display()))
-            .mended_by(Mend::Run(format!(
+            .with_fix(Fix::Run(format!(
                 "export PATH=\"$PATH:{}\"",
                 folder.display()
             ))),
-        // Those who are not root need not have it in their path.
+        // Ordinary users need not have it in PATH.
         Some(folder) => installed(
             &check,
             tool,
@@ -48,7 +48,7 @@ fn look_for(tool: Tool, is_root: bool) -> Finding {
         ),
         None => check
             .missing("not installed")
-            .mended_by(Mend::Install(tool.package())),
+            .with_fix(Fix::Install(tool.package())),
     }
 }
 
@@ -58,7 +58,7 @@ fn installed(check: &Check, tool: Tool, path: &Path, remark: &str) -> Finding {
         Some(version) => check.ready(format!("{version}: {place}{remark}")),
         None => check
             .missing(format!("{place} does not run"))
-            .mended_by(Mend::Run(format!(
+            .with_fix(Fix::Run(format!(
                 "apt-get install --reinstall {}",
                 tool.package()
             ))),

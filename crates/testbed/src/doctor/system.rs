@@ -1,6 +1,6 @@
 //! The machine itself: kernel, processors, punctuality.
 
-use super::finding::{Check, EVERYTHING, Finding, Group, Mend};
+use super::finding::{Check, EVERYTHING, Finding, Fix, Group};
 use crate::acceptance::Thresholds;
 use crate::machine;
 use slicewise_live::sys::scheduling;
@@ -15,7 +15,7 @@ const LINUX: Check = Check {
 const PROCESSORS: Check = Check {
     group: Group::Machine,
     name: "processors",
-    needed_for: "senders and a device that do not wait for each other",
+    needed_for: "running senders and device in parallel",
     stops: &[],
 };
 const REAL_TIME: Check = Check {
@@ -27,7 +27,7 @@ const REAL_TIME: Check = Check {
 const STEAL: Check = Check {
     group: Group::Machine,
     name: "steal",
-    needed_for: "runs that count: one above the limit is made again",
+    needed_for: "valid runs: one above the limit is repeated",
     stops: &[],
 };
 
@@ -40,7 +40,7 @@ fn linux() -> Finding {
     if version.is_empty() {
         LINUX
             .missing("this is not Linux, or /proc is not mounted")
-            .mended_by(Mend::advice("run it on Linux"))
+            .with_fix(Fix::advice("run it on Linux"))
     } else {
         LINUX.ready(version)
     }
@@ -49,37 +49,39 @@ fn linux() -> Finding {
 fn processors() -> Finding {
     match thread::available_parallelism().map(usize::from) {
         Ok(1) => PROCESSORS
-            .limited("1: sources, device and captures take turns")
-            .mended_by(Mend::advice("2 or more")),
+            .limited("1: sources, device and captures share it")
+            .with_fix(Fix::advice("2 or more")),
         Ok(count) => PROCESSORS.ready(count.to_string()),
         Err(error) => PROCESSORS.unknown(error.to_string()),
     }
 }
 
-/// On a thread of its own, which then ends: this one stays as it is.
+/// On a separate thread that then ends, so that this one is unchanged.
 fn real_time() -> Finding {
     match thread::spawn(scheduling::become_real_time).join() {
         Ok(Ok(())) => REAL_TIME.ready("allowed (SCHED_FIFO)"),
         Ok(Err(error)) => REAL_TIME
             .limited(format!("not allowed: {error}"))
-            .mended_by(Mend::advice(
-                "root, or CAP_SYS_NICE; and in a control group with real-time scheduling, its share of that",
+            .with_fix(Fix::advice(
+                "root, or CAP_SYS_NICE; in a control group with real-time scheduling, also a \
+                 real-time budget",
             )),
-        Err(_) => REAL_TIME.unknown("the thread that tried did not end well"),
+        Err(_) => REAL_TIME.unknown("the test thread panicked"),
     }
 }
 
-/// Of the time since the examination began, the share that the host withheld.
+/// Share of the time since the examination began that the host took.
 pub(super) fn steal(ratio: f64) -> Finding {
     let most = Thresholds::default().steal_ratio;
     let detail = format!(
-        "{:.1} % over the last second; a run counts with at most {:.1} %",
+        "{:.1} % over the last second; at most {:.1} % is accepted in a run",
         100.0 * ratio,
         100.0 * most
     );
     if ratio > most {
-        STEAL.limited(detail).mended_by(Mend::advice(
-            "a quieter host, or another time: other virtual machines take this one's processors",
+        STEAL.limited(detail).with_fix(Fix::advice(
+            "use a less busy host, or another time: other virtual machines take this one's \
+             processor time",
         ))
     } else {
         STEAL.ready(detail)
@@ -92,11 +94,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steal_is_measured_against_what_a_run_must_keep() {
+    fn steal_is_compared_with_the_limit_of_a_run() {
         let most = Thresholds::default().steal_ratio;
         let at_the_limit = steal(most);
         assert_eq!(at_the_limit.state, State::Ready);
-        let said = format!("; a run counts with at most {:.1} %", 100.0 * most);
+        let said = format!("; at most {:.1} % is accepted in a run", 100.0 * most);
         assert!(
             at_the_limit.detail.ends_with(&said),
             "{}",

@@ -1,4 +1,4 @@
-//! The flows of a sender, and the sockets they leave by.
+//! The flows of a sender, and their sockets.
 
 use super::stamp::{self, Stamp};
 use super::{SendingFlow, TimeZero};
@@ -13,9 +13,9 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-/// Longest lateness told apart. Later is counted as this, except in the maximum.
+/// Largest lateness recorded. Larger values count as this, except in the maximum.
 const LATEST: Duration = Duration::from_secs(60);
-/// Lateness is kept to three decimal digits.
+/// Precision of lateness, in decimal digits.
 const DIGITS: u8 = 3;
 /// Longest payload of UDP over IPv4, bytes: 65,535 with both headers (RFC 768, RFC 791).
 const MAX_PAYLOAD_BYTES: usize = 65_507;
@@ -27,7 +27,7 @@ const MAX_DSCP: u8 = 63;
 struct Outlet {
     socket: UdpSocket,
     is_v6: bool,
-    /// How it marks datagrams now.
+    /// Its current DSCP.
     dscp: u8,
 }
 
@@ -42,7 +42,7 @@ impl Outlet {
         })
     }
 
-    /// Not connected, so that no answer of ICMP becomes an error of a later datagram.
+    /// Not connected, so that no ICMP reply becomes an error of a later datagram.
     fn send(&mut self, payload: &[u8], to: SocketAddr, dscp: u8) -> io::Result<()> {
         if self.dscp != dscp {
             socket::set_dscp(self.socket.as_fd(), self.is_v6, dscp)?;
@@ -52,12 +52,12 @@ impl Outlet {
     }
 }
 
-/// A flow and what became of it.
+/// A flow and its counters.
 #[derive(Debug)]
 struct Flow {
     name: String,
     source: Source,
-    /// Its place among the outlets.
+    /// Index of its socket.
     outlet: usize,
     remote: SocketAddr,
     dscp: u8,
@@ -88,7 +88,9 @@ impl Flow {
             return Err(invalid(&format!("a code point above {MAX_DSCP}")));
         }
         if flow.local.is_ipv4() != flow.remote.is_ipv4() {
-            return Err(invalid(&"addresses of two versions of IP"));
+            return Err(invalid(
+                &"source and destination have different IP versions",
+            ));
         }
         let lateness = Histogram::new_with_bounds(1, LATEST.nanos(), DIGITS);
         Ok(Self {
@@ -152,7 +154,7 @@ impl Flow {
     }
 
     fn into_record(self) -> SenderRecord {
-        // The histogram answers with the largest value of a bucket.
+        // The histogram returns the largest value of a bucket.
         let quantile = |q| self.lateness.value_at_quantile(q).min(self.lateness_max_ns);
         SenderRecord {
             sent_frames: self.sent_frames,
@@ -200,7 +202,7 @@ impl Flows {
         })
     }
 
-    /// How many there are.
+    /// Number of flows.
     pub(super) fn len(&self) -> usize {
         self.flows.len()
     }

@@ -1,9 +1,10 @@
-//! Sends real datagrams when sources of a study are due: the patterns that iperf3 does not have.
+//! Sends real datagrams at the times given by the sources of a study: for patterns iperf3 does not
+//! support.
 //!
-//! One thread serves all flows of a [`Sender`]. It sleeps until the next packet is due, sends all that are
-//! due by then back to back, and sleeps again; so it may run before every other thread (`SCHED_FIFO`) without
-//! starving them. A packet is never early. If the thread is late, it catches up; how late it was is measured
-//! against the time the packet was due, and a run can be thrown away for it.
+//! One thread serves all flows of a [`Sender`]. It sleeps until the next packet is due, sends all that
+//! are due by then back to back, and sleeps again; so it can run at real-time priority (`SCHED_FIFO`)
+//! without starving other threads. Packets are never early. If the thread is late, it catches up;
+//! lateness is measured against the due time of each packet, and can cause a run to be rejected.
 
 mod flow;
 mod stamp;
@@ -24,9 +25,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-/// Longest time without sleep. Only a sender that cannot keep up comes to it.
+/// Longest time without sleep, reached only by an overloaded sender.
 const LONGEST_STRETCH: Duration = Duration::from_millis(20);
-/// How long it then leaves the processor to others.
+/// How long it then yields the processor.
 const BREAK: Duration = Duration::from_millis(1);
 
 /// A flow of datagrams.
@@ -34,11 +35,11 @@ const BREAK: Duration = Duration::from_millis(1);
 pub struct SendingFlow {
     /// The source's name.
     pub name: String,
-    /// When they leave, from time zero of the run, and how long their frames are.
+    /// Departure times, from time zero of the run, and lengths of frames.
     pub source: Source,
-    /// Where they come from. Flows from the same address share a socket.
+    /// Source address. Flows from the same address share a socket.
     pub local: SocketAddr,
-    /// Where they go.
+    /// Destination address.
     pub remote: SocketAddr,
     /// Differentiated-services code point, 0 to 63.
     pub dscp: u8,
@@ -48,17 +49,17 @@ pub struct SendingFlow {
     pub payload_bytes: u32,
 }
 
-/// The start of a run, on the two clocks that matter.
+/// The start of a run, on two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeZero {
-    /// On `CLOCK_MONOTONIC`, as [`time::now`] reads it: what senders go by.
+    /// On `CLOCK_MONOTONIC`, as read by [`time::now`]: used by senders.
     pub monotonic: Instant,
-    /// The same moment on `CLOCK_REALTIME`, ns since 1970: what captures and [`Stamp`]s go by.
+    /// The same moment on `CLOCK_REALTIME`, ns since 1970: used by captures and [`Stamp`]s.
     pub unix_ns: u64,
 }
 
 impl TimeZero {
-    /// So long from now.
+    /// This long from now.
     #[must_use]
     pub fn after(wait: Duration) -> Self {
         let (monotonic, wall) = (time::now(), SystemTime::now());
@@ -71,15 +72,15 @@ impl TimeZero {
     }
 }
 
-/// A thread that sends, once it is told time zero. Dropping it stops it.
+/// A sending thread that starts once time zero is set. Dropping it stops it.
 #[derive(Debug)]
 pub struct Sender {
     orders: Arc<Orders>,
-    /// `None` only once it has been waited for.
+    /// `None` only after it has been joined.
     thread: Option<JoinHandle<io::Result<Vec<SenderRecord>>>>,
 }
 
-/// What the thread is told. Whoever gives an order wakes it.
+/// Commands to the thread. Setting one wakes it.
 #[derive(Debug, Default)]
 struct Orders {
     start: OnceLock<TimeZero>,
@@ -87,12 +88,12 @@ struct Orders {
 }
 
 impl Sender {
-    /// Open the sockets of `flows` in a network namespace, or, without a name, in this process's own; and
-    /// wait for [`start_at`](Self::start_at). The thread is real-time where that is allowed.
+    /// Open the sockets of `flows` in a network namespace, or, without a name, in that of this process;
+    /// then wait for [`start_at`](Self::start_at). The thread is real-time if permitted.
     ///
     /// # Errors
-    /// Where the namespace cannot be entered, an address is not of it or is taken, or a flow is none that UDP
-    /// can carry; the message says which.
+    /// If the namespace cannot be entered, an address is not local or in use, or UDP cannot carry a
+    /// flow; the message says which.
     pub fn start(namespace: Option<&str>, flows: Vec<SendingFlow>) -> io::Result<Self> {
         let flows = namespace::open_in(namespace, || Flows::open(flows))?;
         let orders = Arc::new(Orders::default());
@@ -106,14 +107,14 @@ impl Sender {
         })
     }
 
-    /// Begin: a packet that its source lists at `t` is due at `t` after time zero. What was due before now is
-    /// sent at once. Only the first time zero counts.
+    /// Start: a packet listed at `t` is due at `t` after time zero. Overdue packets are sent at once.
+    /// Only the first call has an effect.
     pub fn start_at(&self, zero: TimeZero) {
         self.orders.start.get_or_init(|| zero);
         self.wake();
     }
 
-    /// End at once, whatever is still due.
+    /// Stop at once, even if packets are still due.
     pub fn stop(&self) {
         self.orders.stop.store(true, Ordering::Relaxed);
         self.wake();
@@ -125,12 +126,12 @@ impl Sender {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Wait until all flows have ended, and say how each went, in their order. One that was never given a
-    /// time zero has nothing to wait for, and ends.
+    /// Wait until all flows have ended, and return their records in order. A sender that was never
+    /// started ends at once.
     ///
     /// # Errors
-    /// Where the system would not send at all (no route, interface down). That it could not take single
-    /// datagrams is no error but counted.
+    /// If the system cannot send at all (no route, interface down). Single datagrams refused by the
+    /// system are counted, not errors.
     pub fn join(mut self) -> io::Result<Vec<SenderRecord>> {
         if self.orders.start.get().is_none() {
             self.stop();
@@ -157,12 +158,12 @@ impl Sender {
 impl Drop for Sender {
     fn drop(&mut self) {
         self.stop();
-        // Nobody is left to be told how it went.
+        // The result is no longer needed.
         let _ = self.wait();
     }
 }
 
-/// When the thread sleeps.
+/// Sleeping of the thread.
 struct Pacer {
     orders: Arc<Orders>,
     rested: Instant,
@@ -170,7 +171,7 @@ struct Pacer {
 
 impl Pacer {
     fn new(orders: Arc<Orders>) -> Self {
-        // Where it is not allowed, lateness tells.
+        // If not permitted, lateness will show it.
         let _ = scheduling::become_real_time();
         scheduling::without_timer_slack();
         let rested = time::now();
@@ -181,7 +182,7 @@ impl Pacer {
         let Some(zero) = self.wait_for_start() else {
             return Ok(flows.into_records());
         };
-        // Of packets due at the same moment, that of the first flow leaves first.
+        // Among packets due at the same time, that of the first flow is sent first.
         let mut due = BinaryHeap::with_capacity(flows.len());
         for flow in 0..flows.len() {
             due.extend(flows.next_departure(flow).map(|at| Reverse((at, flow))));
@@ -201,7 +202,7 @@ impl Pacer {
         self.orders.stop.load(Ordering::Relaxed)
     }
 
-    /// Time zero; `None` where it was stopped before.
+    /// Time zero; `None` if stopped before.
     fn wait_for_start(&mut self) -> Option<TimeZero> {
         while !self.is_stopped() {
             if let Some(zero) = self.orders.start.get() {
@@ -213,7 +214,7 @@ impl Pacer {
         None
     }
 
-    /// Sleep until a packet is due; not at all where it is overdue. False once stopped.
+    /// Sleep until a packet is due; not at all if overdue. False once stopped.
     fn sleep_until(&mut self, due: Instant) -> bool {
         while !self.is_stopped() {
             let now = time::now();

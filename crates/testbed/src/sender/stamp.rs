@@ -1,14 +1,14 @@
-//! What a datagram says of itself, at the beginning of its payload.
+//! Sequence number and send time at the beginning of each payload.
 
 use std::array;
 
 /// Bytes of a whole stamp.
 pub const STAMP_BYTES: usize = 20;
 
-/// How a payload of ours is known.
+/// Identifies our payloads.
 const MAGIC: [u8; 4] = *b"SlcW";
 
-/// Number and time of a datagram. No two datagrams of a run have the same.
+/// Sequence number and time of a datagram, unique within a run.
 ///
 /// All in network byte order:
 ///
@@ -16,23 +16,23 @@ const MAGIC: [u8; 4] = *b"SlcW";
 /// |---|---|
 /// | 0–3 | sequence number |
 /// | 4–7 | flow |
-/// | 8–15 | when it was handed to the kernel, ns since 1970 |
+/// | 8–15 | when it was passed to the kernel, ns since 1970 |
 /// | 16–19 | `SlcW` |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Which packet of its source it is: 0 for the first that was due. One that the system refused leaves
-    /// a gap. It begins anew after 2³² packets.
+    /// Packet number within its source, from 0 in order of due time. A datagram refused by the system
+    /// leaves a gap. Wraps after 2³² packets.
     pub sequence: u32,
-    /// The place of its flow among those of its sender.
+    /// Index of its flow within the sender.
     pub flow: u32,
-    /// When it was handed to the kernel, ns since 1970 by the clock that captures have.
+    /// When it was passed to the kernel, ns since 1970, on the clock of captures.
     pub sent_ns: u64,
 }
 
 impl Stamp {
-    /// Write it over the beginning of `payload`. Of a shorter payload it is as much as fits, the sequence
-    /// number first; of the sequence number, if not even that fits, the low bytes, which differ between
-    /// neighbours.
+    /// Write it over the beginning of `payload`. If the payload is too short, as much as fits, the
+    /// sequence number first; if not even that fits, its low bytes, which differ between successive
+    /// packets.
     pub fn write(self, payload: &mut [u8]) {
         let sequence = self.sequence.to_be_bytes();
         let whole = sequence
@@ -46,7 +46,7 @@ impl Stamp {
         }
     }
 
-    /// The stamp of a payload; `None` where it has none, or not a whole one.
+    /// The stamp of a payload; `None` if it has none or an incomplete one.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let (sequence, rest) = payload.split_first_chunk()?;
@@ -60,7 +60,7 @@ impl Stamp {
     }
 }
 
-/// A payload before it is stamped: each byte tells its place, modulo 256.
+/// A payload before stamping: each byte is its position modulo 256.
 pub(super) fn pattern(bytes: usize) -> Vec<u8> {
     let places: [u8; 256] = array::from_fn(|place| u8::try_from(place).unwrap_or(0));
     places.into_iter().cycle().take(bytes).collect()
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_is_read_back_and_the_rest_tells_its_place() {
+    fn a_stamp_is_read_back_and_the_rest_is_a_position_pattern() {
         let payload = stamped(600);
         assert_eq!(Stamp::read(&payload), Some(STAMP));
         assert_eq!(payload[..8], [1, 2, 3, 4, 0, 0, 0, 5]);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_of_others_has_no_stamp() {
+    fn a_foreign_payload_has_no_stamp() {
         assert_eq!(Stamp::read(&pattern(100)), None);
         assert_eq!(Stamp::read(b""), None);
     }

@@ -1,7 +1,7 @@
-//! Over the loopback interface of this process's own namespace.
+//! Over the loopback interface of the namespace of this process.
 
 use super::*;
-use crate::swallow::Swallow;
+use crate::udp_sink::UdpSink;
 use slicewise_traffic::{Cbr, Interval, Mix, OnOff, Pace, Pattern, Poisson, Random, Sizes};
 use slicewise_units::BitRate;
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ fn receiver() -> (UdpSocket, SocketAddr) {
     (socket, address)
 }
 
-/// So many datagrams, and that there are no more. All have room in the socket's buffer.
+/// Receives exactly this many datagrams. All fit into the socket buffer.
 fn received(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
     let mut buffer = [0; 2_000];
     let datagrams = (0..count)
@@ -81,7 +81,7 @@ fn received(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
     datagrams
 }
 
-/// A port at which nobody listens: on an address of this host that no other test uses.
+/// A closed port on an address of this host that no other test uses.
 fn deserted(last: u8) -> SocketAddr {
     let socket = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, last), 0)).unwrap();
     socket.local_addr().unwrap()
@@ -121,7 +121,7 @@ fn datagrams_have_the_sizes_that_the_source_draws() {
 }
 
 #[test]
-fn sends_the_packets_that_its_sources_list_and_none_before_it_is_due() {
+fn sends_exactly_the_listed_packets_and_none_early() {
     let poisson = Pattern::Poisson(Poisson::new(pace().interval_ns()));
     let (on, off) = (Duration::from_millis(20), Duration::from_millis(30));
     let on_off = OnOff::new(Pattern::Cbr(Cbr::new(pace())), on, off).unwrap();
@@ -130,7 +130,7 @@ fn sends_the_packets_that_its_sources_list_and_none_before_it_is_due() {
         source(Pattern::OnOff(Box::new(on_off)), TENTH, 1),
     ];
     let receivers = [receiver(), receiver()];
-    // From one address, and marked differently.
+    // From one address, with different DSCPs.
     let local = deserted(2);
     let mut flows: Vec<SendingFlow> = (sources.iter().zip(&receivers).zip(["first", "second"]))
         .map(|((source, (_, remote)), name)| flow(name, source.clone(), local, *remote))
@@ -169,12 +169,12 @@ fn sends_the_packets_that_its_sources_list_and_none_before_it_is_due() {
 }
 
 #[test]
-fn what_is_overdue_is_sent_at_once_and_counted_as_late() {
+fn overdue_packets_are_sent_at_once_and_counted_as_late() {
     let (socket, remote) = receiver();
     let source = every_millisecond(TENTH);
     let due = departures(&source);
     let sender = Sender::start(None, vec![flow("late", source, HERE, remote)]).unwrap();
-    // A run that began ten seconds ago.
+    // A run that started ten seconds ago.
     let now = TimeZero::after(Duration::ZERO);
     let ten = Duration::from_secs(10);
     sender.start_at(TimeZero {
@@ -188,7 +188,7 @@ fn what_is_overdue_is_sent_at_once_and_counted_as_late() {
 }
 
 #[test]
-fn a_stop_ends_it_though_packets_are_due_much_later() {
+fn stopping_ends_it_even_if_packets_are_still_due() {
     let (socket, remote) = receiver();
     let sender = Sender::start(None, vec![flow("rare", rare(), HERE, remote)]).unwrap();
     sender.start_at(TimeZero::after(Duration::ZERO));
@@ -199,7 +199,7 @@ fn a_stop_ends_it_though_packets_are_due_much_later() {
 }
 
 #[test]
-fn one_that_was_never_started_sends_nothing_and_ends() {
+fn a_sender_never_started_sends_nothing_and_ends() {
     let (socket, remote) = receiver();
     let flows = || vec![flow("idle", every_millisecond(TENTH), HERE, remote)];
     let records = Sender::start(None, flows()).unwrap().join().unwrap();
@@ -209,7 +209,7 @@ fn one_that_was_never_started_sends_nothing_and_ends() {
 }
 
 #[test]
-fn one_that_is_dropped_while_it_sends_stops() {
+fn a_sender_dropped_while_sending_stops() {
     let (socket, remote) = receiver();
     let sender = Sender::start(None, vec![flow("rare", rare(), HERE, remote)]).unwrap();
     sender.start_at(TimeZero::after(Duration::ZERO));
@@ -218,7 +218,7 @@ fn one_that_is_dropped_while_it_sends_stops() {
 }
 
 #[test]
-fn nobody_listening_does_not_disturb() {
+fn a_closed_port_does_not_disturb() {
     let source = every_millisecond(TENTH);
     let due = departures(&source);
     let sender = Sender::start(None, vec![flow("unheard", source, HERE, deserted(3))]).unwrap();
@@ -229,8 +229,8 @@ fn nobody_listening_does_not_disturb() {
 }
 
 #[test]
-fn what_the_system_will_never_send_ends_it_and_is_named() {
-    // A socket that has not asked for it may not send to everybody.
+fn a_permanent_send_error_ends_it_and_names_the_source() {
+    // A socket without SO_BROADCAST may not send broadcasts.
     let everybody = SocketAddr::from(([255, 255, 255, 255], 9));
     let source = every_millisecond(TENTH);
     let sender = Sender::start(None, vec![flow("shout", source, HERE, everybody)]).unwrap();
@@ -243,7 +243,7 @@ fn what_the_system_will_never_send_ends_it_and_is_named() {
 }
 
 #[test]
-fn refuses_flows_that_udp_cannot_carry_and_says_why() {
+fn rejects_flows_that_udp_cannot_carry_and_says_why() {
     let refused = |change: fn(&mut SendingFlow)| {
         let mut flow = flow("odd", rare(), HERE, HERE);
         change(&mut flow);
@@ -251,8 +251,8 @@ fn refuses_flows_that_udp_cannot_carry_and_says_why() {
     };
     insta::assert_snapshot!(refused(|flow| flow.dscp = 64), @"source `odd`: a code point above 63");
     insta::assert_snapshot!(refused(|flow| flow.payload_bytes = 65_508), @"source `odd`: more than 65507 bytes of payload");
-    insta::assert_snapshot!(refused(|flow| flow.remote = SocketAddr::from(([0u16; 8], 9))), @"source `odd`: addresses of two versions of IP");
-    // An address of documentation (RFC 5737), which is nobody's.
+    insta::assert_snapshot!(refused(|flow| flow.remote = SocketAddr::from(([0u16; 8], 9))), @"source `odd`: source and destination have different IP versions");
+    // A documentation address (RFC 5737), which is not local.
     insta::assert_snapshot!(refused(|flow| flow.local = SocketAddr::from(([192, 0, 2, 1], 9))), @"source `odd`: UDP port 192.0.2.1:9: Cannot assign requested address (os error 99)");
     let missing = Sender::start(
         Some("no-such-namespace"),
@@ -262,11 +262,11 @@ fn refuses_flows_that_udp_cannot_carry_and_says_why() {
     assert!(message.contains("`no-such-namespace`"), "{message}");
 }
 
-/// A namespace of this test's own, gone when it is dropped.
+/// A temporary namespace, deleted when dropped.
 struct Namespace(String);
 
 impl Namespace {
-    /// `None` without the right to make one.
+    /// `None` without permission to create one.
     fn new() -> Option<Self> {
         let this = Self(format!("sender-{}", std::process::id()));
         ip(&["netns", "add", &this.0]).then_some(this)
@@ -285,9 +285,9 @@ fn ip(arguments: &[&str]) -> bool {
 }
 
 #[test]
-fn sends_in_the_namespace_it_is_told_and_leaves_nobody_there() {
+fn sends_in_the_given_namespace_and_leaves_no_thread_there() {
     let Some(namespace) = Namespace::new() else {
-        eprintln!("not tested: making network namespaces takes root");
+        eprintln!("skipped: creating network namespaces requires root");
         return;
     };
     let name = namespace.0.as_str();
@@ -301,9 +301,9 @@ fn sends_in_the_namespace_it_is_told_and_leaves_nobody_there() {
         "dev",
         "lo"
     ]));
-    // The address is of that namespace only.
+    // The address is local only in that namespace.
     let there = SocketAddr::from(([192, 0, 2, 7], 5_201));
-    let swallow = Swallow::bind(Some(name), &[there]).unwrap();
+    let udp_sink = UdpSink::bind(Some(name), &[there]).unwrap();
     let from = SocketAddr::from(([192, 0, 2, 7], 0));
     let source = every_millisecond(SOON);
     let due = departures(&source);
@@ -312,6 +312,6 @@ fn sends_in_the_namespace_it_is_told_and_leaves_nobody_there() {
     let records = sender.join().unwrap();
     assert_eq!(records[0].sent_frames, u64::try_from(due.len()).unwrap());
     assert!(UdpSocket::bind(from).is_err(), "this thread is still there");
-    drop(swallow);
-    assert!(Swallow::bind(Some(name), &[there]).is_ok());
+    drop(udp_sink);
+    assert!(UdpSink::bind(Some(name), &[there]).is_ok());
 }

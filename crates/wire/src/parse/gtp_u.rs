@@ -21,15 +21,14 @@ pub struct Tunnel {
 const G_PDU: u8 = 255;
 /// Extension header type of the PDU session container.
 const PDU_SESSION: u8 = 0x85;
-/// Extension headers looked through in one packet.
+/// Most extension headers parsed per packet.
 const MOST_EXTENSIONS: usize = 8;
 
 const TRUNCATED: ParseEnd = ParseEnd::Truncated(Layer::Tunnel);
 const MALFORMED: ParseEnd = ParseEnd::Malformed(Layer::Tunnel);
 
-/// Replaces what was told of the packet around by what the packet within says, where the payload is
-/// a user packet. Other messages, and payloads that are not GTP-U for all their port, stay as they
-/// are.
+/// Replaces the fields of the outer packet by those of the inner one if the payload is a user packet.
+/// Other messages, and payloads that are not GTP-U despite their port, stay unchanged.
 #[cold]
 #[inline(never)]
 pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), ParseEnd> {
@@ -44,7 +43,7 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
         None => return Err(TRUNCATED),
     };
     let stated = u32::from(u16::from_be_bytes([b[2], b[3]])) + 8;
-    // Version 1, not its charging sibling GTP' (the protocol-type bit).
+    // Version 1, not GTP' for charging (the protocol-type bit).
     if b[0] & 0xf0 != 0x30 || b[1] != G_PDU || stated != payload_bytes {
         return Ok(());
     }
@@ -74,7 +73,7 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
     inner.ethertype = match captured.get(inner_at).ok_or(TRUNCATED)? >> 4 {
         4 => ETHERTYPE_IPV4,
         6 => ETHERTYPE_IPV6,
-        // An Ethernet or unstructured PDU session: only the packet around can be told.
+        // An Ethernet or unstructured PDU session: only the outer packet can be reported.
         _ => {
             frame.tunnel = Some(tunnel);
             return Ok(());
@@ -95,7 +94,7 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
     Ok(())
 }
 
-/// The optional four bytes and the extension headers; returns where the packet within begins.
+/// The optional four bytes and the extension headers; returns where the inner packet begins.
 fn options(
     tunnel: &mut Tunnel,
     captured: &[u8],

@@ -1,23 +1,23 @@
 //! IPv4 (RFC 791), IPv6 (RFC 8200) with its extension headers (RFC 4302 for AH, RFC 6946 for
-//! fragments that are whole), DSCP (RFC 2474) and ECN (RFC 3168).
+//! atomic fragments), DSCP (RFC 2474) and ECN (RFC 3168).
 
 use super::link::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use super::{Layer, ParseEnd, ParsedFrame, bytes_at};
 use crate::{Ecn, IpVersion};
 
-/// Whether an IP packet is a piece of one.
+/// Whether an IP packet is a fragment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Fragment {
     /// A whole packet.
     #[default]
     None,
-    /// The first piece, with the transport header.
+    /// The first fragment, with the transport header.
     First,
-    /// A later piece, without.
+    /// A later fragment, without it.
     Later,
 }
 
-/// Extension headers looked through in one packet.
+/// Most extension headers parsed per packet.
 const MOST_EXTENSIONS: usize = 8;
 
 const TRUNCATED: ParseEnd = ParseEnd::Truncated(Layer::Network);
@@ -107,7 +107,7 @@ fn v6(
     Ok(())
 }
 
-/// Follows extension headers to the first that is none.
+/// Skips extension headers.
 #[cold]
 #[inline(never)]
 fn extensions(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), ParseEnd> {
@@ -159,7 +159,7 @@ fn fragment(has_offset: bool, more_follow: bool) -> Fragment {
     }
 }
 
-/// The stated length of an IP packet, unless it states none or more than the frame held.
+/// The stated length of an IP packet, or the length available in the frame if it states none or more.
 #[inline]
 fn stated_or_held(stated: u32, on_wire: u32) -> u32 {
     if stated == 0 || stated > on_wire {

@@ -11,12 +11,12 @@ pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 /// 802.1Q, 802.1ad, and what QinQ used before 802.1ad.
 const TAG_TYPES: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-/// Tags are skipped beyond the two that are told, up to this many in all.
+/// Tags beyond the first two are skipped, up to this many in total.
 const MOST_TAGS: u8 = 8;
 const ETHERNET_BYTES: u8 = 14;
 const TAG_BYTES: u8 = 4;
 
-/// How frames begin in a capture, by the number its file states.
+/// Link type of a capture, by the number in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkType(pub u16);
 
@@ -25,9 +25,9 @@ impl LinkType {
     pub const NULL: Self = Self(0);
     /// Ethernet.
     pub const ETHERNET: Self = Self(1);
-    /// Raw IP, as some systems numbered it.
+    /// Raw IP, as numbered by some systems.
     pub const RAW_BSD: Self = Self(12);
-    /// Raw IP, as `OpenBSD` numbered it.
+    /// Raw IP, as numbered by `OpenBSD`.
     pub const RAW_OPENBSD: Self = Self(14);
     /// Raw IP, version 4 or 6.
     pub const RAW: Self = Self(101);
@@ -42,7 +42,7 @@ impl LinkType {
     /// Linux cooked capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
 
-    /// Whether [`super::parse_frame`] finds IP behind it.
+    /// Whether [`super::parse_frame`] can parse it.
     #[must_use]
     pub fn is_known(self) -> bool {
         matches!(
@@ -90,7 +90,7 @@ impl std::fmt::Display for LinkType {
     }
 }
 
-/// Tells VLAN tags and `EtherType`; returns the bytes before the network layer.
+/// Parses VLAN tags and `EtherType`; returns the bytes before the network layer.
 #[inline]
 pub(super) fn parse(
     frame: &mut ParsedFrame,
@@ -133,8 +133,8 @@ fn other(frame: &mut ParsedFrame, link: LinkType, captured: &[u8]) -> Result<usi
     Ok(offset)
 }
 
-/// Where no `EtherType` is stated, the version nibble of IP tells it. The address family of BSD
-/// loopback differs between systems and byte orders and adds nothing to it.
+/// Without an `EtherType`, the version nibble of IP decides. The address family of BSD loopback differs
+/// between systems and byte orders and adds nothing.
 fn by_version(frame: &mut ParsedFrame, captured: &[u8], offset: usize) -> Result<usize, ParseEnd> {
     frame.ethertype = match captured.get(offset).ok_or(TRUNCATED)? >> 4 {
         4 => ETHERTYPE_IPV4,

@@ -1,8 +1,8 @@
-//! From the bytes of a frame, whole or cut off by a snap length, to what its headers say.
+//! Parses the headers of a frame, whole or cut off by a snap length.
 //!
 //! Nothing here allocates, keeps state or panics, whatever the bytes; every loop over headers has a
-//! limit. What the captured bytes do not reach is left at zero, and [`ParsedFrame::end`] says where
-//! parsing stopped and why.
+//! limit. Fields beyond the captured bytes are zero, and [`ParsedFrame::end`] says where parsing stopped
+//! and why.
 
 mod gtp_u;
 mod ip;
@@ -16,8 +16,8 @@ pub use ip::Fragment;
 pub use link::{ETHERTYPE_ARP, LinkType};
 pub use transport::{PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, TcpFlags, TcpHeader};
 
-/// What the headers of one frame say. Where a packet is in a GTP-U tunnel, everything from the IP
-/// header on is that of the packet within; VLAN tags and `l2_bytes` stay those of the frame.
+/// The headers of one frame. In a GTP-U tunnel, everything from the IP header on is that of the inner
+/// packet; VLAN tags and `l2_bytes` are those of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedFrame {
     /// The fields a classifier matches on.
@@ -25,22 +25,22 @@ pub struct ParsedFrame {
     /// Bytes of the frame as if on Ethernet: from the destination address to the end of the IP
     /// packet, with VLAN tags, without padding and FCS. Of a frame that is not IP, to its end.
     pub l2_bytes: u32,
-    /// Bytes of the IP packet, its header included, on the wire; 0 where there is none. Where the
-    /// header states none or too many (segmentation offload leaves 0), what the frame holds.
+    /// Bytes of the IP packet on the wire, its header included; 0 if there is none. If the header states
+    /// none or too many (segmentation offload leaves 0), the bytes the frame holds.
     pub ip_bytes: u32,
-    /// Where the IP header begins in the captured bytes.
+    /// Offset of the IP header in the captured bytes.
     pub ip_offset: usize,
-    /// Where the first header that is neither IP nor an IPv6 extension begins in the captured bytes.
+    /// Offset of the first header that is neither IP nor an IPv6 extension in the captured bytes.
     pub transport_offset: usize,
-    /// Where what the transport carries begins; may lie beyond the captured bytes.
+    /// Offset of the transport payload; may be beyond the captured bytes.
     pub payload_offset: usize,
     /// IPv4 identification (RFC 791); 0 in IPv6.
     pub identification: u16,
-    /// `EtherType` behind all VLAN tags.
+    /// `EtherType` after all VLAN tags.
     pub ethertype: u16,
     /// IPv4 time to live or IPv6 hop limit.
     pub ttl: u8,
-    /// Whether this is a piece of a packet.
+    /// Whether this is a fragment.
     pub fragment: Fragment,
     /// The GTP-U tunnel the packet is in.
     pub tunnel: Option<Tunnel>,
@@ -51,13 +51,13 @@ pub struct ParsedFrame {
 /// Where parsing stopped, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParseEnd {
-    /// Every header was told (of a later fragment: every header it has).
+    /// Every header was parsed (of a later fragment: every header it has).
     Complete,
-    /// The frame is not IP, or of a link type without IP.
+    /// The frame is not IP, or has a link type without IP.
     NotIp,
-    /// The captured bytes end within this layer; earlier ones were told.
+    /// The captured bytes end within this layer; earlier ones were parsed.
     Truncated(Layer),
-    /// This layer contradicts itself; earlier ones were told.
+    /// This layer is inconsistent; earlier ones were parsed.
     Malformed(Layer),
 }
 
@@ -70,12 +70,12 @@ pub enum Layer {
     Network,
     /// UDP, TCP or SCTP.
     Transport,
-    /// A GTP-U header or the packet within; the headers told are those of the packet around it.
+    /// A GTP-U header or the inner packet; the headers reported are those of the outer packet.
     Tunnel,
 }
 
-/// Reads the headers of one frame. `captured` begins with the link header; `wire_bytes` is how long
-/// the frame was on the wire, in bytes from there.
+/// Parses the headers of one frame. `captured` begins with the link header; `wire_bytes` is the length
+/// of the frame on the wire, in bytes from there.
 ///
 /// 96 captured bytes reach all headers of an IPv4 or IPv6 packet with up to two VLAN tags, UDP or
 /// TCP, and 16 bytes of IPv6 extensions; and those of an IPv4 packet in GTP-U over IPv4.
@@ -135,15 +135,15 @@ impl ParsedFrame {
         end: ParseEnd::Complete,
     };
 
-    /// The TCP header, where this is TCP, not a later fragment, and its fixed part was captured.
-    /// `captured` are the bytes this frame was parsed from.
+    /// The TCP header, if this is TCP, not a later fragment, and its fixed part was captured.
+    /// `captured` must be the bytes this frame was parsed from.
     #[must_use]
     #[inline]
     pub fn tcp(&self, captured: &[u8]) -> Option<TcpHeader> {
         transport::tcp(self, captured)
     }
 
-    /// Bytes of the IP packet behind its header and its extension headers, on the wire.
+    /// Bytes of the IP packet after its header and extension headers, on the wire.
     #[must_use]
     #[inline]
     pub fn ip_payload_bytes(&self) -> u32 {
@@ -152,7 +152,7 @@ impl ParsedFrame {
             .saturating_sub(u32::try_from(headers).unwrap_or(u32::MAX))
     }
 
-    /// Bytes behind the transport header, on the wire: what the application sent.
+    /// Bytes after the transport header, on the wire: what the application sent.
     #[must_use]
     #[inline]
     pub fn payload_bytes(&self) -> u32 {
@@ -162,7 +162,7 @@ impl ParsedFrame {
     }
 }
 
-/// The `N` bytes at `offset`, where all were captured.
+/// The `N` bytes at `offset`, if all were captured.
 #[inline]
 fn bytes_at<const N: usize>(captured: &[u8], offset: usize) -> Option<&[u8; N]> {
     captured.get(offset..)?.first_chunk()

@@ -1,12 +1,12 @@
-//! The frames most captures are made of, parsed at fixed offsets: Ethernet with at most one
-//! 802.1Q tag, IPv4 without options, UDP or TCP, in one piece. Everything else is left to the layers' own
-//! parsers, which tell the same of these frames: a test compares them.
+//! Fast path for the most common frames, parsed at fixed offsets: Ethernet with at most one 802.1Q tag,
+//! IPv4 without options, UDP or TCP, unfragmented. Everything else is left to the parsers of the layers,
+//! which give the same result for these frames: a test compares them.
 
 use super::link::ETHERTYPE_IPV4;
 use super::{Fragment, GTP_U_PORT, PROTOCOL_TCP, PROTOCOL_UDP, ParseEnd, ParsedFrame};
 use crate::{Ecn, Headers, IpVersion};
 
-/// Link header with a tag, an IPv4 header, and what must have been captured of TCP.
+/// Tagged link header, IPv4 header, and the part of TCP that must have been captured.
 const ETHERNET_BYTES: usize = 14;
 const TAGGED_BYTES: usize = 18;
 const IP_AND_TRANSPORT_BYTES: usize = 36;
@@ -80,7 +80,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(5000))]
 
         #[test]
-        fn tells_what_the_parsers_of_the_layers_tell(
+        fn agrees_with_the_layer_parsers(
             mut bytes in prop::collection::vec(any::<u8>(), 54..110),
             is_tagged in any::<bool>(),
             protocol in prop::sample::select(vec![6, 17, 17, 1]),

@@ -26,7 +26,7 @@ impl TcpFlags {
     pub const RST: Self = Self(0x04);
     /// Push.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
 
     /// Whether all of `flags` are set.
@@ -37,12 +37,12 @@ impl TcpFlags {
     }
 }
 
-/// What a TCP header says.
+/// A TCP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpHeader {
     /// Sequence number of the first byte (of SYN itself, where set).
     pub sequence: u32,
-    /// Acknowledgement number; counts where ACK is set.
+    /// Acknowledgement number; valid if ACK is set.
     pub acknowledgement: u32,
     /// Flags.
     pub flags: TcpFlags,

@@ -1,19 +1,19 @@
-//! Facts sorted by the direction of their flows.
+//! Sorts matching results by the direction of their flows.
 
 use super::{DirectionProbe, FlowDirection, Split, by_capture, by_time_to_live, difference};
 use crate::Sighting;
 use crate::matching::{AmbiguousGroup, MatchObserver, SendOrder};
 
-/// Tells one observer of the packets that go forward and another of those that go back.
+/// Reports forward packets to one observer and reverse packets to another.
 ///
-/// A flow keeps the direction it was once given. The packets of a flow that [`DirectionProbe`] did not
-/// see are held back until its first packet is matched: one delay, mostly. So sent packets are told in
-/// order of time within a flow, not over all flows. If a flow is never matched, its direction is that
-/// opposite to its reverse flow, or forward: such packets count as lost, for a path that loses all is
-/// not to be hidden.
+/// The direction of a flow never changes once set. Packets of a flow that [`DirectionProbe`] did not see
+/// are held until the first of them is matched, usually for one delay. So sent packets are reported in
+/// time order within a flow, not across flows. A flow that is never matched takes the direction opposite
+/// to its reverse flow, or forward: its packets count as lost, so that a path that loses everything is
+/// not hidden.
 ///
-/// Of packets that go back, the sending point is where they arrive: facts are told as of forward ones,
-/// so that lost and unsent mean each other.
+/// Reverse packets arrive at the sending point, but are reported as if they were forward: for them
+/// "lost" means unsent and "unsent" means lost.
 #[derive(Debug, Clone)]
 pub struct DirectionFilter<F, R, P> {
     forward: F,
@@ -31,21 +31,21 @@ pub struct DirectionFilter<F, R, P> {
 #[derive(Debug, Clone, Default)]
 struct Flow {
     direction: Option<FlowDirection>,
-    /// Sent before the direction was known.
+    /// Packets sent before the direction was known.
     held: Vec<Sighting>,
 }
 
-/// How much goes which way.
+/// Traffic in each direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DirectionCounts {
     /// From the sending to the receiving point.
     pub forward: WayCounts,
     /// Back.
     pub reverse: WayCounts,
-    /// Flows of the sending point of which no packet was matched before their direction was needed;
-    /// they are counted above, too.
+    /// Flows of the sending point without a matched packet when their direction was needed; also counted
+    /// above.
     pub assumed_flows: u64,
-    /// Packets seen at the receiving point only, of flows of which no packet had been matched.
+    /// Packets seen at the receiving point only, of flows without a matched packet.
     pub unknown_unsent_packets: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct WayCounts {
 }
 
 impl DirectionCounts {
-    /// Whether more bytes go back than forward: the two captures are likely to be exchanged.
+    /// Whether more bytes go back than forward: the two captures are probably swapped.
     #[must_use]
     pub const fn look_exchanged(&self) -> bool {
         self.reverse.bytes > self.forward.bytes
@@ -74,8 +74,8 @@ where
     R: MatchObserver,
     P: FnMut(u32) -> Option<u32>,
 {
-    /// Tell `forward` and `reverse`. `reverse_flow` names, of a flow of the sending point, the flow
-    /// there with addresses and ports swapped, where there is one.
+    /// Reports to `forward` and `reverse`. `reverse_flow` maps a flow of the sending point to the flow
+    /// there with addresses and ports swapped, if there is one.
     pub fn new(forward: F, reverse: R, probe: &DirectionProbe, reverse_flow: P) -> Self {
         let mut filter = Self {
             forward,
@@ -93,20 +93,20 @@ where
         filter
     }
 
-    /// Which way a flow of the sending point goes; `None` while that is not known.
+    /// Direction of a flow of the sending point; `None` while unknown.
     #[must_use]
     pub fn direction(&self, flow: u32) -> Option<FlowDirection> {
         self.flows.get(flow as usize)?.direction
     }
 
-    /// Counts so far; packets of flows not decided are not in them.
+    /// Counts so far, without flows whose direction is still unknown.
     #[must_use]
     pub const fn counts(&self) -> &DirectionCounts {
         &self.counts
     }
 
-    /// The flow of the sending point that a flow of the receiving point is; `None` where none of its
-    /// packets was matched.
+    /// The flow of the sending point that corresponds to one of the receiving point; `None` if none of
+    /// its packets was matched.
     #[must_use]
     pub fn sent_flow(&self, received_flow: u32) -> Option<u32> {
         *self.sent_flows.get(received_flow as usize)?
@@ -118,7 +118,7 @@ where
         (self.forward, self.reverse, self.counts)
     }
 
-    /// The way of a flow some packet of which was matched.
+    /// Direction of a flow with a matched packet.
     #[inline]
     fn matched(&mut self, sent: &Sighting, received: &Sighting) -> FlowDirection {
         let difference_ns = difference(sent, received);
@@ -154,7 +154,7 @@ where
         direction
     }
 
-    /// The way of a flow, decided now if it is not yet.
+    /// Direction of a flow; decided now if it was not yet.
     #[inline]
     fn settled(&mut self, flow: u32) -> FlowDirection {
         match self.direction(flow) {
@@ -185,12 +185,12 @@ where
         self.held -= held.len();
         self.way_mut(direction).flows += 1;
         for sent in &held {
-            self.tell_sent(direction, sent);
+            self.report_sent(direction, sent);
         }
     }
 
     #[inline]
-    fn tell_sent(&mut self, direction: FlowDirection, sent: &Sighting) {
+    fn report_sent(&mut self, direction: FlowDirection, sent: &Sighting) {
         let way = self.way_mut(direction);
         way.packets += 1;
         way.bytes += u64::from(sent.l2_bytes);
@@ -204,7 +204,7 @@ where
     fn hold(&mut self, sent: &Sighting) {
         if self.held >= MOST_HELD {
             let direction = self.assume(sent.flow);
-            self.tell_sent(direction, sent);
+            self.report_sent(direction, sent);
             return;
         }
         self.held += 1;
@@ -227,7 +227,7 @@ where
         }
     }
 
-    /// The way of a flow of the receiving point; forward where it is not known.
+    /// Direction of a flow of the receiving point; forward if unknown.
     fn of_received(&mut self, received_flow: u32) -> FlowDirection {
         let sent_flow = self.sent_flow(received_flow);
         sent_flow.map_or(FlowDirection::Forward, |flow| self.settled(flow))
@@ -243,7 +243,7 @@ where
     #[inline]
     fn on_sent(&mut self, sent: &Sighting) {
         match self.direction(sent.flow) {
-            Some(direction) => self.tell_sent(direction, sent),
+            Some(direction) => self.report_sent(direction, sent),
             None => self.hold(sent),
         }
     }
@@ -312,5 +312,5 @@ where
     }
 }
 
-/// Packets held back over all flows (32 MB); beyond, directions are assumed.
+/// Most packets held over all flows (32 MB); beyond that, directions are assumed.
 const MOST_HELD: usize = 1 << 20;

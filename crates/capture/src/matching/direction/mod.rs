@@ -1,16 +1,15 @@
-//! Which way flows go: a capture at the sender holds the packets coming back, too.
+//! Direction of flows: a capture at the sender also contains the packets coming back.
 //!
-//! Evidence about a packet seen at both points, best first:
+//! Evidence from a packet seen at both points, strongest first:
 //!
-//! 1. **Time to live**: no router raises it, so it is lower at the far end.
+//! 1. **Time to live**: routers only lower it, so it is lower at the far end.
 //! 2. **The flow with addresses and ports swapped**: received − sent is offset + delay of packets that
-//!    go forward, offset − delay of those that go back. Whatever the clocks say, the flow with the larger
-//!    difference goes forward.
+//!    go forward, offset − delay of those that go back. Whatever the clocks, the flow with the larger difference goes forward.
 //! 3. **Capture direction**: out of the host at the sending point and into the host at the receiving one
-//!    is forward. (In and out again is not backward: a router's own interfaces look like that.)
+//!    is forward. (In at one point and out at the other is not backward: a router's own interfaces look like that.)
 //! 4. **Time order** against where the clocks are split, see [`DirectionProbe`].
 //!
-//! Otherwise a flow goes as the user said, forward; how many do is counted.
+//! Otherwise a flow is assumed to go forward, as the user stated; such flows are counted.
 
 mod filter;
 mod probe;
@@ -23,7 +22,7 @@ pub use probe::{DirectionProbe, SplitBasis};
 
 use crate::{Direction, Sighting};
 
-/// Which way a flow goes.
+/// Direction of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowDirection {
     /// From the sending point to the receiving point.
@@ -61,17 +60,17 @@ fn difference(sent: &Sighting, received: &Sighting) -> i64 {
     received - sent
 }
 
-/// Where differences of packets going forward and back part.
+/// The boundary between the time differences of forward and reverse packets.
 ///
-/// The offset of the clocks is below every difference of packets going forward, above every one of those
-/// going back, and closest to those that waited least.
+/// The clock offset is below every difference of forward packets and above every one of reverse packets,
+/// and closest to those of the packets that waited least.
 #[derive(Debug, Clone, Copy)]
 struct Split {
-    /// Of packets known to go forward.
+    /// Smallest difference of packets known to go forward.
     forward: Least,
-    /// Of those known to go back: negated, so that the least is closest here, too.
+    /// Same for packets known to go back, negated so that the smallest is closest here too.
     reverse: Least,
-    /// Until there are both.
+    /// Used until both are known.
     otherwise_ns: i64,
 }
 
@@ -94,8 +93,8 @@ impl Split {
 
     fn direction_of(&self, difference_ns: i64) -> FlowDirection {
         let at_ns = match (self.forward.get(), self.reverse.get()) {
-            // The clocks may well agree: then they do, rather than differ by half of what one way
-            // is slower than the other.
+            // If the clocks may agree, assume they do, rather than differ by half the asymmetry of the
+            // path.
             (Some(forward), Some(reverse)) if forward >= 0 && reverse >= 0 => 0,
             (Some(forward), Some(reverse)) => i64::midpoint(forward, reverse.saturating_neg()),
             _ => self.otherwise_ns,
@@ -112,11 +111,11 @@ impl Split {
     }
 }
 
-/// The least of the last packets: clocks drift, so that it does not hold for ever.
+/// Minimum over the last packets: clocks drift, so older minima expire.
 #[derive(Debug, Clone, Copy)]
 struct Least {
     now_ns: i64,
-    /// Of the window before, which is whole.
+    /// Minimum of the previous, complete window.
     before_ns: i64,
     packets: u32,
 }
@@ -127,7 +126,7 @@ impl Least {
         before_ns: i64::MAX,
         packets: 0,
     };
-    /// Some seconds of one flow of a megabit a second.
+    /// Some seconds of one flow of a megabit per second.
     const WINDOW_PACKETS: u32 = 1 << 10;
 
     #[inline]

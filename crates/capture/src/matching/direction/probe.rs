@@ -1,38 +1,37 @@
-//! A look at the first packets of two captures.
+//! Examines the first packets of two captures.
 
 use super::{FlowDirection, Split, by_capture, by_time_to_live, difference};
 use crate::Sighting;
 use crate::matching::alignment::shared;
 use std::collections::BTreeMap;
 
-/// What the first packets of both points say about directions, before anything is matched.
+/// Directions as indicated by the first packets of both points, before matching.
 ///
-/// Flows found here have their direction from their first packet on; later ones when their first packet
-/// is matched.
+/// Flows found here have a direction from their first packet on; others from their first matched packet
+/// on.
 #[derive(Debug, Clone)]
 pub struct DirectionProbe {
-    /// Direction of the flows of the sending point that were seen at both, in order of their index.
+    /// Direction of the flows of the sending point seen at both points, in order of index.
     pub flows: Vec<(u32, FlowDirection)>,
-    /// What tells the direction of further flows by their times.
+    /// Basis for deciding the direction of further flows by time.
     pub basis: SplitBasis,
     /// Packets seen at both points.
     pub shared: usize,
-    /// Of these, those received, by the clocks, before they were sent.
+    /// Those that, by the clocks, were received before they were sent.
     pub received_before_sent: usize,
     pub(super) split: Split,
 }
 
-/// How time order tells directions.
+/// How time order indicates directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SplitBasis {
-    /// Packets known by other evidence went both ways: their differences bracket the offset of the
-    /// clocks.
+    /// Packets of known direction went both ways: their differences bracket the clock offset.
     BothWays,
     /// The clocks are trusted: some flows were always sent first, some always received first, and none
-    /// was both.
+    /// mixed.
     Clocks,
-    /// Nothing tells; all flows are taken to go forward. If all were received before they were sent, the
-    /// clocks disagree or the captures are exchanged.
+    /// No evidence: all flows are assumed to go forward. If all were received before they were sent, the
+    /// clocks disagree or the captures are swapped.
     Assumed,
 }
 
@@ -44,7 +43,7 @@ struct Flow {
 }
 
 impl DirectionProbe {
-    /// Look at the first sightings of both points; of `reverse_flow`, see
+    /// Examine the first sightings of both points; for `reverse_flow` see
     /// [`DirectionFilter`](super::DirectionFilter).
     pub fn new(
         sent: &[Sighting],
@@ -102,7 +101,7 @@ impl DirectionProbe {
     }
 }
 
-/// Of two flows that answer each other, the one of larger differences goes forward.
+/// Of two flows that answer each other, the one with the larger differences goes forward.
 fn by_pairs(flows: &mut BTreeMap<u32, Flow>, reverse_flow: &mut impl FnMut(u32) -> Option<u32>) {
     let indexes: Vec<u32> = flows.keys().copied().collect();
     for index in indexes {
@@ -128,7 +127,7 @@ fn by_pairs(flows: &mut BTreeMap<u32, Flow>, reverse_flow: &mut impl FnMut(u32) 
     }
 }
 
-/// Whether the signs of the differences sort the flows into two kinds.
+/// Whether the signs of the differences separate the flows into two groups.
 fn clocks_part(flows: &BTreeMap<u32, Flow>) -> bool {
     let forward = flows.values().filter(|flow| flow.smallest_ns >= 0).count();
     let reverse = flows.values().filter(|flow| flow.largest_ns < 0).count();

@@ -1,7 +1,7 @@
 //! Two hosts whose packets are captured at both, behind clocks that differ.
 
 use super::*;
-use crate::matching::tests::{Fact, Told, source};
+use crate::matching::tests::{Fact, Recorder, source};
 use crate::matching::{MatchParams, Matcher, drive};
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ struct Network {
     answers: bool,
 }
 
-/// Captures at the sender of data and at its receiver: a packet of 1500 B every 10 ms of each connection,
+/// Captures at the sender and the receiver of data: each connection sends a 1500 B packet every 10 ms,
 /// answered by one of 66 B. Connections begin 1 s apart and take 3 s. The delay is 1 ms to 4 ms.
 fn captures(network: Network) -> (Vec<Sighting>, Vec<Sighting>) {
     let (mut near, mut far) = (Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ fn filtered(
     sent: &[Sighting],
     received: &[Sighting],
     prefix: usize,
-) -> (Told, Told, DirectionCounts, DirectionProbe) {
+) -> (Recorder, Recorder, DirectionCounts, DirectionProbe) {
     let prefix_of = |all: &'_ [Sighting]| all[..prefix.min(all.len())].to_vec();
     let probe = DirectionProbe::new(&prefix_of(sent), &prefix_of(received), reverse_flow);
     let offset = crate::matching::Alignment::probe(&prefix_of(sent), &prefix_of(received));
@@ -70,7 +70,7 @@ fn filtered(
         alignment_ns: offset.map_or(0, |found| found.offset_ns(SECOND_NS / 10)),
         ..MatchParams::default()
     });
-    let (forward, reverse) = (Told::default(), Told::default());
+    let (forward, reverse) = (Recorder::default(), Recorder::default());
     let mut filter = DirectionFilter::new(forward, reverse, &probe, reverse_flow);
     drive(
         &mut matcher,
@@ -82,16 +82,16 @@ fn filtered(
     (forward, reverse, counts, probe)
 }
 
-fn received(told: &Told) -> usize {
+fn received(recorder: &Recorder) -> usize {
     let is_received = |fact: &&Fact| matches!(fact, Fact::Received(..));
-    told.facts.iter().filter(is_received).count()
+    recorder.facts.iter().filter(is_received).count()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn tells_data_from_answers_whatever_the_clocks_say(
+    fn separates_data_from_answers_whatever_the_clocks(
         clock_ns in -100_000_000_000_i64..100_000_000_000,
         routers in 0_u8..3,
         prefix in 100_usize..400,
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn routers_show_that_captures_are_exchanged_without_any_answer(
+    fn time_to_live_reveals_swapped_captures_without_any_answer(
         clock_ns in -100_000_000_000_i64..100_000_000_000,
     ) {
         let network = Network { clock_ns, routers: 1, connections: 2, answers: false };
@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-fn takes_flows_as_forward_where_only_the_clocks_speak_against_it() {
+fn assumes_forward_if_only_the_clocks_contradict() {
     let network = Network {
         clock_ns: -5 * SECOND_NS.cast_signed(),
         routers: 0,
@@ -160,8 +160,8 @@ fn trusts_clocks_that_sort_flows_into_two_kinds() {
 }
 
 #[test]
-fn a_flow_nobody_answers_is_judged_by_the_packets_that_waited_least() {
-    // Flow 0 waits in a queue, and is answered; flow 2, beside it, does not wait, and is not.
+fn an_unanswered_flow_is_judged_by_the_packets_that_waited_least() {
+    // Flow 0 waits in a queue and is answered; flow 2 neither waits nor is answered.
     let (mut near, mut far) = (Vec::new(), Vec::new());
     let one = |time_ns, key, flow| Sighting {
         time_ns,
@@ -188,7 +188,7 @@ fn a_flow_nobody_answers_is_judged_by_the_packets_that_waited_least() {
 }
 
 #[test]
-fn a_flow_of_which_nothing_arrives_is_lost_not_left_out() {
+fn a_flow_that_never_arrives_counts_as_lost() {
     let network = Network {
         clock_ns: 0,
         routers: 0,
@@ -206,7 +206,7 @@ fn a_flow_of_which_nothing_arrives_is_lost_not_left_out() {
 }
 
 #[test]
-fn packets_held_back_are_told_before_their_fate() {
+fn held_packets_are_reported_before_their_fate() {
     let network = Network {
         clock_ns: 0,
         routers: 1,
@@ -227,7 +227,7 @@ fn packets_held_back_are_told_before_their_fate() {
 }
 
 #[test]
-fn capture_directions_tell_only_where_both_ends_captured() {
+fn capture_directions_count_only_if_both_ends_state_them() {
     let one = |direction| Sighting {
         time_ns: 0,
         key: 0,

@@ -1,24 +1,24 @@
 //! The rules, case by case.
 
-use super::{Fact, Told, sighting};
+use super::{Fact, Recorder, sighting};
 use crate::matching::{Alignment, MatchParams, Matcher};
 use Fact::{AmbiguousReceived, AmbiguousSent, Closed, Duplicate, Lost, Received, Unsent};
 
-/// What the fates are where `S` is a packet sent and `R` one received, all of one key, at these times.
+/// The fates of packets sent (`S`) and received (`R`) at these times, all with one key.
 fn fates(seen: &[(char, u64)]) -> Vec<Fact> {
-    let mut told = Told::default();
+    let mut recorder = Recorder::default();
     let mut matcher = Matcher::new(MatchParams {
         timeout_ns: 100,
         ..MatchParams::default()
     });
     for &(side, time_ns) in seen {
         match side {
-            'S' => matcher.on_sent(&sighting(time_ns, 7, 0), &mut told),
-            _ => matcher.on_received(&sighting(time_ns, 7, 3), &mut told),
+            'S' => matcher.on_sent(&sighting(time_ns, 7, 0), &mut recorder),
+            _ => matcher.on_received(&sighting(time_ns, 7, 3), &mut recorder),
         }
     }
-    matcher.finish(&mut told);
-    told.fates()
+    matcher.finish(&mut recorder);
+    recorder.fates()
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_packet_is_lost_when_it_comes_later_than_the_time_out() {
 }
 
 #[test]
-fn a_second_copy_received_is_a_duplicate_and_no_reception() {
+fn a_second_copy_is_a_duplicate_not_a_reception() {
     assert_eq!(
         fates(&[('S', 10), ('R', 20), ('R', 21)]),
         [Received(7, 10, 20), Duplicate(7, 10, 21)]
@@ -45,7 +45,7 @@ fn a_second_copy_received_is_a_duplicate_and_no_reception() {
 }
 
 #[test]
-fn packets_with_one_key_that_are_under_way_together_are_ambiguous() {
+fn packets_in_flight_with_equal_keys_are_ambiguous() {
     assert_eq!(
         fates(&[('S', 10), ('S', 20), ('R', 30), ('R', 40)]),
         [
@@ -84,7 +84,7 @@ fn a_key_sent_again_after_the_time_out_is_a_packet_of_its_own() {
 }
 
 #[test]
-fn a_packet_received_twice_before_it_is_seen_to_be_sent_is_ambiguous() {
+fn a_packet_received_twice_before_it_is_sent_is_ambiguous() {
     assert_eq!(
         fates(&[('R', 10), ('R', 11), ('S', 20)]),
         [
@@ -97,16 +97,16 @@ fn a_packet_received_twice_before_it_is_seen_to_be_sent_is_ambiguous() {
 }
 
 #[test]
-fn counts_the_losses_that_are_certain_of_packets_not_to_be_told_apart() {
-    let mut told = Told::default();
+fn counts_certain_losses_among_indistinguishable_packets() {
+    let mut recorder = Recorder::default();
     let mut matcher = Matcher::new(MatchParams::default());
     for time_ns in 0..5 {
-        matcher.on_sent(&sighting(time_ns, 7, 0), &mut told);
+        matcher.on_sent(&sighting(time_ns, 7, 0), &mut recorder);
     }
     for time_ns in 10..13 {
-        matcher.on_received(&sighting(time_ns, 7, 0), &mut told);
+        matcher.on_received(&sighting(time_ns, 7, 0), &mut recorder);
     }
-    matcher.finish(&mut told);
+    matcher.finish(&mut recorder);
     assert_eq!(matcher.counts().ambiguous_sent, 5);
     assert_eq!(matcher.counts().ambiguous_received, 3);
     assert_eq!(matcher.counts().ambiguous_lost, 2);
@@ -114,20 +114,20 @@ fn counts_the_losses_that_are_certain_of_packets_not_to_be_told_apart() {
 }
 
 #[test]
-fn tells_in_which_order_packets_of_equal_time_were_sent() {
-    let mut told = Told::default();
+fn reports_the_send_order_of_packets_with_equal_timestamps() {
+    let mut recorder = Recorder::default();
     let mut matcher = Matcher::new(MatchParams::default());
     for key in [3, 1, 2] {
-        matcher.on_sent(&sighting(5, key, 0), &mut told);
+        matcher.on_sent(&sighting(5, key, 0), &mut recorder);
     }
     for key in [1, 2, 3] {
-        matcher.on_received(&sighting(9, key, 0), &mut told);
+        matcher.on_received(&sighting(9, key, 0), &mut recorder);
     }
-    assert_eq!(told.orders, [1, 2, 0]);
+    assert_eq!(recorder.orders, [1, 2, 0]);
 }
 
 #[test]
-fn no_alignment_where_no_packet_is_shared() {
+fn no_alignment_without_shared_packets() {
     let one = [sighting(1, 1, 0), sighting(2, 2, 0)];
     let other = [sighting(1, 3, 0), sighting(2, 4, 0)];
     assert_eq!(Alignment::probe(&one, &other), None);

@@ -1,4 +1,4 @@
-//! Matching against a naive model, against networks whose truth is known, and case by case.
+//! Matching against a naive model, against networks with known truth, and case by case.
 
 mod cases;
 mod model;
@@ -7,7 +7,7 @@ mod networks;
 use super::{AmbiguousGroup, MatchObserver, SendOrder};
 use crate::{Direction, Sighting};
 
-/// What was told, in order.
+/// The reports, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fact {
     Sent(u64, u64),
@@ -20,17 +20,17 @@ pub(super) enum Fact {
     Closed(u64, u64, u64),
 }
 
-/// Writes down all it is told.
+/// Records all reports.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct Recorder {
     pub(super) facts: Vec<Fact>,
     pub(super) orders: Vec<u64>,
     /// Key of each packet received, and its number within its flow.
     pub(super) in_flow: Vec<(u64, Option<u32>)>,
 }
 
-impl Told {
-    /// What was told, in no particular order.
+impl Recorder {
+    /// The reports, sorted.
     pub(super) fn sorted(&self) -> Vec<Fact> {
         let mut facts = self.facts.clone();
         facts.sort_unstable();
@@ -43,7 +43,7 @@ impl Told {
     }
 }
 
-impl MatchObserver for Told {
+impl MatchObserver for Recorder {
     fn on_sent(&mut self, sent: &Sighting) {
         self.facts.push(Fact::Sent(sent.key, sent.time_ns));
     }

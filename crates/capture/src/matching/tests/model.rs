@@ -1,12 +1,12 @@
-//! The rules of matching once more, with a map and no window.
+//! The matching rules implemented with a map and no window.
 
-use super::{Fact, Told, sighting};
+use super::{Fact, Recorder, sighting};
 use crate::Sighting;
 use crate::matching::{MatchParams, Matcher};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What the rules make of one key.
+/// State of one key.
 #[derive(Debug, Clone, Copy)]
 enum Open {
     Sent(u64),
@@ -113,7 +113,7 @@ impl Model {
     }
 }
 
-/// One thing seen: by the sender or not, time, key and flow.
+/// One sighting: by the sender or not, time, key and flow.
 fn seen() -> impl Strategy<Value = Vec<(bool, Sighting)>> {
     let one = (any::<bool>(), 0_u64..40, 0_u64..60, 0_u32..4);
     proptest::collection::vec(one, 0..400).prop_map(|steps| {
@@ -142,23 +142,23 @@ proptest! {
         let params = MatchParams { timeout_ns, alignment_ns, ..MatchParams::default() };
         let mut matcher = Matcher::new(params);
         let mut model = Model { timeout: timeout_ns as i64, alignment: alignment_ns, ..Model::default() };
-        let mut told = Told::default();
+        let mut recorder = Recorder::default();
         for (is_sent, mut one) in seen {
             if advances {
-                matcher.advance(one.time_ns as i64, &mut told);
+                matcher.advance(one.time_ns as i64, &mut recorder);
             }
             if is_sent {
                 model.sent(one.key, one.time_ns);
-                matcher.on_sent_batch(&[one], &mut told);
+                matcher.on_sent_batch(&[one], &mut recorder);
             } else {
                 one.time_ns = one.time_ns.saturating_add_signed(alignment_ns);
                 model.received(one.key, one.time_ns);
-                matcher.on_received_batch(&[one], &mut told);
+                matcher.on_received_batch(&[one], &mut recorder);
             }
         }
-        matcher.finish(&mut told);
-        prop_assert_eq!(told.sorted(), model.finish());
-        prop_assert!(told.orders.iter().all(|&order| order < matcher.counts().sent + matcher.counts().received));
+        matcher.finish(&mut recorder);
+        prop_assert_eq!(recorder.sorted(), model.finish());
+        prop_assert!(recorder.orders.iter().all(|&order| order < matcher.counts().sent + matcher.counts().received));
 
         let counts = matcher.counts();
         prop_assert_eq!(counts.sent, counts.matched + counts.lost + counts.ambiguous_sent);

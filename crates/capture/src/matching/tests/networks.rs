@@ -1,6 +1,6 @@
 //! Networks whose losses, duplicates and delays are known, behind clocks that differ.
 
-use super::{Fact, Told, sighting, source};
+use super::{Fact, Recorder, sighting, source};
 use crate::Sighting;
 use crate::matching::{Alignment, MatchParams, Matcher, drive};
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     })
 }
 
-/// Both captures and the facts that are true of them.
+/// Both captures and the true fates of their packets.
 fn captures(fates: &[Fate], clock_ns: i64) -> (Vec<Sighting>, Vec<Sighting>, Vec<Fact>) {
     let (mut sent, mut received, mut truth) = (Vec::new(), Vec::new(), Vec::new());
     let mut now = 1_700_000_000_000_000_000;
@@ -58,38 +58,38 @@ fn matched(
     sent: &[Sighting],
     received: &[Sighting],
     batch: usize,
-) -> (Told, Matcher) {
-    let mut told = Told::default();
+) -> (Recorder, Matcher) {
+    let mut recorder = Recorder::default();
     let mut matcher = Matcher::new(params);
     let (sent, received) = (source(sent, batch), source(received, batch));
-    drive(&mut matcher, sent, received, &mut told);
-    (told, matcher)
+    drive(&mut matcher, sent, received, &mut recorder);
+    (recorder, matcher)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn finds_what_happened_whatever_the_clocks_say(
+    fn finds_the_true_fates_whatever_the_clocks(
         fates in proptest::collection::vec(fate(), 1..400),
         clock_ns in -1_000_000_000_000_i64..1_000_000_000_000,
         batch in 1_usize..50,
     ) {
-        // Clocks are aligned by packets that came once; where all that came also came twice, nothing tells.
+        // Clocks are aligned by packets that arrived once; if all arrived twice, there is no evidence.
         let came = || fates.iter().filter(|fate| fate.delay_ns.is_some());
         prop_assume!(came().next().is_none() || came().any(|fate| fate.copy_after_ns.is_none()));
         let (sent, received, truth) = captures(&fates, clock_ns);
         let alignment_ns = Alignment::probe(&sent, &received).map_or(0, |found| found.offset_ns(0));
         let params = MatchParams { alignment_ns, ..MatchParams::default() };
-        let (told, matcher) = matched(params, &sent, &received, batch);
-        prop_assert_eq!(told.sorted(), truth);
+        let (recorder, matcher) = matched(params, &sent, &received, batch);
+        prop_assert_eq!(recorder.sorted(), truth);
         prop_assert_eq!(matcher.counts().received_first, 0);
-        for &(key, number) in &told.in_flow {
+        for &(key, number) in &recorder.in_flow {
             let place = sent.iter().position(|one| one.key == key).unwrap();
             let of_flow = sent[..place].iter().filter(|one| one.flow == sent[place].flow);
             prop_assert_eq!(number, Some(u32::try_from(of_flow.count()).unwrap()));
         }
-        let sent_order: Vec<u64> = told.facts.iter().filter_map(|fact| match fact {
+        let sent_order: Vec<u64> = recorder.facts.iter().filter_map(|fact| match fact {
             Fact::Sent(_, at) => Some(*at),
             _ => None,
         }).collect();
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn tells_the_same_in_the_same_order_however_sources_divide_it(
+    fn reports_the_same_in_the_same_order_whatever_the_batch_size(
         fates in proptest::collection::vec(fate(), 1..200),
         batch in 1_usize..50,
     ) {
@@ -176,13 +176,13 @@ fn matches_captures_of_which_one_began_an_hour_earlier() {
 }
 
 #[test]
-fn a_time_stamp_at_the_end_of_all_time_holds_nothing_up() {
+fn the_largest_timestamp_delays_no_other_packet() {
     for last in [u64::MAX, i64::MAX as u64] {
         let sent = [sighting(1_000, 1, 0), sighting(last, 2, 0)];
         let received = [sighting(2_000, 1, 0)];
-        let (told, matcher) = matched(MatchParams::default(), &sent, &received, 1);
+        let (recorder, matcher) = matched(MatchParams::default(), &sent, &received, 1);
         assert_eq!(matcher.counts().matched, 1);
-        assert_eq!(told.fates().len(), 2);
+        assert_eq!(recorder.fates().len(), 2);
         let (_, matcher) = matched(MatchParams::default(), &received, &sent, 1);
         assert_eq!(matcher.counts().unsent, 1);
     }

@@ -1,4 +1,4 @@
-//! Files whose records are out of order, stamped wrong, or by a clock that was set.
+//! Files with records out of order, wrong timestamps, or clock steps.
 
 use super::*;
 use crate::Direction;
@@ -28,7 +28,7 @@ fn seen(record: u64, time_ns: u64) -> Seen {
     }
 }
 
-/// What leaves as packets with these times come, and what was found out.
+/// Packets released for these input times, and the facts.
 fn sorted(times: &[u64]) -> (Vec<Seen>, TimeFacts) {
     let mut line = Timeline::default();
     let mut out = Vec::new();
@@ -73,7 +73,7 @@ fn blocks_of_two_queues_are_sorted() {
 }
 
 #[test]
-fn what_comes_later_than_the_window_keeps_its_time_and_is_counted() {
+fn packets_later_than_the_window_keep_their_time_and_are_counted() {
     let mut times_ns = every_ms(2_000);
     let late = times_ns.remove(500);
     times_ns.insert(1_000, late);

@@ -9,7 +9,7 @@ fn finding(group: Group, name: &'static str, state: State, detail: &str) -> Find
         detail: detail.to_owned(),
         needed_for: "what it is needed for",
         stops: Vec::new(),
-        mend: None,
+        fix: None,
     }
 }
 
@@ -18,9 +18,9 @@ fn on_every_run(finding: Finding) -> Finding {
     Finding { stops, ..finding }
 }
 
-fn mended(mend: Mend, finding: Finding) -> Finding {
-    let mend = Some(mend);
-    Finding { mend, ..finding }
+fn with_fix(fix: Fix, finding: Finding) -> Finding {
+    let fix = Some(fix);
+    Finding { fix, ..finding }
 }
 
 fn page(columns: usize, findings: Vec<Finding>) -> String {
@@ -31,20 +31,20 @@ fn page(columns: usize, findings: Vec<Finding>) -> String {
 fn some() -> Vec<Finding> {
     let program = |name, package| {
         let found = finding(Group::Programs, name, State::Missing, "not installed");
-        mended(Mend::Install(package), on_every_run(found))
+        with_fix(Fix::Install(package), on_every_run(found))
     };
     let red = "not in this kernel";
     let red = finding(Group::TrafficControl, "sch_red", State::Missing, red);
     vec![
         finding(Group::Machine, "processors", State::Ready, "2"),
-        mended(
-            Mend::Advice("a quieter host".to_owned()),
+        with_fix(
+            Fix::Advice("a quieter host".to_owned()),
             finding(Group::Machine, "steal", State::Limited, "9.3 %"),
         ),
         program("tc", "iproute2"),
         program("tcpdump", "tcpdump"),
-        mended(
-            Mend::Advice("a kernel with CONFIG_NET_SCH_RED".to_owned()),
+        with_fix(
+            Fix::Advice("a kernel with CONFIG_NET_SCH_RED".to_owned()),
             Finding {
                 needed_for: "policies with `wred` on tc",
                 ..red
@@ -54,13 +54,13 @@ fn some() -> Vec<Finding> {
 }
 
 #[test]
-fn what_is_missing_comes_with_what_mends_it_and_one_command_for_all() {
+fn missing_items_come_with_fixes_and_one_install_command() {
     assert_snapshot!(page(60, some()), @r"
     Machine
       ✓ processors  2 (for what it is needed for)
       ! steal       9.3 %
                     needed for what it is needed for
-                    mend: a quieter host
+                    fix: a quieter host
 
     Programs
       ✗ tc          not installed
@@ -73,7 +73,7 @@ fn what_is_missing_comes_with_what_mends_it_and_one_command_for_all() {
     Traffic control
       ✗ sch_red     not in this kernel
                     needed for policies with `wred` on tc
-                    mend: a kernel with CONFIG_NET_SCH_RED
+                    fix: a kernel with CONFIG_NET_SCH_RED
 
     This machine can run `slicewise gateway`; it cannot run
     `slicewise run --on gateway` or `slicewise run --on tc`. Not
@@ -93,7 +93,7 @@ fn narrow_terminals_have_details_below_names() {
       ! steal
           9.3 %
           needed for what it is needed for
-          mend: a quieter host
+          fix: a quieter host
 
     Programs
       ✗ tc
@@ -110,7 +110,7 @@ fn narrow_terminals_have_details_below_names() {
           not in this kernel
           needed for policies with `wred` on
           tc
-          mend: a kernel with
+          fix: a kernel with
           CONFIG_NET_SCH_RED
 
     This machine can run `slicewise
@@ -126,18 +126,18 @@ fn narrow_terminals_have_details_below_names() {
 
 #[test]
 fn what_is_not_known_for_one_reason_is_one_entry() {
-    let untold = |name| {
+    let untried = |name| {
         let found = finding(Group::Network, name, State::Unknown, "needs root");
-        mended(Mend::Run("sudo slicewise doctor".to_owned()), found)
+        with_fix(Fix::Run("sudo slicewise doctor".to_owned()), found)
     };
     let root = finding(Group::Permission, "root", State::Missing, "user 7");
     let findings = vec![
-        mended(
-            Mend::Run("sudo slicewise doctor".to_owned()),
+        with_fix(
+            Fix::Run("sudo slicewise doctor".to_owned()),
             on_every_run(root),
         ),
-        untold("AF_XDP"),
-        untold("bridge"),
+        untried("AF_XDP"),
+        untried("bridge"),
         finding(Group::Network, "veth", State::Unknown, "another reason"),
     ];
     assert_snapshot!(page(80, findings), @r"

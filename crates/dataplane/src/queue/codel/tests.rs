@@ -59,7 +59,7 @@ impl Queue {
     }
 }
 
-/// A queue that always has frames which waited 50 ms: times of drops, one dequeue a millisecond.
+/// A queue that always has frames which waited 50 ms: times of drops, one dequeue per millisecond.
 fn standing(codel: CoDel, until: u64, capable: bool) -> (Vec<u64>, Queue) {
     let mut queue = Queue::new();
     let mut times = Vec::new();
@@ -122,7 +122,7 @@ fn a_standing_queue_that_comes_back_soon_meets_the_drop_rate_it_left() {
 }
 
 #[test]
-fn what_can_be_marked_is_marked_instead_and_at_the_same_times() {
+fn ecn_capable_frames_are_marked_instead_at_the_same_times() {
     let (drops, _) = standing(codel(TARGET, INTERVAL, true), 600 * MS, false);
     let (none, queue) = standing(codel(TARGET, INTERVAL, true), 600 * MS, true);
     assert!(none.is_empty());

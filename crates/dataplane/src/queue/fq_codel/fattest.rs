@@ -1,12 +1,12 @@
-//! Which flow has most bytes, to within a quarter, without looking at all of them.
+//! Finds the flow with most bytes, to within a quarter, without a search.
 //!
-//! Flows are in lists by the size of their queue, four to a doubling, and a bit for each list
-//! tells whether it is empty.
+//! Flows are in lists by the size of their queue, four per doubling, and a bit per list says whether it
+//! is empty.
 
 use super::state::FlowState;
 use crate::queue::pool::NIL;
 
-/// Where a flow is among those of its size.
+/// Position of a flow among those of its size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     next: u32,
@@ -24,7 +24,7 @@ impl Size {
     };
 }
 
-/// Lists: four to a doubling of 32 bits.
+/// Lists: four per doubling of 32 bits.
 const LISTS: usize = 128;
 
 /// Flows by size.

@@ -4,10 +4,10 @@ use super::fattest::Size;
 use crate::queue::codel::CoDelState;
 use crate::queue::pool::{FramePool, NIL};
 
-/// Where a flow stands.
+/// State of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It has no frames, and takes no turns.
+    /// Empty and inactive.
     None,
     /// It takes its first turn.
     New,
@@ -15,7 +15,7 @@ pub(super) enum Turn {
     Old,
 }
 
-/// One flow, or as many as have the same hash.
+/// One flow, or all with the same hash.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlowState {
     head: u32,

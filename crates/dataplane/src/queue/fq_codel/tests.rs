@@ -125,7 +125,7 @@ impl Rig {
 }
 
 #[test]
-fn a_flow_that_sends_little_passes_those_that_send_much() {
+fn a_flow_that_sends_little_overtakes_those_that_send_much() {
     let mut rig = Rig::new(FlowQueueSpec::default(), 2000);
     for n in 0..1000 {
         rig.push(offer(n % 10, 1514), 0);
@@ -206,7 +206,7 @@ fn one_flow_s_standing_queue_delays_no_other() {
 }
 
 #[test]
-fn frames_of_a_transport_that_understands_are_marked_and_not_dropped() {
+fn ecn_capable_frames_are_marked_instead_of_dropped() {
     let (_, rig) = beside_a_flood(FlowQueueSpec::default(), Ecn::Ect0);
     assert!(rig.dropped.is_empty());
     let (_, unmarked) = beside_a_flood(FlowQueueSpec::default(), Ecn::NotEct);
@@ -367,7 +367,7 @@ proptest! {
         }
         let expected = u64::from(rig.queue.packets());
         let left = std::iter::from_fn(|| rig.queue.pop_unserved(&mut rig.pool)).count() as u64;
-        prop_assert_eq!(left, expected, "what is given up is given back");
+        prop_assert_eq!(left, expected, "every dropped frame is returned");
         prop_assert!(rig.queue.flows.iter().all(|flow| flow.bytes == 0));
     }
 }

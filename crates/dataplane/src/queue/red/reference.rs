@@ -37,7 +37,8 @@ impl ReferenceRed {
         self.decayed = 0;
     }
 
-    /// That `decision` is the one the paper makes with `random`, unless floating point cannot tell.
+    /// Checks that `decision` is that of the paper with `random`, unless it is within floating-point
+    /// error.
     pub(super) fn check_arrival(
         &mut self,
         queue_packets: u32,

@@ -34,7 +34,7 @@ fn random(seed: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed)
 }
 
-/// A source that must not be asked, and one that gives the same number for ever.
+/// A source that must not be used, and one that always returns the same number.
 struct Fixed(Option<u32>);
 
 impl rand_core::TryRng for Fixed {
@@ -83,7 +83,7 @@ fn equal_thresholds_are_a_step() {
 }
 
 #[test]
-fn thresholds_1_1_1_let_one_packet_wait_for_ever() {
+fn thresholds_1_1_1_allow_a_queue_of_one_packet_forever() {
     let mut red = RedState::new(&params(curve(1, 1, 1), 9));
     for _ in 0..1_000_000 {
         assert_eq!(red.on_arrival(1, 0, Instant::ZERO, &mut Fixed(None)), Admit);
@@ -187,7 +187,7 @@ fn early_drops_become_more_frequent_up_to_one_in_the_denominator() {
 /// At 15 packets p_b is 1/10: the largest random number is still admitted up to a count of 8, and
 /// nothing is at 9.
 #[test]
-fn the_count_goes_on_at_min_and_starts_anew_below_it() {
+fn the_count_continues_at_min_and_restarts_below_it() {
     const LAST: Fixed = Fixed(Some(u32::MAX));
     let after = |between: u32| {
         let mut red = settled(curve(10, 20, 5), 15);
@@ -289,7 +289,7 @@ fn extreme_parameters_neither_overflow_nor_divide_by_zero() {
 }
 
 #[test]
-fn resumes_with_the_average_of_before() {
+fn resumes_with_the_previous_average() {
     let mut old = settled(curve(10, 20, 1), 40);
     old.on_empty(at(0));
     let mut new = RedState::new(&params(curve(30, 60, 1), 1));

@@ -19,11 +19,11 @@ fn finish(collector: &mut RunCollector) -> RunRecord {
     collector.finish(key, "study", "digest", Vec::new())
 }
 
-/// A packet: slice, when it is sent, and after how long it arrives, if it does.
-type Told = (usize, u64, Option<u64>);
+/// A packet: slice, send time, and delay if it arrives.
+type Packet = (usize, u64, Option<u64>);
 
 /// Each slice is one flow. Packets arrive in threes, the last sent first.
-fn tell(collector: &mut RunCollector, packets: &[Told]) {
+fn feed(collector: &mut RunCollector, packets: &[Packet]) {
     let mut sequences = [0; 3];
     for three in packets.chunks(3) {
         let mut sent = Vec::new();
@@ -49,7 +49,7 @@ fn tell(collector: &mut RunCollector, packets: &[Told]) {
 
 /// The record of a collector that knows the slices "a", "b", … and that the run lasts until the
 /// end of the bin in which the last thing happens.
-fn known(packets: &[Told], slices: usize, bin: Duration) -> RunRecord {
+fn known(packets: &[Packet], slices: usize, bin: Duration) -> RunRecord {
     let last = packets.iter().map(|p| p.1 + p.2.unwrap_or(0)).max();
     let bins = last.unwrap_or(0) / bin.nanos() + 1;
     let mut collector = RunCollector::new(CollectorParams {
@@ -59,7 +59,7 @@ fn known(packets: &[Told], slices: usize, bin: Duration) -> RunRecord {
         cycle: Duration::ZERO,
     })
     .unwrap();
-    tell(&mut collector, packets);
+    feed(&mut collector, packets);
     finish(&mut collector)
 }
 
@@ -91,17 +91,17 @@ fn a_run_lasts_until_the_end_of_the_bin_in_which_the_last_thing_happened() {
     let record = finish(&mut collector);
     assert_eq!((record.duration_ns, record.bin_ns), (200 * MS, 50 * MS));
     assert_eq!(record.slices[0].series.received_bytes, [0, 0, 0, 1000]);
-    // The next run begins with nothing.
+    // The next run starts empty.
     let empty = finish(&mut collector);
     assert_eq!((empty.duration_ns, empty.slices.len()), (50 * MS, 0));
 }
 
 #[test]
-fn a_slice_that_comes_late_has_the_bins_before_as_well() {
+fn a_slice_added_late_also_has_the_earlier_bins() {
     let mut collector = open_ended(Duration::from_millis(1), 1);
-    tell(&mut collector, &[(0, 5 * MS, Some(1))]);
+    feed(&mut collector, &[(0, 5 * MS, Some(1))]);
     let late = collector.add_slice("b");
-    tell(&mut collector, &[(late, 7 * MS, None)]);
+    feed(&mut collector, &[(late, 7 * MS, None)]);
     let record = finish(&mut collector);
     assert_eq!(record.slices[1].slice, "b");
     assert_eq!(
@@ -115,9 +115,9 @@ fn a_slice_that_comes_late_has_the_bins_before_as_well() {
 fn bins_become_wider_where_they_would_be_too_many() {
     // 1 µs bins hold 1.05 s of one slice, half a second of two.
     let bin = Duration::from_micros(1);
-    let packets: Vec<Told> = (0..3000).map(|n| (0, n * MS, Some(n * 1000))).collect();
+    let packets: Vec<Packet> = (0..3000).map(|n| (0, n * MS, Some(n * 1000))).collect();
     let mut collector = open_ended(bin, 1);
-    tell(&mut collector, &packets);
+    feed(&mut collector, &packets);
     assert!(collector.memory_bytes() < (64 << 20) + (8 << 20));
     let record = finish(&mut collector);
     assert_eq!(record.bin_ns, 4_000);
@@ -127,7 +127,7 @@ fn bins_become_wider_where_they_would_be_too_many() {
     );
 
     let mut collector = open_ended(bin, 1);
-    tell(&mut collector, &packets[..1000]);
+    feed(&mut collector, &packets[..1000]);
     assert_eq!(collector.grid.bin_ns, 1_000);
     collector.add_slice("b");
     let second = finish(&mut collector);
@@ -138,7 +138,7 @@ fn bins_become_wider_where_they_would_be_too_many() {
 #[test]
 fn no_point_in_time_is_too_late() {
     let mut collector = open_ended(Duration::from_nanos(1), 2);
-    tell(
+    feed(
         &mut collector,
         &[(0, 3, Some(4)), (1, u64::MAX - 9, Some(5)), (1, 8, None)],
     );
@@ -172,9 +172,9 @@ fn delays_of_many_slices_stay_within_their_limit() {
 }
 
 #[test]
-fn a_transient_is_cut_off_where_a_collector_that_knew_would_cut_it() {
-    // 800 bins: 13 a segment, which no number of mergings gives.
-    let packets: Vec<Told> = (0..40_000u64)
+fn a_transient_is_cut_where_a_collector_with_known_length_cuts_it() {
+    // 800 bins: 13 per segment, which no number of merges gives.
+    let packets: Vec<Packet> = (0..40_000u64)
         .flat_map(|n| {
             let delay = if n < 8_000 { 10 * MS } else { MS + n };
             let twice = if n < 8_000 && n % 5 == 0 { 2 } else { 1 };
@@ -186,7 +186,7 @@ fn a_transient_is_cut_off_where_a_collector_that_knew_would_cut_it() {
     let expected = known(&packets, 1, bin);
     assert!(expected.transient.end_ns > 0);
     let mut collector = open_ended(bin, 1);
-    tell(&mut collector, &packets);
+    feed(&mut collector, &packets);
     assert_eq!(finish(&mut collector), expected);
 }
 
@@ -202,7 +202,7 @@ proptest! {
     ) {
         let bin = Duration::from_millis(bin_ms);
         let mut collector = open_ended(bin, 3);
-        tell(&mut collector, &packets);
+        feed(&mut collector, &packets);
         prop_assert_eq!(finish(&mut collector), known(&packets, 3, bin));
     }
 }
@@ -219,7 +219,7 @@ proptest! {
         let mut collector = open_ended(Duration::from_nanos(64), 3);
         let mut packets = packets;
         packets.push((2, late, None));
-        tell(&mut collector, &packets);
+        feed(&mut collector, &packets);
         let record = finish(&mut collector);
         let bin = Duration::from_nanos(record.bin_ns);
         prop_assert_eq!(record, known(&packets, 3, bin));

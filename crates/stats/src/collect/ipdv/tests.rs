@@ -8,7 +8,7 @@ const DURATION: Duration = Duration::from_millis(1);
 const BIN: Duration = Duration::from_micros(100);
 const LIMIT: Duration = Duration::from_micros(20);
 
-/// A packet: the flow that sends it, when, and after how long it arrives, if it does.
+/// A packet: its flow, send time, and delay if it arrives.
 #[derive(Debug, Clone, Copy)]
 struct Packet {
     flow: u32,
@@ -195,7 +195,7 @@ fn a_packet_overtaken_by_fewer_than_the_window_is_compared_on_both_sides() {
     let late_by = |later: u32| pairs((0..10).chain(11..11 + later).chain([10]));
     let window = u32::try_from(WINDOW).unwrap();
     assert_eq!(late_by(window - 2), 9 + u64::from(window - 3) + 2);
-    // The packet before it is not remembered any more, then the one after it, too.
+    // The packet before it is no longer kept, then neither is the one after it.
     assert_eq!(late_by(window - 1), 9 + u64::from(window - 2) + 1);
     assert_eq!(late_by(window + 1), 9 + u64::from(window));
 }

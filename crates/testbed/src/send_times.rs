@@ -1,4 +1,4 @@
-//! When each packet of a run was sent, and how long it was: the simulator can be offered the very same.
+//! When each packet of a run was sent, and its length, so that the simulator can be offered the same packets.
 
 use slicewise_analysis::{PacketFate, PacketSink};
 use slicewise_stats::record::RunRecord;
@@ -8,8 +8,8 @@ use slicewise_units::Duration;
 use slicewise_wire::{Headers, PROTOCOL_UDP};
 use std::collections::BTreeMap;
 
-/// Of each source of a scenario when its packets were sent.
-pub(crate) struct AsSent {
+/// Send times of the packets of each source of a scenario.
+pub(crate) struct SendTimes {
     sources: Vec<SentBySource>,
     packets: u64,
 }
@@ -20,7 +20,7 @@ struct SentBySource {
     packets: Vec<Recorded>,
 }
 
-impl AsSent {
+impl SendTimes {
     /// Nothing is known yet.
     pub(crate) fn of(scenario: &ScenarioParams) -> Self {
         let sources = scenario.sources.iter();
@@ -36,8 +36,8 @@ impl AsSent {
         }
     }
 
-    /// By name of the source; `None` where packets cannot be told by times alone: TCP sends them in sizes of its own, and some of
-    /// the record's may have been of nobody, or not to be told apart.
+    /// By name of the source; `None` if times alone do not describe the traffic: TCP chooses its own
+    /// packet sizes, and some packets of the record may be unattributed or ambiguous.
     pub(crate) fn timelines(self, record: &RunRecord) -> Option<BTreeMap<String, Timeline>> {
         let sent: u64 = (record.slices.iter())
             .map(|slice| slice.whole.sent_frames)
@@ -56,7 +56,7 @@ impl AsSent {
     }
 }
 
-impl PacketSink for AsSent {
+impl PacketSink for SendTimes {
     fn on_packet(&mut self, packet: &PacketFate<'_>) -> Result<(), String> {
         let mut sources = self.sources.iter_mut();
         if let Some(source) = sources.find(|source| is_of(packet.headers, &source.headers)) {
@@ -72,7 +72,7 @@ impl PacketSink for AsSent {
     }
 }
 
-/// Whether a packet is of the flow of a source, whatever DSCP and ECN it has.
+/// Whether a packet belongs to the flow of a source, whatever its DSCP and ECN.
 fn is_of(packet: &Headers, source: &Headers) -> bool {
     let flow = |headers: &Headers| Headers {
         dscp: 0,
@@ -108,7 +108,7 @@ mod tests {
         record
     }
 
-    fn told(as_sent: &mut AsSent, headers: &Headers, sent_ns: u64) {
+    fn packet(send_times: &mut SendTimes, headers: &Headers, sent_ns: u64) {
         let fate = PacketFate {
             slice: "voice",
             headers,
@@ -118,7 +118,7 @@ mod tests {
             l2_bytes: 100,
             received_dscp: None,
         };
-        as_sent.on_packet(&fate).unwrap();
+        send_times.on_packet(&fate).unwrap();
     }
 
     fn of_udp() -> ScenarioParams {
@@ -130,30 +130,30 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_is_of_the_source_whose_addresses_and_ports_it_has() {
+    fn packets_are_attributed_to_sources_by_addresses_and_ports() {
         let scenario = of_udp();
-        let mut as_sent = AsSent::of(&scenario);
+        let mut send_times = SendTimes::of(&scenario);
         let last = scenario.sources.len() - 1;
         let headers = |index: usize| Headers::from(&scenario.sources[index].headers);
-        told(&mut as_sent, &headers(last), 9);
-        told(&mut as_sent, &headers(0), 7);
-        told(
-            &mut as_sent,
+        packet(&mut send_times, &headers(last), 9);
+        packet(&mut send_times, &headers(0), 7);
+        packet(
+            &mut send_times,
             &Headers {
                 dscp: 63,
                 ..headers(0)
             },
             5,
         );
-        told(
-            &mut as_sent,
+        packet(
+            &mut send_times,
             &Headers {
                 source_port: 1,
                 ..headers(0)
             },
             6,
         );
-        let timelines = as_sent.timelines(&record(3)).unwrap();
+        let timelines = send_times.timelines(&record(3)).unwrap();
         let of = |index: usize| &timelines[&scenario.sources[index].name];
         assert_eq!(of(0).packets(), 2);
         assert_eq!(of(0).span(), Duration::from_nanos(7));
@@ -162,11 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_nobody_and_tcp_are_not_told_by_times() {
-        let mut as_sent = AsSent::of(&of_udp());
-        told(&mut as_sent, &Headers::EMPTY, 1);
-        assert!(as_sent.timelines(&record(1)).is_none());
-        let with_tcp = AsSent::of(&example::study().scenarios[0]);
+    fn unattributed_packets_and_tcp_give_no_send_times() {
+        let mut send_times = SendTimes::of(&of_udp());
+        packet(&mut send_times, &Headers::EMPTY, 1);
+        assert!(send_times.timelines(&record(1)).is_none());
+        let with_tcp = SendTimes::of(&example::study().scenarios[0]);
         assert!(with_tcp.timelines(&record(0)).is_none());
     }
 }

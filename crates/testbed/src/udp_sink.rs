@@ -1,8 +1,8 @@
-//! The other end of a [`Sender`](crate::sender::Sender): takes datagrams, and nobody reads them.
+//! The other end of a [`Sender`](crate::sender::Sender): open ports whose datagrams are never read.
 //!
-//! Without it, the kernel of the receiving host would answer each with "port unreachable" (ICMP), which is
-//! load in the opposite direction. What arrives is counted by a capture, so no process needs to spend time
-//! on it: once the small buffer is full, the kernel throws away the rest in silence.
+//! Without it, the receiving kernel would answer each datagram with an ICMP "port unreachable", which is
+//! load in the opposite direction. Arrivals are counted by a capture, so no process needs to spend time
+//! on them: once the small buffer is full, the kernel silently discards the rest.
 
 use slicewise_live::sys::{namespace, socket};
 use std::collections::BTreeSet;
@@ -10,16 +10,16 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-/// UDP ports that are open and swallow what comes, until this is dropped.
+/// Open UDP ports that discard what they receive, until dropped.
 #[derive(Debug)]
-pub struct Swallow(Vec<UdpSocket>);
+pub struct UdpSink(Vec<UdpSocket>);
 
-impl Swallow {
-    /// Open a port for each address, in a network namespace or, without a name, in this process's own.
-    /// An address given twice is one.
+impl UdpSink {
+    /// Open a port for each distinct address, in a network namespace or, without a name, in that of this
+    /// process.
     ///
     /// # Errors
-    /// Where the namespace cannot be entered, or an address is not of it or is taken; the message says which.
+    /// If the namespace cannot be entered, or an address is not local or in use; the message says which.
     pub fn bind(namespace: Option<&str>, addresses: &[SocketAddr]) -> io::Result<Self> {
         let addresses: BTreeSet<SocketAddr> = addresses.iter().copied().collect();
         let sockets =
@@ -27,7 +27,7 @@ impl Swallow {
         Ok(Self(sockets))
     }
 
-    /// The addresses that are open, with the ports that the system chose for those of port 0.
+    /// The open addresses, with the ports chosen by the system for port 0.
     ///
     /// # Errors
     /// As `getsockname(2)`.
@@ -51,7 +51,7 @@ fn opened(address: SocketAddr) -> io::Result<UdpSocket> {
 mod tests {
     use super::*;
 
-    /// A connected socket is told when nobody listens.
+    /// A connected socket reports ICMP errors.
     fn is_answered(to: SocketAddr) -> bool {
         let probe = UdpSocket::bind("127.0.0.1:0").unwrap();
         probe.connect(to).unwrap();
@@ -59,26 +59,26 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_that_nobody_reads_until_the_ports_are_closed() {
-        // An address that no other test uses, so that nobody else opens the port.
+    fn no_icmp_is_sent_until_the_ports_are_closed() {
+        // An address that no other test uses.
         let any = SocketAddr::from(([127, 0, 0, 4], 0));
-        let swallow = Swallow::bind(None, &[any, any]).unwrap();
-        let open = swallow.addresses().unwrap();
+        let udp_sink = UdpSink::bind(None, &[any, any]).unwrap();
+        let open = udp_sink.addresses().unwrap();
         let [port] = open[..] else {
             panic!("{open:?}");
         };
         assert!(!is_answered(port));
-        drop(swallow);
+        drop(udp_sink);
         assert!(is_answered(port));
     }
 
     #[test]
-    fn says_which_address_is_taken_and_which_namespace_is_missing() {
+    fn reports_an_address_in_use_and_a_missing_namespace() {
         let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
-        let error = Swallow::bind(None, &[address]).unwrap_err().to_string();
+        let error = UdpSink::bind(None, &[address]).unwrap_err().to_string();
         assert!(error.contains(&address.to_string()), "{error}");
-        let error = Swallow::bind(Some("no-such-namespace"), &[address]).unwrap_err();
+        let error = UdpSink::bind(Some("no-such-namespace"), &[address]).unwrap_err();
         assert!(error.to_string().contains("`no-such-namespace`"), "{error}");
     }
 }
