@@ -235,6 +235,7 @@ fn forget_delays(record: &mut RunRecord) {
     let slices = record.slices.iter_mut();
     let slices = slices.flat_map(|slice| {
         slice.delay_cdf.clear();
+        slice.delay_of_sent = None;
         slice.series.delay_mean_ns.fill(None);
         slice.series.delay_max_ns.fill(None);
         slice.series.late_frames.clear();

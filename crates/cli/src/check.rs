@@ -76,7 +76,7 @@ fn check_study(path: &Path) -> Result<String, Failure> {
         study.repetitions,
         study.duration,
     );
-    for note in study.notes() {
+    for note in study.too_few_repetitions().into_iter().chain(study.notes()) {
         summary.push_str(&format!("\nnote: {note}"));
     }
     Ok(summary)

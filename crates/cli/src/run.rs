@@ -36,6 +36,9 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     }
     study.repetitions = options.repetitions.unwrap_or(study.repetitions);
     study.seed = options.seed.unwrap_or(study.seed);
+    if let Some(too_few) = study.too_few_repetitions() {
+        eprintln!("note: {too_few}");
+    }
     if let Some(count) = options.seeds {
         return seeds::run(options, &study, count);
     }

@@ -3,8 +3,8 @@
 use slicewise_stats::description::SliceLimit;
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{
-    BoundCheck, DecidedBy, Indicator, IsolationVerdict, ObjectiveTest, Outcome, PolicyVerdict,
-    Scale, objective_value,
+    BoundCheck, DecidedBy, Deciding, Indicator, IsolationVerdict, ObjectiveTest, Outcome,
+    PolicyVerdict, Scale,
 };
 use slicewise_stats::words::{change, percent, points, rate, signed, time};
 
@@ -51,8 +51,8 @@ pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
 
 fn isolation(verdict: &PolicyVerdict) -> AttributeText {
     let isolation = &verdict.isolation;
-    let deciding = if let Some(broken) = isolation.broken_bound() {
-        broken.describe()
+    let deciding = if isolation.broken_bound().is_some() {
+        isolation.deciding()
     } else {
         let bounds = isolation.bounds.iter().map(bound);
         std::iter::once(deciding(isolation))
@@ -82,40 +82,37 @@ fn isolation(verdict: &PolicyVerdict) -> AttributeText {
 /// The test that decided isolation, and influence beside it where objectives did.
 fn deciding(isolation: &IsolationVerdict) -> String {
     let needed = isolation.repetitions_needed();
-    let objectives = (isolation.objectives.as_ref())
-        .filter(|verdict| verdict.outcome == isolation.outcome)
-        .and_then(|verdict| verdict.decided_by.as_ref());
-    let of_influence = isolation.influence.decided_by.as_ref();
-    if let Some(test) = objectives {
-        let text = with_repetitions(objective(test), needed);
-        let beside = match isolation.influence.outcome {
-            Outcome::Holds => "; no influence beyond the margins".to_owned(),
-            Outcome::Broken => of_influence.map_or_else(String::new, |numbers| {
-                format!("; influence: {}", influence(numbers))
-            }),
-            _ => String::new(),
-        };
-        return text + &beside;
+    let text = match isolation.decided_by() {
+        Some(Deciding::Bound(check)) => check.describe(),
+        Some(Deciding::Objective(test)) => with_repetitions(objective(test), needed),
+        Some(Deciding::Influence(numbers)) => {
+            return with_repetitions(influence(numbers), needed);
+        }
+        None if isolation.outcome == Outcome::Inconclusive => isolation.deciding(),
+        None => "nothing to judge it by".to_owned(),
+    };
+    if isolation.objectives.is_none() {
+        return text;
     }
-    let of_influence = of_influence.filter(|_| {
-        isolation.influence_decides && isolation.influence.outcome == isolation.outcome
-    });
-    of_influence.map_or_else(
-        || match isolation.outcome {
-            Outcome::Inconclusive => isolation.deciding(),
-            _ => "nothing to judge it by".to_owned(),
-        },
-        |numbers| with_repetitions(influence(numbers), needed),
-    )
+    let of_influence = isolation.influence.decided_by.as_ref();
+    match (isolation.influence.outcome, of_influence) {
+        (Outcome::Holds, _) => format!("{text}; no influence beyond the margins"),
+        (Outcome::Broken, Some(numbers)) => format!("{text}; influence: {}", influence(numbers)),
+        _ => text,
+    }
 }
 
 /// "voice: delay at 99 % 6.2 ms in scenario storm (objective at most 5 ms, missed)".
 fn objective(test: &ObjectiveTest) -> String {
+    let lost = match test.mean {
+        None => format!("{} lost; ", percent(test.loss_ratio)),
+        Some(_) => String::new(),
+    };
     format!(
-        "{}: {} {} in scenario {} ({})",
+        "{}: {} {} in scenario {} ({lost}{})",
         test.slice,
         test.indicator,
-        objective_value(test.indicator, test.mean),
+        test.value(),
         test.scenario,
         test.compared()
     )
@@ -292,7 +289,7 @@ pub(crate) fn margin(numbers: &DecidedBy) -> String {
 }
 
 fn direction(numbers: &DecidedBy) -> f64 {
-    if numbers.indicator == Some(Indicator::Throughput) {
+    if numbers.indicator.is_some_and(Indicator::falls) {
         -1.0
     } else {
         1.0

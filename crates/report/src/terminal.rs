@@ -9,7 +9,8 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, Width,
 };
-use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, digits, percent, rate, time};
 
 /// Whether outcomes are coloured.
@@ -53,6 +54,19 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16, colours: Colours)
         published.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
     }
     Some(coloured(&text(&table), colours))
+}
+
+/// What "holds" means after a first look, whose repetitions exclude little; `None` where it was none, or nothing
+/// holds.
+#[must_use]
+pub fn quick_note(study: &StudyDescription, verdicts: &VerdictTable) -> Option<String> {
+    let holds = verdicts.policies.iter().any(|policy| {
+        [policy.isolation.outcome, policy.reallocation.outcome].contains(&Outcome::Holds)
+    });
+    let excluded = percent(study.margins.rare_runs);
+    (study.is_quick && holds).then(|| {
+        format!("A quick look: \"holds\" excludes only what shows in {excluded} of runs or more.")
+    })
 }
 
 /// The verdicts of several back ends: one row per policy, one column per back end with "isolation /

@@ -9,6 +9,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use slicewise_report::ReportError;
 use slicewise_report::layout::{Force, ResultsFolder};
+use slicewise_stats::objective::Objective;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -484,4 +485,34 @@ fn refuses_to_report_on_nothing() {
     assert!(error.is_users_mistake());
     assert!(!folder.report_path().exists());
     assert_eq!(files(&folder.data_path()).len(), 0, "no empty tables");
+}
+
+#[test]
+fn the_row_of_isolation_is_that_of_the_objective_where_one_decided() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("results");
+    let mut study = study(Size::SMALL);
+    study.slices[0].objective = Some(Objective {
+        throughput_bits_per_second: Some(15_000_000),
+        ..Objective::default()
+    });
+    let report = slicewise_report::write(&fill(&path, &study)).unwrap();
+    let (header, rows) = csv_rows(&path.join("data/verdicts.csv"));
+    let column = |row: &[String], name: &str| {
+        let place = header.iter().position(|h| h == name).unwrap();
+        row[place].clone()
+    };
+    for (policy, row) in report.verdicts.policies.iter().zip(rows.chunks(3)) {
+        let objectives = policy.isolation.objectives.as_ref().unwrap();
+        let test = objectives.decided_by.as_ref().unwrap();
+        let row = &row[0];
+        assert_eq!(column(row, "attribute"), "isolation");
+        assert_eq!(column(row, "test"), "student_mean");
+        assert_eq!(column(row, "indicator"), "throughput");
+        assert_eq!(column(row, "scale"), "bits_per_second");
+        assert_eq!(column(row, "scenario"), test.scenario);
+        assert_eq!(column(row, "margin").parse(), Ok(15e6));
+        assert_eq!(column(row, "statistic").parse().ok(), test.mean);
+        assert_eq!(column(row, "reference"), "");
+    }
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use slicewise_report::terminal::{Colours, verdict_table_text};
+mod support;
+
+use slicewise_report::terminal::{Colours, quick_note, verdict_table_text};
 use slicewise_stats::description::{DelayBound, PublishedVerdict, SliceLimit};
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{
@@ -32,6 +34,7 @@ fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> D
         margin,
         repetitions: 32,
         repetitions_beyond: 32,
+        varies: true,
         p_value: Some(1e-9),
     }
 }
@@ -245,4 +248,22 @@ fn a_proved_bound_stands_beside_the_tests_and_decides_where_it_is_broken() {
     verdicts.policies[0].isolation.bounds = vec![check(2_100_000, Outcome::Broken)];
     let text = has(&verdicts, &["largest", "2.1", "above", "540"]);
     assert!(!text.contains("throughput"), "{text}");
+}
+
+#[test]
+fn a_quick_look_says_what_its_holds_excludes() {
+    let mut study = support::study(support::Size::SMALL);
+    study.margins.rare_runs = 0.53;
+    assert_eq!(quick_note(&study, &table()), None);
+    study.is_quick = true;
+    assert_eq!(
+        quick_note(&study, &table()).unwrap(),
+        "A quick look: \"holds\" excludes only what shows in 53 % of runs or more."
+    );
+    let mut broken = table();
+    for policy in &mut broken.policies {
+        policy.isolation.outcome = Outcome::Broken;
+        policy.reallocation.outcome = Outcome::Broken;
+    }
+    assert_eq!(quick_note(&study, &broken), None);
 }

@@ -7,14 +7,13 @@ use crate::record::{RunRecord, SliceRecord};
 /// those in which the slice sent something; `None` if it sent nothing.
 pub(crate) fn of_slice(objective: &Objective, run: &RunRecord, slice: &SliceRecord) -> Option<f64> {
     let bins = slice.series.sent_frames.len();
-    let first = usize::try_from(run.transient.end_ns / run.bin_ns.max(1)).unwrap_or(bins);
     let interval = Interval {
         objective,
         slice,
         seconds: run.bin_ns as f64 / 1e9,
     };
     let (mut available, mut all) = (0u32, 0u32);
-    for bin in first..bins {
+    for bin in run.steady_from()..bins {
         if slice
             .series
             .sent_frames
@@ -47,20 +46,23 @@ impl Interval<'_> {
             .is_none_or(|limit| lost_frames as f64 <= limit * sent_frames as f64);
         // By send time: arrival time depends on propagation.
         let is_fast_enough = objective.throughput_bits_per_second.is_none_or(|rate| {
-            let sent_bytes = at(&series.sent_bytes, bin) as f64;
-            let arrived_bytes = sent_bytes * (1.0 - lost_frames as f64 / sent_frames as f64);
-            arrived_bytes >= (rate as f64 / 8.0 * self.seconds).min(sent_bytes)
+            let sent_bytes = at(&series.sent_bytes, bin);
+            let arrived_bytes = sent_bytes.saturating_sub(at(&series.lost_bytes, bin));
+            arrived_bytes as f64 >= (rate as f64 / 8.0 * self.seconds).min(sent_bytes as f64)
         });
         let is_prompt_enough = objective.delay.is_none_or(|limit| {
-            let received = sent_frames.saturating_sub(lost_frames);
-            let late = u64::from(at(&series.late_frames, bin));
-            // late / received ≤ 1 − percentile, in whole numbers.
-            late * 100_000 <= received * u64::from(100_000 - limit.at.per_100_000())
+            // A lost frame is not there in time: (late + lost) / sent ≤ 1 − percentile, in whole numbers.
+            let beyond = lost_frames + u64::from(at(&series.late_frames, bin));
+            beyond * 100_000 <= sent_frames * u64::from(100_000 - limit.at.per_100_000())
         });
         let is_even_enough = objective.delay_variation.is_none_or(|limit| {
             let largest = series.delay_max_ns.get(bin).copied().flatten();
             let smallest = self.slice.whole.delay.min_ns;
-            largest.is_none_or(|largest| largest.saturating_sub(smallest) <= limit.limit_ns)
+            match largest {
+                Some(largest) => largest.saturating_sub(smallest) <= limit.limit_ns,
+                // What never arrives has no delay to vary.
+                None => lost_frames == 0,
+            }
         });
         is_lossless_enough && is_fast_enough && is_prompt_enough && is_even_enough
     }
@@ -108,12 +110,15 @@ mod tests {
                 slice: "voice".to_owned(),
                 whole: figures,
                 steady: figures,
+                delay_of_sent: None,
                 delay_cdf: Vec::new(),
                 scheduler: None,
                 iat_sent: IatFigures::default(),
                 series: Series {
                     sent_bytes: vec![10_000; 4],
                     received_bytes: vec![10_000; 4],
+                    served_bytes: vec![10_000; 4],
+                    lost_bytes: vec![0; 4],
                     sent_frames: vec![10; 4],
                     lost_frames: vec![0; 4],
                     delay_mean_ns: vec![Some(1_500_000); 4],
@@ -158,7 +163,7 @@ mod tests {
     fn intervals_at_the_limits_are_available() {
         assert_eq!(availability_after(|_| ()), Some(1.0));
         let at_the_limits = availability_after(|series| {
-            series.lost_frames[0] = 1;
+            (series.lost_frames[0], series.lost_bytes[0]) = (1, 1_000);
             series.late_frames[2] = 1;
         });
         assert_eq!(at_the_limits, Some(1.0));
@@ -169,8 +174,8 @@ mod tests {
         type Change = fn(&mut Series);
         let changes: [Change; 4] = [
             |series| series.lost_frames[0] = 2,
-            // 9 of 10 frames are 0.72 Mbit/s only if all are equally long.
-            |series| (series.lost_frames[0], series.sent_bytes[0]) = (1, 9_999),
+            // 0.72 Mbit/s are 9,000 B: a frame longer than the mean was lost.
+            |series| (series.lost_frames[0], series.lost_bytes[0]) = (1, 1_001),
             |series| series.late_frames[0] = 2,
             |series| series.delay_max_ns[0] = Some(2_000_001),
         ];
@@ -186,6 +191,26 @@ mod tests {
             series.late_frames[0] = 1;
         });
         assert_eq!(availability, Some(0.75));
+    }
+
+    #[test]
+    fn an_interval_of_which_nothing_arrives_is_not_available_whatever_is_asked() {
+        let delay = objective().delay;
+        let of_delay = Objective {
+            delay,
+            ..Objective::default()
+        };
+        let of_variation = Objective {
+            delay_variation: delay,
+            ..Objective::default()
+        };
+        let mut run = run();
+        let series = &mut run.slices[0].series;
+        series.lost_frames[1] = 10;
+        series.delay_max_ns[1] = None;
+        for objective in [of_delay, of_variation] {
+            assert_eq!(of_slice(&objective, &run, &run.slices[0]), Some(0.75));
+        }
     }
 
     #[test]

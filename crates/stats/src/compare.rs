@@ -168,7 +168,7 @@ impl Comparison {
     }
 
     /// Distance of the contrast above `value`, and its standard error.
-    fn distance_from(&self, value: f64) -> (f64, f64) {
+    pub(crate) fn distance_from(&self, value: f64) -> (f64, f64) {
         let (slope, distance) = match self.kind {
             Kind::Difference => (1.0, self.treatment - self.reference - value),
             Kind::Ratio => (value, self.treatment - value * self.reference),

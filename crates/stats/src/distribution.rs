@@ -151,16 +151,23 @@ impl Distribution {
     #[must_use]
     pub fn quantile(&self, numerator: u32, denominator: u32) -> u64 {
         let wanted = (u128::from(self.total) * u128::from(numerator))
-            .div_ceil(u128::from(denominator.max(1)))
-            .max(1);
+            .div_ceil(u128::from(denominator.max(1)));
+        self.at_rank(wanted)
+            .or(self.bins.last().map(|&(edge, _)| edge))
+            .unwrap_or(0)
+    }
+
+    /// Smallest edge with at least `rank` samples (1 at least) at or below it; `None` where there are fewer.
+    #[must_use]
+    pub fn at_rank(&self, rank: u128) -> Option<u64> {
         let mut seen = 0u128;
         for &(edge, count) in &self.bins {
             seen += u128::from(count);
-            if seen >= wanted {
-                return edge;
+            if seen >= rank.max(1) {
+                return Some(edge);
             }
         }
-        self.bins.last().map_or(0, |&(edge, _)| edge)
+        None
     }
 
     /// The distribution function in at most `max_points` points (2 at least), values capped at

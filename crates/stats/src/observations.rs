@@ -8,7 +8,7 @@ use crate::availability;
 use crate::description::{Metric, StudyDescription};
 use crate::opportunity::{self, Opportunity};
 use crate::record::{
-    CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures,
+    CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures, SentDelay,
     SliceRecord, Transient,
 };
 use std::collections::BTreeMap;
@@ -21,6 +21,14 @@ pub struct SliceObservation {
     pub steady: Figures,
     /// Over the whole run.
     pub whole: Figures,
+    /// Rate at which the slice is served after the transient: received, counted by receive time less the smallest
+    /// delay, bit/s.
+    pub served_bits_per_second: f64,
+    /// The percentile of delay that an objective names, of all frames sent; `None` where there is no such
+    /// objective, no delay is known, or nothing was sent.
+    pub delay_of_sent: Option<SentDelay>,
+    /// True where a TCP flow was seen in the slice: what it offers depends on what it gets.
+    pub has_tcp: bool,
     /// Share of intervals after the transient in which all objectives of the slice are met; `None` where
     /// it states none, or sent nothing.
     pub availability: Option<f64>,
@@ -163,6 +171,9 @@ impl Observations {
                     availability: (description.objective.as_ref())
                         .filter(|objective| objective.availability.is_some())
                         .and_then(|objective| availability::of_slice(objective, record, slice)),
+                    served_bits_per_second: served(record, slice),
+                    has_tcp: (record.flows.iter())
+                        .any(|flow| flow.slice == slice.slice && flow.flow.protocol == TCP),
                     ..observe(slice, keeps_cdf)
                 })
                 .collect(),
@@ -248,12 +259,26 @@ fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
     SliceObservation {
         steady: record.steady,
         whole: record.whole,
+        served_bits_per_second: 0.0,
+        delay_of_sent: record.delay_of_sent,
+        has_tcp: false,
         availability: None,
         iat_samples: *samples,
         iat_mean_ns: *mean_ns,
         iat_variance_ns2: *variance_ns2,
         iat_cdf: if keeps_cdf { cdf.clone() } else { Vec::new() },
         scheduler: record.scheduler,
+    }
+}
+
+/// Rate served after the transient, bit/s.
+fn served(record: &RunRecord, slice: &SliceRecord) -> f64 {
+    let series = &slice.series.served_bytes;
+    let first = record.steady_from().min(series.len());
+    let bytes: u64 = series[first..].iter().sum();
+    match slice.steady.span_ns {
+        0 => 0.0,
+        span_ns => bytes as f64 * 8e9 / span_ns as f64,
     }
 }
 
@@ -288,6 +313,8 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
     let lengths_differ = record.slices.iter().any(|slice| {
         slice.series.sent_bytes.len() as u64 != bins
             || slice.series.received_bytes.len() as u64 != bins
+            || slice.series.served_bytes.len() as u64 != bins
+            || slice.series.lost_bytes.len() as u64 != bins
             || !matches!(slice.series.late_frames.len() as u64, late if late == bins || late == 0)
     });
     if lengths_differ {
@@ -324,3 +351,6 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
     }
     Ok(())
 }
+
+/// IP protocol number.
+const TCP: u8 = 6;

@@ -55,7 +55,6 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
     let window_bins = usize::try_from((cycle_ns.saturating_add(bin_ns / 2)) / bin_ns)
         .unwrap_or(usize::MAX)
         .max(1);
-    let first = usize::try_from(record.transient.end_ns / bin_ns).unwrap_or(usize::MAX);
     let bins = record
         .slices
         .iter()
@@ -65,7 +64,7 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
 
     let mut sums = Opportunity::default();
     let mut ideal = IdealLink::new(study, record);
-    let mut start = first;
+    let mut start = record.steady_from();
     while start < bins && window_bins <= bins - start {
         let window = start..start + window_bins;
         let seconds = window_bins as f64 * bin_ns as f64 / 1e9;
@@ -116,7 +115,7 @@ fn of_window<'a>(
             own_share += share;
             wanted += sent;
             wanted_occupies += occupies;
-            received += sum(&series.received_bytes, &window);
+            received += sum(&series.served_bytes, &window);
         }
     }
     // If frames occupy more than their L2 bytes, less capacity is spare than the shares suggest.
@@ -195,21 +194,14 @@ impl IdealLink {
     }
 }
 
-/// Largest backlog at the end of a bin: sent, not lost, and not received yet; bytes.
+/// Largest backlog at the end of a bin: sent, not lost, and not served yet; bytes.
 fn most_waiting(series: &Series) -> f64 {
-    let sent_frames: f64 = series.sent_frames.iter().map(|&f| f64::from(f)).sum();
-    let sent_bytes: f64 = series.sent_bytes.iter().map(|&b| b as f64).sum();
-    let frame_bytes = if sent_frames > 0.0 {
-        sent_bytes / sent_frames
-    } else {
-        0.0
-    };
     let bins = (series.sent_bytes.iter())
-        .zip(&series.received_bytes)
-        .zip(&series.lost_frames);
+        .zip(&series.served_bytes)
+        .zip(&series.lost_bytes);
     let (mut waiting, mut most) = (0.0f64, 0.0f64);
-    for ((&sent, &received), &lost) in bins {
-        waiting += sent as f64 - received as f64 - f64::from(lost) * frame_bytes;
+    for ((&sent, &served), &lost) in bins {
+        waiting += sent as f64 - served as f64 - lost as f64;
         most = most.max(waiting);
     }
     most

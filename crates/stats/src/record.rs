@@ -6,6 +6,7 @@
 
 use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
 use crate::live::LiveRecord;
+use crate::objective::Percentile;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader rejects unknown versions.
@@ -67,6 +68,14 @@ pub struct RunRecord {
     /// For a run on real packets on the testbed: how it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
+}
+
+impl RunRecord {
+    /// The first bin after the transient.
+    #[must_use]
+    pub fn steady_from(&self) -> usize {
+        usize::try_from(self.transient.end_ns / self.bin_ns.max(1)).unwrap_or(usize::MAX)
+    }
 }
 
 /// Service per slice of many equal slices measured together.
@@ -141,6 +150,10 @@ pub struct SliceRecord {
     pub whole: Figures,
     /// After the transient.
     pub steady: Figures,
+    /// Of a slice with an objective of delay: the percentile that it names, of the frames sent after the transient.
+    /// `None` also where delays are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_of_sent: Option<SentDelay>,
     /// Cumulative distribution of one-way delay after the transient.
     pub delay_cdf: Vec<CdfPoint>,
     /// Inter-arrival times as sent by the slice's first source.
@@ -150,6 +163,16 @@ pub struct SliceRecord {
     /// Of a simulated run in which frames of the slice left the device: their time in its scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerFigures>,
+}
+
+/// A percentile of one-way delay over frames sent: the delay of a frame that never arrives is infinite (RFC 7679).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentDelay {
+    /// Which percentile.
+    pub at: Percentile,
+    /// Its value, ns; `None` where it is infinite: too many frames were lost.
+    pub ns: Option<u64>,
 }
 
 /// Time that frames spend in the device's scheduler, until their last bit has left the port; of all frames of a
@@ -225,8 +248,8 @@ pub struct DelayFigures {
 
 /// Delay variation (RFC 5481), in both of its forms.
 ///
-/// PDV is the delay of a packet less the smallest delay of the same packets: never negative. Its number of
-/// samples is that of the delay. IPDV is the difference between the delays of two consecutive packets of a
+/// PDV is the delay of a packet less the smallest delay of the run, the transient included: never negative. Its
+/// number of samples is that of the delay. IPDV is the difference between the delays of two consecutive packets of a
 /// flow, by the order sent, of which both were received: signed in RFC 3393, kept here as absolute value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -241,7 +264,7 @@ pub struct VariationFigures {
     pub pdv_p99_ns: u64,
     /// 99.9th percentile of PDV, ns.
     pub pdv_p999_ns: u64,
-    /// Largest PDV, ns: the range of the delays.
+    /// Largest PDV, ns.
     pub pdv_max_ns: u64,
     /// Pairs of consecutive packets measured. All else of IPDV is 0 where this is 0.
     pub ipdv_samples: u64,
@@ -288,6 +311,11 @@ pub struct Series {
     pub sent_bytes: Vec<u64>,
     /// Bytes received, by receive time.
     pub received_bytes: Vec<u64>,
+    /// Bytes received, by receive time less the smallest delay of the slice until then. What is on its way through
+    /// an empty path counts, what waits in a queue does not; propagation changes nothing of it.
+    pub served_bytes: Vec<u64>,
+    /// Bytes of the frames in `lost_frames`.
+    pub lost_bytes: Vec<u64>,
     /// Frames sent, by send time.
     pub sent_frames: Vec<u32>,
     /// Frames sent in this bin that never arrived.

@@ -234,7 +234,7 @@ fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_only_its_spare_capacity() {
 
     // Half of it counts as half.
     for record in &mut records {
-        for bytes in &mut record.slices[BEST_EFFORT].series.received_bytes {
+        for bytes in &mut record.slices[BEST_EFFORT].series.served_bytes {
             let share = 109_375; // 17.5 Mbit/s in a bin of 50 ms
             *bytes = share + bytes.saturating_sub(share) / 2;
         }

@@ -232,7 +232,7 @@ fn rejects_foreign_and_damaged_records() {
         refused(&|r| r.transient.end_ns = u64::MAX),
     ];
     insta::assert_snapshot!(messages.join("\n"), @r"
-    the record has schema version 99, this program reads version 2: run the study again
+    the record has schema version 99, this program reads version 3: run the study again
     record belongs to study `synthetic` with digest `other`, not to this one
     record names the policy `z`, which the study does not have
     record names the slices `best effort, critical`, which the study does not have

@@ -5,8 +5,9 @@
 mod synthetic;
 
 use slicewise_stats::description::{ComparedDelay, StudyDescription};
+use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures};
 use slicewise_stats::live::{IdleBaseline, LiveRecord};
-use slicewise_stats::record::RunRecord;
+use slicewise_stats::record::{DelayFigures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict, VerdictTable};
 use synthetic::{BEST_EFFORT, CRITICAL, LINK, Service, published, run, study};
@@ -551,4 +552,61 @@ fn repetitions_are_paired_and_unpaired_ones_are_ignored() {
     let judged = isolation(&all);
     assert_eq!(judged.outcome, Outcome::NotTested);
     insta::assert_snapshot!(judged.reason(), @"not tested: critical in s1: it has no repetition in common with the reference scenario");
+}
+
+/// The critical slice sends a third in every scenario but the reference, and receives `share` of that.
+fn sending_less(scenario: u32, share: f64) -> [Service; 2] {
+    let mut services = priority(scenario);
+    if scenario > 0 {
+        services[CRITICAL] = Service::untroubled(BASE / 3.0);
+        services[CRITICAL].received = (BASE / 3.0 * share, BASE / 3.0 * share);
+    }
+    services
+}
+
+#[test]
+fn a_slice_that_sends_less_is_judged_by_the_share_of_it_that_it_receives() {
+    let judged = |share| judge_one(5, 0.02, |scenario| sending_less(scenario, share)).isolation;
+    assert_eq!(judged(1.0).outcome, Outcome::Holds);
+    let broken = judged(0.9);
+    assert_eq!(broken.outcome, Outcome::Broken);
+    insta::assert_snapshot!(broken.influence.deciding().unwrap(), @"received share of the rate sent of critical in s1 −10 % (in every repetition), margin 1 %; 5 of 5 repetitions beyond it (paired Fieller)");
+}
+
+#[test]
+fn tcp_that_sends_less_because_it_receives_less_is_judged_by_its_rate() {
+    let study = study(&[("p", None)], SCENARIOS);
+    let mut records = records("p", 5, 0.02, |scenario| sending_less(scenario, 1.0));
+    for record in &mut records {
+        record.flows = vec![tcp_flow()];
+    }
+    let isolation = judge(&study, &records).policies.remove(0).isolation;
+    assert_eq!(isolation.outcome, Outcome::Broken);
+}
+
+fn tcp_flow() -> FlowRecord {
+    FlowRecord {
+        flow: FlowKey {
+            source: "10.0.0.1".into(),
+            destination: "10.0.0.2".into(),
+            source_port: Some(5201),
+            destination_port: Some(5201),
+            protocol: 6,
+            vlans: Vec::new(),
+            dscp: 0,
+        },
+        slice: "critical".into(),
+        sent_frames: 1,
+        sent_bytes: 1490,
+        received_frames: 1,
+        received_bytes: 1490,
+        lost_frames: 0,
+        duplicate_frames: 0,
+        ambiguous_frames: 0,
+        reordering: ReorderingFigures::default(),
+        delay: DelayFigures::default(),
+        sent: None,
+        received: None,
+        tcp: None,
+    }
 }

@@ -13,6 +13,8 @@ use slicewise_stats::description::{
     Margins, PolicyDescription, PublishedFigure, PublishedVerdict, Scalability,
     ScenarioDescription, SliceDescription, StudyDescription,
 };
+use slicewise_stats::verdict::repetitions_to_hold;
+use slicewise_stats::words::{count, percent};
 use slicewise_units::Duration;
 
 /// A study: every name resolved, every default filled in, every contradiction refused.
@@ -109,6 +111,20 @@ impl Study {
     #[must_use]
     pub const fn warnings(&self) -> &Diagnostics {
         &self.warnings
+    }
+
+    /// Where the study has too few repetitions for any verdict of "holds": a sentence that says how many it takes.
+    #[must_use]
+    pub fn too_few_repetitions(&self) -> Option<String> {
+        let needed = repetitions_to_hold(&self.margins)?;
+        (self.populations.is_empty() && self.repetitions < needed).then(|| {
+            format!(
+                "{} cannot show that anything holds: to exclude what shows in {} of runs \
+                 (`margins.rare_runs`) takes {needed}",
+                count(self.repetitions.into(), "repetition"),
+                percent(self.margins.rare_runs)
+            )
+        })
     }
 
     /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of

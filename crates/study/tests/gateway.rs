@@ -158,7 +158,10 @@ fn a_whole_configuration_of_a_router_is_taken_with_a_warning() {
     );
     let config = parse(&text).unwrap();
     let warnings = config.warnings.render(false);
-    assert!(warnings.contains("skipped 2 lines: hostname, interface"), "{warnings}");
+    assert!(
+        warnings.contains("skipped 2 lines: hostname, interface"),
+        "{warnings}"
+    );
     assert_eq!(parse(GOOD).unwrap().warnings.count(), 0);
 }
 

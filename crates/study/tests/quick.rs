@@ -120,3 +120,29 @@ fn slices_by_the_thousand_are_kept_where_they_are_most() {
         .collect();
     assert_eq!(kept, ["1e3", "1e6"]);
 }
+
+#[test]
+fn too_few_repetitions_for_anything_to_hold_are_reported_with_how_many_it_takes() {
+    let told = |margins: &str, repetitions: u32| {
+        let text = support::STUDY.replace("duration: 5 s", &format!("duration: 5 s\n{margins}"));
+        let mut study = parse(&text).unwrap();
+        study.repetitions = repetitions;
+        study.too_few_repetitions()
+    };
+    assert_eq!(
+        told("", 31).unwrap(),
+        "31 repetitions cannot show that anything holds: to exclude what shows in 9 % of runs \
+         (`margins.rare_runs`) takes 32"
+    );
+    assert_eq!(told("", 32), None);
+    assert_eq!(told("margins: {rare_runs: 40 %}", 6), None);
+    assert!(told("margins: {rare_runs: 40 %}", 5).is_some());
+    // A first look excludes what it can.
+    assert_eq!(
+        parse(support::STUDY)
+            .unwrap()
+            .into_quick()
+            .too_few_repetitions(),
+        None
+    );
+}

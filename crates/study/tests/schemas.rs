@@ -223,3 +223,109 @@ fn underscores_in_numbers_are_refused_with_the_number_to_write() {
        |              ^^^^^
     ");
 }
+
+const NUMBERS: &[&str] = &[
+    "5",
+    "5.",
+    ".5",
+    "0.5",
+    "1_000",
+    "1_000.2_5",
+    "0",
+    "0.0",
+    "00",
+    "_1",
+    "1_",
+    "1__0",
+    ".",
+    "-5",
+    "+5",
+    "5e3",
+    "5,5",
+    "007",
+    "0_0.1",
+];
+const DELAYS: &[&str] = &[
+    "ms", " ms", "  us", "µs", "μs", "ns", " s", " min", " h", "m", " MS", "", " days",
+];
+const PERCENTILES: &[&str] = &[
+    "",
+    " at 99 %",
+    " at 99%",
+    " at  99.900 %",
+    " at 99.999 %",
+    " at 099 %",
+    " at 100.0 %",
+    " at 50 %",
+    " at 97 %",
+    " at 99.99999 %",
+    " at 99",
+    "at 99 %",
+    " at",
+    " at 99.9000000 %",
+    " at 5_0 %",
+    " at .9 %",
+    "  at 95 % ",
+    " AT 99 %",
+];
+const PERCENTS: &[&str] = &[
+    "0 %",
+    "0.1 %",
+    "100 %",
+    "100.000 %",
+    "100.001 %",
+    "101 %",
+    "099.9 %",
+    "99.9999 %",
+    "99.9990 %",
+    "5",
+    "5. %",
+    ".5 %",
+    "-1 %",
+    "1_0 %",
+    "  5  % ",
+    "1000 %",
+    "%",
+];
+
+/// An objective as JSON Schema and as this program see it.
+fn objective(objective: &str) -> (bool, bool) {
+    let text = support::STUDY.replace(
+        "    guaranteed: true\n",
+        &format!("    guaranteed: true\n    objective: {objective}\n"),
+    );
+    let allowed = violations(&text, FileKind::Study).is_empty();
+    (allowed, is_read(FileKind::Study, &text))
+}
+
+#[test]
+fn the_schema_takes_of_objectives_what_a_check_takes_and_refuses_what_it_refuses() {
+    let mut cases: Vec<String> = Vec::new();
+    // Of nanoseconds only whole ones; what lies between is said by a number's value, not by its form.
+    let whole = |number: &str, unit: &str| unit.trim() != "ns" || !number.contains('.');
+    for number in NUMBERS {
+        let units = DELAYS.iter().filter(|unit| whole(number, unit));
+        cases.extend(units.map(|unit| format!("{{delay: '{number}{unit}'}}")));
+    }
+    for at in PERCENTILES {
+        cases.push(format!("{{delay_variation: '5 ms{at}'}}"));
+    }
+    for percent in PERCENTS {
+        cases.push(format!("{{loss: '{percent}'}}"));
+        cases.push(format!("{{loss: 1 %, availability: '{percent}'}}"));
+    }
+    cases.extend(["{}", "{availability: 99 %}", "{throughput: 5 Mbit/s}"].map(str::to_owned));
+    let differing: Vec<&String> = cases
+        .iter()
+        .filter(|case| {
+            let (allowed, read) = objective(case);
+            allowed != read
+        })
+        .collect();
+    assert!(differing.is_empty(), "{differing:?}");
+    // Some of both kinds.
+    assert_eq!(objective("{delay: 1 min}"), (true, true));
+    assert_eq!(objective("{delay: 5 ms at 99.900 %}"), (true, true));
+    assert_eq!(objective("{delay: 0 ms}"), (false, false));
+    assert_eq!(objective("{loss: 101 %}"), (false, false));
+}

@@ -90,12 +90,14 @@ impl JumpView<'_> {
         shifts.sort_unstable_by_key(|shift| shift.unsigned_abs());
         // One in twenty may be a mismatch.
         let least = *shifts.get(shifts.len() / 20)?;
-        let is_set =
-            least.unsigned_abs() > self.largest_delay_ns && least.signum() == self.jump_ns.signum();
-        is_set
-            .then(|| median(after.iter().take(until.min(NEAREST))))
-            .flatten()
-            .map(|behind| behind.saturating_sub(base_ns))
+        let is_shifted = |by_ns: i64, least_ns: u64| {
+            by_ns.unsigned_abs() > least_ns && by_ns.signum() == self.jump_ns.signum()
+        };
+        let by_ns = median(after.iter().take(until.min(NEAREST)))?.saturating_sub(base_ns);
+        // Where it is not the packets right behind the jump that are shifted, the clock was set later.
+        let of_nearest_ns = (self.jump_ns.unsigned_abs() / 2).min(self.largest_delay_ns);
+        (is_shifted(least, self.largest_delay_ns) && is_shifted(by_ns, of_nearest_ns))
+            .then_some(by_ns)
     }
 
     /// Packets up to where the differences of a flow change abruptly: the other clock was stepped there.
@@ -250,6 +252,27 @@ mod tests {
                 assert!(found.abs_diff(by_ns) <= 40 * MS, "{found} instead of {by_ns}");
             });
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_some_packets_after_a_pause_was_not_set_in_the_pause() {
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for number in 0..5_000_u64 {
+            let pause_ns = if number < 100 { 0 } else { 200 * MS };
+            let left = START + number * MS + pause_ns;
+            let set_ns = number.saturating_sub(200).min(3) * SECOND;
+            there.push(sighting(left, number, 0));
+            here.push(sighting(left + set_ns, number, 7));
+        }
+        let view = JumpView {
+            before: &here[..100],
+            after: &here[100..],
+            other: &there,
+            jump_ns: 201 * MS.cast_signed(),
+            offset_ns: 0,
+            largest_delay_ns: LARGEST_DELAY_NS,
+        };
+        assert_eq!(view.shift(|_, _| false), Shift::Alike);
     }
 
     #[test]

@@ -114,6 +114,8 @@ fn series(series: &Series) -> Result<(), String> {
     let bins = series.sent_bytes.len();
     let lengths = [
         series.received_bytes.len(),
+        series.served_bytes.len(),
+        series.lost_bytes.len(),
         series.sent_frames.len(),
         series.lost_frames.len(),
         series.delay_mean_ns.len(),

@@ -21,7 +21,7 @@ use slicewise_stats::estimate::Estimate;
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use slicewise_stats::summary::{SliceSummary, Summary};
 use slicewise_stats::verdict::{
-    InfluenceTest, ObjectiveTest, Outcome, PolicyVerdict, VerdictTable, objective_value,
+    Deciding, InfluenceTest, ObjectiveTest, Outcome, PolicyVerdict, VerdictTable, objective_value,
 };
 use slicewise_stats::words::{percent, rate, time};
 
@@ -297,28 +297,15 @@ pub(crate) fn attribute_view(text: AttributeText, tests: Vec<TestView>) -> Attri
 
 fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestView> {
     let isolation = &verdict.isolation;
-    let by_bound = isolation.broken_bound().is_some();
-    let decisive = (isolation.objectives.as_ref())
-        .filter(|verdict| !by_bound && verdict.outcome == isolation.outcome)
-        .and_then(|verdict| verdict.decided_by.as_ref());
+    let decided_by = isolation.decided_by();
     let objectives = isolation
         .objectives
         .iter()
         .flat_map(|verdict| &verdict.tests);
-    let objectives = objectives.map(|test| objective_view(test, decisive == Some(test)));
-    let by_influence = !by_bound && decisive.is_none() && isolation.influence_decides;
-    let decided_by = isolation
-        .influence
-        .decided_by
-        .as_ref()
-        .filter(|_| by_influence);
+    let objectives =
+        objectives.map(|test| objective_view(test, decided_by == Some(Deciding::Objective(test))));
     let influence = isolation.influence.tests.iter().map(|test| {
-        let numbers = &test.numbers;
-        let decides = decided_by.is_some_and(|d| {
-            d.slice == numbers.slice
-                && d.scenario == numbers.scenario
-                && d.indicator == numbers.indicator
-        });
+        let decides = decided_by == Some(Deciding::Influence(&test.numbers));
         influence_view(test, decides)
     });
     let bounds = verdict.isolation.bounds.iter().map(|check| TestView {
@@ -373,8 +360,9 @@ fn objective_view(test: &ObjectiveTest, decides: bool) -> TestView {
         slice: test.slice.clone(),
         indicator: format!("objective: {}", test.indicator),
         scenario: test.scenario.clone(),
-        measured: value(test.mean),
+        measured: test.value(),
         interval: match (test.interval.low, test.interval.high) {
+            _ if test.mean.is_none() => format!("{} lost", percent(test.loss_ratio)),
             (Some(low), Some(high)) => format!("{} to {}", value(low), value(high)),
             _ => "unknown".to_owned(),
         },

@@ -143,6 +143,8 @@ fn series(
             let s = &mut out[slice];
             s.sent_bytes.push(offered[slice] as u64);
             s.received_bytes.push(served[slice] as u64);
+            s.served_bytes.push(served[slice] as u64);
+            s.lost_bytes.push(lost.min(offered[slice]) as u64);
             s.sent_frames.push((offered[slice] / FRAME_BYTES) as u32);
             s.lost_frames
                 .push((lost / FRAME_BYTES).min(offered[slice] / FRAME_BYTES) as u32);
@@ -171,6 +173,7 @@ fn slice_record(
         slice: name.to_owned(),
         whole: figures(&series, 0..bins),
         steady: figures(&series, transient_bins..bins),
+        delay_of_sent: None,
         delay_cdf,
         scheduler: None,
         iat_sent: IatFigures {

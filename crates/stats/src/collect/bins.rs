@@ -71,13 +71,16 @@ impl Cursor {
     }
 }
 
-/// What happened to one slice in one bin. One cache line.
+/// What happened to one slice in one bin.
 #[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
 pub(super) struct Bin {
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// Frames sent in this bin and received; likewise for all delay fields.
+    /// By receive time minus the smallest delay of the slice until then.
+    pub served_bytes: u64,
+    /// Of frames sent in this bin.
+    pub lost_bytes: u64,
+    /// Of frames sent in this bin and received; likewise for all delay fields.
     pub delay_sum_ns: u64,
     pub delay_min_ns: u64,
     pub delay_max_ns: u64,
@@ -93,6 +96,8 @@ impl Bin {
     pub const EMPTY: Self = Self {
         sent_bytes: 0,
         received_bytes: 0,
+        served_bytes: 0,
+        lost_bytes: 0,
         delay_sum_ns: 0,
         delay_min_ns: u64::MAX,
         delay_max_ns: 0,
@@ -108,6 +113,8 @@ impl Bin {
         Self {
             sent_bytes: self.sent_bytes.saturating_add(other.sent_bytes),
             received_bytes: self.received_bytes.saturating_add(other.received_bytes),
+            served_bytes: self.served_bytes.saturating_add(other.served_bytes),
+            lost_bytes: self.lost_bytes.saturating_add(other.lost_bytes),
             delay_sum_ns: self.delay_sum_ns.saturating_add(other.delay_sum_ns),
             delay_min_ns: self.delay_min_ns.min(other.delay_min_ns),
             delay_max_ns: self.delay_max_ns.max(other.delay_max_ns),
@@ -131,7 +138,7 @@ impl Bin {
     }
 }
 
-const _: () = assert!(size_of::<Bin>() == 64, "one cache line");
+const _: () = assert!(size_of::<Bin>() == 80, "as the documentation says");
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,10 @@ use super::bins::Bin;
 use super::{MAX_CDF_POINTS, RunCollector, SliceState};
 use crate::distribution::{Distribution, Moments};
 use crate::mser;
+use crate::objective::Percentile;
 use crate::record::{
-    DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, Series, SliceRecord, VariationFigures,
+    DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, SentDelay, Series, SliceRecord,
+    VariationFigures,
 };
 use slicewise_units::Duration;
 
@@ -18,28 +20,25 @@ pub(super) fn record(
     drops: Vec<DropCount>,
 ) -> RunRecord {
     let grid = &collector.written_grid();
-    let received: Vec<u64> = (0..grid.bins)
+    let served: Vec<u64> = (0..grid.bins)
         .map(|bin| {
-            collector
-                .slices
-                .iter()
-                .map(|s| s.bins[bin].received_bytes)
-                .sum()
+            let slices = collector.slices.iter();
+            slices.map(|s| s.bins[bin].served_bytes).sum()
         })
         .collect();
     let bin = Duration::from_nanos(grid.bin_ns);
-    let transient = mser::find_transient(&received, bin, collector.params.cycle);
+    let transient = mser::find_transient(&served, bin, collector.params.cycle);
     let steady_from = usize::try_from(transient.end_ns / grid.bin_ns)
         .unwrap_or(0)
         .min(grid.bins);
     // Percentiles begin with the first whole segment of those written, and of those held.
-    let steady_segment = (steady_from.next_multiple_of(grid.bins_per_segment))
-        .min(grid.bins)
-        .div_ceil(collector.grid.bins_per_segment);
+    let rounded_from = (steady_from.next_multiple_of(grid.bins_per_segment)).min(grid.bins);
+    let steady_segment = rounded_from.div_ceil(collector.grid.bins_per_segment);
     let segments = collector.grid.segments();
 
     let mut aggregate = Totals::default();
     let mut aggregate_samples = Samples::default();
+    let mut aggregate_smallest_ns = u64::MAX;
     let mut slices = Vec::with_capacity(collector.slices.len());
     for (index, (slice, state)) in collector
         .params
@@ -55,17 +54,22 @@ pub(super) fn record(
             Samples::of(collector, first + from..first + to)
         };
         let before = between(0, steady_segment);
-        let mut after = between(steady_segment, segments);
+        let (mut after, mut samples_from) = (between(steady_segment, segments), rounded_from);
         let all = before.merged(&after);
         if after.delays.total() == 0 && steady.delay.samples > 0 {
             // All of them lie in the segment that rounding up left out.
-            let from = steady_from / grid.bins_per_segment * grid.bins_per_segment;
-            after = between(from / collector.grid.bins_per_segment, segments);
+            samples_from = steady_from / grid.bins_per_segment * grid.bins_per_segment;
+            after = between(samples_from / collector.grid.bins_per_segment, segments);
         }
+        let smallest_ns = whole.delay.min_ns;
         slices.push(SliceRecord {
             slice: slice.name.clone(),
-            whole: whole.figures(grid.bin_ns, &all),
-            steady: steady.figures(grid.bin_ns, &after),
+            whole: whole.figures(grid.bin_ns, &all, smallest_ns),
+            steady: steady.figures(grid.bin_ns, &after, smallest_ns),
+            delay_of_sent: slice.delay.and_then(|limit| {
+                let lost = Totals::of(&state.bins[samples_from..grid.bins]).lost_frames;
+                delay_of_sent(limit.at, &after.delays, lost, steady.delay.max_ns)
+            }),
             delay_cdf: after.delays.cdf(MAX_CDF_POINTS, steady.delay.max_ns),
             iat_sent: state.iat.figures(MAX_CDF_POINTS),
             series: series(state, grid.bins),
@@ -73,6 +77,7 @@ pub(super) fn record(
         });
         aggregate.add(&steady);
         aggregate_samples = aggregate_samples.merged(&after);
+        aggregate_smallest_ns = aggregate_smallest_ns.min(smallest_ns);
     }
     RunRecord {
         schema_version: SCHEMA_VERSION,
@@ -83,7 +88,7 @@ pub(super) fn record(
         bin_ns: grid.bin_ns,
         transient,
         slices,
-        aggregate: aggregate.figures(grid.bin_ns, &aggregate_samples),
+        aggregate: aggregate.figures(grid.bin_ns, &aggregate_samples, aggregate_smallest_ns),
         drops,
         link_losses: Vec::new(),
         populations: Vec::new(),
@@ -94,6 +99,21 @@ pub(super) fn record(
     }
 }
 
+/// The percentile of frames whose fate is known; those lost have an infinite delay.
+fn delay_of_sent(
+    at: Percentile,
+    delays: &Distribution,
+    lost_frames: u64,
+    max_ns: u64,
+) -> Option<SentDelay> {
+    let known = u128::from(delays.total()) + u128::from(lost_frames);
+    let rank = (known * u128::from(at.per_100_000())).div_ceil(100_000);
+    (known > 0).then(|| SentDelay {
+        at,
+        ns: delays.at_rank(rank).map(|ns| ns.min(max_ns)),
+    })
+}
+
 fn series(state: &SliceState, bins: usize) -> Series {
     let bins = &state.bins[..bins];
     let has_limit = state.delay_limit_ns < u64::MAX;
@@ -101,6 +121,8 @@ fn series(state: &SliceState, bins: usize) -> Series {
     Series {
         sent_bytes: bins.iter().map(|b| b.sent_bytes).collect(),
         received_bytes: bins.iter().map(|b| b.received_bytes).collect(),
+        served_bytes: bins.iter().map(|b| b.served_bytes).collect(),
+        lost_bytes: bins.iter().map(|b| b.lost_bytes).collect(),
         sent_frames: bins.iter().map(|b| b.sent_frames).collect(),
         lost_frames: bins.iter().map(|b| b.lost_frames).collect(),
         delay_mean_ns: bins.iter().map(Bin::delay_mean_ns).collect(),
@@ -182,7 +204,8 @@ impl Totals {
         self.delay = self.delay.merged(&other.delay);
     }
 
-    fn figures(&self, bin_ns: u64, samples: &Samples) -> Figures {
+    /// `smallest_ns` is the smallest delay of the run, which delay variation is counted from.
+    fn figures(&self, bin_ns: u64, samples: &Samples, smallest_ns: u64) -> Figures {
         let span_ns = self.bins * bin_ns;
         let rate = |bytes: u64| match span_ns {
             0 => 0.0,
@@ -203,16 +226,16 @@ impl Totals {
             throughput_bits_per_second: rate(self.received_bytes),
             loss_ratio,
             delay: self.delay.figures(&samples.delays),
-            variation: self.variation_figures(samples),
+            variation: self.variation_figures(samples, smallest_ns),
         }
     }
 
-    fn variation_figures(&self, samples: &Samples) -> VariationFigures {
+    fn variation_figures(&self, samples: &Samples, smallest_ns: u64) -> VariationFigures {
         let delay = self.delay.figures(&samples.delays);
         let ipdv = samples.variation.figures(&samples.variations);
-        let above_min = |delay_ns: u64| delay_ns.saturating_sub(delay.min_ns);
+        let above_min = |delay_ns: u64| delay_ns.saturating_sub(smallest_ns);
         VariationFigures {
-            pdv_mean_ns: self.delay.mean_above_ns(delay.min_ns),
+            pdv_mean_ns: self.delay.mean_above_ns(smallest_ns),
             pdv_p50_ns: above_min(delay.p50_ns),
             pdv_p95_ns: above_min(delay.p95_ns),
             pdv_p99_ns: above_min(delay.p99_ns),

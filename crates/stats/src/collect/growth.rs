@@ -67,7 +67,7 @@ impl RunCollector {
         let index = self.slices.len();
         let slice = slice.into();
         self.slices
-            .push(SliceState::new(self.grid.bins, slice.delay_limit));
+            .push(SliceState::new(self.grid.bins, slice.delay));
         self.params.slices.push(slice);
         self.delays.add(self.stride);
         self.ipdv.add(self.stride);
@@ -190,8 +190,9 @@ impl RunCollector {
 
     /// Bins are `factor` times as wide, or segments are others.
     fn move_cursors(&mut self, factor: usize) {
-        let origins = self.slices.iter_mut().map(|slice| &mut slice.origin);
-        for cursor in origins.chain([&mut self.sent, &mut self.received]) {
+        let slices = self.slices.iter_mut();
+        let of_slices = slices.flat_map(|slice| [&mut slice.origin, &mut slice.served]);
+        for cursor in of_slices.chain([&mut self.sent, &mut self.received]) {
             *cursor = Cursor::of_bin(&self.grid, cursor.bin / factor);
         }
     }

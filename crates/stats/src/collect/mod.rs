@@ -12,7 +12,7 @@ mod histogram;
 mod iat;
 mod ipdv;
 
-use crate::objective::Objective;
+use crate::objective::{DelayLimit, Objective};
 use crate::record::{DropCount, RunKey, RunRecord};
 use bins::{Bin, Cursor, Grid};
 use growth::Growth;
@@ -41,18 +41,18 @@ pub struct CollectorParams {
 pub struct MeasuredSlice {
     /// Its name.
     pub name: String,
-    /// Frames with a larger delay are counted as late, per interval; `None`: not counted.
-    pub delay_limit: Option<Duration>,
+    /// Frames with a larger delay are counted as late, per interval, and the percentile over all frames sent is kept;
+    /// `None`: neither is.
+    pub delay: Option<DelayLimit>,
 }
 
 impl MeasuredSlice {
     /// A slice with this name and the delay limit of its objective.
     #[must_use]
     pub fn new(name: &str, objective: Option<&Objective>) -> Self {
-        let limit = objective.and_then(|objective| objective.delay);
         Self {
             name: name.to_owned(),
-            delay_limit: limit.map(|limit| Duration::from_nanos(limit.limit_ns)),
+            delay: objective.and_then(|objective| objective.delay),
         }
     }
 }
@@ -62,7 +62,7 @@ impl<T: Into<String>> From<T> for MeasuredSlice {
     fn from(name: T) -> Self {
         Self {
             name: name.into(),
-            delay_limit: None,
+            delay: None,
         }
     }
 }
@@ -94,7 +94,7 @@ pub enum CollectorError {
 
 /// Collects one run.
 ///
-/// Where the length of the run is known, memory is set up once: 64 B a bin and slice, and for each octave that
+/// Where the length of the run is known, memory is set up once: 80 B a bin and slice, and for each octave that
 /// occurs in a segment of time 4 KiB of delay and 512 B of delay variation. A flow takes 40 B, and 2 KiB more
 /// once a packet of it was lost or reordered (see [`RunCollector::memory_bytes`]).
 #[derive(Debug, Clone)]
@@ -122,8 +122,11 @@ struct SliceState {
     bins: Vec<Bin>,
     /// Bin in which the packet last received or lost was sent.
     origin: Cursor,
+    /// Bin in which the packet last received would have been, had it taken `smallest_ns` less.
+    served: Cursor,
+    /// The smallest delay until now; the largest integer before the first one.
+    smallest_ns: u64,
     iat: IatState,
-    lost_bytes: u64,
     /// Frames with a larger delay are late.
     delay_limit_ns: u64,
 }
@@ -170,7 +173,7 @@ impl RunCollector {
             sent: Cursor::START,
             received: Cursor::START,
             slices: (params.slices.iter())
-                .map(|slice| SliceState::new(bins, slice.delay_limit))
+                .map(|slice| SliceState::new(bins, slice.delay))
                 .collect(),
             delays: Histograms::new(params.slices.len() * stride),
             ipdv: Ipdv::new(params.slices.len() * stride),
@@ -224,6 +227,9 @@ impl RunCollector {
         arrival.received_bytes += u64::from(bytes);
 
         let delay_ns = now.saturating_since(sent_at).nanos();
+        state.smallest_ns = state.smallest_ns.min(delay_ns);
+        self.serve(slice, now, bytes);
+        let state = &mut self.slices[slice];
         let origin = &mut state.bins[state.origin.bin];
         origin.delay_samples = origin.delay_samples.saturating_add(1);
         origin.delay_sum_ns = origin.delay_sum_ns.saturating_add(delay_ns);
@@ -259,6 +265,23 @@ impl RunCollector {
         let arrival = &mut self.slices[slice].bins[self.received.bin];
         arrival.received_frames = arrival.received_frames.saturating_add(1);
         arrival.received_bytes += u64::from(bytes);
+        self.serve(slice, now, bytes);
+    }
+
+    /// Count what was received `now` where it would have been without the smallest delay. What propagation adds
+    /// to every delay, it adds to the smallest one too.
+    #[inline]
+    fn serve(&mut self, slice: usize, now: Instant, bytes: u32) {
+        let smallest_ns = self.slices[slice].smallest_ns;
+        let at = match smallest_ns {
+            u64::MAX => now,
+            _ => Instant::from_nanos(now.nanos().saturating_sub(smallest_ns)),
+        };
+        if !self.slices[slice].served.holds(&self.grid, at) {
+            self.slices[slice].served = self.find(at);
+        }
+        let state = &mut self.slices[slice];
+        state.bins[state.served.bin].served_bytes += u64::from(bytes);
     }
 
     /// A frame sent at `sent_at` will never be received.
@@ -271,7 +294,7 @@ impl RunCollector {
         let state = &mut self.slices[slice];
         let bin = &mut state.bins[state.origin.bin];
         bin.lost_frames = bin.lost_frames.saturating_add(1);
-        state.lost_bytes += u64::from(bytes);
+        bin.lost_bytes += u64::from(bytes);
     }
 
     #[inline]
@@ -303,12 +326,11 @@ impl RunCollector {
         let sum = |value: fn(&Bin) -> u64| {
             i64::try_from(state.bins.iter().map(value).sum::<u64>()).unwrap_or(i64::MAX)
         };
-        let lost_bytes = i64::try_from(state.lost_bytes).unwrap_or(i64::MAX);
         InFlight {
             frames: sum(|b| u64::from(b.sent_frames))
                 - sum(|b| u64::from(b.received_frames))
                 - sum(|b| u64::from(b.lost_frames)),
-            bytes: sum(|b| b.sent_bytes) - sum(|b| b.received_bytes) - lost_bytes,
+            bytes: sum(|b| b.sent_bytes) - sum(|b| b.received_bytes) - sum(|b| b.lost_bytes),
         }
     }
 
@@ -340,8 +362,9 @@ impl RunCollector {
         for slice in &mut self.slices {
             slice.bins.fill(Bin::EMPTY);
             slice.origin = Cursor::START;
+            slice.served = Cursor::START;
+            slice.smallest_ns = u64::MAX;
             slice.iat.reset();
-            slice.lost_bytes = 0;
         }
     }
 
@@ -363,18 +386,19 @@ impl RunCollector {
 }
 
 impl SliceState {
-    fn new(bins: usize, delay_limit: Option<Duration>) -> Self {
+    fn new(bins: usize, delay: Option<DelayLimit>) -> Self {
         Self {
-            delay_limit_ns: delay_limit.map_or(u64::MAX, Duration::nanos),
+            delay_limit_ns: delay.map_or(u64::MAX, |delay| delay.limit_ns),
             bins: vec![Bin::EMPTY; bins + 1],
             origin: Cursor::START,
+            served: Cursor::START,
+            smallest_ns: u64::MAX,
             iat: IatState::new(),
-            lost_bytes: 0,
         }
     }
 }
 
-/// Most bins of a run, of all slices together: 64 MiB.
+/// Most bins of a run, of all slices together: 80 MiB.
 pub const MAX_BINS: u64 = 1 << 20;
 /// Segments of time with a delay histogram each. The start of the steady state is rounded up to a
 /// segment for percentiles: to 1/64 of the run at most.

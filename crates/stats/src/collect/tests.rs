@@ -1,5 +1,6 @@
 use super::*;
-use crate::record::Figures;
+use crate::objective::Percentile;
+use crate::record::{Figures, SliceRecord};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -15,6 +16,10 @@ fn params(duration_ms: u64, bin_ms: u64) -> CollectorParams {
 
 fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
+}
+
+fn at_us(us: u64) -> Instant {
+    at(us * 1000)
 }
 
 fn key() -> RunKey {
@@ -70,6 +75,9 @@ fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
     assert_eq!(series.sent_frames, [2, 0, 1, 0]);
     assert_eq!(series.received_bytes, [0, 1000, 0, 0]);
     assert_eq!(series.lost_frames, [1, 0, 0, 0]);
+    assert_eq!(series.lost_bytes, [500, 0, 0, 0]);
+    // 50 ms earlier: that is the smallest delay.
+    assert_eq!(series.served_bytes, [1000, 0, 0, 1000]);
     assert_eq!(
         series.delay_mean_ns,
         [Some(50 * MS), None, Some(110 * MS), None]
@@ -92,6 +100,68 @@ fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
     assert!((whole.loss_ratio - 1.0 / 3.0).abs() < 1e-15);
     assert_eq!(record.aggregate.sent_bytes, 2600);
     assert_eq!(record.slices[0].iat_sent.samples, 2);
+}
+
+#[test]
+fn a_percentile_of_all_frames_sent_counts_lost_ones_as_infinitely_late() {
+    let limit = |at| DelayLimit { limit_ns: MS, at };
+    let measured = |at: Percentile, lost: u64| {
+        let slice = MeasuredSlice {
+            name: "voice".into(),
+            delay: Some(limit(at)),
+        };
+        let mut collector = RunCollector::new(CollectorParams {
+            slices: vec![slice],
+            ..params(100, 50)
+        })
+        .unwrap();
+        for packet in 0..100 {
+            collector.on_sent(0, true, at_us(packet), 100);
+            if packet < lost {
+                collector.on_lost(0, at_us(packet), 100);
+            } else {
+                let delay = 100 + packet;
+                collector.on_received(0, None, at_us(packet), at_us(packet + delay), 100);
+            }
+        }
+        let record = finish(&mut collector);
+        let told = record.slices[0].delay_of_sent.unwrap();
+        assert_eq!(told.at, at);
+        told.ns
+    };
+    let within = |value: Option<u64>, us: u64| {
+        let value = value.unwrap();
+        (us * 1000..=us * 1001).contains(&value)
+    };
+    // Delays are 100 us, 101 us, … 199 us; the smallest are lost.
+    assert!(within(measured(Percentile::P90, 0), 189));
+    assert!(within(measured(Percentile::P90, 4), 193));
+    assert!(within(measured(Percentile::P90, 10), 199));
+    assert_eq!(measured(Percentile::P90, 11), None);
+    assert_eq!(measured(Percentile::Max, 1), None);
+    assert_eq!(measured(Percentile::P50, 100), None);
+}
+
+#[test]
+fn delay_varies_from_the_smallest_of_the_run_also_after_the_transient() {
+    // 1 ms for 8 s with more traffic, then 3 to 4 ms.
+    let mut collector = RunCollector::new(params(40_000, 50)).unwrap();
+    for packet in 0..40_000u64 {
+        let (bytes, delay) = match packet {
+            0..8_000 => (1200, MS),
+            _ => (1000, 3 * MS + packet % 2 * MS),
+        };
+        collector.on_sent(0, true, at(packet * MS), bytes);
+        collector.on_received(0, None, at(packet * MS), at(packet * MS + delay), bytes);
+    }
+    let record = finish(&mut collector);
+    assert!(record.transient.end_ns >= 8_000 * MS);
+    for figures in [record.slices[0].steady, record.aggregate] {
+        assert_eq!(figures.delay.min_ns, 3 * MS);
+        assert_eq!(figures.variation.pdv_mean_ns, 2.5 * MS as f64);
+        assert_eq!(figures.variation.pdv_max_ns, 3 * MS);
+        assert_eq!(figures.variation.pdv_p50_ns, figures.delay.p50_ns - MS);
+    }
 }
 
 #[test]
@@ -182,7 +252,7 @@ fn a_collector_used_again_gives_the_same_record() {
     };
     let mut collector = RunCollector::new(params(4_000, 50)).unwrap();
     let first = run(&mut collector);
-    assert_eq!(collector.memory_bytes(), 2 * 81 * 64);
+    assert_eq!(collector.memory_bytes(), 2 * 81 * 80);
     // An abandoned run leaves no trace either.
     collector.on_sent(1, true, at(5), 99);
     collector.reset();
@@ -301,5 +371,38 @@ proptest! {
         prop_assert_eq!(samples, delays.len() as u64);
         let largest = record.slices.iter().map(|s| s.whole.delay.max_ns).max();
         prop_assert_eq!(largest, Some(delays.iter().copied().max().unwrap_or(0)));
+    }
+
+    #[test]
+    fn propagation_changes_neither_what_is_served_nor_the_transient(
+        packets in fates(),
+        propagation_ns in 0..2_000 * MS,
+    ) {
+        let measured = |propagation_ns: u64| {
+            let mut collector = RunCollector::new(params(1_000, 50)).unwrap();
+            let mut arrivals = Vec::new();
+            for &(slice, sent_at, bytes, fate) in &packets {
+                let slice = usize::from(slice);
+                collector.on_sent(slice, true, at(sent_at), bytes);
+                if let Fate::Received(delay) = fate {
+                    arrivals.push((sent_at + delay + propagation_ns, slice, sent_at, bytes));
+                }
+            }
+            arrivals.sort_unstable();
+            for (now, slice, sent_at, bytes) in arrivals {
+                collector.on_received(slice, None, at(sent_at), at(now), bytes);
+            }
+            finish(&mut collector)
+        };
+        let (near, far) = (measured(0), measured(propagation_ns));
+        prop_assert_eq!(near.transient, far.transient);
+        for (near, far) in near.slices.iter().zip(&far.slices) {
+            prop_assert_eq!(&near.series.served_bytes, &far.series.served_bytes);
+            let of = |slice: &SliceRecord| {
+                let variation = slice.steady.variation;
+                (variation.pdv_mean_ns, variation.pdv_max_ns)
+            };
+            prop_assert_eq!(of(near), of(far));
+        }
     }
 }

@@ -76,6 +76,7 @@ pub(super) fn not_judged(study: &StudyDescription, policy: usize) -> Vec<NotJudg
             },
             missing: false,
             only_bound: true,
+            no_runs: false,
         })
         .collect()
 }

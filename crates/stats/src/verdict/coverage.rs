@@ -4,7 +4,7 @@
 use super::Indicator;
 use super::Outcome;
 use super::influence::{Draft, test};
-use super::objectives::{ObjectiveIndicator, draft};
+use super::objectives::{Asked, ObjectiveIndicator, draft};
 use super::repetitions::Rules;
 use crate::description::Margins;
 use crate::estimate::Sample;
@@ -145,13 +145,8 @@ fn an_objective_at_its_limit_is_decided_wrongly_as_rarely() {
     let rules = Rules::of(&Margins::default());
     check("objective", |shape, n, draws| {
         let values: Vec<f64> = (0..n).map(|_| 0.001 * shape.draw(draws)).collect();
-        let sample = Sample::of(&values).unwrap();
-        let test = draft(
-            (ObjectiveIndicator::LossRatio, 0.001, 0.0),
-            &values,
-            &sample,
-            rules,
-        );
+        let asked = Asked::of(ObjectiveIndicator::LossRatio, 0.001);
+        let test = draft(asked, &values, rules).unwrap().test;
         assert_eq!(
             test.outcome,
             Outcome::Inconclusive,

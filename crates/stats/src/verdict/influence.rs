@@ -1,14 +1,14 @@
 //! Influence: does a guaranteed slice get worse service when another one overloads? Non-inferiority of
 //! each indicator against the reference scenario, repetition by repetition.
 
-use super::repetitions::Rules;
+use super::isolation::Skipped;
+use super::repetitions::{Contrast, Rules};
 use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale, TestName};
 use crate::compare::{self, Comparison};
 use crate::description::{ComparedDelay, Margins, StudyDescription};
 use crate::estimate::{Interval, Sample};
 use crate::holm;
 use crate::observations::{Observations, RunObservation};
-use crate::power;
 use serde::{Deserialize, Serialize};
 
 /// The comparison of every guaranteed slice with itself in the reference scenario.
@@ -109,23 +109,28 @@ fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVer
 
 impl Indicator {
     /// What is compared, in the order of the report.
-    const fn compared(delay: ComparedDelay) -> [Self; 4] {
+    const fn compared(delay: ComparedDelay, throughput: Self) -> [Self; 4] {
         let (mean, p99) = match delay {
             ComparedDelay::Queueing => (Self::QueueingDelayMean, Self::QueueingDelayP99),
             ComparedDelay::OneWay => (Self::DelayMean, Self::DelayP99),
         };
-        [Self::Throughput, Self::LossRatio, mean, p99]
+        [throughput, Self::LossRatio, mean, p99]
     }
 
     /// The indicator of a slice in one run; `None` where the run has none. `smallest_ns` is the
     /// slice's delay without queueing.
     fn of(self, run: &RunObservation, slice: usize, smallest_ns: u64) -> Option<f64> {
-        let figures = &run.slices.get(slice)?.steady;
+        let slice = run.slices.get(slice)?;
+        let figures = &slice.steady;
         let delay = &figures.delay;
         let of_delay = |value: f64| (delay.samples > 0).then_some(value);
         let smallest = smallest_ns as f64;
         match self {
-            Self::Throughput => Some(figures.throughput_bits_per_second),
+            Self::Throughput => Some(slice.served_bits_per_second),
+            Self::ReceivedShare => {
+                let offered = figures.offered_bits_per_second;
+                (offered > 0.0).then(|| slice.served_bits_per_second / offered)
+            }
             Self::LossRatio => (figures.sent_frames > 0).then_some(figures.loss_ratio),
             Self::DelayMean => of_delay(delay.mean_ns),
             Self::DelayP99 => of_delay(delay.p99_ns as f64),
@@ -140,9 +145,8 @@ pub(super) struct Draft {
     numbers: DecidedBy,
     pub p_holds: f64,
     pub p_broken: f64,
-    /// Distance of the contrast from the margin, and its variance with one repetition:
     /// `None` for a single repetition.
-    contrast: Option<(f64, f64)>,
+    comparison: Option<Comparison>,
 }
 
 struct Comparing<'a> {
@@ -154,61 +158,29 @@ struct Comparing<'a> {
     not_judged: &'a mut Vec<NotJudged>,
 }
 
-impl Comparing<'_> {
+impl<'a> Comparing<'a> {
     fn compare_cells(&mut self, slice: usize, scenario: usize, reference: usize) {
-        let description = &self.study.slices[slice];
-        let name = &self.study.scenarios[scenario].name;
-        let margins = &self.study.margins;
-        let pairs = pairs(self.observations, self.policy, scenario, reference);
-        let mut skip = |why: &str, missing| {
-            self.not_judged.push(NotJudged {
-                scenario: name.clone(),
-                slice: description.name.clone(),
-                why: why.to_owned(),
-                missing,
-                only_bound: false,
-            });
+        let pairs = match self.comparable(slice, scenario, reference) {
+            Ok(pairs) => pairs,
+            Err(skipped) => return self.skip(slice, scenario, skipped),
         };
-        let has_runs = |scenario| {
-            self.observations
-                .cell(self.policy, scenario)
-                .next()
-                .is_some()
-        };
-        if !has_runs(reference) {
-            return skip("the reference scenario has no runs", true);
-        }
-        if !has_runs(scenario) {
-            return skip("the scenario has no runs", true);
-        }
-        if pairs.is_empty() {
-            return skip(
-                "it has no repetition in common with the reference scenario",
-                true,
-            );
-        }
-        let most = description.share_bits_per_second as f64 * (1.0 + margins.throughput_relative);
-        let offers_more = |offered: Option<f64>| offered.is_some_and(|offered| offered > most);
-        if offers_more(mean_offered(pairs.iter().map(|pair| pair.treatment), slice))
-            && !offers_more(mean_offered(pairs.iter().map(|pair| pair.reference), slice))
-        {
-            return skip("it exceeds its own guarantee there", false);
-        }
         if pairs
             .iter()
             .flat_map(Pair::both)
             .any(|run| run.has_no_delays)
         {
             let why = "its delays are unknown: the clocks of the two ends disagree";
-            skip(why, true);
+            self.skip(slice, scenario, Skipped::missing(why));
         }
+        let margins = &self.study.margins;
         let margins = Margins {
             delay_resolution_ns: (margins.delay_resolution_ns)
                 .max(idle_delay(pairs.iter().flat_map(Pair::both))),
             ..*margins
         };
         let smallest_ns = self.observations.smallest_delay_ns(self.policy, slice);
-        for indicator in Indicator::compared(margins.delay_of) {
+        let throughput = throughput_indicator(&pairs, slice, margins.throughput_relative);
+        for indicator in Indicator::compared(margins.delay_of, throughput) {
             let values: Vec<(f64, f64)> = pairs
                 .iter()
                 .filter_map(|pair| {
@@ -221,15 +193,91 @@ impl Comparing<'_> {
                 // Without a packet there is no delay; throughput and loss show that.
                 continue;
             };
-            if indicator == Indicator::Throughput && means.1.mean <= 0.0 {
-                skip("it received nothing in the reference scenario", true);
-                break;
+            if indicator == throughput && means.1.mean <= 0.0 {
+                let why = "it received nothing in the reference scenario";
+                return self.skip(slice, scenario, Skipped::missing(why));
             }
             let mut draft = test(indicator, &values, &means, &margins, self.rules);
+            let name = &self.study.scenarios[scenario].name;
             draft.numbers.scenario = Some(name.clone());
-            draft.numbers.slice.clone_from(&description.name);
+            (draft.numbers.slice).clone_from(&self.study.slices[slice].name);
             self.drafts.push(draft);
         }
+    }
+
+    /// The repetitions in which a slice can be compared, or why there are none.
+    fn comparable(
+        &self,
+        slice: usize,
+        scenario: usize,
+        reference: usize,
+    ) -> Result<Vec<Pair<'a>>, Skipped> {
+        let has_runs = |scenario| {
+            let mut runs = self.observations.cell(self.policy, scenario);
+            runs.next().is_some()
+        };
+        if !has_runs(reference) {
+            return Err(Skipped::no_runs("the reference scenario has no runs"));
+        }
+        if !has_runs(scenario) {
+            return Err(Skipped::no_runs("the scenario has no runs"));
+        }
+        let mut pairs = pairs(self.observations, self.policy, scenario, reference);
+        if pairs.is_empty() {
+            let why = "it has no repetition in common with the reference scenario";
+            return Err(Skipped::no_runs(why));
+        }
+        let share = self.study.slices[slice].share_bits_per_second as f64;
+        let most = share * (1.0 + self.study.margins.throughput_relative);
+        let offers_more = |offered: Option<f64>| offered.is_some_and(|offered| offered > most);
+        if offers_more(mean_offered(pairs.iter().map(|pair| pair.treatment), slice))
+            && !offers_more(mean_offered(pairs.iter().map(|pair| pair.reference), slice))
+        {
+            return Err(Skipped::own("it exceeds its own guarantee there"));
+        }
+        // Nothing can be asked of a slice that sends nothing.
+        pairs.retain(|pair| sends(pair.treatment, slice));
+        if pairs.is_empty() {
+            return Err(Skipped::own("it sends nothing there"));
+        }
+        pairs.retain(|pair| sends(pair.reference, slice));
+        if pairs.is_empty() {
+            let why = "it sends nothing in the reference scenario";
+            return Err(Skipped::missing(why));
+        }
+        Ok(pairs)
+    }
+
+    fn skip(&mut self, slice: usize, scenario: usize, skipped: Skipped) {
+        let scenario = self.study.scenarios[scenario].name.clone();
+        let slice = self.study.slices[slice].name.clone();
+        self.not_judged.push(skipped.told(scenario, slice));
+    }
+}
+
+/// Whether a slice sends anything in a run, after the transient.
+pub(super) fn sends(run: &RunObservation, slice: usize) -> bool {
+    run.slices
+        .get(slice)
+        .is_some_and(|slice| slice.steady.sent_frames > 0)
+}
+
+/// The received rate where a slice sends the same in both scenarios, within the margin, and else its share of what it
+/// sends: whoever sends less receives less. TCP sends less *because* it receives less, and is compared by its rate.
+fn throughput_indicator(pairs: &[Pair<'_>], slice: usize, margin: f64) -> Indicator {
+    let treatment = mean_offered(pairs.iter().map(|pair| pair.treatment), slice);
+    let reference = mean_offered(pairs.iter().map(|pair| pair.reference), slice);
+    let has_tcp = pairs
+        .iter()
+        .flat_map(Pair::both)
+        .any(|run| run.slices.get(slice).is_some_and(|slice| slice.has_tcp));
+    match treatment.zip(reference) {
+        Some((treatment, reference))
+            if !has_tcp && (treatment - reference).abs() > margin * reference =>
+        {
+            Indicator::ReceivedShare
+        }
+        _ => Indicator::Throughput,
     }
 }
 
@@ -292,22 +340,16 @@ impl Draft {
         } else {
             (Outcome::Inconclusive, self.p_holds.min(p_broken))
         };
-        self.numbers.p_value = self.contrast.map(|_| p_value);
-        let repetitions_needed = match (outcome, self.contrast) {
-            (Outcome::Inconclusive, None) => Some(2),
-            (Outcome::Inconclusive, Some((distance, variance))) if distance > 0.0 => {
-                // To show a breach, the strictest step of Holm's correction must be passed.
-                let level = 1.0 - alpha / tests.max(1) as f64;
-                power::repetitions_needed(distance, variance, level, 1)
-            }
-            (Outcome::Inconclusive, Some((distance, variance))) => {
-                let of_mean = power::repetitions_needed(distance, variance, rules.confidence, 1);
-                let (runs, beyond) = (self.numbers.repetitions, self.numbers.repetitions_beyond);
-                let of_rare = rules.runs_to_exclude_rare(runs, beyond);
-                of_mean.zip(of_rare).map(|(mean, rare)| mean.max(rare))
-            }
-            _ => None,
-        };
+        self.numbers.p_value = self.comparison.map(|_| p_value);
+        let (runs, beyond) = (self.numbers.repetitions, self.numbers.repetitions_beyond);
+        let contrast = self.comparison.map(|comparison| {
+            let numbers = &self.numbers;
+            move |share: f64| contrast(&comparison, numbers, share)
+        });
+        let contrast = contrast.as_ref().map(|of| of as &dyn Fn(f64) -> Contrast);
+        let repetitions_needed = (outcome == Outcome::Inconclusive)
+            .then(|| rules.runs_to_decide((runs, beyond), tests, contrast))
+            .flatten();
         InfluenceTest {
             outcome,
             numbers: self.numbers,
@@ -328,69 +370,82 @@ pub(super) fn test(
 ) -> Draft {
     let (treatment, reference) = means;
     let (test, scale, margin) = margin(indicator, reference.mean, margins);
-    let falls = indicator == Indicator::Throughput;
     let is_ratio = test == TestName::PairedRatio;
-    let sign = if falls { -1.0 } else { 1.0 };
-    // The worsening is that of `treatment − slope × reference − offset`, times `sign`.
-    let at = |margin: f64| {
-        if is_ratio {
-            (1.0 + sign * margin, 0.0)
-        } else {
-            (1.0, margin)
-        }
-    };
-    let (slope, offset) = at(margin);
-    let is_beyond = |(t, r): &&(f64, f64)| sign * (t - slope * r - offset) > 0.0;
-    let beyond = u32::try_from(pairs.iter().filter(is_beyond).count()).unwrap_or(u32::MAX);
     let comparison = if is_ratio {
         compare::paired_ratio(pairs)
     } else {
         compare::paired_difference(pairs)
     };
-    let limit = |margin: f64| if is_ratio { at(margin).0 } else { margin };
-    // Broken only if it would be so even if unseen runs showed no worsening.
-    let strict = margin / rules.seen_share(treatment.count);
-    let p_rare = rules.p_rare(treatment.count, beyond);
-    let (p_holds, p_broken) = comparison.map_or((1.0, 1.0), |comparison| {
-        let (within, _) = p_values(&comparison, limit(margin), falls);
-        let (_, outside) = p_values(&comparison, limit(strict), falls);
-        (within.max(p_rare), outside)
-    });
-    let contrast = comparison.map(|comparison| {
-        let from = |margin: f64| {
-            let (slope, offset) = at(margin);
-            let distance = sign * (treatment.mean - slope * reference.mean - offset);
-            let variance = comparison.contrast_variance(slope) * f64::from(treatment.count);
-            (distance, variance)
+    let sign = if indicator.falls() { -1.0 } else { 1.0 };
+    let numbers = DecidedBy {
+        test,
+        scenario: None,
+        slice: String::new(),
+        indicator: Some(indicator),
+        reference: Some(reference.mean),
+        treatment: Some(treatment.mean),
+        statistic: if is_ratio {
+            sign * (treatment.mean / reference.mean - 1.0)
+        } else {
+            treatment.mean - reference.mean
+        },
+        scale,
+        interval: worsening_bounds(comparison.as_ref(), indicator, rules.confidence, is_ratio),
+        margin,
+        repetitions: treatment.count,
+        repetitions_beyond: 0,
+        varies: comparison.is_none_or(|comparison| !comparison.is_exact()),
+        p_value: None,
+    };
+    let limit = limit(&numbers, 1.0);
+    let is_beyond = |(t, r): &&(f64, f64)| {
+        let worse = if is_ratio {
+            t - limit * r
+        } else {
+            t - r - limit
         };
-        // More repetitions bring the stricter margin down to the margin itself.
-        Some(from(strict))
-            .filter(|(distance, _)| *distance > 0.0)
-            .unwrap_or_else(|| from(margin))
+        sign * worse > 0.0
+    };
+    let beyond = u32::try_from(pairs.iter().filter(is_beyond).count()).unwrap_or(u32::MAX);
+    let runs = treatment.count;
+    let (p_holds, p_broken) = comparison.map_or((1.0, 1.0), |comparison| {
+        let p_values = |share| contrast(&comparison, &numbers, share).p_values(runs);
+        let (within, _) = p_values(1.0);
+        // Broken only if it would be so had the runs that were not seen shown no worsening.
+        let (_, outside) = p_values(rules.seen_share(runs));
+        (within.max(rules.p_rare(runs, beyond)), outside)
     });
     Draft {
         numbers: DecidedBy {
-            test,
-            scenario: None,
-            slice: String::new(),
-            indicator: Some(indicator),
-            reference: Some(reference.mean),
-            treatment: Some(treatment.mean),
-            statistic: if is_ratio {
-                sign * (treatment.mean / reference.mean - 1.0)
-            } else {
-                treatment.mean - reference.mean
-            },
-            scale,
-            interval: worsening_bounds(comparison.as_ref(), is_ratio, falls, rules.confidence),
-            margin,
-            repetitions: treatment.count,
             repetitions_beyond: beyond,
-            p_value: None,
+            ..numbers
         },
         p_holds,
         p_broken,
-        contrast,
+        comparison,
+    }
+}
+
+/// The ratio or the difference that lies at the margin divided by `share`.
+fn limit(numbers: &DecidedBy, share: f64) -> f64 {
+    let margin = numbers.margin / share;
+    match (
+        numbers.test,
+        numbers.indicator.is_some_and(Indicator::falls),
+    ) {
+        (TestName::PairedRatio, true) => 1.0 - margin,
+        (TestName::PairedRatio, false) => 1.0 + margin,
+        _ => margin,
+    }
+}
+
+/// How far the treatment is beyond the margin divided by `share`.
+fn contrast(comparison: &Comparison, numbers: &DecidedBy, share: f64) -> Contrast {
+    let (distance, error) = comparison.distance_from(limit(numbers, share));
+    let falls = numbers.indicator.is_some_and(Indicator::falls);
+    Contrast {
+        distance: if falls { -distance } else { distance },
+        variance: error * error * f64::from(numbers.repetitions),
     }
 }
 
@@ -398,7 +453,7 @@ pub(super) fn test(
 fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (TestName, Scale, f64) {
     let resolution = margins.delay_resolution_ns as f64;
     match indicator {
-        Indicator::Throughput => (
+        Indicator::Throughput | Indicator::ReceivedShare => (
             TestName::PairedRatio,
             Scale::Relative,
             margins.throughput_relative,
@@ -422,34 +477,15 @@ fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (TestName,
 
 fn worsening_bounds(
     comparison: Option<&Comparison>,
-    is_ratio: bool,
-    falls: bool,
+    indicator: Indicator,
     confidence: f64,
+    is_ratio: bool,
 ) -> Interval {
     let bounds = comparison.map_or(Interval::UNBOUNDED, |c| c.one_sided_bounds(confidence));
-    match (is_ratio, falls) {
+    match (is_ratio, indicator.falls()) {
         (true, true) => bounds.one_minus(),
         (true, false) => bounds.minus_one(),
         _ => bounds,
-    }
-}
-
-/// p-values of "within the margin" and "beyond it". The margin itself is within.
-fn p_values(comparison: &Comparison, limit: f64, falls: bool) -> (f64, f64) {
-    if comparison.is_exact() {
-        let estimate = comparison.estimate();
-        let within = if falls {
-            estimate >= limit
-        } else {
-            estimate <= limit
-        };
-        return if within { (0.0, 1.0) } else { (1.0, 0.0) };
-    }
-    let (above, below) = (comparison.p_above(limit), comparison.p_below(limit));
-    if falls {
-        (above, below)
-    } else {
-        (below, above)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::influence::{self, InfluenceVerdict};
 use super::objectives::{self, ObjectivesVerdict};
-use super::{BoundCheck, Outcome, bound};
+use super::{BoundCheck, DecidedBy, ObjectiveTest, Outcome, bound};
 use crate::description::{SliceDescription, StudyDescription};
 use crate::observations::Observations;
 use serde::{Deserialize, Serialize};
@@ -42,9 +42,57 @@ pub struct NotJudged {
     pub why: String,
     /// True where isolation cannot be said to hold without it.
     pub missing: bool,
+    /// True where there are no runs of it.
+    #[serde(default)]
+    pub no_runs: bool,
     /// True if only its delay bound could not be judged.
     #[serde(default)]
     pub only_bound: bool,
+}
+
+/// Why a slice is not judged in a scenario.
+pub(super) struct Skipped {
+    why: String,
+    missing: bool,
+    no_runs: bool,
+}
+
+impl Skipped {
+    /// Isolation cannot be said to hold without it.
+    pub fn missing(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            missing: true,
+            no_runs: false,
+        }
+    }
+
+    /// Nor without what was not run.
+    pub fn no_runs(why: impl Into<String>) -> Self {
+        Self {
+            no_runs: true,
+            ..Self::missing(why)
+        }
+    }
+
+    /// The slice's own doing.
+    pub fn own(why: impl Into<String>) -> Self {
+        Self {
+            missing: false,
+            ..Self::missing(why)
+        }
+    }
+
+    pub fn told(self, scenario: String, slice: String) -> NotJudged {
+        NotJudged {
+            scenario,
+            slice,
+            why: self.why,
+            missing: self.missing,
+            no_runs: self.no_runs,
+            only_bound: false,
+        }
+    }
 }
 
 /// Judge one policy, given by its place in the study.
@@ -77,7 +125,10 @@ pub(super) fn judge(
         .chain(of_influence.map(|test| test.outcome));
     let outcome = match Outcome::of_all(tests) {
         _ if bounds.iter().any(|check| check.outcome == Outcome::Broken) => Outcome::Broken,
-        Outcome::Holds if not_judged.iter().any(|missing| missing.missing) => Outcome::Inconclusive,
+        Outcome::Holds if not_judged.iter().any(|n| n.missing) => Outcome::Inconclusive,
+        Outcome::NotTested if not_judged.iter().any(|n| n.missing && !n.no_runs) => {
+            Outcome::Inconclusive
+        }
         outcome => outcome,
     };
     IsolationVerdict {
@@ -90,7 +141,30 @@ pub(super) fn judge(
     }
 }
 
+/// What decided isolation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Deciding<'a> {
+    /// A proved bound that a packet exceeded.
+    Bound(&'a BoundCheck),
+    /// An objective of a slice.
+    Objective(&'a ObjectiveTest),
+    /// A comparison with the reference scenario.
+    Influence(&'a DecidedBy),
+}
+
 impl IsolationVerdict {
+    /// What decided it, or where it is inconclusive is the least decided; `None` where nothing was tested, or where
+    /// what is missing keeps it from being decided.
+    #[must_use]
+    pub fn decided_by(&self) -> Option<Deciding<'_>> {
+        let of_objectives = (self.objectives.as_ref()).filter(|o| o.outcome == self.outcome);
+        let of_influence = (self.influence_decides && self.influence.outcome == self.outcome)
+            .then_some(&self.influence);
+        (self.broken_bound().map(Deciding::Bound))
+            .or_else(|| of_objectives?.decided_by.as_ref().map(Deciding::Objective))
+            .or_else(|| of_influence?.decided_by.as_ref().map(Deciding::Influence))
+    }
+
     /// Repetitions that would decide it; `None` where it is decided or no number within reason would.
     #[must_use]
     pub fn repetitions_needed(&self) -> Option<u32> {

@@ -16,11 +16,11 @@ mod scalability;
 
 pub use bound::BoundCheck;
 pub use influence::{InfluenceTest, InfluenceVerdict};
-pub use isolation::{IsolationVerdict, NotJudged};
+pub use isolation::{Deciding, IsolationVerdict, NotJudged};
 pub use objectives::{ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict};
 pub use reallocation::{ReallocationVerdict, ScenarioReallocation};
 pub use reason::objective_value;
-pub use repetitions::rare_share_excluded;
+pub use repetitions::{rare_share_excluded, repetitions_to_hold};
 pub use scalability::ScalabilityVerdict;
 
 use crate::description::{PublishedVerdict, SliceLimit, StudyDescription};
@@ -117,6 +117,8 @@ impl Outcome {
 pub enum Indicator {
     /// Relative loss of received rate.
     Throughput,
+    /// Relative loss of received rate / rate sent, where the slice does not send the same in both scenarios.
+    ReceivedShare,
     /// Absolute increase of the loss ratio.
     LossRatio,
     /// Increase of the mean one-way delay.
@@ -127,6 +129,14 @@ pub enum Indicator {
     QueueingDelayMean,
     /// Increase of the 99th percentile of queueing delay.
     QueueingDelayP99,
+}
+
+impl Indicator {
+    /// Whether more of it is better.
+    #[must_use]
+    pub const fn falls(self) -> bool {
+        matches!(self, Self::Throughput | Self::ReceivedShare)
+    }
 }
 
 /// The statistical test behind a decision.
@@ -185,6 +195,8 @@ pub struct DecidedBy {
     pub repetitions: u32,
     /// Those of them beyond the margin.
     pub repetitions_beyond: u32,
+    /// False where every repetition has the same value.
+    pub varies: bool,
     /// p-value of the decision, corrected where it is one of many; `None` where the repetitions do
     /// not allow one.
     pub p_value: Option<f64>,

@@ -1,16 +1,15 @@
 //! Objectives: does a slice get the service it needs, in every scenario in which it stays within its own
 //! share?
 
-use super::influence::mean_offered;
-use super::repetitions::Rules;
+use super::influence::sends;
+use super::isolation::Skipped;
+use super::repetitions::{Contrast, Rules};
 use super::{NotJudged, Outcome};
 use crate::description::{SliceDescription, StudyDescription};
-use crate::estimate::{Interval, Sample, t_tail};
+use crate::estimate::{Interval, Sample};
 use crate::holm;
 use crate::objective::{Objective, Percentile};
 use crate::observations::{Observations, RunObservation};
-use crate::power;
-use crate::words;
 use serde::{Deserialize, Serialize};
 
 /// Whether slices with objectives meet them.
@@ -38,7 +37,7 @@ pub enum ObjectiveIndicator {
     Throughput,
     /// Lost packets / sent packets: at most.
     LossRatio,
-    /// A percentile of one-way delay, ns: at most.
+    /// A percentile of one-way delay of all packets sent, ns: at most. Of one that is lost it is infinite.
     Delay(Percentile),
     /// A percentile of packet delay variation (RFC 5481), ns: at most.
     DelayVariation(Percentile),
@@ -66,13 +65,26 @@ pub struct ObjectiveTest {
     pub indicator: ObjectiveIndicator,
     /// The objective, in the unit of the indicator.
     pub limit: f64,
-    /// Mean over repetitions.
-    pub mean: f64,
-    /// One-sided bounds of the mean, each at the confidence of the table.
+    /// What it was held against: `limit`, but for the throughput of a slice that hardly sends as much.
+    pub held_against: f64,
+    /// Where that is less than `limit`: the rate that the slice sends, bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<f64>,
+    /// False where the slice sends too little to meet it: it is missed, or inconclusive.
+    pub can_be_met: bool,
+    /// Mean over repetitions; `None` where it is infinite, as it is of some repetition.
+    pub mean: Option<f64>,
+    /// Repetitions whose value is infinite: too many packets were lost for the percentile, or all of them.
+    pub repetitions_infinite: u32,
+    /// Mean over repetitions of the packets lost / sent.
+    pub loss_ratio: f64,
+    /// One-sided bounds of the mean, each at the confidence of the table; none where it is infinite.
     pub interval: Interval,
+    /// False where every repetition has the same value.
+    pub varies: bool,
     /// Headroom from the worse bound to the limit, as a share of the limit (for availability: of the
     /// allowed unavailability): 1 if nothing of the limit is used, 0 at the limit, negative beyond.
-    /// `None` for a single repetition.
+    /// `None` for a single repetition, and if the mean is infinite.
     pub room: Option<f64>,
     /// Repetitions.
     pub repetitions: u32,
@@ -118,7 +130,7 @@ struct Judging<'a> {
     study: &'a StudyDescription,
     rules: Rules,
     /// Tests before the correction of `p_missed` for many.
-    drafts: Vec<ObjectiveTest>,
+    drafts: Vec<Draft>,
     not_judged: &'a mut Vec<NotJudged>,
 }
 
@@ -130,78 +142,66 @@ impl Judging<'_> {
         objective: &Objective,
         runs: &[&RunObservation],
     ) {
-        let mut skip = |why: String, missing| {
-            self.not_judged.push(NotJudged {
-                scenario: scenario.to_owned(),
-                slice: slice.name.clone(),
-                why,
-                missing,
-                only_bound: false,
-            });
-        };
-        let Some(offered) = mean_offered(runs.iter().copied(), index) else {
-            return skip("the scenario has no runs".to_owned(), true);
+        let skip = |skipped: Skipped| skipped.told(scenario.to_owned(), slice.name.clone());
+        let sending: Vec<&RunObservation> = runs
+            .iter()
+            .copied()
+            .filter(|run| sends(run, index))
+            .collect();
+        let of_slices = || sending.iter().filter_map(|run| run.slices.get(index));
+        let offered_by_run: Vec<f64> = of_slices()
+            .map(|slice| slice.steady.offered_bits_per_second)
+            .collect();
+        let Some(offered) = Sample::of(&offered_by_run).map(|sample| sample.mean) else {
+            self.not_judged.push(skip(if runs.is_empty() {
+                Skipped::no_runs("the scenario has no runs")
+            } else {
+                Skipped::own("it sends nothing there")
+            }));
+            return;
         };
         let margin = self.study.margins.throughput_relative;
         if offered > slice.share_bits_per_second as f64 * (1.0 + margin) {
-            return skip("it exceeds its own share there".to_owned(), false);
+            let why = "it exceeds its own share there";
+            return self.not_judged.push(skip(Skipped::own(why)));
         }
-        let has_no_delays = runs.iter().any(|run| run.has_no_delays);
+        let has_no_delays = sending.iter().any(|run| run.has_no_delays);
         if has_no_delays && (objective.delay.is_some() || objective.delay_variation.is_some()) {
             let why = "its delays are unknown: the clocks of the two ends disagree";
-            skip(why.to_owned(), true);
+            self.not_judged.push(skip(Skipped::missing(why)));
         }
+        let losses: Vec<f64> = of_slices().map(|slice| slice.steady.loss_ratio).collect();
+        let loss_ratio = Sample::of(&losses).map_or(0.0, |sample| sample.mean);
         for (indicator, limit) in objective.indicators() {
-            if indicator == ObjectiveIndicator::Throughput && offered < limit {
-                let why = format!(
-                    "it sends {}, less than its objective of {}: whether it would get more is not \
-                     known",
-                    words::rate(offered),
-                    words::rate(limit)
-                );
-                skip(why, true);
-                continue;
-            }
-            let values: Vec<f64> = runs
+            let values: Vec<f64> = sending
                 .iter()
                 .filter_map(|run| indicator.of(run, index))
                 .collect();
-            let Some(sample) = Sample::of(&values) else {
+            let (asked, values) = if indicator == ObjectiveIndicator::Throughput {
+                Asked::of_throughput((limit, margin), &values, &offered_by_run)
+            } else {
+                (Asked::of(indicator, limit), values)
+            };
+            let Some(mut draft) = draft(asked, &values, self.rules) else {
                 if !has_no_delays {
-                    skip(format!("no run has a value for its {indicator}"), true);
+                    let why = format!("no run has a value for its {indicator}");
+                    self.not_judged.push(skip(Skipped::missing(why)));
                 }
                 continue;
             };
-            // What a run that was not seen could show at best.
-            let best = match indicator {
-                ObjectiveIndicator::Throughput => offered,
-                ObjectiveIndicator::Availability => 1.0,
-                _ => 0.0,
-            };
-            let mut draft = draft((indicator, limit, best), &values, &sample, self.rules);
-            draft.slice.clone_from(&slice.name);
-            scenario.clone_into(&mut draft.scenario);
+            draft.test.slice.clone_from(&slice.name);
+            scenario.clone_into(&mut draft.test.scenario);
+            draft.test.loss_ratio = loss_ratio;
             self.drafts.push(draft);
         }
     }
 
     fn conclude(self) -> ObjectivesVerdict {
-        let raw: Vec<f64> = self.drafts.iter().map(|draft| draft.p_missed).collect();
-        let alpha = self.rules.alpha();
-        let mut tests = self.drafts;
-        for (test, p_missed) in tests.iter_mut().zip(holm::holm_adjusted(&raw)) {
-            test.p_missed = p_missed;
-            test.outcome = if test.p_met <= alpha {
-                Outcome::Holds
-            } else if p_missed <= alpha {
-                Outcome::Broken
-            } else {
-                Outcome::Inconclusive
-            };
-            if test.outcome != Outcome::Inconclusive {
-                test.repetitions_needed = None;
-            }
-        }
+        let raw: Vec<f64> = (self.drafts.iter()).map(|d| d.test.p_missed).collect();
+        let drafts = self.drafts.into_iter().zip(holm::holm_adjusted(&raw));
+        let tests: Vec<ObjectiveTest> = drafts
+            .map(|(draft, p_missed)| draft.decide(p_missed, raw.len(), self.rules))
+            .collect();
         let outcome = Outcome::of_all(tests.iter().map(|test| test.outcome));
         let room = |test: &&ObjectiveTest| test.room.unwrap_or(f64::NEG_INFINITY);
         let of = |outcome| tests.iter().filter(move |t| t.outcome == outcome);
@@ -254,92 +254,222 @@ impl ObjectiveIndicator {
         let observation = run.slices.get(slice)?;
         let figures = &observation.steady;
         let delay = &figures.delay;
-        let has_delays = delay.samples > 0 && !run.has_no_delays;
         match self {
-            Self::Throughput => Some(figures.throughput_bits_per_second),
-            Self::LossRatio => (figures.sent_frames > 0).then_some(figures.loss_ratio),
-            Self::Delay(at) => has_delays.then(|| at.of(delay) as f64),
-            Self::DelayVariation(at) => {
-                has_delays.then(|| at.of(delay).saturating_sub(delay.min_ns) as f64)
-            }
+            Self::Throughput => Some(observation.served_bits_per_second),
+            Self::LossRatio => Some(figures.loss_ratio),
             Self::Availability => observation.availability,
+            _ if run.has_no_delays => None,
+            Self::Delay(at) => {
+                let of_sent = observation.delay_of_sent.filter(|delay| delay.at == at)?;
+                Some(of_sent.ns.map_or(f64::INFINITY, |ns| ns as f64))
+            }
+            Self::DelayVariation(_) if delay.samples == 0 => {
+                (figures.lost_frames > 0).then_some(f64::INFINITY)
+            }
+            Self::DelayVariation(at) => {
+                let smallest_ns = observation.whole.delay.min_ns;
+                Some(at.of(delay).saturating_sub(smallest_ns) as f64)
+            }
         }
     }
 }
 
-/// The test of one objective, not yet corrected; without its names.
-pub(super) fn draft(
-    (indicator, limit, best): (ObjectiveIndicator, f64, f64),
-    values: &[f64],
-    sample: &Sample,
-    rules: Rules,
-) -> ObjectiveTest {
-    // The worse, the larger.
-    let sign = if indicator.is_at_least() { -1.0 } else { 1.0 };
-    let is_beyond = |value: &&f64| sign * (**value - limit) > 0.0;
-    let beyond = u32::try_from(values.iter().filter(is_beyond).count()).unwrap_or(u32::MAX);
-    let strict = best + (limit - best) / rules.seen_share(sample.count);
-    let interval = sample.one_sided_bounds(rules.confidence);
-    let (p_met, _) = p_values(sample, sign, limit);
-    let (_, p_missed) = p_values(sample, sign, strict);
-    let worse = if indicator.is_at_least() {
-        interval.low
-    } else {
-        interval.high
+/// What is asked of a slice.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub indicator: ObjectiveIndicator,
+    pub limit: f64,
+    pub held_against: f64,
+    pub can_be_met: bool,
+    /// What a run that was not seen could show at best.
+    pub best: f64,
+}
+
+impl Asked {
+    pub fn of(indicator: ObjectiveIndicator, limit: f64) -> Self {
+        Self {
+            indicator,
+            limit,
+            held_against: limit,
+            can_be_met: true,
+            best: match indicator {
+                ObjectiveIndicator::Availability => 1.0,
+                _ => 0.0,
+            },
+        }
+    }
+
+    /// Of throughput, and the values to hold against it: of each run what it received and what it sent.
+    ///
+    /// Nobody receives more than is sent: each run is asked for no more than it sent, less the margin. Its value is
+    /// shifted by as much as that differs from the mean over runs, so that each run is compared with its own. The
+    /// objective can only be met where the slice sends as much, within the margin.
+    fn of_throughput(
+        (limit, margin): (f64, f64),
+        received: &[f64],
+        sent: &[f64],
+    ) -> (Self, Vec<f64>) {
+        let asked: Vec<f64> = (sent.iter())
+            .map(|sent| limit.min((1.0 - margin) * sent))
+            .collect();
+        let mean = |values: &[f64]| Sample::of(values).map_or(0.0, |sample| sample.mean);
+        let (held_against, offered) = (mean(&asked), mean(sent));
+        let pairs = received.iter().zip(&asked);
+        let values = pairs
+            .map(|(received, asked)| received + (held_against - asked))
+            .collect();
+        let asked = Self {
+            held_against,
+            can_be_met: offered >= (1.0 - margin) * limit,
+            best: offered,
+            ..Self::of(ObjectiveIndicator::Throughput, limit)
+        };
+        (asked, values)
+    }
+
+    /// The worse, the larger.
+    fn sign(&self) -> f64 {
+        if self.indicator.is_at_least() {
+            -1.0
+        } else {
+            1.0
+        }
+    }
+
+    /// How far the mean is beyond the limit, which lies farther from the best by 1 / `share`.
+    fn contrast(&self, sample: &Sample, share: f64) -> Option<Contrast> {
+        let limit = self.best + (self.held_against - self.best) / share;
+        Some(Contrast {
+            distance: self.sign() * (sample.mean - limit),
+            variance: sample.variance?,
+        })
+    }
+
+    /// From the worse bound to what it is held against, as a share of the limit.
+    fn room(&self, interval: Interval) -> Option<f64> {
+        let worse = if self.indicator.is_at_least() {
+            interval.low
+        } else {
+            interval.high
+        };
+        let room = self.sign() * (self.held_against - worse?);
+        let scale = match self.indicator {
+            ObjectiveIndicator::Availability => 1.0 - self.limit,
+            _ => self.limit,
+        };
+        // Where the limit is nothing at all, there is no room, or less than none.
+        Some(if scale > 0.0 {
+            room / scale
+        } else if room < 0.0 {
+            -1.0
+        } else {
+            0.0
+        })
+    }
+}
+
+/// A test before the correction of `p_missed` for many.
+pub(super) struct Draft {
+    pub test: ObjectiveTest,
+    asked: Asked,
+    /// `None` where a value is infinite.
+    sample: Option<Sample>,
+}
+
+/// The test of one objective, not yet corrected and without its names; `None` where there are no values.
+pub(super) fn draft(asked: Asked, values: &[f64], rules: Rules) -> Option<Draft> {
+    if values.is_empty() {
+        return None;
+    }
+    let count = |is: &dyn Fn(f64) -> bool| {
+        let counted = values.iter().filter(|&&value| is(value));
+        u32::try_from(counted.count()).unwrap_or(u32::MAX)
     };
-    let scale = match indicator {
-        ObjectiveIndicator::Availability => 1.0 - limit,
-        _ => limit,
+    let runs = count(&|_| true);
+    let infinite = count(&f64::is_infinite);
+    let beyond = count(&|value| asked.sign() * (value - asked.held_against) > 0.0);
+    let sample = Sample::of(values).filter(|_| infinite == 0);
+    let (p_met, p_missed) = match &sample {
+        Some(sample) => {
+            let p_values = |share| {
+                let contrast = asked.contrast(sample, share);
+                contrast.map_or((1.0, 1.0), |contrast| contrast.p_values(runs))
+            };
+            (p_values(1.0).0, p_values(rules.seen_share(runs)).1)
+        }
+        // There is no mean: what counts is how many runs are beyond the limit.
+        None if runs < 2 => (1.0, 1.0),
+        None if infinite == runs => (1.0, 0.0),
+        None => (0.0, rules.p_frequent(runs, beyond)),
     };
-    let of_mean = |limit: f64| {
-        let distance = sample.mean - limit;
-        power::repetitions_needed(distance, sample.variance?, rules.confidence, 1)
-    };
-    let repetitions_needed = if sample.variance.is_none() {
-        Some(2)
-    } else if sign * (sample.mean - limit) > 0.0 {
-        of_mean(limit)
-    } else {
-        of_mean(limit)
-            .zip(rules.runs_to_exclude_rare(sample.count, beyond))
-            .map(|(mean, rare)| mean.max(rare))
-    };
-    ObjectiveTest {
+    let interval = sample.map_or(Interval::UNBOUNDED, |s| {
+        s.one_sided_bounds(rules.confidence)
+    });
+    let is_lowered = asked.held_against < asked.limit;
+    let test = ObjectiveTest {
         slice: String::new(),
         scenario: String::new(),
-        indicator,
-        limit,
-        mean: sample.mean,
+        indicator: asked.indicator,
+        limit: asked.limit,
+        held_against: asked.held_against,
+        offered: is_lowered.then_some(asked.best),
+        can_be_met: asked.can_be_met,
+        mean: sample.map(|sample| sample.mean),
+        repetitions_infinite: infinite,
+        loss_ratio: 0.0,
         interval,
-        room: worse.map(|worse| {
-            let room = sign * (limit - worse);
-            // With a limit of zero, there is either full room or none.
-            if scale > 0.0 {
-                room / scale
-            } else {
-                room.signum().min(0.0)
-            }
-        }),
-        repetitions: sample.count,
+        varies: sample.is_none_or(|sample| sample.variance != Some(0.0)),
+        room: asked.room(interval),
+        repetitions: runs,
         repetitions_beyond: beyond,
         outcome: Outcome::Inconclusive,
-        p_met: p_met.max(rules.p_rare(sample.count, beyond)),
+        p_met: if asked.can_be_met {
+            p_met.max(rules.p_rare(runs, beyond))
+        } else {
+            1.0
+        },
         p_missed,
-        repetitions_needed,
-    }
+        repetitions_needed: None,
+    };
+    Some(Draft {
+        test,
+        asked,
+        sample,
+    })
 }
 
-/// p-values of "the mean is within the limit" and "beyond it" (Student's t), where `sign` is 1 for a limit
-/// from above. Both are 1 where nothing is known of the scatter. The limit itself is within.
-fn p_values(sample: &Sample, sign: f64, limit: f64) -> (f64, f64) {
-    let distance = sign * (sample.mean - limit);
-    match sample.variance_of_mean() {
-        None => (1.0, 1.0),
-        Some((variance, freedom)) if variance > 0.0 => {
-            let t = distance / variance.sqrt();
-            (t_tail(-t, freedom), t_tail(t, freedom))
+impl Draft {
+    /// Decide one of `tests`.
+    fn decide(self, p_missed: f64, tests: usize, rules: Rules) -> ObjectiveTest {
+        let outcome = if self.test.p_met <= rules.alpha() {
+            Outcome::Holds
+        } else if p_missed <= rules.alpha() {
+            Outcome::Broken
+        } else {
+            Outcome::Inconclusive
+        };
+        ObjectiveTest {
+            outcome,
+            p_missed,
+            repetitions_needed: (outcome == Outcome::Inconclusive)
+                .then(|| self.repetitions_needed(tests, rules))
+                .flatten(),
+            ..self.test
         }
-        Some(_) if distance > 0.0 => (1.0, 0.0),
-        Some(_) => (0.0, 1.0),
+    }
+
+    fn repetitions_needed(&self, tests: usize, rules: Rules) -> Option<u32> {
+        let seen = (self.test.repetitions, self.test.repetitions_beyond);
+        let Some(sample) = self.sample else {
+            return rules.runs_to_decide_share(seen, tests);
+        };
+        let at_limit = self.asked.contrast(&sample, 1.0);
+        if at_limit.is_some_and(|contrast| contrast.distance <= 0.0) && !self.asked.can_be_met {
+            return None;
+        }
+        let contrast = at_limit
+            .map(|at_limit| move |share| self.asked.contrast(&sample, share).unwrap_or(at_limit));
+        let contrast = contrast.as_ref().map(|of| of as &dyn Fn(f64) -> Contrast);
+        rules.runs_to_decide(seen, tests, contrast)
     }
 }

@@ -1,12 +1,11 @@
 //! Resource reallocation: how much of the capacity that guaranteed slices leave does best effort get?
 
-use super::repetitions::Rules;
+use super::repetitions::{Contrast, Rules};
 use super::{DecidedBy, Outcome, Scale, TestName};
-use crate::description::StudyDescription;
+use crate::description::{Margins, StudyDescription};
 use crate::estimate::{Interval, Sample, valid_confidence};
 use crate::observations::Observations;
 use crate::opportunity::Opportunity;
-use crate::power;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -100,17 +99,19 @@ fn conclude(
     let margins = &study.margins;
     let rules = Rules::of(margins);
     let interval = sample.one_sided_bounds(rules.confidence);
-    let count = |beyond: &dyn Fn(f64) -> bool| {
-        let beyond = fractions.iter().filter(|&&fraction| beyond(fraction));
-        u32::try_from(beyond.count()).unwrap_or(u32::MAX)
-    };
     let (holds, broken) = (margins.reallocation_holds, margins.reallocation_broken);
     // What the means show; the margin and the repetitions beyond it.
     let (of_means, margin, beyond) = match (interval.low, interval.high) {
-        (Some(low), _) if low >= holds => (Outcome::Holds, holds, count(&|f| f < holds)),
-        (_, Some(high)) if high <= broken => (Outcome::Broken, broken, count(&|f| f > broken)),
-        (Some(_), Some(_)) => (Outcome::Partial, holds, count(&|f| f < holds)),
-        _ => (Outcome::Inconclusive, holds, count(&|f| f < holds)),
+        (Some(low), _) if low >= holds => (Outcome::Holds, holds, count(fractions, |f| f < holds)),
+        (_, Some(high)) if high <= broken => {
+            (Outcome::Broken, broken, count(fractions, |f| f > broken))
+        }
+        (Some(_), Some(_)) => (Outcome::Partial, holds, count(fractions, |f| f < holds)),
+        _ => (
+            Outcome::Inconclusive,
+            holds,
+            count(fractions, |f| f < holds),
+        ),
     };
     let excludes_rare = rules.p_rare(sample.count, beyond) <= rules.alpha();
     let outcome = match of_means {
@@ -140,12 +141,13 @@ fn conclude(
             margin,
             repetitions: sample.count,
             repetitions_beyond: beyond,
+            varies: sample.variance != Some(0.0),
             p_value: None,
         }),
         repetitions_needed: match outcome {
-            Outcome::Partial => repetitions_needed(study, sample),
-            Outcome::Inconclusive if of_means == Outcome::Inconclusive => Some(2),
-            Outcome::Inconclusive => rules.runs_to_exclude_rare(sample.count, beyond),
+            Outcome::Partial | Outcome::Inconclusive => {
+                repetitions_needed(margins, fractions, sample)
+            }
             _ => None,
         },
         scenarios,
@@ -153,14 +155,24 @@ fn conclude(
 }
 
 /// Repetitions after which a mean beyond a threshold would be shown to be beyond it.
-fn repetitions_needed(study: &StudyDescription, sample: &Sample) -> Option<u32> {
-    let margins = &study.margins;
-    let distance = if sample.mean >= margins.reallocation_holds {
-        sample.mean - margins.reallocation_holds
+fn repetitions_needed(margins: &Margins, fractions: &[f64], sample: &Sample) -> Option<u32> {
+    let rules = Rules::of(margins);
+    let Some(variance) = sample.variance else {
+        return rules.runs_to_decide((1, 0), 1, None);
+    };
+    let (distance, beyond) = if sample.mean >= margins.reallocation_holds {
+        let beyond = count(fractions, |f| f < margins.reallocation_holds);
+        (margins.reallocation_holds - sample.mean, beyond)
     } else if sample.mean <= margins.reallocation_broken {
-        margins.reallocation_broken - sample.mean
+        let beyond = count(fractions, |f| f > margins.reallocation_broken);
+        (sample.mean - margins.reallocation_broken, beyond)
     } else {
         return None;
     };
-    power::repetitions_needed(distance, sample.variance?, margins.confidence, 1)
+    rules.runs_to_show_within((sample.count, beyond), Contrast { distance, variance })
+}
+
+fn count(fractions: &[f64], beyond: impl Fn(f64) -> bool) -> u32 {
+    let beyond = fractions.iter().filter(|&&fraction| beyond(fraction));
+    u32::try_from(beyond.count()).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
 //! Each verdict's reason in one line of English.
 
 use super::{
-    BoundCheck, DecidedBy, Indicator, InfluenceVerdict, IsolationVerdict, ObjectiveIndicator,
-    ObjectiveTest, ObjectivesVerdict, Outcome, PolicyVerdict, ReallocationVerdict,
-    ScalabilityVerdict, Scale, TestName,
+    BoundCheck, DecidedBy, Deciding, Indicator, InfluenceVerdict, IsolationVerdict,
+    ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict, Outcome, PolicyVerdict,
+    ReallocationVerdict, ScalabilityVerdict, Scale, TestName,
 };
 use crate::description::SliceLimit;
 use crate::words::{self, percent};
@@ -25,6 +25,7 @@ impl fmt::Display for Indicator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Throughput => "throughput",
+            Self::ReceivedShare => "received share of the rate sent",
             Self::LossRatio => "loss ratio",
             Self::DelayMean => "mean delay",
             Self::DelayP99 => "p99 delay",
@@ -89,24 +90,23 @@ impl IsolationVerdict {
     /// What decided it.
     #[must_use]
     pub fn deciding(&self) -> String {
-        let of_objectives = (self.objectives.as_ref())
-            .filter(|verdict| verdict.outcome == self.outcome)
-            .and_then(ObjectivesVerdict::deciding);
-        let of_influence = || {
-            (self.influence_decides && self.influence.outcome == self.outcome)
-                .then(|| self.influence.deciding())
-                .flatten()
+        let told = match self.decided_by() {
+            Some(Deciding::Bound(check)) => Some(check.describe()),
+            Some(Deciding::Objective(_)) => self
+                .objectives
+                .as_ref()
+                .and_then(ObjectivesVerdict::deciding),
+            Some(Deciding::Influence(_)) => self.influence.deciding(),
+            None => None,
         };
-        of_objectives
-            .or_else(of_influence)
-            .unwrap_or_else(|| self.why_not_judged())
+        told.unwrap_or_else(|| self.why_not_judged())
     }
 
     /// Influence, reported in addition if objectives decide.
     #[must_use]
     pub fn influence_remark(&self) -> Option<String> {
-        let objectives = self.objectives.as_ref()?;
-        if objectives.outcome != self.outcome {
+        self.objectives.as_ref()?;
+        if let Some(Deciding::Influence(_)) = self.decided_by() {
             return None;
         }
         let outcome = match self.influence.outcome {
@@ -195,7 +195,13 @@ impl ObjectiveTest {
     pub fn describe(&self) -> String {
         let value = |value: f64| objective_value(self.indicator, value);
         let bounds = match (self.interval.low, self.interval.high) {
-            (Some(low), Some(high)) if low == high => "in every repetition".to_owned(),
+            _ if self.mean.is_none() => format!(
+                "in {} of {}; {} lost",
+                self.repetitions_infinite,
+                words::count(self.repetitions.into(), "repetition"),
+                percent(self.loss_ratio)
+            ),
+            (Some(_), _) if !self.varies => "in every repetition".to_owned(),
             (Some(low), Some(high)) => format!("{} to {}", value(low), value(high)),
             _ => "no interval".to_owned(),
         };
@@ -203,8 +209,17 @@ impl ObjectiveTest {
         format!(
             "{} of {slice} in {scenario} {} ({bounds}), {}",
             self.indicator,
-            value(self.mean),
+            self.value(),
             self.compared(),
+        )
+    }
+
+    /// The mean in its unit: "5.2 ms", "∞".
+    #[must_use]
+    pub fn value(&self) -> String {
+        self.mean.map_or_else(
+            || "∞".to_owned(),
+            |mean| objective_value(self.indicator, mean),
         )
     }
 
@@ -217,12 +232,20 @@ impl ObjectiveTest {
             "at most"
         };
         let limit = objective_value(self.indicator, self.limit);
+        let sent = self.offered.map_or_else(String::new, |offered| {
+            let offered = words::rate(offered);
+            if !self.can_be_met && self.outcome == Outcome::Inconclusive {
+                return format!("; it sends {offered}, and whether it would get more is not known");
+            }
+            let held_against = objective_value(self.indicator, self.held_against);
+            format!(", held against {held_against} as it sends {offered}")
+        });
         let room = match (self.outcome, self.room) {
             (Outcome::Holds, Some(room)) => format!(", room {}", percent(room)),
             (Outcome::Broken, _) => ", missed".to_owned(),
             _ => String::new(),
         };
-        format!("objective {at} {limit}{room}")
+        format!("objective {at} {limit}{sent}{room}")
     }
 }
 
@@ -349,15 +372,12 @@ impl DecidedBy {
             .as_ref()
             .map_or_else(String::new, |s| format!(" in {s}"));
         // Worsening is reported in the direction in which the indicator moves.
-        let sign = if self.indicator == Some(Indicator::Throughput) {
-            -1.0
-        } else {
-            1.0
-        };
+        let falls = self.indicator.is_some_and(Indicator::falls);
+        let sign = if falls { -1.0 } else { 1.0 };
         let p_value = match self.p_value {
             // Without variation, a probability means nothing.
             None => String::new(),
-            Some(_) if self.interval.low == self.interval.high => String::new(),
+            Some(_) if !self.varies => String::new(),
             Some(p) if p < 0.001 => ", p < 0.001".to_owned(),
             Some(p) => format!(", p = {p:.3}"),
         };
@@ -376,7 +396,7 @@ impl DecidedBy {
 /// The one-sided bounds, in the direction in which the indicator moves.
 fn bounds(numbers: &DecidedBy) -> String {
     let is_fraction = numbers.scale == Scale::Fraction;
-    let falls = numbers.indicator == Some(Indicator::Throughput);
+    let falls = numbers.indicator.is_some_and(Indicator::falls);
     let text = |value: f64| {
         if is_fraction {
             percent(value)
@@ -393,7 +413,7 @@ fn bounds(numbers: &DecidedBy) -> String {
         (numbers.interval.low, numbers.interval.high)
     };
     match (low, high) {
-        (Some(low), Some(high)) if low == high => "in every repetition".to_owned(),
+        (Some(_), Some(_)) if !numbers.varies => "in every repetition".to_owned(),
         (Some(low), Some(high)) => format!("{} to {}", text(low), text(high)),
         (Some(low), None) => format!("at least {}", text(low)),
         (None, Some(high)) => format!("at most {}", text(high)),

@@ -8,11 +8,11 @@
 //! - "Holds" also needs a binomial test: with the stated confidence, fewer than
 //!   [`Margins::rare_runs`] of all runs lie beyond the margin. Rarer behaviour is ignored.
 //! - "Broken" must be true even if every unseen run showed no worsening at all: the margin is divided by
-//!   [`seen_share`].
+//!   [`Rules::seen_share`].
 
 use crate::description::Margins;
-use crate::estimate::valid_confidence;
-use crate::power::MAX_REPETITIONS;
+use crate::estimate::{t_tail, valid_confidence};
+use crate::power::{self, MAX_REPETITIONS};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// Requirements of a study on its repetitions.
@@ -22,6 +22,31 @@ pub(super) struct Rules {
     pub confidence: f64,
     /// Share of runs beyond the margin that must be excluded.
     rare_runs: f64,
+}
+
+/// How far beyond its margin a mean lies, and the variance of that with one repetition.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Contrast {
+    /// Negative within the margin.
+    pub distance: f64,
+    pub variance: f64,
+}
+
+impl Contrast {
+    /// p-values of "the mean of `runs` is within the margin" and "beyond it" (Student's t). The margin itself is
+    /// within, and without scatter nothing is left to chance.
+    pub fn p_values(self, runs: u32) -> (f64, f64) {
+        let Self { distance, variance } = self;
+        if variance > 0.0 {
+            let t = distance / (variance / f64::from(runs)).sqrt();
+            let freedom = f64::from(runs) - 1.0;
+            (t_tail(-t, freedom), t_tail(t, freedom))
+        } else if distance > 0.0 {
+            (1.0, 0.0)
+        } else {
+            (0.0, 1.0)
+        }
+    }
 }
 
 impl Rules {
@@ -50,6 +75,63 @@ impl Rules {
         Binomial::new(self.rare_runs, runs.into()).map_or(1.0, |runs| runs.cdf(beyond.into()))
     }
 
+    /// Probability of at least `beyond` of `runs` runs beyond the margin if the rare share of all runs is.
+    pub fn p_frequent(self, runs: u32, beyond: u32) -> f64 {
+        let Some(fewer) = beyond.checked_sub(1) else {
+            return 1.0;
+        };
+        Binomial::new(self.rare_runs, runs.into()).map_or(1.0, |runs| runs.sf(fewer.into()))
+    }
+
+    /// Repetitions that would decide a test of which `beyond` of `runs` runs are beyond the margin, one of `tests`;
+    /// `None` where no number within reason would. `contrast` is that from the margin divided by its argument;
+    /// `None` for a single run, whose scatter is not known.
+    pub fn runs_to_decide(
+        self,
+        (runs, beyond): (u32, u32),
+        tests: usize,
+        contrast: Option<&dyn Fn(f64) -> Contrast>,
+    ) -> Option<u32> {
+        let Some(contrast) = contrast else {
+            return self.runs_to_exclude_rare(1, 0);
+        };
+        let at_margin = contrast(1.0);
+        if at_margin.distance <= 0.0 {
+            return self.runs_to_show_within((runs, beyond), at_margin);
+        }
+        // The strictest step of Holm's correction must be passed.
+        let level = 1.0 - self.alpha() / tests.max(1) as f64;
+        power::fewest(|runs| {
+            let Contrast { distance, variance } = contrast(self.seen_share(runs));
+            distance > 0.0 && power::suffices(runs, distance, variance, level)
+        })
+    }
+
+    /// Repetitions that would show a mean to be within its margin.
+    pub fn runs_to_show_within(
+        self,
+        (runs, beyond): (u32, u32),
+        Contrast { distance, variance }: Contrast,
+    ) -> Option<u32> {
+        let of_mean =
+            power::fewest(|runs| power::suffices(runs, distance, variance, self.confidence));
+        of_mean
+            .zip(self.runs_to_exclude_rare(runs, beyond))
+            .map(|(mean, rare)| mean.max(rare))
+    }
+
+    /// Repetitions that would decide on which side of the rare share that of runs beyond the margin is.
+    pub fn runs_to_decide_share(self, (runs, beyond): (u32, u32), tests: usize) -> Option<u32> {
+        let level = self.alpha() / tests.max(1) as f64;
+        let share = |n: u32| u64::from(beyond) * u64::from(n) / u64::from(runs.max(1));
+        let is_frequent = |n: u32| {
+            let beyond = u32::try_from(share(n)).unwrap_or(u32::MAX);
+            self.p_frequent(n, beyond) <= level
+        };
+        self.runs_to_exclude_rare(runs, beyond)
+            .or_else(|| (2..=MAX_REPETITIONS).find(|&n| is_frequent(n)))
+    }
+
     /// The fewest runs that exclude the rare share where the share of runs beyond the margin stays
     /// `beyond` of `runs`; `None` where no number within reason does.
     pub fn runs_to_exclude_rare(self, runs: u32, beyond: u32) -> Option<u32> {
@@ -68,6 +150,13 @@ impl Rules {
     pub fn seen_share(self, runs: u32) -> f64 {
         self.alpha().powf(1.0 / f64::from(runs.max(1)))
     }
+}
+
+/// The fewest repetitions with which anything can be shown to hold: that many without one beyond its margin; `None`
+/// where that is more than anyone will run.
+#[must_use]
+pub fn repetitions_to_hold(margins: &Margins) -> Option<u32> {
+    Rules::of(margins).runs_to_exclude_rare(1, 0)
 }
 
 /// The smallest share of runs, in whole percent, that `runs` runs can exclude at `confidence`.

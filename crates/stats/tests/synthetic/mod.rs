@@ -247,6 +247,7 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
         slice: name.into(),
         whole: figures,
         steady: figures,
+        delay_of_sent: None,
         delay_cdf: vec![CdfPoint(figures.delay.max_ns, 1.0)],
         scheduler: None,
         iat_sent: IatFigures {
@@ -261,7 +262,9 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
             delay_mean_ns: vec![None; sent.len()],
             delay_max_ns: vec![None; sent.len()],
             late_frames: Vec::new(),
+            lost_bytes: vec![0; sent.len()],
             sent_bytes: sent,
+            served_bytes: received.clone(),
             received_bytes: received,
         },
     }

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::file::At;
-use crate::spec::{ObjectiveSpec, Percent, Text};
+use crate::spec::ObjectiveSpec;
 use slicewise_stats::objective::Objective;
 use slicewise_units::BitRate;
 
@@ -17,11 +17,11 @@ impl Checker<'_> {
         let objective = Objective {
             delay: self.read(spec.delay.as_ref()),
             delay_variation: self.read(spec.delay_variation.as_ref()),
-            loss_ratio: self.at_most_all(spec.loss.as_ref()),
+            loss_ratio: self.read(spec.loss.as_ref()).map(|part| part.0),
             throughput_bits_per_second: self
                 .read(spec.throughput.as_ref())
                 .map(BitRate::bits_per_second),
-            availability: self.at_most_all(spec.availability.as_ref()),
+            availability: self.read(spec.availability.as_ref()).map(|part| part.0),
         };
         let is_written = spec.delay.is_some()
             || spec.delay_variation.is_some()
@@ -50,14 +50,5 @@ impl Checker<'_> {
             self.problems.add(text.span(), message);
         }
         Some(objective)
-    }
-
-    fn at_most_all(&mut self, text: Option<&Text<Percent>>) -> Option<f64> {
-        let text = text?;
-        let percent = text.read(self.problems)?;
-        if percent.0 > Percent::ALL.0 {
-            self.problems.add(text.span(), "this is more than 100 %");
-        }
-        Some(percent.fraction())
     }
 }

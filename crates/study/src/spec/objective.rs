@@ -1,14 +1,16 @@
 //! What a slice needs, as written.
 
-use super::scalar::{Percent, Scalar, Text};
+use super::scalar::{NUMBER, Percent, Scalar, TIME_UNITS, Text};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use slicewise_stats::objective::{DelayLimit, Percentile};
 use slicewise_units::{BitRate, Duration};
 
 /// What a slice needs in absolute terms. Isolation is then judged by whether it gets that.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = one_of_these_is_required()))]
 pub(crate) struct ObjectiveSpec {
     /// Largest one-way delay, at a percentile: `5 ms at 99 %`. Without one, at 99.9 %.
     pub(crate) delay: Option<Text<DelayLimit>>,
@@ -16,11 +18,43 @@ pub(crate) struct ObjectiveSpec {
     /// one, at 99.9 %.
     pub(crate) delay_variation: Option<Text<DelayLimit>>,
     /// Largest loss, in percent of all packets.
-    pub(crate) loss: Option<Text<Percent>>,
+    pub(crate) loss: Option<Text<PartOfAll>>,
     /// Least rate received, of L2 frames without FCS.
     pub(crate) throughput: Option<Text<BitRate>>,
     /// Least share of intervals (`measure.bin`) in which all of the above are met.
-    pub(crate) availability: Option<Text<Percent>>,
+    pub(crate) availability: Option<Text<PartOfAll>>,
+}
+
+/// Availability alone is of nothing.
+fn one_of_these_is_required() -> Value {
+    let keys = ["delay", "delay_variation", "loss", "throughput"];
+    keys.map(|key| json!({ "required": [key] }))
+        .into_iter()
+        .collect()
+}
+
+/// A percentage of all there is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PartOfAll(pub(crate) f64);
+
+impl Scalar for PartOfAll {
+    const NAME: &'static str = "PercentOfAll";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let percent = Percent::from_text(text)?;
+        if percent.0 > Percent::ALL.0 {
+            return Err("this is more than 100 %".to_owned());
+        }
+        Ok(Self(percent.fraction()))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^\\s*0*(100(\\.0+)?|[0-9]{1,2}(\\.[0-9]{1,3}0*)?)\\s*%\\s*$",
+            "examples": ["0.1 %"],
+        })
+    }
 }
 
 /// The percentile of a delay that states none (ITU-T Y.1541 takes this one for delay variation).
@@ -45,9 +79,11 @@ impl Scalar for DelayLimit {
     }
 
     fn schema() -> Schema {
+        let percentiles = "\\s*(0*(50|90|95|99|100)(\\.0+)?|0*99\\.(9|99|999)0*)\\s*%";
         json_schema!({
             "type": "string",
-            "pattern": "^ *[0-9]+(\\.[0-9]+)? *(ns|us|µs|ms|s) *( at +(50|90|95|99|99\\.9|99\\.99|99\\.999|100) *% *)?$",
+            // Some digit of the delay is not 0.
+            "pattern": format!("^(?=[0-9_.\\s]*[1-9])\\s*{NUMBER}\\s*({TIME_UNITS})(\\s* at {percentiles})?\\s*$"),
             "examples": ["5 ms at 99 %", "2 ms"],
         })
     }

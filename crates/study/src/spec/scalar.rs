@@ -145,9 +145,10 @@ impl Scalar for String {
     }
 }
 
-pub(super) const NUMBER: &str = "[0-9][0-9_]*(\\.[0-9]+)?";
+/// Digits, with underscores between them and a point before, among or after them.
+pub(super) const NUMBER: &str = "([0-9]+(_[0-9]+)*(\\.([0-9]+(_[0-9]+)*)?)?|\\.[0-9]+(_[0-9]+)*)";
 
-const PERCENT: &str = "[0-9]+(\\.[0-9]+)? *%";
+const PERCENT: &str = "[0-9]+(\\.[0-9]{1,3}0*)? *%";
 
 fn quantity_schema(units: &str, examples: &[&str]) -> Schema {
     json_schema!({
@@ -159,7 +160,7 @@ fn quantity_schema(units: &str, examples: &[&str]) -> Schema {
 
 const RATE_UNITS: &str = "bit/s|kbit/s|Mbit/s|Gbit/s|Tbit/s|B/s|kB/s|MB/s|GB/s";
 pub(super) const SIZE_UNITS: &str = "B|byte|bytes|kB|MB|GB|KiB|MiB|GiB";
-pub(super) const TIME_UNITS: &str = "ns|us|µs|ms|s|min|h";
+pub(super) const TIME_UNITS: &str = "ns|us|µs|\u{3bc}s|ms|s|min|h";
 
 impl Scalar for BitRate {
     const NAME: &'static str = "Rate";

@@ -1,5 +1,6 @@
 use super::*;
 use crate::collect::{CollectorParams, MeasuredSlice, RunCollector};
+use crate::objective::{DelayLimit, Percentile};
 use crate::record::{DelayFigures, RunKey, RunRecord, SliceRecord, VariationFigures};
 use proptest::prelude::*;
 use slicewise_units::Duration;
@@ -54,7 +55,10 @@ fn packets(first: u32) -> impl Strategy<Value = Vec<Packet>> {
 fn measured(packets: &[Packet]) -> RunRecord {
     let limited = MeasuredSlice {
         name: "limited".into(),
-        delay_limit: Some(LIMIT),
+        delay: Some(DelayLimit {
+            limit_ns: LIMIT.nanos(),
+            at: Percentile::P90,
+        }),
     };
     let mut collector = RunCollector::new(CollectorParams {
         slices: vec![limited, "free".into()],
