@@ -3,8 +3,8 @@
 use crate::Failure;
 use crate::arguments::{CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
-use crate::outln;
 use crate::output;
+use crate::{errln, outln};
 use slicewise_study::{
     Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study, StudyPolicy,
 };
@@ -20,6 +20,13 @@ pub fn warn(warnings: &Diagnostics) {
     if warnings.count() > 0 {
         let text = warnings.render(output::error_colours());
         output::styled_error(&format!("{text}\n\n"));
+    }
+}
+
+/// Say before the runs that nothing will be shown to hold.
+pub fn note_too_few_repetitions(study: &Study) {
+    if let Some(too_few) = study.too_few_repetitions() {
+        errln!("note: {too_few}");
     }
 }
 

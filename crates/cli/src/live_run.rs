@@ -4,6 +4,7 @@
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
+use crate::check::note_too_few_repetitions;
 use crate::errln;
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -67,6 +68,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         let is_free = |path: &Path| Ok(path.symlink_metadata().is_err());
         captures::check(root, &CAPTURE_NAMES, is_free, (&study, &runs), &folder)?;
     }
+    note_too_few_repetitions(&study);
     tell_unsupported(&folder, &study, &asked_for, unsupported)?;
     let predicted = predict(options, &study, &folder, &runs, &interrupt)?;
     if predicted == Exit::Interrupted {

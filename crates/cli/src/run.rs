@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
-use crate::check::{load_study, warn};
+use crate::check::{load_study, note_too_few_repetitions, warn};
 use crate::errln;
 use crate::executor::{self, Outcome, RunEvent};
 use crate::exit::Exit;
@@ -36,9 +36,6 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     }
     study.repetitions = options.repetitions.unwrap_or(study.repetitions);
     study.seed = options.seed.unwrap_or(study.seed);
-    if let Some(too_few) = study.too_few_repetitions() {
-        eprintln!("note: {too_few}");
-    }
     if let Some(count) = options.seeds {
         return seeds::run(options, &study, count);
     }
@@ -70,6 +67,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
             &folder,
         )?;
     }
+    note_too_few_repetitions(study);
     let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
     let interrupt = on_interrupt("finishing the runs that have begun")?;
     let work = Work {

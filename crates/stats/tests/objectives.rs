@@ -1,6 +1,6 @@
 //! Objectives: what slices need, and whether they get it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod synthetic;
 
