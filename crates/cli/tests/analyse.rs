@@ -288,12 +288,11 @@ fn a_study_that_names_its_captures_gives_verdicts() {
     assert_eq!(told, "");
     insta::assert_snapshot!(printed.split("\n\n").next().unwrap(), @"
     ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Performance isolation            Resource reallocation            Scalability      Published
+     Policy      Performance isolation                     Resource reallocation   Scalability      Published
     ═══════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     shared      broken                           not tested                       no limit known   –
-                 gold: loss ratio +50 points in   nothing was left to reallocate   none is stated
-                 scenario crowded (margin
-                 0.1 points)
+     shared      broken                                    not tested              no limit known   –
+                 gold: loss ratio 0 % → 50 % in scenario   nothing was left over   none is stated
+                 crowded (+50 points, margin 0.1 points)
     ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
     // What is done is not done again: only its report is made.

@@ -216,12 +216,6 @@ fn a_file_of_slices_that_is_none_is_refused() {
     error: 1 mistake in letter.txt
     ");
     insta::assert_snapshot!(told("typo.yaml"), @"
-    error: `match` is missing: which frames are the slice's?
-     --> typo.yaml:1:10
-      |
-    1 | slices: {gold: {mach: {vlan: 10}}}
-      |          ^^^^
-
     error: there is no setting `mach` here
      --> typo.yaml:1:17
       |
@@ -230,7 +224,7 @@ fn a_file_of_slices_that_is_none_is_refused() {
       |
       = help: did you mean `match`?
 
-    error: 2 mistakes in typo.yaml
+    error: 1 mistake in typo.yaml
     ");
     insta::assert_snapshot!(told("missing.yaml"), @"
     error: there is no such file

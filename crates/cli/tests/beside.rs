@@ -52,7 +52,7 @@ fn a_report_shows_the_folders_it_is_told_to() {
         "--beside",
         "results/small-gateway",
     ]);
-    assert!(out.contains("Isolation / reallocation, each back end judged on its own runs"));
+    assert!(out.contains("Isolation / reallocation; each back end is judged by its own runs"));
     assert!(out.contains("24 of 24 figures of gateway were predicted"));
     assert!(sandbox.path("results/small/data/prediction.csv").is_file());
     let (out, _) = sandbox.succeeded(&["report", "results/small"]);

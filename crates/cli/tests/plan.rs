@@ -103,10 +103,10 @@ slices:
     ────────────────────────────────────────────────────────────────────────────────────
      kept        1    10 Mbit/s       5 kB         50 ms      48.71 ms   admitted
     ────────────────────────────────────────────────────────────────────────────────────
-    voice: a burst of 1 kB does not hold the largest frame: at least 1.522 kB
+    voice: a burst of 1 kB is smaller than the largest frame: at least 1.522 kB is needed
     quick: a delay of 9 µs is shorter than the shortest delay class, of 10 µs: a delay of at least 538.2 µs would be accepted
-    video: guarantees 200 Mbit/s, more than the 71.42 Mbit/s that the link has left: a rate of at most 71.42 Mbit/s would be accepted
-    ten: up to 214.7 kB might have to be sent within 4.306 ms, in which the link sends 53.81 kB: a delay of at least 17.23 ms, or 12 such slices, would be accepted
+    video: guarantees 200 Mbit/s, but only 71.42 Mbit/s of the link is unreserved: a rate of at most 71.42 Mbit/s would be accepted
+    ten: up to 214.7 kB may be due within 4.306 ms, in which the link sends only 53.81 kB: a delay of at least 17.23 ms, or 12 such slices, would be accepted
 
     ──────────────────────────────────────────────────────
      Delay class   Slices   CIR         CBS    Burst left
@@ -175,7 +175,7 @@ slices:
   c: {guarantee: 0 bit/s}
   d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
   e: {tenant: nobody}
-"), @r#"
+"), @"
 error: `99999999999999999999 Mbit/s` is too large for a rate
  --> plan.yaml:4:25
   |
@@ -219,13 +219,13 @@ error: there is no tenant `nobody`
   |               ^^^^^^
 
 error: 7 mistakes in plan.yaml
-"#);
+");
     assert_snapshot!(mistakes("
 link: 1 Gbit/s
 slices:
   a: {guarantee: 1 Mbit/s}
   a: {guarantee: 2 Mbit/s}
-"), @r#"
+"), @"
 error: duplicate mapping key `a` is not allowed here
  --> plan.yaml:5:3
   |
@@ -233,13 +233,13 @@ error: duplicate mapping key `a` is not allowed here
   |   ^
 
 error: 1 mistake in plan.yaml
-"#);
+");
     assert_snapshot!(mistakes("
 link: 0 bit/s
 largest_frame: 100 kB
 delay: {shortest: 1 us}
 tenants: {gold: 0}
-"), @r#"
+"), @"
 error: `slices` is missing: there must be one at least
  --> plan.yaml:2:1
   |
@@ -267,8 +267,8 @@ error: a tenant needs a weight of at least 1
   |                 ^
 
 error: 4 mistakes in plan.yaml
-"#);
-    assert_snapshot!(mistakes(""), @r#"
+");
+    assert_snapshot!(mistakes(""), @"
 error: the file is empty: it should hold a study
  --> plan.yaml:1:1
   |
@@ -276,7 +276,7 @@ error: the file is empty: it should hold a study
   | ^
 
 error: 1 mistake in plan.yaml
-"#);
+");
 }
 
 #[test]
@@ -316,7 +316,7 @@ duration: 1 s
     left: 5.142 Mbit/s of rate
     ");
     assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @"
-    error: class `gold`, guarantee: guarantees 9 Mbit/s, more than the 7.142 Mbit/s that the link has left: a rate of at most 7.142 Mbit/s would be accepted
+    error: class `gold`, guarantee: guarantees 9 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted
       --> plan.yaml:14:41
        |
     14 |     classes: [{name: gold, slice: gold, guarantee: {rate: 9 Mbit/s, delay: 20 ms}}]

@@ -130,7 +130,14 @@ fn assert_same_records(sandbox: &Sandbox, out: &str, runs: usize) {
         }
         for record in [&mut ours, &mut captured] {
             let record = record.as_object_mut().unwrap();
-            for field in ["study_digest", "drops", "capture", "flows", "hops"] {
+            for field in [
+                "sha256",
+                "study_digest",
+                "drops",
+                "capture",
+                "flows",
+                "hops",
+            ] {
                 record.remove(field);
             }
             record["key"].as_object_mut().unwrap().remove("seed");

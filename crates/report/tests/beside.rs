@@ -224,8 +224,8 @@ fn damaged_parts_of_a_live_folder_are_left_out_with_a_word() {
     fs::write(kernel.path().join("unsupported.json"), "[{").unwrap();
     fs::write(kernel.path().join("prediction/study.json"), "{").unwrap();
     let report = write(&kernel).unwrap();
-    insta::assert_snapshot!(report.damaged_runs.join("\n"), @r"
-    `unsupported.json` is damaged (EOF while parsing an object at line 1 column 2): run the study again to have it written anew
+    insta::assert_snapshot!(report.damaged_runs.join("\n"), @"
+    `unsupported.json` is damaged (EOF while parsing an object at line 1 column 2): run the study again to write it again
     `prediction/study.json` is damaged (EOF while parsing an object at line 1 column 1): run the study again into another folder
     ");
     // Nothing says any more that its runs are not missing.

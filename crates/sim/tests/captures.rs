@@ -125,7 +125,10 @@ fn a_capture_that_cannot_be_written_fails_the_run_and_leaves_nothing_behind() {
     let runs = study.runs(&RunFilter::default()).unwrap();
     let simulator = Simulator::default().with_captures(file, 96);
     let error = simulator.run(&study, &runs[0]).unwrap_err().to_string();
-    assert!(error.starts_with("cannot write the capture "), "{error}");
+    assert!(
+        error.starts_with("cannot make folders for captures in "),
+        "{error}"
+    );
     // A folder where the file shall be: told at the end, when it would get its name.
     let folder = root.path().join("weighted/heavy/rep-000");
     fs::create_dir_all(folder.join(FILE_NAMES[1]).join("in the way")).unwrap();

@@ -129,11 +129,11 @@ fn files_are_found_beside_the_file_that_names_them() {
     let folder = tempfile::tempdir().unwrap();
     let base = folder.path().join("base");
     fs::create_dir(&base).unwrap();
-    fs::write(base.join("bad.cfg"), "nonsense\n").unwrap();
+    fs::write(base.join("bad.cfg"), "policy-map p\n nonsense\n").unwrap();
     fs::write(base.join("base.yaml"), "policies: {p: {ios: bad.cfg}}\n").unwrap();
     fs::write(folder.path().join("top.yaml"), "extends: base/base.yaml\n").unwrap();
     let told = told(folder.path(), "top.yaml");
-    assert!(told.contains("FOLDER/base/bad.cfg:1:1"), "{told}");
+    assert!(told.contains("FOLDER/base/bad.cfg:2:2"), "{told}");
 }
 
 #[test]

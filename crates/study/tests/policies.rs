@@ -347,7 +347,7 @@ fn a_guarantee_that_does_not_fit_is_told_at_its_class() {
     )
     .unwrap_err();
     assert_snapshot!(told, @"
-    error: class `c`, guarantee: guarantees 8 Mbit/s, more than the 7.142 Mbit/s that the link has left: a rate of at most 7.142 Mbit/s would be accepted
+    error: class `c`, guarantee: guarantees 8 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted
       --> study.yaml:27:38
        |
     27 |       - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}
@@ -358,32 +358,32 @@ fn a_guarantee_that_does_not_fit_is_told_at_its_class() {
         "      - {name: c, match: {vlan: 10}, guarantee: 1 Mbit/s, minimum: 1 Mbit/s}",
     )
     .unwrap_err();
-    assert_snapshot!(told, @r#"
+    assert_snapshot!(told, @"
 error: class `c`, minimum: has no delay bound: set `guarantee`
   --> study.yaml:27:68
    |
 27 |       - {name: c, match: {vlan: 10}, guarantee: 1 Mbit/s, minimum: 1 Mbit/s}
    |                                                                    ^^^^^^^^
-"#);
+");
 }
 
 #[test]
 fn what_guarantees_have_in_common_is_told_at_its_place() {
     let class = "      - {name: c, match: {vlan: 10}, tenant: gld}";
     let told = guaranteed("    guaranteed: {tenants: {gold: 1}}", class).unwrap_err();
-    assert_snapshot!(told, @r#"
+    assert_snapshot!(told, @"
 error: class `c`, tenant: unknown tenant `gld`; defined: `gold`, `default`
   --> study.yaml:27:46
    |
 27 |       - {name: c, match: {vlan: 10}, tenant: gld}
    |                                              ^^^
-"#);
+");
     let told = guaranteed(
         "    guaranteed: {largest_frame: 10 B, delays: {shortest: 1}, tenants: {gold: 0}}",
         class,
     )
     .unwrap_err();
-    assert_snapshot!(told, @r#"
+    assert_snapshot!(told, @"
 error: `1` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
   --> study.yaml:29:58
    |
@@ -395,22 +395,22 @@ error: a tenant needs a weight of at least 1
    |
 29 |     guaranteed: {largest_frame: 10 B, delays: {shortest: 1}, tenants: {gold: 0}}
    |                                                                              ^
-"#);
+");
     let told = guaranteed("    guaranteed: {delays: {shortest: 1 s}}", class).unwrap_err();
-    assert_snapshot!(told, @r#"
+    assert_snapshot!(told, @"
 error: delays: the shortest, 1 s, is longer than the longest, 100 ms
   --> study.yaml:29:37
    |
 29 |     guaranteed: {delays: {shortest: 1 s}}
    |                                     ^^^
-"#);
+");
     let other = try_policy("      - {name: c, match: {vlan: 10}}\n    guaranteed: {buffer: 1 MB}")
         .unwrap_err();
-    assert_snapshot!(other, @r#"
+    assert_snapshot!(other, @"
 error: this is for the discipline `guaranteed`: set that, too
   --> study.yaml:28:5
    |
 28 |     guaranteed: {buffer: 1 MB}
    |     ^^^^^^^^^^
-"#);
+");
 }

@@ -197,8 +197,8 @@ fn common_settings_of_classes_are_checked() {
     }
     assert_snapshot!(message(GuaranteedSpec { shortest_delay: Duration::from_nanos(999), ..default() }), @"policy `p`, class `class-default`: delays: 999 ns is shorter than 1 µs");
     assert_snapshot!(message(GuaranteedSpec { longest_delay: Duration::from_micros(9), ..default() }), @"policy `p`, class `class-default`: delays: the shortest, 10 µs, is longer than the longest, 9 µs");
-    assert_snapshot!(message(GuaranteedSpec { tenants: vec![("t".into(), 0)], ..default() }), @"policy `p`, class `class-default`: tenants: tenant `t` has a weight of 0: it needs at least 1");
-    assert_snapshot!(message(GuaranteedSpec { tenants: vec![("t".into(), 1), ("t".into(), 2)], ..default() }), @"policy `p`, class `class-default`: tenants: tenant `t` is there twice");
+    assert_snapshot!(message(GuaranteedSpec { tenants: vec![("t".into(), 0)], ..default() }), @"policy `p`, class `class-default`: tenants: tenant `t` has a weight of 0: must be at least 1");
+    assert_snapshot!(message(GuaranteedSpec { tenants: vec![("t".into(), 1), ("t".into(), 2)], ..default() }), @"policy `p`, class `class-default`: tenants: tenant `t` is defined twice");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn the_first_class_that_does_not_fit_gets_the_reason() {
         promised("b", "215 Mbit/s"),
     ]);
     assert!(above.resolve(bits(1_000_000_000)).is_ok());
-    assert_snapshot!(above.resolve_for(l1).unwrap_err(), @"policy `p`, class `b`: guarantee: guarantees 215 Mbit/s, more than the 214.2 Mbit/s that the link has left: a rate of at most 214.2 Mbit/s would be accepted");
+    assert_snapshot!(above.resolve_for(l1).unwrap_err(), @"policy `p`, class `b`: guarantee: guarantees 215 Mbit/s, but only 214.2 Mbit/s of the link is unreserved: a rate of at most 214.2 Mbit/s would be accepted");
 }
 
 #[test]

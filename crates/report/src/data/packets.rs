@@ -72,6 +72,7 @@ impl PacketTable {
         key: &RunKey,
         study: &StudyDescription,
     ) -> Result<Self, ReportError> {
+        Self::remove(folder, key)?;
         let repetition = repetition(key);
         let mut path = folder.to_owned();
         make_folder(&path)?;
@@ -79,7 +80,6 @@ impl PacketTable {
             path.push(part);
             make_folder(&path)?;
         }
-        Self::remove(folder, key)?;
         let folder = DataFolder::new(path, study);
         Ok(Self {
             table: ParquetTable::create(&folder, &file_name(0), PACKETS)?,
@@ -115,6 +115,8 @@ impl PacketTable {
                 fs::remove_file(entry.path()).map_err(failed)?;
             }
         }
+        // It stays where something else lies in it.
+        let _ = fs::remove_dir(&path);
         Ok(())
     }
 

@@ -91,10 +91,13 @@ impl CaptureObserver {
         let folder = &params.folder;
         fs::create_dir_all(folder).map_err(|error| CaptureError::new(folder, error))?;
         let [sent, received] = FILE_NAMES.map(|name| folder.join(name));
+        let sent = CaptureFile::create(sent, "sender", AT_SENDER, params)?;
+        let received = CaptureFile::create(received, "receiver", AT_RECEIVER, params)
+            .inspect_err(|_| sent.remove())?;
         Ok(Self {
             headers: flows.iter().map(|flow| flow.headers).collect(),
-            sent: CaptureFile::create(sent, "sender", AT_SENDER, params)?,
-            received: CaptureFile::create(received, "receiver", AT_RECEIVER, params)?,
+            sent,
+            received,
             frame: Vec::new(),
             snap_bytes: params.snap_bytes,
             failed: None,
