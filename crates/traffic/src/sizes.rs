@@ -69,7 +69,6 @@ impl Mix {
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_precision_loss, reason = "statistics")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
