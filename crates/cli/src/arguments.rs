@@ -1,3 +1,4 @@
+use crate::output::Verbosity;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slicewise_units::Duration;
 use std::num::NonZeroU32;
@@ -12,6 +13,22 @@ use std::path::PathBuf;
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
+    /// Print neither progress nor notes on standard error, only warnings and errors.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print a line on standard error for each run.
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+impl Arguments {
+    pub const fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,8 +1,8 @@
 //! `--captures DIR` of `slicewise run`: what may be written there, and what was.
 
 use crate::Failure;
-use crate::errln;
 use crate::executor::Outcome;
+use crate::noteln;
 use slicewise_report::layout::ResultsFolder;
 use slicewise_stats::path::run_components;
 use slicewise_study::{RunSpec, Study};
@@ -48,14 +48,14 @@ pub fn check(
 /// Say what was captured: a run that is kept is not carried out, so nothing of it can be.
 pub fn report(outcome: &Outcome, captures: &Path) {
     if outcome.finished > 0 {
-        errln!(
+        noteln!(
             "captures of {} runs are in {}",
             outcome.finished,
             captures.display()
         );
     }
     if outcome.resumed > 0 {
-        errln!(
+        noteln!(
             "no captures of the {} runs kept from before: results in another folder (`--out DIR`) \
              have them all",
             outcome.resumed

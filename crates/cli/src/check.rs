@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
 use crate::output;
-use crate::{errln, outln};
+use crate::{noteln, outln};
 use slicewise_study::{
     Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study, StudyPolicy,
 };
@@ -26,7 +26,7 @@ pub fn warn(warnings: &Diagnostics) {
 /// Say before the runs that nothing will be shown to hold.
 pub fn note_too_few_repetitions(study: &Study) {
     if let Some(too_few) = study.too_few_repetitions() {
-        errln!("note: {too_few}");
+        noteln!("note: {too_few}");
     }
 }
 

@@ -5,11 +5,11 @@ use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
 use crate::check::note_too_few_repetitions;
-use crate::errln;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::results::{open_results, results_failure, results_path};
 use crate::run::{Work, on_interrupt, processors, report_of, wanted_runs};
+use crate::{errln, noteln};
 use indicatif::HumanDuration;
 use slicewise_formats::tc;
 use slicewise_report::layout::{ResultsFolder, Unsupported};
@@ -124,8 +124,8 @@ fn can_be_sent(study: &Study, wanted: &[RunSpec]) -> Result<(), Failure> {
 
 /// `None` where the user stopped waiting for it.
 fn lease(interrupt: &AtomicBool) -> Result<Option<Lease>, Failure> {
-    let waiting = || errln!("another testbed runs on this machine: waiting until it is done");
-    let left_over = |what: &str| errln!("deleted {what}, left by a testbed that was killed");
+    let waiting = || noteln!("another testbed runs on this machine: waiting until it is done");
+    let left_over = |what: &str| noteln!("deleted {what}, left by a testbed that was killed");
     let is_interrupted = || interrupt.load(Ordering::Relaxed);
     match Lease::take(waiting, left_over, is_interrupted) {
         Ok(lease) => Ok(Some(lease)),
@@ -228,7 +228,7 @@ fn predict(
     let description = study.description(env!("CARGO_PKG_VERSION"));
     let path = folder.prediction_path(OfferedTraffic::AsStudied);
     let folder = open_results(&path, &description, options.replace)?;
-    errln!("predicting {} runs", runs.len());
+    noteln!("predicting {} runs", runs.len());
     let work = Work {
         study,
         folder: &folder,
@@ -278,7 +278,7 @@ fn measure(
     let seconds = study.duration.nanos() / 1_000_000_000 + OVERHEAD_SECONDS;
     let kept = usize::try_from(folder.runs_on_disk()).unwrap_or(usize::MAX);
     let left = runs.len().saturating_sub(kept);
-    errln!(
+    noteln!(
         "measuring {} runs on {}, {} at least",
         runs.len(),
         device.name(),

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return output::of_arguments(&error),
     };
+    output::set_verbosity(arguments.verbosity());
     let result = match &arguments.command {
         Command::Run(options) => run::run(options),
         Command::Check(options) => check::check(options),

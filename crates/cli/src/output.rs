@@ -24,6 +24,34 @@ macro_rules! errln {
     ($($text:tt)*) => { $crate::output::error_line(&format!($($text)*)) };
 }
 
+/// Print a line of progress or a note on standard error, unless `--quiet` was given.
+#[macro_export]
+macro_rules! noteln {
+    ($($text:tt)*) => { $crate::output::note(&format!($($text)*)) };
+}
+
+/// How much is printed on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verbosity {
+    /// Warnings and errors.
+    Quiet,
+    /// Also notes and progress.
+    Normal,
+    /// Also a line for each run.
+    Verbose,
+}
+
+static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
+
+/// Set once, before anything is printed.
+pub fn set_verbosity(verbosity: Verbosity) {
+    let _ = VERBOSITY.set(verbosity);
+}
+
+pub fn verbosity() -> Verbosity {
+    *VERBOSITY.get().unwrap_or(&Verbosity::Normal)
+}
+
 /// Why the stream cannot be written any more, once it cannot.
 static OUT_FAILED: OnceLock<io::Error> = OnceLock::new();
 static ERR_FAILED: OnceLock<io::Error> = OnceLock::new();
@@ -36,6 +64,13 @@ pub fn line(text: &str) {
 /// The same on standard error.
 pub fn error_line(text: &str) {
     styled_error(&format!("{}\n", escaped(text)));
+}
+
+/// The same, unless `--quiet` was given.
+pub fn note(text: &str) {
+    if verbosity() != Verbosity::Quiet {
+        error_line(text);
+    }
 }
 
 /// Print text as it is, which may have colours in it: what others wrote must be [`escaped`] in it already.

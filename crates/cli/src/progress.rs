@@ -1,7 +1,7 @@
 //! How far a study is: a bar in a terminal, a line every tenth of the way elsewhere.
 
-use crate::errln;
-use crate::output::escaped;
+use crate::output::{self, Verbosity, escaped};
+use crate::{errln, noteln};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
@@ -17,7 +17,7 @@ impl Progress {
     /// Progress over `total` runs.
     pub fn new(total: u64) -> Self {
         let plain = !stderr().is_terminal();
-        let target = if plain {
+        let target = if plain || output::verbosity() == Verbosity::Quiet {
             ProgressDrawTarget::hidden()
         } else {
             ProgressDrawTarget::stderr_with_hz(10)
@@ -46,7 +46,7 @@ impl Progress {
             .unwrap_or(10);
         if self.plain && tenths > self.tenths_told {
             self.tenths_told = tenths;
-            errln!("{}/{} runs", self.bar.position(), self.total);
+            noteln!("{}/{} runs", self.bar.position(), self.total);
         }
     }
 
@@ -58,7 +58,14 @@ impl Progress {
     /// Prints lines without tearing the bar, from any thread.
     pub fn printer(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let bar = self.bar.clone();
-        move |line| bar.suspend(|| errln!("{line}"))
+        move |line| bar.suspend(|| noteln!("{line}"))
+    }
+
+    /// Print a line about a run, where each has one.
+    pub fn detail(&self, line: &str) {
+        if output::verbosity() == Verbosity::Verbose {
+            self.warn(line);
+        }
     }
 
     /// Take the bar away.

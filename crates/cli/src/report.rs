@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::judgement::{as_json, gate};
 use crate::output::{self, columns};
 use crate::results::results_failure;
-use crate::{errln, outln};
+use crate::{errln, noteln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_report::side::Side;
@@ -38,7 +38,7 @@ pub fn write_report(
         errln!("warning: left out: {damaged}");
     }
     if report.finished_runs < report.expected_runs {
-        errln!(
+        noteln!(
             "note: made from {} of {} runs: verdicts that need the others say so",
             report.finished_runs,
             report.expected_runs
@@ -48,7 +48,7 @@ pub fn write_report(
         errln!("warning: {side}: left out: {damaged}");
     }
     for (run, warning) in captured_warnings(&report.captured) {
-        errln!("note: {run}{warning}");
+        noteln!("note: {run}{warning}");
     }
     if judgement.json {
         output::json(&as_json(folder, &report)?);
@@ -132,7 +132,7 @@ pub fn siblings(path: &Path) -> Vec<PathBuf> {
         match can_be_beside(&candidate, &study) {
             Ok(true) => found.push(candidate),
             Ok(false) => {}
-            Err(why) => errln!("note: not beside these results: {why}"),
+            Err(why) => noteln!("note: not beside these results: {why}"),
         }
     }
     found

@@ -4,7 +4,6 @@ use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
 use crate::check::{load_study, note_too_few_repetitions, warn};
-use crate::errln;
 use crate::executor::{self, Outcome, RunEvent};
 use crate::exit::Exit;
 use crate::live_run;
@@ -12,12 +11,14 @@ use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
 use crate::results::{open_results, results_failure, results_path};
 use crate::seeds;
+use crate::{errln, noteln};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use slicewise_report::host::HostFacts;
 use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_sim::{Simulator, capture};
 use slicewise_stats::record::RunKey;
+use slicewise_stats::words;
 use slicewise_study::{Backend, RunFilter, RunSpec, Study};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -136,8 +137,18 @@ impl Work<'_> {
             self.jobs as usize,
             self.interrupt,
             |event| match event {
-                RunEvent::Finished(key, _) | RunEvent::Resumed(key) | RunEvent::Failed(key, _) => {
+                RunEvent::Finished(key, time) => {
                     progress.on_run(&key.policy, &key.scenario);
+                    let took = words::time(time.elapsed_ns as f64);
+                    progress.detail(&format!("{}: done in {took}", run_name(key)));
+                }
+                RunEvent::Resumed(key) => {
+                    progress.on_run(&key.policy, &key.scenario);
+                    progress.detail(&format!("{}: kept from before", run_name(key)));
+                }
+                RunEvent::Failed(key, reason) => {
+                    progress.on_run(&key.policy, &key.scenario);
+                    progress.detail(&format!("{}: failed: {reason}", run_name(key)));
                 }
                 RunEvent::Damaged(what) => {
                     progress.warn(&format!("warning: {what}: this run is done again"));
@@ -164,6 +175,10 @@ impl Work<'_> {
     }
 }
 
+fn run_name(key: &RunKey) -> String {
+    format!("{} / {} / {:03}", key.policy, key.scenario, key.repetition)
+}
+
 /// The report of what is there, unless the user stopped it.
 pub fn report_of(
     options: &RunOptions,
@@ -184,7 +199,7 @@ pub fn report_of(
 /// Say what became of the runs, on standard error.
 fn conclude(outcome: &Outcome, total: usize, what: &str) -> Exit {
     if outcome.resumed > 0 {
-        errln!(
+        noteln!(
             "{} of {total} {what} were finished before and are kept",
             outcome.resumed
         );

@@ -178,3 +178,23 @@ fn every_shell_gets_a_completion_script_and_every_command_a_manual_page() {
         assert!(sandbox.path("pages/man1").join(page).exists(), "{page}");
     }
 }
+
+#[test]
+fn quiet_prints_no_progress_and_verbose_a_line_for_each_run() {
+    let sandbox = Sandbox::new();
+    let errors = |arguments: &[&str]| {
+        let output = sandbox.slicewise(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let run = ["run", "small.yaml", "--out", "results"];
+    let verbose = errors(&[&run[..], &["-v"]].concat());
+    let done = verbose.lines().filter(|line| line.contains(": done in "));
+    assert_eq!(done.count(), 12, "{verbose}");
+    assert!(verbose.contains("first / crowded / 002: done in "));
+    // The second time there is something to note: runs are kept.
+    assert!(errors(&run).contains("12 of 12 runs were finished before"));
+    assert_eq!(errors(&[&["--quiet"], &run[..]].concat()), "");
+    let both = sandbox.slicewise(&[&run[..], &["-q", "-v"]].concat());
+    assert_eq!(both.status.code(), Some(2));
+}

@@ -1,7 +1,7 @@
 //! How far the captures are read: a bar in a terminal, a line now and then elsewhere.
 
-use crate::errln;
-use crate::output::escaped;
+use crate::noteln;
+use crate::output::{self, Verbosity, escaped};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use slicewise_analysis::Watch;
 use std::cell::Cell;
@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(10);
 impl<'a> Bytes<'a> {
     pub fn new(interrupt: &'a AtomicBool, label: Option<&str>) -> Self {
         let plain = !stderr().is_terminal();
-        let target = if plain {
+        let target = if plain || output::verbosity() == Verbosity::Quiet {
             ProgressDrawTarget::hidden()
         } else {
             ProgressDrawTarget::stderr_with_hz(10)
@@ -60,7 +60,7 @@ impl Watch for Bytes<'_> {
         self.bar.set_position(read_bytes);
         if self.plain && self.told.get().elapsed() >= EVERY {
             self.told.set(Instant::now());
-            errln!(
+            noteln!(
                 "{} of {} MB read",
                 read_bytes / 1_000_000,
                 total_bytes / 1_000_000
