@@ -114,3 +114,19 @@ impl DropReason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::DropReason;
+
+    /// Records and metrics hold these names.
+    #[test]
+    fn names_of_drop_reasons_do_not_change() {
+        let names = DropReason::ALL.map(DropReason::name).join(" ");
+        assert_eq!(
+            names,
+            "policed priority_exceeded queue_full red_early red_forced buffer_full bad_length \
+             frame_too_long slice_removed codel overlimit"
+        );
+    }
+}

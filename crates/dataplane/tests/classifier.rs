@@ -178,6 +178,38 @@ fn inner_vlan_needs_two_tags() {
     );
 }
 
+#[test]
+fn conditions_of_ip_and_of_ports_match_only_frames_that_have_them() {
+    let without_ip = Headers {
+        ip_version: IpVersion::None,
+        has_ports: false,
+        protocol: 17,
+        dscp: 46,
+        destination_port: 80,
+        ..headers(10)
+    };
+    let udp = Headers {
+        ip_version: IpVersion::V4,
+        has_ports: true,
+        ..without_ip
+    };
+    let other = Headers {
+        protocol: 6,
+        dscp: 0,
+        destination_port: 81,
+        ..udp
+    };
+    for condition in [
+        Condition::Protocol(17),
+        Condition::Dscp(1 << 46),
+        Condition::DestinationPort(80..=80),
+    ] {
+        let spec = policy(vec![class("one", MatchMode::Any, vec![condition.clone()])]);
+        let classes = [udp, other, without_ip].map(|h| classifier(&spec).classify(&h));
+        assert_eq!(classes, [0, 1, 1], "{condition:?}");
+    }
+}
+
 fn condition() -> impl Strategy<Value = Condition> {
     let leaf = prop_oneof![
         Just(Condition::Everything),

@@ -2,8 +2,8 @@
 
 use crate::rig::{Arrival, LARGEST_FRAME, Rig, best_effort, guaranteed, params, with_maximum};
 use proptest::prelude::*;
-use slicewise_model::SliceParams;
-use slicewise_units::Duration;
+use slicewise_model::{GuaranteedParams, SliceParams};
+use slicewise_units::{Accounting, Duration};
 
 const LINK: u64 = 1_000_000_000;
 
@@ -236,4 +236,31 @@ fn a_guarantee_is_woken_in_time_beside_a_slower_one() {
     let bytes: u64 = own.map(|sent| sent.bytes).sum();
     // 50 Mbit/s for 100 ms.
     assert!(bytes + 2 * LARGEST_FRAME >= 625_000, "{bytes} B");
+}
+
+#[test]
+fn a_maximum_of_l1_counts_preamble_gap_and_fcs_of_every_frame() {
+    let counted = GuaranteedParams {
+        accounting: Accounting::L1,
+        ..params(&[1])
+    };
+    // 60 bytes are 84 on the wire: 672 µs each at 1 Mbit/s.
+    let limited = with_maximum(best_effort(1), 1_000_000, LARGEST_FRAME);
+    let mut rig = Rig::new(&counted, &[limited], 1_000_000_000);
+    for _ in 0..100 {
+        rig.arrive(Arrival {
+            at: 0,
+            slice: 0,
+            bytes: 60,
+        })
+        .unwrap();
+    }
+    rig.send_until(1_000_000);
+    let burst = rig.sent.len();
+    rig.send_until(21_000_000);
+    assert!(
+        (29..=31).contains(&(rig.sent.len() - burst)),
+        "{} in 20 ms",
+        rig.sent.len() - burst
+    );
 }
