@@ -56,6 +56,13 @@ pub enum Command {
     Schema(SchemaOptions),
     /// Make the report again from a results folder.
     Report(ReportOptions),
+    /// Say what got worse, or better, from one results folder to another.
+    ///
+    /// After a change of configuration, program version or back end: every throughput, loss ratio and delay that
+    /// both folders have is tested, with the margins and the confidence of A. docs/compare.md says how.
+    ///
+    /// Exit codes: 0 compared; 1 something failed; 2 a mistake in the folders named; 3 what `--fail-on` names.
+    Compare(CompareOptions),
     /// Print a policy of a study as a device's configuration.
     Export(ExportOptions),
     /// Forward real packets between two interfaces, sliced as a configuration says.
@@ -281,6 +288,34 @@ pub struct ReportOptions {
     pub beside: Vec<PathBuf>,
     #[command(flatten)]
     pub judgement: JudgementOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareOptions {
+    /// The results folder to compare with: the baseline.
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The results folder to compare.
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Show every figure, also those that are the same.
+    #[arg(long)]
+    pub all: bool,
+    /// Print every figure as JSON instead of a table.
+    #[arg(long, conflicts_with = "all")]
+    pub json: bool,
+    /// Exit with code 3 where a figure or a verdict of B is this, or worse.
+    #[arg(long, value_enum, value_name = "OUTCOME")]
+    pub fail_on: Option<CompareFailOn>,
+}
+
+/// Outcomes of a comparison that a pipeline does not let pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareFailOn {
+    /// One that is worse.
+    Worse,
+    /// One that is worse or inconclusive; also where B lacks something that A has.
+    Inconclusive,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod analyse;
 mod arguments;
 mod captures;
 mod check;
+mod compare;
 mod doctor;
 mod executor;
 mod exit;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Analyse(options) => analyse::analyse(options),
         Command::Schema(options) => check::schema(options),
         Command::Report(options) => report::report(options),
+        Command::Compare(options) => compare::compare(options),
         Command::Export(options) => export::export(options),
         Command::Gateway(options) => gateway::gateway(options),
         Command::Top(options) => top::top(options),

@@ -73,6 +73,18 @@ pub fn note(text: &str) {
     }
 }
 
+/// Print a line that may have the colours of our tables in it; every other control character is escaped.
+pub fn coloured_line(text: &str) {
+    styled(&(coloured(text) + "\n"));
+}
+
+fn coloured(text: &str) -> String {
+    let escaped = escaped(text).into_owned();
+    COLOURS.iter().fold(escaped, |line, colour| {
+        line.replace(&format!("\\u{{1b}}{colour}"), &format!("\u{1b}{colour}"))
+    })
+}
+
 /// Print text as it is, which may have colours in it: what others wrote must be [`escaped`] in it already.
 pub fn styled(text: &str) {
     write(&mut stdout().lock(), &OUT_FAILED, text);
@@ -177,9 +189,19 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     conclude(exit)
 }
 
+/// What tables are coloured with, after the escape character.
+const COLOURS: [&str; 4] = ["[0m", "[1;31m", "[1;32m", "[1;33m"];
+
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use super::{coloured, escaped};
+
+    #[test]
+    fn colours_of_tables_are_kept_and_every_other_sequence_is_written_out() {
+        let table = "\u{1b}[1;31mworse\u{1b}[0m gold\u{1b}[2J\u{7}";
+        let kept = "\u{1b}[1;31mworse\u{1b}[0m gold\\u{1b}[2J\\u{7}";
+        assert_eq!(coloured(table), kept);
+    }
 
     #[test]
     fn control_characters_and_turns_of_direction_are_written_out() {

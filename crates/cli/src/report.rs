@@ -62,13 +62,13 @@ pub fn write_report(
 
 fn print_tables(folder: &ResultsFolder, report: &Report) {
     if let Some(table) = terminal::verdict_table_text(&report.verdicts, columns(), colours()) {
-        outln!("{table}");
+        output::coloured_line(&table);
         if let Some(note) = terminal::quick_note(folder.study(), &report.verdicts) {
             outln!("{note}");
         }
     }
     if let Some(table) = terminal::beside_table_text(&report.sides, columns(), colours()) {
-        outln!("{table}");
+        output::coloured_line(&table);
     }
     for line in report.sides.iter().flat_map(prediction::findings) {
         outln!("{line}");

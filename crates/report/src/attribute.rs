@@ -144,7 +144,7 @@ fn influence(numbers: &DecidedBy) -> String {
 pub(crate) fn absolute(numbers: &DecidedBy) -> Option<String> {
     let value = |value: f64| match numbers.indicator {
         Some(Indicator::Throughput) => rate(value),
-        Some(Indicator::LossRatio) => percent(value),
+        Some(Indicator::LossRatio | Indicator::ReceivedShare) => percent(value),
         _ => time(value),
     };
     let (reference, treatment) = (numbers.reference?, numbers.treatment?);

@@ -33,6 +33,21 @@ pub enum ReportError {
         /// The folder.
         path: PathBuf,
     },
+    /// Two folders to be compared have nothing to compare.
+    #[error(
+        "`{}` and `{}` have no slice of a policy and scenario in common that has runs in both: {only}; compare \
+         results of studies that share these names",
+        a.display(),
+        b.display()
+    )]
+    NothingInCommon {
+        /// The one folder.
+        a: PathBuf,
+        /// The other one.
+        b: PathBuf,
+        /// What each of them has alone.
+        only: String,
+    },
     /// A table could not be written as Parquet.
     #[error("cannot write `{}`: {source}", path.display())]
     Parquet {
@@ -58,9 +73,10 @@ impl ReportError {
     pub fn is_users_mistake(&self) -> bool {
         match self {
             Self::Results(error) => error.is_users_mistake(),
-            Self::NoRuns { .. } | Self::OtherStudyBeside { .. } | Self::SameFolderTwice { .. } => {
-                true
-            }
+            Self::NoRuns { .. }
+            | Self::OtherStudyBeside { .. }
+            | Self::SameFolderTwice { .. }
+            | Self::NothingInCommon { .. } => true,
             Self::Parquet { .. } | Self::Figure { .. } => false,
         }
     }

@@ -7,6 +7,7 @@
 
 mod attribute;
 pub mod captured;
+pub mod comparison;
 mod curves;
 mod data;
 mod error;

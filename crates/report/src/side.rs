@@ -209,7 +209,7 @@ fn rank(backend: &str) -> usize {
 }
 
 /// The same folder has the same path, whichever way it was named.
-fn resolved(path: &Path) -> PathBuf {
+pub(crate) fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
@@ -337,7 +337,7 @@ fn figures_of(
 }
 
 /// Take all runs that can be read; of the others it is told why not.
-fn add_runs(
+pub(crate) fn add_runs(
     folder: &ResultsFolder,
     builder: &mut SummaryBuilder<'_>,
     left_out: &mut Vec<String>,

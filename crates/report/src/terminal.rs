@@ -176,16 +176,21 @@ pub(crate) fn text(table: &Table) -> String {
 
 /// The word of an outcome between marks that take no room, so that a table's layout does not depend on colours.
 fn marked(attribute: &AttributeText) -> String {
-    let word = one_word(&attribute.word);
+    marked_as(attribute.sign, &attribute.word)
+}
+
+/// The same of any word, by the outcome whose colour it has.
+pub(crate) fn marked_as(sign_wanted: &str, word: &str) -> String {
+    let word = one_word(word);
     let mut signs = MARKS.iter();
-    match signs.find(|(sign, ..)| *sign == attribute.sign) {
+    match signs.find(|(sign, ..)| *sign == sign_wanted) {
         Some((_, mark, _)) => format!("{mark}{word}{END_MARK}"),
         None => word,
     }
 }
 
 /// `text` with its marks replaced by colours, or by nothing.
-fn coloured(text: &str, colours: Colours) -> String {
+pub(crate) fn coloured(text: &str, colours: Colours) -> String {
     let escape = |code: &'static str| if colours == Colours::Ansi { code } else { "" };
     let ended = text.replace(END_MARK, escape("\u{1b}[0m"));
     MARKS.iter().fold(ended, |text, (_, mark, code)| {
@@ -400,7 +405,7 @@ fn largest_delay(finding: &PopulationFinding) -> String {
 }
 
 /// On one line; thousands are set apart by a plain space, as a terminal may not know a narrow one.
-fn one_word(number: &str) -> String {
+pub(crate) fn one_word(number: &str) -> String {
     number.replace([' ', '\u{202f}'], &NO_BREAK.to_string())
 }
 

@@ -49,6 +49,8 @@ pub struct SliceObservation {
 pub struct RunObservation {
     /// Repetition, from 0.
     pub repetition: u32,
+    /// The seed of its random numbers.
+    pub seed: u64,
     /// The transient.
     pub transient: Transient,
     /// In the order of the study.
@@ -162,6 +164,7 @@ impl Observations {
         let keeps_cdf = needs_iat_distribution(study, key);
         let observation = RunObservation {
             repetition: key.repetition,
+            seed: key.seed,
             transient: record.transient,
             slices: record
                 .slices

@@ -326,6 +326,8 @@ fn test_name(test: TestName) -> &'static str {
     match test {
         TestName::PairedDifference => "paired_difference",
         TestName::PairedRatio => "paired_ratio",
+        TestName::IndependentDifference => "independent_difference",
+        TestName::IndependentRatio => "independent_ratio",
         TestName::StudentMean => "student_mean",
     }
 }

@@ -6,6 +6,7 @@ use super::Outcome;
 use super::influence::{Draft, test};
 use super::objectives::{Asked, ObjectiveIndicator, draft};
 use super::repetitions::Rules;
+use super::samples::Samples;
 use crate::description::Margins;
 use crate::estimate::Sample;
 use rand_core::{Rng, SeedableRng};
@@ -112,7 +113,7 @@ fn influence(indicator: Indicator, pairs: &[(f64, f64)]) -> (f64, f64) {
     );
     p_values(&test(
         indicator,
-        pairs,
+        Samples::Pairs(pairs),
         &means,
         &margins,
         Rules::of(&margins),

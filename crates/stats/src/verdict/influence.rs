@@ -3,8 +3,9 @@
 
 use super::isolation::Skipped;
 use super::repetitions::{Contrast, Rules};
+use super::samples::Samples;
 use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale, TestName};
-use crate::compare::{self, Comparison};
+use crate::compare::Comparison;
 use crate::description::{ComparedDelay, Margins, StudyDescription};
 use crate::estimate::{Interval, Sample};
 use crate::holm;
@@ -109,7 +110,7 @@ fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVer
 
 impl Indicator {
     /// What is compared, in the order of the report.
-    const fn compared(delay: ComparedDelay, throughput: Self) -> [Self; 4] {
+    pub(super) const fn compared(delay: ComparedDelay, throughput: Self) -> [Self; 4] {
         let (mean, p99) = match delay {
             ComparedDelay::Queueing => (Self::QueueingDelayMean, Self::QueueingDelayP99),
             ComparedDelay::OneWay => (Self::DelayMean, Self::DelayP99),
@@ -119,7 +120,7 @@ impl Indicator {
 
     /// The indicator of a slice in one run; `None` where the run has none. `smallest_ns` is the
     /// slice's delay without queueing.
-    fn of(self, run: &RunObservation, slice: usize, smallest_ns: u64) -> Option<f64> {
+    pub(super) fn of(self, run: &RunObservation, slice: usize, smallest_ns: u64) -> Option<f64> {
         let slice = run.slices.get(slice)?;
         let figures = &slice.steady;
         let delay = &figures.delay;
@@ -142,7 +143,7 @@ impl Indicator {
 
 /// A test before the correction for many.
 pub(super) struct Draft {
-    numbers: DecidedBy,
+    pub numbers: DecidedBy,
     pub p_holds: f64,
     pub p_broken: f64,
     /// `None` for a single repetition.
@@ -197,7 +198,13 @@ impl<'a> Comparing<'a> {
                 let why = "it received nothing in the reference scenario";
                 return self.skip(slice, scenario, Skipped::missing(why));
             }
-            let mut draft = test(indicator, &values, &means, &margins, self.rules);
+            let mut draft = test(
+                indicator,
+                Samples::Pairs(&values),
+                &means,
+                &margins,
+                self.rules,
+            );
             let name = &self.study.scenarios[scenario].name;
             draft.numbers.scenario = Some(name.clone());
             (draft.numbers.slice).clone_from(&self.study.slices[slice].name);
@@ -313,7 +320,7 @@ impl<'a> Pair<'a> {
 }
 
 /// Delay resolution of these runs: the mean of their idle 99th percentiles, ns.
-fn idle_delay<'a>(runs: impl Iterator<Item = &'a RunObservation>) -> u64 {
+pub(super) fn idle_delay<'a>(runs: impl Iterator<Item = &'a RunObservation>) -> u64 {
     let idle: Vec<u64> = runs.filter_map(|run| run.idle_delay_p99_ns).collect();
     let sum = idle.iter().copied().fold(0, u64::saturating_add);
     sum.checked_div(idle.len() as u64).unwrap_or(0)
@@ -331,7 +338,33 @@ pub(super) fn mean_offered<'a>(
 }
 
 impl Draft {
-    fn decide(mut self, p_broken: f64, tests: usize, rules: Rules) -> InfluenceTest {
+    /// A treatment that cannot be worse, as the reference received nothing.
+    pub fn cannot_worsen(indicator: Indicator, means: (Sample, Sample), rules: Rules) -> Self {
+        let (treatment, reference) = means;
+        Self {
+            numbers: DecidedBy {
+                test: TestName::PairedDifference,
+                scenario: None,
+                slice: String::new(),
+                indicator: Some(indicator),
+                reference: Some(reference.mean),
+                treatment: Some(treatment.mean),
+                statistic: 0.0,
+                scale: Scale::Relative,
+                interval: Interval::UNBOUNDED,
+                margin: 0.0,
+                repetitions: treatment.count.min(reference.count),
+                repetitions_beyond: 0,
+                varies: true,
+                p_value: None,
+            },
+            p_holds: rules.p_rare(treatment.count, 0),
+            p_broken: 1.0,
+            comparison: None,
+        }
+    }
+
+    pub fn decide(mut self, p_broken: f64, tests: usize, rules: Rules) -> InfluenceTest {
         let alpha = rules.alpha();
         let (outcome, p_value) = if self.p_holds <= alpha {
             (Outcome::Holds, self.p_holds)
@@ -360,25 +393,23 @@ impl Draft {
     }
 }
 
-/// Compare one indicator, a pair (treatment, reference) a repetition; `means` are those of both.
+/// Compare one indicator of a treatment and a reference; `means` are those of both.
 pub(super) fn test(
     indicator: Indicator,
-    pairs: &[(f64, f64)],
+    samples: Samples<'_>,
     means: &(Sample, Sample),
     margins: &Margins,
     rules: Rules,
 ) -> Draft {
     let (treatment, reference) = means;
-    let (test, scale, margin) = margin(indicator, reference.mean, margins);
-    let is_ratio = test == TestName::PairedRatio;
-    let comparison = if is_ratio {
-        compare::paired_ratio(pairs)
-    } else {
-        compare::paired_difference(pairs)
-    };
-    let sign = if indicator.falls() { -1.0 } else { 1.0 };
+    let (is_ratio, scale, margin) = margin(indicator, reference.mean, margins);
+    let comparison = samples.compare(is_ratio, means);
+    let falls = indicator.falls();
+    let sign = if falls { -1.0 } else { 1.0 };
+    // A pair is a repetition; of independent samples the smaller one limits what is shown.
+    let runs = treatment.count.min(reference.count);
     let numbers = DecidedBy {
-        test,
+        test: samples.test(is_ratio),
         scenario: None,
         slice: String::new(),
         indicator: Some(indicator),
@@ -392,28 +423,27 @@ pub(super) fn test(
         scale,
         interval: worsening_bounds(comparison.as_ref(), indicator, rules.confidence, is_ratio),
         margin,
-        repetitions: treatment.count,
+        repetitions: runs,
         repetitions_beyond: 0,
         varies: comparison.is_none_or(|comparison| !comparison.is_exact()),
         p_value: None,
     };
     let limit = limit(&numbers, 1.0);
-    let is_beyond = |(t, r): &&(f64, f64)| {
+    let beyond = samples.beyond(falls, |t, r| {
         let worse = if is_ratio {
             t - limit * r
         } else {
             t - r - limit
         };
         sign * worse > 0.0
-    };
-    let beyond = u32::try_from(pairs.iter().filter(is_beyond).count()).unwrap_or(u32::MAX);
-    let runs = treatment.count;
+    });
     let (p_holds, p_broken) = comparison.map_or((1.0, 1.0), |comparison| {
-        let p_values = |share| contrast(&comparison, &numbers, share).p_values(runs);
+        let freedom = comparison.freedom();
+        let p_values = |share| contrast(&comparison, &numbers, share).p_values_at(runs, freedom);
         let (within, _) = p_values(1.0);
         // Broken only if it would be so had the runs that were not seen shown no worsening.
         let (_, outside) = p_values(rules.seen_share(runs));
-        (within.max(rules.p_rare(runs, beyond)), outside)
+        (within.max(rules.p_rare(treatment.count, beyond)), outside)
     });
     Draft {
         numbers: DecidedBy {
@@ -429,12 +459,10 @@ pub(super) fn test(
 /// The ratio or the difference that lies at the margin divided by `share`.
 fn limit(numbers: &DecidedBy, share: f64) -> f64 {
     let margin = numbers.margin / share;
-    match (
-        numbers.test,
-        numbers.indicator.is_some_and(Indicator::falls),
-    ) {
-        (TestName::PairedRatio, true) => 1.0 - margin,
-        (TestName::PairedRatio, false) => 1.0 + margin,
+    let falls = numbers.indicator.is_some_and(Indicator::falls);
+    match (numbers.scale == Scale::Relative, falls) {
+        (true, true) => 1.0 - margin,
+        (true, false) => 1.0 + margin,
         _ => margin,
     }
 }
@@ -449,29 +477,19 @@ fn contrast(comparison: &Comparison, numbers: &DecidedBy, share: f64) -> Contras
     }
 }
 
-/// The larger of the margins of an indicator, in the unit in which it is stated.
-fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (TestName, Scale, f64) {
+/// The larger of the margins of an indicator, in the unit in which it is stated, and whether it is of a ratio.
+fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (bool, Scale, f64) {
     let resolution = margins.delay_resolution_ns as f64;
     match indicator {
-        Indicator::Throughput | Indicator::ReceivedShare => (
-            TestName::PairedRatio,
-            Scale::Relative,
-            margins.throughput_relative,
-        ),
-        Indicator::LossRatio => (
-            TestName::PairedDifference,
-            Scale::RatioDifference,
-            margins.loss_absolute,
-        ),
+        Indicator::Throughput | Indicator::ReceivedShare => {
+            (true, Scale::Relative, margins.throughput_relative)
+        }
+        Indicator::LossRatio => (false, Scale::RatioDifference, margins.loss_absolute),
         // Without delay in the reference there is no relative change.
         _ if reference <= 0.0 || resolution >= margins.delay_relative * reference => {
-            (TestName::PairedDifference, Scale::Nanoseconds, resolution)
+            (false, Scale::Nanoseconds, resolution)
         }
-        _ => (
-            TestName::PairedRatio,
-            Scale::Relative,
-            margins.delay_relative,
-        ),
+        _ => (true, Scale::Relative, margins.delay_relative),
     }
 }
 

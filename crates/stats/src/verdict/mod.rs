@@ -4,6 +4,7 @@
 //! `docs/verdicts.md` explains how each is decided, and why.
 
 mod bound;
+pub mod comparison;
 #[cfg(test)]
 mod coverage;
 mod influence;
@@ -12,6 +13,7 @@ mod objectives;
 mod reallocation;
 mod reason;
 mod repetitions;
+mod samples;
 mod scalability;
 
 pub use bound::BoundCheck;
@@ -147,6 +149,10 @@ pub enum TestName {
     PairedDifference,
     /// One-sided test of the ratio of the means of pairs, one per repetition (Fieller).
     PairedRatio,
+    /// One-sided test of the difference of the means of two independent samples (Welch).
+    IndependentDifference,
+    /// One-sided test of the ratio of the means of two independent samples (Fieller, unequal variances).
+    IndependentRatio,
     /// One-sided bound of one mean (Student).
     StudentMean,
 }

@@ -52,6 +52,8 @@ impl fmt::Display for TestName {
         f.pad(match self {
             Self::PairedDifference => "paired t",
             Self::PairedRatio => "paired Fieller",
+            Self::IndependentDifference => "Welch",
+            Self::IndependentRatio => "Welch and Fieller",
             Self::StudentMean => "Student",
         })
     }

@@ -36,10 +36,14 @@ impl Contrast {
     /// p-values of "the mean of `runs` is within the margin" and "beyond it" (Student's t). The margin itself is
     /// within, and without scatter nothing is left to chance.
     pub fn p_values(self, runs: u32) -> (f64, f64) {
+        self.p_values_at(runs, f64::from(runs) - 1.0)
+    }
+
+    /// The same with other degrees of freedom than those of one sample.
+    pub fn p_values_at(self, runs: u32, freedom: f64) -> (f64, f64) {
         let Self { distance, variance } = self;
         if variance > 0.0 {
             let t = distance / (variance / f64::from(runs)).sqrt();
-            let freedom = f64::from(runs) - 1.0;
             (t_tail(-t, freedom), t_tail(t, freedom))
         } else if distance > 0.0 {
             (1.0, 0.0)

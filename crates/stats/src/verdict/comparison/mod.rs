@@ -1,0 +1,552 @@
+//! Two results compared: did anything get worse, or better, from A to B?
+//!
+//! Each indicator of each slice in each cell of both is tested as influence is, with A in the place of the
+//! reference scenario; "better" is the same test with A and B exchanged, so that comparing B with A gives the
+//! mirrored outcomes. Margins and confidence are those of A.
+
+mod changes;
+
+use super::influence::{Draft, idle_delay, mean_offered, sends, test};
+use super::repetitions::Rules;
+use super::samples::Samples;
+use super::{DecidedBy, Indicator, InfluenceTest, Outcome};
+use crate::description::{Margins, StudyDescription};
+use crate::estimate::Sample;
+use crate::holm;
+use crate::observations::{Observations, RunObservation};
+use crate::published::PublishedOutcome;
+use changes::{only_in, published_changes, verdict_changes};
+use serde::Serialize;
+use std::fmt;
+
+/// One of two results.
+#[derive(Debug, Clone, Copy)]
+pub struct Results<'a> {
+    /// What was run.
+    pub study: &'a StudyDescription,
+    /// The scalars of its runs.
+    pub observations: &'a Observations,
+}
+
+/// B compared with A.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ResultsComparison {
+    /// One-sided confidence of every decision.
+    pub confidence: f64,
+    /// Every test: by policy, scenario, slice and indicator, in the order of A.
+    pub figures: Vec<ComparedFigure>,
+    /// Slices of cells of both that could not be compared, or not in full.
+    pub not_compared: Vec<NotCompared>,
+    /// Verdicts that are not the same, both by the margins of A.
+    pub verdicts: Vec<VerdictChange>,
+    /// Published figures that agree on one side only, or were measured on one only.
+    pub published: Vec<PublishedChange>,
+    /// What only A has.
+    pub only_in_a: Vec<Place>,
+    /// What only B has.
+    pub only_in_b: Vec<Place>,
+}
+
+/// What became of a figure, or of a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Shown to be worse by more than the margin; of a verdict: a lesser one.
+    Worse,
+    /// Neither worse nor the same nor better is shown; of a verdict: one of the two is undecided or missing.
+    Inconclusive,
+    /// Shown to be better by more than the margin.
+    Better,
+    /// Shown not to be worse by more than the margin; whether it is better is not.
+    NotWorse,
+    /// Shown to be within the margin in both directions.
+    Same,
+}
+
+/// One indicator of one slice in one cell, B against A.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedFigure {
+    /// Policy; scenario, slice and indicator are in `numbers`.
+    pub policy: String,
+    /// The outcome.
+    pub outcome: Change,
+    /// The repetitions of both sides share their random numbers and are compared in pairs.
+    pub paired: bool,
+    /// The numbers: `reference` is the mean of A, `treatment` that of B, `statistic` the worsening from A to B.
+    pub numbers: DecidedBy,
+    /// Repetitions of A behind it.
+    pub repetitions_a: u32,
+    /// Repetitions of B behind it.
+    pub repetitions_b: u32,
+    /// Small where B is not worse by more than the margin. Not corrected.
+    pub p_not_worse: f64,
+    /// Small where B is worse by more than the margin. Corrected for all figures (Holm).
+    pub p_worse: f64,
+    /// Small where B is not better by more than the margin. Not corrected.
+    pub p_not_better: f64,
+    /// Small where B is better by more than the margin. Corrected for all figures (Holm).
+    pub p_better: f64,
+    /// Where it is inconclusive: repetitions of each side that would decide whether it is worse; `None` where no
+    /// number within reason would.
+    pub repetitions_needed: Option<u32>,
+}
+
+/// A slice in a cell that could not be compared, or not in full.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotCompared {
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The reason.
+    pub why: &'static str,
+}
+
+/// A verdict of one policy in A and in B.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerdictChange {
+    /// Policy.
+    pub policy: String,
+    /// "isolation" or "reallocation".
+    pub attribute: &'static str,
+    /// In A.
+    pub a: Outcome,
+    /// In B.
+    pub b: Outcome,
+    /// `Worse`, `Better` or `Inconclusive`.
+    pub change: Change,
+}
+
+/// A published figure beside A and beside B.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PublishedChange {
+    /// What the publication states.
+    pub claim: String,
+    /// In A.
+    pub a: PublishedOutcome,
+    /// In B.
+    pub b: PublishedOutcome,
+}
+
+/// A policy, scenario, slice, or a cell of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Scenario.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// Slice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+}
+
+impl fmt::Display for Place {
+    /// "policy gold, scenario storm".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("policy", &self.policy),
+            ("scenario", &self.scenario),
+            ("slice", &self.slice),
+        ];
+        let parts = parts.map(|(what, name)| name.as_ref().map(|name| format!("{what} {name}")));
+        f.pad(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Worse => "worse",
+            Self::Inconclusive => "inconclusive",
+            Self::Better => "better",
+            Self::NotWorse => "not worse",
+            Self::Same => "same",
+        })
+    }
+}
+
+impl ResultsComparison {
+    /// Figures with this outcome.
+    #[must_use]
+    pub fn count(&self, outcome: Change) -> usize {
+        let figures = self.figures.iter();
+        figures.filter(|figure| figure.outcome == outcome).count()
+    }
+}
+
+impl ComparedFigure {
+    /// Whether every repetition has the same value on both sides.
+    #[must_use]
+    pub fn is_equal(&self) -> bool {
+        let numbers = &self.numbers;
+        numbers.statistic == 0.0
+            && numbers.interval.low == Some(0.0)
+            && numbers.interval.high == Some(0.0)
+    }
+}
+
+/// Compare `b` with `a`: every slice of every policy and scenario that both have by name and have runs of.
+///
+/// Without one in common, there are no figures.
+#[must_use]
+pub fn compare(a: Results<'_>, b: Results<'_>) -> ResultsComparison {
+    let margins = a.study.margins;
+    let rules = Rules::of(&margins);
+    let mut comparing = Comparing {
+        a,
+        b,
+        margins,
+        rules,
+        drafts: Vec::new(),
+        not_compared: Vec::new(),
+    };
+    comparing.compare_all();
+    let (drafts, not_compared) = (comparing.drafts, comparing.not_compared);
+    ResultsComparison {
+        confidence: rules.confidence,
+        figures: decide(drafts, rules),
+        not_compared,
+        verdicts: verdict_changes(a, b),
+        published: published_changes(a, b),
+        only_in_a: only_in(a, b),
+        only_in_b: only_in(b, a),
+    }
+}
+
+/// Both directions of one figure, before the correction for many.
+struct FigureDraft {
+    policy: String,
+    paired: bool,
+    repetitions: (u32, u32),
+    worse: Draft,
+    better: Draft,
+}
+
+struct Comparing<'a> {
+    a: Results<'a>,
+    b: Results<'a>,
+    margins: Margins,
+    rules: Rules,
+    drafts: Vec<FigureDraft>,
+    not_compared: Vec<NotCompared>,
+}
+
+/// The runs of one cell in both results, and where the slice is in each.
+struct Cell<'a> {
+    a: Vec<&'a RunObservation>,
+    b: Vec<&'a RunObservation>,
+    paired: bool,
+    slices: (usize, usize),
+    /// Delay without queueing of the slice, ns.
+    smallest_ns: (u64, u64),
+}
+
+impl<'a> Comparing<'a> {
+    fn compare_all(&mut self) {
+        for policies in common(&self.a.study.policies, &self.b.study.policies, |p| &p.name) {
+            let scenarios: Vec<(usize, usize)> = self.common_scenarios(policies).collect();
+            for &scenario in &scenarios {
+                for slices in common(&self.a.study.slices, &self.b.study.slices, |s| &s.name) {
+                    let smallest_ns = self.smallest_delays(policies, &scenarios, slices);
+                    let (a, b, paired) = self.runs(policies, scenario);
+                    let cell = Cell {
+                        a,
+                        b,
+                        paired,
+                        slices,
+                        smallest_ns,
+                    };
+                    self.compare_cell(policies.0, scenario.0, &cell);
+                }
+            }
+        }
+    }
+
+    /// Scenarios of which both have runs under a policy.
+    fn common_scenarios(
+        &self,
+        (policy_a, policy_b): (usize, usize),
+    ) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+        let (a, b) = (self.a, self.b);
+        common(&a.study.scenarios, &b.study.scenarios, |s| &s.name)
+            .filter(move |&(of_a, of_b)| a.has(policy_a, of_a) && b.has(policy_b, of_b))
+    }
+
+    /// The runs of a cell, and whether they are pairs: of one study, by the same seeds, not captured elsewhere.
+    fn runs(
+        &self,
+        policies: (usize, usize),
+        scenarios: (usize, usize),
+    ) -> (Vec<&'a RunObservation>, Vec<&'a RunObservation>, bool) {
+        let (in_a, in_b) = (self.a.observations, self.b.observations);
+        let a: Vec<_> = in_a.cell(policies.0, scenarios.0).collect();
+        let b: Vec<_> = in_b.cell(policies.1, scenarios.1).collect();
+        let pairs: Vec<_> = a
+            .iter()
+            .filter_map(|run| Some((*run, in_b.run(policies.1, scenarios.1, run.repetition)?)))
+            .collect();
+        let paired = self.a.study.name == self.b.study.name
+            && [self.a, self.b].iter().all(|side| !side.is_captured())
+            && pairs.len() == a.len().min(b.len())
+            && pairs.iter().all(|(a, b)| a.seed == b.seed);
+        if paired {
+            let (a, b) = pairs.into_iter().unzip();
+            return (a, b, true);
+        }
+        (a, b, false)
+    }
+
+    /// Smallest delays of a slice in the scenarios of both, ns. On one back end both are compared with the smaller
+    /// of the two, so that delay added to every packet shows; paths of different ones have nothing in common.
+    fn smallest_delays(
+        &self,
+        policies: (usize, usize),
+        scenarios: &[(usize, usize)],
+        slices: (usize, usize),
+    ) -> (u64, u64) {
+        let a = scenarios.iter().map(|scenario| scenario.0);
+        let b = scenarios.iter().map(|scenario| scenario.1);
+        let a = self.a.smallest_delay_ns(policies.0, a, slices.0);
+        let b = self.b.smallest_delay_ns(policies.1, b, slices.1);
+        let (a, b) = (a.or(b).unwrap_or(0), b.or(a).unwrap_or(0));
+        if self.a.study.backend == self.b.study.backend && !self.a.is_captured() {
+            (a.min(b), a.min(b))
+        } else {
+            (a, b)
+        }
+    }
+
+    fn compare_cell(&mut self, policy: usize, scenario: usize, cell: &Cell<'_>) {
+        let names = Place {
+            policy: Some(self.a.study.policies[policy].name.clone()),
+            scenario: Some(self.a.study.scenarios[scenario].name.clone()),
+            slice: Some(self.a.study.slices[cell.slices.0].name.clone()),
+        };
+        let sending = (
+            cell.a.iter().any(|run| sends(run, cell.slices.0)),
+            cell.b.iter().any(|run| sends(run, cell.slices.1)),
+        );
+        match sending {
+            (true, true) => {}
+            (false, false) => return,
+            (true, false) => return self.skip(&names, "it sends nothing in B"),
+            (false, true) => return self.skip(&names, "it sends nothing in A"),
+        }
+        let runs = || cell.a.iter().chain(&cell.b).copied();
+        if runs().any(|run| run.has_no_delays) {
+            self.skip(
+                &names,
+                "its delays are unknown: the clocks of the two ends disagree",
+            );
+        }
+        let margins = Margins {
+            delay_resolution_ns: (self.margins.delay_resolution_ns).max(idle_delay(runs())),
+            ..self.margins
+        };
+        let throughput = throughput_indicator(cell, margins.throughput_relative);
+        for indicator in Indicator::compared(margins.delay_of, throughput) {
+            let Some(values) = Values::of(indicator, cell) else {
+                // Without a packet there is no delay; throughput and loss show that.
+                continue;
+            };
+            if indicator == throughput && values.means.0.mean <= 0.0 {
+                self.skip(&names, "it received nothing in A");
+                continue;
+            }
+            let [mut worse, better] = [false, true].map(|mirrored| {
+                values.test(indicator, cell.paired, mirrored, (&margins, self.rules))
+            });
+            worse.numbers.scenario.clone_from(&names.scenario);
+            (worse.numbers.slice).clone_from(&self.a.study.slices[cell.slices.0].name);
+            self.drafts.push(FigureDraft {
+                policy: self.a.study.policies[policy].name.clone(),
+                paired: cell.paired,
+                repetitions: (values.means.0.count, values.means.1.count),
+                worse,
+                better,
+            });
+        }
+    }
+
+    fn skip(&mut self, place: &Place, why: &'static str) {
+        let place = place.clone();
+        self.not_compared.push(NotCompared { place, why });
+    }
+}
+
+/// An indicator in the runs of both sides.
+struct Values {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    means: (Sample, Sample),
+}
+
+impl Values {
+    /// `None` where a side has no value; of pairs those of which both have one.
+    fn of(indicator: Indicator, cell: &Cell<'_>) -> Option<Self> {
+        let of_a = |run| indicator.of(run, cell.slices.0, cell.smallest_ns.0);
+        let of_b = |run| indicator.of(run, cell.slices.1, cell.smallest_ns.1);
+        let (a, b): (Vec<f64>, Vec<f64>) = if cell.paired {
+            let pairs = cell.a.iter().zip(&cell.b);
+            pairs.filter_map(|(a, b)| of_a(a).zip(of_b(b))).unzip()
+        } else {
+            (
+                cell.a.iter().filter_map(|run| of_a(run)).collect(),
+                cell.b.iter().filter_map(|run| of_b(run)).collect(),
+            )
+        };
+        let means = (Sample::of(&a)?, Sample::of(&b)?);
+        Some(Self { a, b, means })
+    }
+
+    /// Whether B is worse than A; `mirrored`, whether A is worse than B.
+    fn test(
+        &self,
+        indicator: Indicator,
+        paired: bool,
+        mirrored: bool,
+        (margins, rules): (&Margins, Rules),
+    ) -> Draft {
+        let (treatment, reference) = if mirrored {
+            (&self.a, &self.b)
+        } else {
+            (&self.b, &self.a)
+        };
+        let means = if mirrored {
+            self.means
+        } else {
+            (self.means.1, self.means.0)
+        };
+        if indicator.falls() && means.1.mean <= 0.0 {
+            // Nothing is less than nothing.
+            return Draft::cannot_worsen(indicator, means, rules);
+        }
+        let pairs: Vec<(f64, f64)> = (treatment.iter().copied())
+            .zip(reference.iter().copied())
+            .collect();
+        let samples = if paired {
+            Samples::Pairs(&pairs)
+        } else {
+            Samples::Independent(treatment, reference)
+        };
+        test(indicator, samples, &means, margins, rules)
+    }
+}
+
+/// The received rate where a slice sends the same on both sides, within the margin, and else its share of what it
+/// sends, as in influence.
+fn throughput_indicator(cell: &Cell<'_>, margin: f64) -> Indicator {
+    let a = mean_offered(cell.a.iter().copied(), cell.slices.0);
+    let b = mean_offered(cell.b.iter().copied(), cell.slices.1);
+    let has_tcp = |runs: &[&RunObservation], slice: usize| {
+        let mut slices = runs.iter().filter_map(|run| run.slices.get(slice));
+        slices.any(|slice| slice.has_tcp)
+    };
+    let any_tcp = has_tcp(&cell.a, cell.slices.0) || has_tcp(&cell.b, cell.slices.1);
+    match a.zip(b) {
+        Some((a, b)) if !any_tcp && (a - b).abs() > margin * a.min(b) => Indicator::ReceivedShare,
+        _ => Indicator::Throughput,
+    }
+}
+
+fn decide(drafts: Vec<FigureDraft>, rules: Rules) -> Vec<ComparedFigure> {
+    let adjusted = |p_broken: fn(&FigureDraft) -> f64| {
+        holm::holm_adjusted(&drafts.iter().map(p_broken).collect::<Vec<f64>>())
+    };
+    let p_worse = adjusted(|draft| draft.worse.p_broken);
+    let p_better = adjusted(|draft| draft.better.p_broken);
+    let count = drafts.len();
+    let all = drafts.into_iter().zip(p_worse.into_iter().zip(p_better));
+    all.map(|(draft, (p_worse, p_better))| {
+        let worse = draft.worse.decide(p_worse, count, rules);
+        let better = draft.better.decide(p_better, count, rules);
+        let outcome = outcome(worse.outcome, better.outcome);
+        ComparedFigure {
+            policy: draft.policy,
+            outcome,
+            paired: draft.paired,
+            repetitions_a: draft.repetitions.0,
+            repetitions_b: draft.repetitions.1,
+            p_not_worse: worse.p_holds,
+            p_worse,
+            p_not_better: better.p_holds,
+            p_better,
+            repetitions_needed: (worse.repetitions_needed)
+                .filter(|_| outcome == Change::Inconclusive),
+            numbers: numbers(outcome, worse, &better),
+        }
+    })
+    .collect()
+}
+
+/// What the two tests come to together: is B worse, and is A?
+const fn outcome(worse: Outcome, better: Outcome) -> Change {
+    match (worse, better) {
+        (Outcome::Broken, _) => Change::Worse,
+        (_, Outcome::Broken) => Change::Better,
+        (Outcome::Holds, Outcome::Holds) => Change::Same,
+        (Outcome::Holds, _) => Change::NotWorse,
+        _ => Change::Inconclusive,
+    }
+}
+
+fn numbers(outcome: Change, worse: InfluenceTest, better: &InfluenceTest) -> DecidedBy {
+    let p_value = match outcome {
+        Change::Better => better.numbers.p_value,
+        // The weaker of the two that it takes.
+        Change::Same => (worse.numbers.p_value)
+            .zip(better.numbers.p_value)
+            .map(|(worse, better)| worse.max(better)),
+        _ => worse.numbers.p_value,
+    };
+    DecidedBy {
+        p_value,
+        ..worse.numbers
+    }
+}
+
+impl Results<'_> {
+    fn has(&self, policy: usize, scenario: usize) -> bool {
+        self.observations.cell(policy, scenario).next().is_some()
+    }
+
+    fn has_policy(&self, policy: usize) -> bool {
+        (0..self.study.scenarios.len()).any(|scenario| self.has(policy, scenario))
+    }
+
+    fn has_scenario(&self, scenario: usize) -> bool {
+        (0..self.study.policies.len()).any(|policy| self.has(policy, scenario))
+    }
+
+    fn is_captured(&self) -> bool {
+        self.study.backend == "captures"
+    }
+
+    /// `None` where nothing arrived.
+    fn smallest_delay_ns(
+        &self,
+        policy: usize,
+        scenarios: impl Iterator<Item = usize>,
+        slice: usize,
+    ) -> Option<u64> {
+        scenarios
+            .flat_map(|scenario| self.observations.cell(policy, scenario))
+            .filter_map(|run| Some(&run.slices.get(slice)?.whole.delay))
+            .filter(|delay| delay.samples > 0)
+            .map(|delay| delay.min_ns)
+            .min()
+    }
+}
+
+/// Places of what both lists have by name, in the order of the first.
+fn common<'a, T>(
+    a: &'a [T],
+    b: &'a [T],
+    name: fn(&T) -> &String,
+) -> impl Iterator<Item = (usize, usize)> + use<'a, T> {
+    a.iter().enumerate().filter_map(move |(place, of_a)| {
+        let other = b.iter().position(|of_b| name(of_b) == name(of_a))?;
+        Some((place, other))
+    })
+}
