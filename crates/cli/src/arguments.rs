@@ -42,11 +42,11 @@ pub enum Command {
     Run(RunOptions),
     /// Check a file without running it: a study, a plan, a measured study or a gateway's configuration.
     Check(CheckOptions),
-    /// Say whether guarantees with a delay bound can all be kept on a link, and what is left.
+    /// Check whether all guarantees with a delay bound fit on a link, and print the unreserved capacity.
     ///
     /// Exit codes: 0 every guarantee can be kept; 1 one of them cannot; 2 a mistake in the file.
     Plan(PlanOptions),
-    /// Measure from captures of any testbed: the same figures, verdicts and report as of a simulated run.
+    /// Measure from captures of any testbed: the same figures, verdicts and report as for a simulated run.
     ///
     /// One run: `analyse --sent tx.pcap --received rx.pcap`. Many runs: a study file that names their
     /// captures, or a folder of them with `--runs`. pcap and pcapng, gzip and zstd; `-` is standard
@@ -73,12 +73,12 @@ pub enum Command {
     Gateway(GatewayOptions),
     /// Show what a running gateway does: classes, drops, queues and delays.
     Top(TopOptions),
-    /// Say what this machine can do for `gateway` and `run --on gateway|tc`, and what mends the rest.
+    /// Check what this machine supports of `gateway` and `run --on gateway|tc`, and how to fix the rest.
     ///
     /// It takes a second, and changes nothing: what must be tried is tried in a network namespace made
-    /// for that. Most of it needs root; without, the rest is told.
+    /// for that. Most checks require root; without it, only the others are made.
     ///
-    /// Exit codes: 0 `run --on gateway` can be run; 1 it cannot, or that could not be told. Missing
+    /// Exit codes: 0 `run --on gateway` can be run; 1 it cannot, or that could not be determined. Missing
     /// features of traffic control alone do not make it 1.
     Doctor(DoctorOptions),
     /// Print a shell's completion script.
@@ -115,17 +115,17 @@ pub struct JudgementOptions {
     /// Print the verdicts and published figures as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// Exit with code 3 where isolation or reallocation of a policy comes out as this, or worse.
+    /// Exit with code 3 if isolation or reallocation of a policy is this, or worse.
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
 }
 
-/// Verdicts that a pipeline does not let pass.
+/// Verdicts that make the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// One that is broken.
+    /// Broken.
     Broken,
-    /// One that is broken or inconclusive; also where nothing could be judged.
+    /// Broken or inconclusive; also if nothing could be judged.
     Inconclusive,
 }
 
@@ -150,33 +150,33 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000),
           conflicts_with_all = ["json", "fail_on"])]
     pub seeds: Option<u32>,
-    /// What carries out the runs. All but the simulator take real packets through network namespaces
-    /// of this machine, and need root.
+    /// What carries out the runs. All but the simulator send real packets through network namespaces of
+    /// this machine, and require root.
     #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]
     pub on: BackendName,
-    /// The study's profile of minutes: fewer scenarios and repetitions, shorter runs.
+    /// Use the study's quick profile: fewer scenarios and repetitions, shorter runs.
     #[arg(long)]
     pub quick: bool,
-    /// Runs carried out at a time [default: one a processor; on real packets always one].
+    /// Runs carried out at a time [default: one per processor; on real packets always one].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
     /// The results folder [default: results/<name of the study>, with `-gateway` or `-tc` behind it, and
     /// `-quick` behind that, as it was run].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Throw away results of another study or version that are in the results folder.
+    /// Discard results of another study or version in the results folder.
     #[arg(long)]
     pub replace: bool,
-    /// Keep every run's packets, as real frames: in
+    /// Keep every run's packets as real frames, in
     /// DIR/<policy>/<scenario>/rep-<number>/{sent,received}.pcapng (of real packets .pcap).
     #[arg(long, value_name = "DIR")]
     pub captures: Option<PathBuf>,
-    /// Simulated: bytes kept of each captured frame [default: 96]. Of real packets it is 128.
+    /// Bytes kept of each captured frame, simulated runs only [default: 96]. Captures of real packets keep 128.
     #[arg(long, value_name = "BYTES", requires = "captures",
           value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub snap_length: Option<u32>,
-    /// On real packets: take runs that say more about a noisy machine than about the device, too. Their
-    /// records and the report say what was wrong with them.
+    /// On real packets: also accept runs in which the machine was too noisy. Their
+    /// records and the report say what was wrong.
     #[arg(long)]
     pub tolerate_noise: bool,
     #[command(flatten)]
@@ -212,10 +212,10 @@ pub struct AnalyseOptions {
     /// A folder of runs: <policy>/<scenario>/rep-000/ with files called sent* and received* in each.
     #[arg(long, value_name = "DIR", requires = "slices")]
     pub runs: Option<PathBuf>,
-    /// Whose packets are whose: a study, or a file with `slices:` in it [default: by VLAN, else by flow].
+    /// Which packets belong to which slice: a study, or a file with `slices:` [default: by VLAN, else by flow].
     #[arg(long, value_name = "FILE", conflicts_with = "study")]
     pub slices: Option<PathBuf>,
-    /// The scenario in which nobody exceeds what was promised, to judge isolation against.
+    /// The reference scenario for isolation: no slice exceeds what was promised.
     #[arg(long, value_name = "SCENARIO")]
     pub reference: Option<String>,
     /// Width of an interval of the time series [default: the study's, or 50 ms].
@@ -224,19 +224,19 @@ pub struct AnalyseOptions {
     /// How long traffic was offered in a run [default: the study's, or as long as there are packets].
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Duration>,
-    /// Whoever has not arrived after so long is lost [default: the study's, or 5 s].
+    /// A packet that has not arrived after this time is lost [default: the study's, or 5 s].
     #[arg(long, value_name = "TIME")]
     pub loss_timeout: Option<Duration>,
-    /// Where the clocks of the two ends disagree, correct delays by the estimate instead of telling none.
+    /// If the clocks of the two ends disagree, correct delays by the estimate instead of reporting none.
     #[arg(long)]
     pub accept_clock_estimate: bool,
-    /// Write every packet, too, as Parquet: `packets/` in the results folder.
+    /// Also write every packet as Parquet: `packets/` in the results folder.
     #[arg(long)]
     pub packets: bool,
     /// The results folder [default: results/<name of the study, or `captures`>].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Throw away results of other captures that are in the results folder.
+    /// Discard results of other captures in the results folder.
     #[arg(long)]
     pub replace: bool,
     #[command(flatten)]
@@ -251,7 +251,7 @@ pub struct CheckOptions {
 
 #[derive(Debug, Args)]
 pub struct SchemaOptions {
-    /// Of which files.
+    /// The kind of file.
     #[arg(long, value_enum, default_value_t, value_name = "FILES")]
     pub of: SchemaOf,
 }
@@ -353,21 +353,21 @@ pub struct GatewayOptions {
     /// The policy of the study.
     #[arg(long, value_name = "NAME", requires = "study")]
     pub policy: Option<String>,
-    /// Refuse the study where it is another than that of this digest: a testbed's runs must not
-    /// change with the file.
+    /// Refuse the study unless it has this digest: a testbed's runs must not change
+    /// with the file.
     #[arg(long, value_name = "SHA256", requires = "study", hide = true)]
     pub study_digest: Option<String>,
     /// The two interfaces that it forwards between, where packets are sent first.
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2, requires = "study")]
     pub interfaces: Vec<String>,
-    /// The port on 127.0.0.1 that metrics are told on, 0 for none [default: 9640].
+    /// The port on 127.0.0.1 that serves metrics, 0 for none [default: 9640].
     #[arg(long, value_name = "PORT", requires = "study")]
     pub metrics_port: Option<u16>,
-    /// Never sleep: departures are a little more punctual, and a processor is busy all the time.
+    /// Never sleep: departures are slightly more punctual, but a processor is always busy.
     #[arg(long)]
     pub busy_poll: bool,
-    /// Keep the processors that it may use (see taskset) from halting while it waits: more punctual on
-    /// a virtual machine, and each processor takes the power of one that works.
+    /// Keep the processors that it may use (see taskset) from halting while it waits: more punctual
+    /// on a virtual machine, but each processor draws the power of a busy one.
     #[arg(long, conflicts_with = "busy_poll")]
     pub keep_awake: bool,
     /// Only check the configuration.
@@ -377,7 +377,7 @@ pub struct GatewayOptions {
 
 #[derive(Debug, Args)]
 pub struct TopOptions {
-    /// Where the gateway tells its metrics.
+    /// The port on 127.0.0.1 where the gateway serves its metrics.
     #[arg(long, value_name = "PORT", default_value_t = 9640)]
     pub port: u16,
     /// Print one table and end, instead of refreshing it.

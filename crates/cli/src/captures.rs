@@ -56,8 +56,8 @@ pub fn report(outcome: &Outcome, captures: &Path) {
     }
     if outcome.resumed > 0 {
         noteln!(
-            "no captures of the {} runs kept from before: results in another folder (`--out DIR`) \
-             have them all",
+            "no captures of the {} runs kept from before: use another results folder (`--out DIR`) to capture \
+             all of them",
             outcome.resumed
         );
     }

@@ -43,7 +43,7 @@ pub struct Outcome {
     pub stopped_by: Option<ResultsError>,
 }
 
-/// Carry out `runs`, at most `jobs` at a time, telling `on_event` of each from this thread.
+/// Carry out `runs`, at most `jobs` at a time, reporting each to `on_event` from this thread.
 /// Stops taking new runs once `interrupt` is set, or once a record could not be written; those going
 /// on are finished.
 pub fn execute(

@@ -17,7 +17,7 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let text = match options.to {
         Language::Ios if options.interface.is_some() => {
             return Err(Failure::mistake(
-                "`--interface` goes with `--to tc`: IOS text says what a policy is, not where it is attached",
+                "`--interface` requires `--to tc`: IOS text defines a policy without its interface",
             ));
         }
         Language::Ios => {

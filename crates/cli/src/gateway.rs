@@ -31,7 +31,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         let [first, second] = &params.interfaces;
         let file = options.config.as_ref().or(options.study.as_ref());
         let file = file.map_or_else(String::new, |file| file.display().to_string());
-        outln!("{file}: {first} and {second}: nothing is wrong");
+        outln!("{file}: {first} and {second}: no mistakes found");
         return Ok(Exit::Success);
     }
     let conduct = Conduct {
@@ -95,7 +95,7 @@ fn params(config: GatewayConfig) -> GatewayParams {
     }
 }
 
-/// Whether the user can mend it.
+/// Whether the user can fix it.
 const fn is_mistake(error: &GatewayError) -> bool {
     match error {
         GatewayError::Open(OpenError::Failed { .. }) | GatewayError::System { .. } => false,

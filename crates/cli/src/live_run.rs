@@ -43,7 +43,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     let wanted = wanted_runs(options, &study)?;
     can_be_sent(&study, &wanted)?;
     let device = device(options, study.text_digest().to_owned())?;
-    let interrupt = on_interrupt("ending this run and clearing up")?;
+    let interrupt = on_interrupt("ending this run and cleaning up")?;
     let Some(lease) = lease(&interrupt)? else {
         return Ok(Exit::Interrupted);
     };
@@ -101,8 +101,9 @@ fn device(options: &RunOptions, digest: String) -> Result<DeviceKind, Failure> {
     if options.on == BackendName::Tc {
         return Ok(DeviceKind::Tc);
     }
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::system(format!("this program is not found: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::system(format!("cannot find the executable of slicewise: {error}"))
+    })?;
     let study = std::path::absolute(&options.study)
         .map_err(|error| Failure::system(format!("{}: {error}", options.study.display())))?;
     Ok(DeviceKind::Gateway {
@@ -124,7 +125,8 @@ fn can_be_sent(study: &Study, wanted: &[RunSpec]) -> Result<(), Failure> {
 
 /// `None` where the user stopped waiting for it.
 fn lease(interrupt: &AtomicBool) -> Result<Option<Lease>, Failure> {
-    let waiting = || noteln!("another testbed runs on this machine: waiting until it is done");
+    let waiting =
+        || noteln!("another testbed is running on this machine: waiting for it to finish");
     let left_over = |what: &str| noteln!("deleted {what}, left by a testbed that was killed");
     let is_interrupted = || interrupt.load(Ordering::Relaxed);
     match Lease::take(waiting, left_over, is_interrupted) {
@@ -164,7 +166,7 @@ fn unsupported(
     Ok(refused.collect())
 }
 
-/// Writes down what cannot be run, and keeps what was told of policies that nobody asked for this time.
+/// Writes down what cannot be run, and keeps the entries of policies that were not selected this time.
 fn tell_unsupported(
     folder: &ResultsFolder,
     study: &Study,
@@ -198,8 +200,7 @@ fn describe(study: &Study, device: &DeviceKind) -> StudyDescription {
     description.backend = device.name().to_owned();
     description.dut = device.describe(study.dut.capacity());
     for policy in &mut description.policies {
-        let why =
-            "the proof presupposes that frames leave on time, which a shared host cannot promise";
+        let why = "the bound is proved for frames that leave on time, which a shared host cannot guarantee";
         let scenario = study.scenarios.first().map(|s| s.name.clone());
         // Nor is the scheduler's part, which is not measured.
         for unbounded in &mut policy.unbounded {
@@ -261,7 +262,7 @@ fn replay(
         };
         if let Err(why) = written {
             notice(&format!(
-                "a run was measured and not simulated again: {why}"
+                "a run was measured but could not be simulated again: {why}"
             ));
         }
     }))

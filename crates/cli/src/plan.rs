@@ -53,9 +53,9 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
         lines.push(String::new());
         lines.push(classes_table(&outcome.classes).to_string());
     }
-    let mut left = format!("left: {} of rate", outcome.rate_left.rounded_down());
+    let mut left = format!("unreserved: {}", outcome.rate_left.rounded_down());
     if let (Some(buffer), Some(all)) = (outcome.buffer_left, plan.link.buffer) {
-        left.push_str(&format!(", {} of {all} of buffer", buffer.rounded_down()));
+        left.push_str(&format!(", {} of {all} buffer", buffer.rounded_down()));
     }
     lines.push(left);
     lines.join("\n")
@@ -74,7 +74,7 @@ fn heading(plan: &Plan, outcome: &PlanOutcome) -> String {
     );
     if link.accounting != counted {
         heading.push_str(&format!(
-            "; guarantees count {}, of which it carries {} if all frames are small",
+            "; guarantees count {}; it carries {} of that if all frames are small",
             counted.layer,
             outcome.rate_limit.rounded_down()
         ));
@@ -101,7 +101,7 @@ fn slices_table(plan: &Plan, outcome: &PlanOutcome) -> Table {
         "Count",
         "CIR",
         "CBS",
-        "Delay asked",
+        "Delay requested",
         "Delay bound",
         "Guarantee",
     ]);
@@ -110,7 +110,7 @@ fn slices_table(plan: &Plan, outcome: &PlanOutcome) -> Table {
         let request = slice.request.as_ref();
         let of = |value: fn(&GuaranteeRequest) -> String| request.map_or_else(none, value);
         let (bound, verdict) = match outcome {
-            SliceOutcome::BestEffort => (none(), "none asked".to_owned()),
+            SliceOutcome::BestEffort => (none(), "none".to_owned()),
             SliceOutcome::Admitted { bound } => {
                 (bound.rounded_up().to_string(), "admitted".to_owned())
             }
@@ -135,7 +135,7 @@ fn slices_table(plan: &Plan, outcome: &PlanOutcome) -> Table {
 }
 
 fn classes_table(classes: &[ClassUse]) -> Table {
-    let mut table = table(&["Delay class", "Slices", "CIR", "CBS", "Burst left"]);
+    let mut table = table(&["Delay class", "Slices", "CIR", "CBS", "Unreserved burst"]);
     for class in classes {
         table.add_row(vec![
             number(class.delay.rounded_up()),

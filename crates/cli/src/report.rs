@@ -132,13 +132,13 @@ pub fn siblings(path: &Path) -> Vec<PathBuf> {
         match can_be_beside(&candidate, &study) {
             Ok(true) => found.push(candidate),
             Ok(false) => {}
-            Err(why) => noteln!("note: not beside these results: {why}"),
+            Err(why) => noteln!("note: not shown side by side: {why}"),
         }
     }
     found
 }
 
-/// False for a folder of something else, or without runs; an error where that cannot be told.
+/// False for a folder of something else, or without runs; an error if that cannot be determined.
 fn can_be_beside(path: &Path, study: &str) -> Result<bool, ResultsError> {
     match ResultsFolder::open(path) {
         Ok(folder) => {
@@ -191,7 +191,7 @@ const RUNS_WARNED: usize = 5;
 
 /// What whoever reads figures from captures has to know, each with its run where there are several.
 fn captured_warnings(captured: &CapturedFindings) -> Vec<(String, String)> {
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     for run in captured.runs.iter().take(RUNS_WARNED) {
         let key = &run.run;
         let name = match captured.run_count {
@@ -201,11 +201,11 @@ fn captured_warnings(captured: &CapturedFindings) -> Vec<(String, String)> {
                 key.policy, key.scenario, key.repetition
             ),
         };
-        told.extend(
+        notes.extend(
             warnings(&run.capture)
                 .into_iter()
                 .map(|text| (name.clone(), text)),
         );
     }
-    told
+    notes
 }

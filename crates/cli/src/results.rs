@@ -35,7 +35,7 @@ pub fn open_results(
         );
         let failure = results_failure(error);
         if can_be_replaced {
-            failure.with_advice("(`--out DIR`), or throw these results away (`--replace`)")
+            failure.with_advice("(`--out DIR`), or discard these results (`--replace`)")
         } else {
             failure
         }

@@ -70,7 +70,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
     }
     note_too_few_repetitions(study);
     let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
-    let interrupt = on_interrupt("finishing the runs that have begun")?;
+    let interrupt = on_interrupt("finishing the runs in progress")?;
     let work = Work {
         study,
         folder: &folder,
@@ -151,7 +151,7 @@ impl Work<'_> {
                     progress.detail(&format!("{}: failed: {reason}", run_name(key)));
                 }
                 RunEvent::Damaged(what) => {
-                    progress.warn(&format!("warning: {what}: this run is done again"));
+                    progress.warn(&format!("warning: {what}: this run is repeated"));
                 }
                 RunEvent::NotWritten(_) => {}
             },
@@ -208,7 +208,7 @@ fn conclude(outcome: &Outcome, total: usize, what: &str) -> Exit {
     if outcome.interrupted {
         let done = outcome.finished + outcome.resumed;
         errln!(
-            "stopped: {done} of {total} {what} are on disk; the same command goes on with the rest"
+            "stopped: {done} of {total} {what} are on disk; the same command continues with the rest"
         );
         Exit::Interrupted
     } else if outcome.failed.is_empty() {
@@ -240,16 +240,16 @@ fn not_written(error: &ResultsError, folder: &ResultsFolder) -> Failure {
     let kept = folder.runs_on_disk();
     let what_next = match (error, kept) {
         (ResultsError::Gone { .. }, 0) => {
-            "no finished run is left there: bring the folder back to go on with it, or run the study \
+            "no finished run is left there: restore the folder to continue, or run the study \
              again"
                 .to_owned()
         }
         (ResultsError::Gone { .. }, _) => format!(
-            "{kept} finished runs are left there, without what says of which study they are: bring \
-             it back to go on with them, or run the study again into another folder"
+            "{kept} finished runs are left there, but not the file that identifies their study: \
+             restore it to continue, or run the study again into another folder"
         ),
         _ => format!(
-            "the study has stopped; {kept} finished runs are on disk, and the same command goes on \
+            "the study has stopped; {kept} finished runs are on disk, and the same command continues \
              with the rest once the folder can be written"
         ),
     };
@@ -274,7 +274,7 @@ pub fn on_interrupt(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure>
                 // The exit code that shells give a process that a signal ended.
                 std::process::exit(128 + signal);
             }
-            errln!("\n{meanwhile}; once more to stop at once");
+            errln!("\n{meanwhile}; press Ctrl-C again to stop at once");
         }
     });
     Ok(flag)

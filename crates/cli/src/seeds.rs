@@ -27,7 +27,7 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
     let last = study.seed.checked_add(u64::from(count.saturating_sub(1)));
     let seeds = study.seed..=last.ok_or_else(|| {
         Failure::mistake(format!(
-            "there are no {count} seeds from {} on: choose a smaller one (`--seed N`)",
+            "fewer than {count} seeds start at {}: choose a smaller one (`--seed N`)",
             study.seed
         ))
     })?;
@@ -46,7 +46,7 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
         jobs: options.jobs.map_or_else(processors, NonZeroU32::get) as usize,
         progress: Progress::new(runs_a_seed.saturating_mul(u64::from(count))),
     };
-    let interrupt = on_interrupt("finishing the runs that have begun")?;
+    let interrupt = on_interrupt("finishing the runs in progress")?;
     let mut table = SeedTable::default();
     let mut failure = None;
     for seed in seeds {
@@ -192,7 +192,7 @@ fn prepare(folder: &Path, replaces: bool) -> Result<(), Failure> {
             Err(_) => None,
             Ok(_) if replaces && is_seed_table(&path) => None,
             Ok(_) if replaces => Some(
-                "is no table of verdicts over seeds, and is not replaced: choose another folder (`--out DIR`)",
+                "is not a table of verdicts over seeds and is not replaced: choose another folder (`--out DIR`)",
             ),
             Ok(_) => {
                 Some("exists: choose another folder (`--out DIR`), or replace it (`--replace`)")

@@ -199,8 +199,8 @@ fn time(seconds: f64) -> String {
 mod tests {
     use super::*;
 
-    /// What a gateway told, with those numbers of frames of 1,000 bytes.
-    fn told(received: u32, sent: u32) -> Samples {
+    /// What a gateway reported, with those numbers of frames of 1,000 bytes.
+    fn samples(received: u32, sent: u32) -> Samples {
         let out = r#"direction="left>right""#;
         let class = r#"direction="left>right",class="best effort""#;
         let (received_bytes, sent_bytes) = (1_000 * received, 1_000 * sent);
@@ -234,7 +234,7 @@ slicewise_class_queueing_delay_seconds{{{class},quantile="1"}} 1.5
 
     #[test]
     fn the_screen_shows_rates_between_two_looks_and_totals() {
-        insta::assert_snapshot!(screen(&told(1_000, 1_000), &told(5_000, 4_000), 2.0), @"
+        insta::assert_snapshot!(screen(&samples(1_000, 1_000), &samples(5_000, 4_000), 2.0), @"
         left up (af_xdp_native), right DOWN (closed)   running 12 s   lost before the gateway: 7
 
         left>right   in 16.00 Mbit/s (2000/s)   out 12.00 Mbit/s (1500/s)   discarded 3   late by more than 100 µs: 1.00 %

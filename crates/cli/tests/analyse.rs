@@ -18,8 +18,8 @@ const LOST: usize = 7;
 #[test]
 fn two_captures_give_a_record_a_report_and_tables() {
     let sandbox = pair();
-    let (printed, told) = sandbox.succeeded(&PAIR);
-    assert_eq!(told, "");
+    let (printed, stderr) = sandbox.succeeded(&PAIR);
+    assert_eq!(stderr, "");
     insta::assert_snapshot!(printed, @"
     ────────────────────────────────────────────────────────────────────────────────────────
      Flow                                 Sent   Lost     Throughput   Delay: median   99 %
@@ -113,7 +113,7 @@ fn without_a_file_of_slices_tags_tell_them_and_else_flows_do() {
     sandbox.write("rx.pcap", pcap(&later(&sent, MS)));
     let (_, record) = analysed(&sandbox, &[]);
     let slices = record["slices"].as_array().unwrap().iter();
-    let told: Vec<String> = slices
+    let stderr: Vec<String> = slices
         .map(|slice| {
             format!(
                 "{}: {}",
@@ -122,7 +122,7 @@ fn without_a_file_of_slices_tags_tell_them_and_else_flows_do() {
             )
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(stderr.join("\n"), @"
     VLAN 10: 30
     VLAN 20: 30
     UDP 10.0.0.1:49152 > 10.0.0.2:5201: 15
@@ -139,7 +139,7 @@ fn variation_is_between_packets_sent_in_turn_whatever_is_lost_reordered_or_copie
         packet.vlan = Some(10);
         packet.source_port += u16::try_from(packet.number % 2).unwrap();
     }
-    // Two packets of the first flow that cannot be told apart: neither has a delay.
+    // Two packets of the first flow that cannot be distinguished: neither has a delay.
     sent[82].number = sent[80].number;
     let delay = |place: usize| match place {
         80 | 82 => None,
@@ -188,7 +188,7 @@ fn variation_is_between_packets_sent_in_turn_whatever_is_lost_reordered_or_copie
 #[test]
 fn packets_are_written_as_parquet_where_asked_for() {
     let sandbox = pair();
-    for (slices, out) in [(None, "found"), (Some("slices.yaml"), "told")] {
+    for (slices, out) in [(None, "found"), (Some("slices.yaml"), "sliced")] {
         sandbox.write("slices.yaml", "slices: {all: {match: {}}}");
         let mut arguments = with(&PAIR, &["--packets", "--out", out]);
         if let Some(slices) = slices {
@@ -222,25 +222,25 @@ fn packets_are_written_as_parquet_where_asked_for() {
 #[test]
 fn clocks_that_disagree_are_told_and_delays_only_where_the_estimate_is_accepted() {
     let sandbox = both_ways(50 * MS);
-    let (told, record) = analysed(&sandbox, &[]);
-    insta::assert_snapshot!(told, @"note: The two clocks disagree: each of 300 frames arrived before it was sent, by 49 ms at worst. No delays are told, and none are judged; by the method of floors of delay of both directions (Moon, Skelly & Towsley 1999), half their difference (as RFC 5905) the receiving clock was 50 ms ± 1 ms behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is the same in both directions.");
+    let (stderr, record) = analysed(&sandbox, &[]);
+    insta::assert_snapshot!(stderr, @"note: The two clocks disagree: each of 300 frames arrived before it was sent, by 49 ms at worst. No delays are reported or judged; by the method of floors of delay of both directions (Moon, Skelly & Towsley 1999), half their difference (as RFC 5905) the receiving clock was 50 ms ± 1 ms behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is the same in both directions.");
     assert_eq!(record["slices"][0]["whole"]["delay"]["samples"], 0);
     assert_eq!(record["flows"][0]["delay"]["samples"], 0);
     assert_eq!(frames(&record, 0), [300, 300, 0]);
     assert_eq!(record["capture"]["reverse_frames"], 100);
 
-    let (told, record) = analysed(&sandbox, &["--accept-clock-estimate", "--replace"]);
-    insta::assert_snapshot!(told, @"note: The two clocks were aligned: by the method of floors of delay of both directions (Moon, Skelly & Towsley 1999), half their difference (as RFC 5905) the receiving clock was 50 ms ± 1 ms behind the sending one at the start, and drifted by 0 parts per million. Delays are no better than this estimate.");
+    let (stderr, record) = analysed(&sandbox, &["--accept-clock-estimate", "--replace"]);
+    insta::assert_snapshot!(stderr, @"note: The two clocks were aligned: by the method of floors of delay of both directions (Moon, Skelly & Towsley 1999), half their difference (as RFC 5905) the receiving clock was 50 ms ± 1 ms behind the sending one at the start, and drifted by 0 parts per million. Delays are no better than this estimate.");
     let estimate = &record["capture"]["clock"]["estimate"];
     let unsure = estimate["offset_uncertainty_ns"].as_u64().unwrap();
     assert!(unsure <= 2 * MS, "{estimate}");
     let delay = &record["slices"][0]["whole"]["delay"];
     assert_eq!(delay["samples"], 300);
     for (field, actual) in [("min_ns", MS), ("max_ns", MS + 4 * MS / 10)] {
-        let told = delay[field].as_u64().unwrap();
+        let stderr = delay[field].as_u64().unwrap();
         assert!(
-            told.abs_diff(actual) <= unsure,
-            "{field} is {told}, ± {unsure}"
+            stderr.abs_diff(actual) <= unsure,
+            "{field} is {stderr}, ± {unsure}"
         );
     }
 }
@@ -256,8 +256,8 @@ fn clocks_years_apart_still_tell_loss_and_throughput() {
         at += 16 + u32::from_le_bytes(capture[at + 8..at + 12].try_into().unwrap()) as usize;
     }
     sandbox.write("rx.pcap", capture);
-    let (told, record) = analysed(&sandbox, &[]);
-    insta::assert_snapshot!(told, @"note: The two clocks disagree: each of 90 frames arrived before it was sent, by 1767225593 s at worst. No delays are told, and none are judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 1767225593 s behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero (delays are relative to the smallest, not one-way delays).");
+    let (stderr, record) = analysed(&sandbox, &[]);
+    insta::assert_snapshot!(stderr, @"note: The two clocks disagree: each of 90 frames arrived before it was sent, by 1767225593 s at worst. No delays are reported or judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 1767225593 s behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero (delays are relative to the smallest, not one-way delays).");
     assert_eq!(frames(&record, 0), [100, 90, 10]);
     assert_eq!(record["slices"][0]["whole"]["delay"]["samples"], 0);
 }
@@ -284,8 +284,8 @@ fn lab() -> Sandbox {
 #[test]
 fn a_study_that_names_its_captures_gives_verdicts() {
     let sandbox = lab();
-    let (printed, told) = sandbox.succeeded(&["analyse", "lab.yaml"]);
-    assert_eq!(told, "");
+    let (printed, stderr) = sandbox.succeeded(&["analyse", "lab.yaml"]);
+    assert_eq!(stderr, "");
     insta::assert_snapshot!(printed.split("\n\n").next().unwrap(), @"
     ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      Policy      Performance isolation                     Resource reallocation   Scalability      Published

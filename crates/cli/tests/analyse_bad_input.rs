@@ -18,7 +18,7 @@ fn a_file_that_is_no_capture_is_refused_and_told_what_it_is() {
     sandbox.write("empty.pcap", "");
     sandbox.write("letter.txt", "Dear all, captures are attached.");
     sandbox.write("folder/tx.pcap", "");
-    let mut told = String::new();
+    let mut stderr = String::new();
     for file in [
         "folder",
         "empty.pcap",
@@ -27,13 +27,13 @@ fn a_file_that_is_no_capture_is_refused_and_told_what_it_is() {
         "none*.pcap",
         "[.pcap",
     ] {
-        told += &sandbox.refused(2, &["analyse", "--sent", "tx.pcap", "--received", file]);
+        stderr += &sandbox.refused(2, &["analyse", "--sent", "tx.pcap", "--received", file]);
     }
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(stderr, @"
     error: folder: is a directory: name the capture files in it, as in `DIR/*.pcap`
     error: empty.pcap: byte 0: the file is empty; leave it out, or capture again
     error: letter.txt: byte 0: neither pcap nor pcapng, but text; capture with `tcpdump -w FILE`, which writes pcap
-    error: missing.pcap: there is no such file
+    error: missing.pcap: no such file
     error: none*.pcap: no file matches
     error: [.pcap: invalid range pattern
     ");
@@ -45,8 +45,8 @@ fn what_lies_before_damage_is_reported_and_marked_incomplete() {
     let sandbox = pair();
     let sound = fs::read(sandbox.path("rx.pcap")).unwrap();
     sandbox.write("rx.pcap", &sound[..sound.len() - 10]);
-    let (told, record) = analysed(&sandbox, &[]);
-    insta::assert_snapshot!(told, @"note: rx.pcap could not be read beyond byte 9992: the file ends after 102 of the 112 bytes of a packet. What is before is in the figures, what is behind is missing in them.");
+    let (stderr, record) = analysed(&sandbox, &[]);
+    insta::assert_snapshot!(stderr, @"note: rx.pcap could not be read beyond byte 9992: the file ends after 102 of the 112 bytes of a packet. The figures cover only what precedes it.");
     assert_eq!(frames(&record, 0), [100, 89, 11]);
     let incomplete = &record["capture"]["points"][1]["incomplete"][0];
     let last_record = sound.len() - 16 - 96;
@@ -62,8 +62,8 @@ fn what_lies_before_damage_is_reported_and_marked_incomplete() {
         0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
     ]);
     sandbox.write("rx.pcap", huge);
-    let (told, record) = analysed(&sandbox, &["--replace"]);
-    insta::assert_snapshot!(told, @"note: rx.pcap could not be read beyond byte 10 112: a packet header states 4294967295 captured bytes (at most 262144 are possible): the file is damaged from here on. What is before is in the figures, what is behind is missing in them.");
+    let (stderr, record) = analysed(&sandbox, &["--replace"]);
+    insta::assert_snapshot!(stderr, @"note: rx.pcap could not be read beyond byte 10 112: a packet header states 4294967295 captured bytes (at most 262144 are possible): the file is damaged from here on. The figures cover only what precedes it.");
     assert_eq!(frames(&record, 0), [100, 90, 10]);
 }
 
@@ -96,8 +96,8 @@ fn records_out_of_order_are_counted_in_a_note() {
     let mut sent = packets(100);
     sent.swap(40, 41);
     sandbox.write("tx.pcap", pcap(&sent));
-    let (told, record) = analysed(&sandbox, &[]);
-    insta::assert_snapshot!(told, @"note: At sent, 1 packet was recorded out of order, by up to 1 ms: packets were sorted by time.");
+    let (stderr, record) = analysed(&sandbox, &[]);
+    insta::assert_snapshot!(stderr, @"note: At sent, 1 packet was recorded out of order, by up to 1 ms: packets were sorted by time.");
     assert_eq!(frames(&record, 0), [100, 90, 10]);
 }
 
@@ -122,8 +122,8 @@ fn files_of_different_link_layers_are_of_one_point() {
     sandbox.write("rx.pcap", pcap(&later(&sent[..50], 2 * MS)));
     sandbox.write("raw.pcap", raw);
     let more = ["raw.pcap", "--out", "out"];
-    let (_, told) = sandbox.succeeded(&with(&PAIR, &more));
-    assert_eq!(told, "");
+    let (_, stderr) = sandbox.succeeded(&with(&PAIR, &more));
+    assert_eq!(stderr, "");
     assert_eq!(frames(&sandbox.record("out"), 0), [100, 90, 10]);
 }
 
@@ -161,16 +161,16 @@ fn ends_that_are_exchanged_are_told() {
         "--out",
         "out",
     ];
-    let (_, told) = sandbox.succeeded(&exchanged);
-    insta::assert_snapshot!(told, @"
-    note: The two clocks disagree: each of 90 frames arrived before it was sent, by 2 ms at worst. No delays are told, and none are judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 2 ms behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero (delays are relative to the smallest, not one-way delays).
-    note: Every frame arrived before it was sent: where the clocks are one, the captures of the two ends have been exchanged.
+    let (_, stderr) = sandbox.succeeded(&exchanged);
+    insta::assert_snapshot!(stderr, @"
+    note: The two clocks disagree: each of 90 frames arrived before it was sent, by 2 ms at worst. No delays are reported or judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 2 ms behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero (delays are relative to the smallest, not one-way delays).
+    note: Every frame arrived before it was sent: if both ends share one clock, the two captures have been exchanged.
     note: 10 frames were seen at the receiving end only: sent before the capture at the sending end began, or missed by it.
     ");
     // Here packets went both ways, three of four from tx to rx.
     let sandbox = both_ways(0);
-    let (_, told) = sandbox.succeeded(&exchanged);
-    insta::assert_snapshot!(told, @"note: More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.");
+    let (_, stderr) = sandbox.succeeded(&exchanged);
+    insta::assert_snapshot!(stderr, @"note: More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_folder_of_runs_needs_runs_and_slices() {
     sandbox.write("wire/shared/calm/rep-000/tx.pcap", "");
     insta::assert_snapshot!(sandbox.refused(2, &analyse), @"error: wire/shared/calm/rep-000: no file called received* or rx*");
     sandbox.write("wire/shared/calm/first/tx.pcap", "");
-    insta::assert_snapshot!(sandbox.refused(2, &analyse), @"error: wire/shared/calm/first: this is no repetition: call it rep-000, rep-001 and so on");
+    insta::assert_snapshot!(sandbox.refused(2, &analyse), @"error: wire/shared/calm/first: not the name of a repetition: use rep-000, rep-001 and so on");
     sandbox.write("lab.yaml", MEASURED);
     fs::remove_dir_all(sandbox.path("wire")).unwrap();
     sandbox.write("wire/shared/night/0/tx.pcap", "");
@@ -205,8 +205,8 @@ fn a_file_of_slices_that_is_none_is_refused() {
     let sandbox = pair();
     sandbox.write("letter.txt", "Dear all,\nslices are attached.\n");
     sandbox.write("typo.yaml", "slices: {gold: {mach: {vlan: 10}}}\n");
-    let told = |file| sandbox.refused(2, &with(&PAIR, &["--slices", file]));
-    insta::assert_snapshot!(told("letter.txt"), @"
+    let stderr = |file| sandbox.refused(2, &with(&PAIR, &["--slices", file]));
+    insta::assert_snapshot!(stderr("letter.txt"), @"
     error: a study file holds keys and values, for example `name: my-study`
      --> letter.txt:1:1
       |
@@ -215,7 +215,7 @@ fn a_file_of_slices_that_is_none_is_refused() {
 
     error: 1 mistake in letter.txt
     ");
-    insta::assert_snapshot!(told("typo.yaml"), @"
+    insta::assert_snapshot!(stderr("typo.yaml"), @"
     error: there is no setting `mach` here
      --> typo.yaml:1:17
       |
@@ -226,13 +226,13 @@ fn a_file_of_slices_that_is_none_is_refused() {
 
     error: 1 mistake in typo.yaml
     ");
-    insta::assert_snapshot!(told("missing.yaml"), @"
-    error: there is no such file
+    insta::assert_snapshot!(stderr("missing.yaml"), @"
+    error: no such file
     --> missing.yaml
 
     error: 1 mistake in missing.yaml
     ");
-    insta::assert_snapshot!(told("tx.pcap"), @"
+    insta::assert_snapshot!(stderr("tx.pcap"), @"
     error: this is not UTF-8 text: byte 2 does not belong there; save the file as UTF-8
     --> tx.pcap
 
@@ -244,8 +244,8 @@ fn a_file_of_slices_that_is_none_is_refused() {
 fn packets_of_no_slice_are_told() {
     let sandbox = pair();
     sandbox.write("slices.yaml", "slices: {gold: {match: {vlan: 10}}}\n");
-    let (told, _) = analysed(&sandbox, &["--slices", "slices.yaml"]);
-    insta::assert_snapshot!(told, @"note: 100 frames were sent that no slice matches: they are in no figure of a slice.");
+    let (stderr, _) = analysed(&sandbox, &["--slices", "slices.yaml"]);
+    insta::assert_snapshot!(stderr, @"note: 100 frames were sent that no slice matches: they are in no figure of a slice.");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn results_of_other_captures_are_not_overwritten_unless_that_is_said() {
     let before = analysed(&sandbox, &["--packets"]).1;
     sandbox.write("rx.pcap", pcap(&later(&packets(100)[..80], MS)));
     let analyse = with(&PAIR, &["--out", "out"]);
-    insta::assert_snapshot!(sandbox.refused(2, &analyse), @"error: `out` holds results of other captures, or of these analysed in another way: name another folder for the new results (`--out DIR`), or throw these results away (`--replace`)");
+    insta::assert_snapshot!(sandbox.refused(2, &analyse), @"error: `out` holds results of other captures, or of these with other settings: name another folder for the new results (`--out DIR`), or discard these results (`--replace`)");
     assert_eq!(sandbox.record("out"), before);
     let (_, record) = analysed(&sandbox, &["--replace"]);
     assert_eq!(frames(&record, 0), [100, 80, 20]);
@@ -296,11 +296,11 @@ fn results_of_other_captures_are_not_overwritten_unless_that_is_said() {
 #[test]
 fn intervals_that_do_not_fit_are_refused() {
     let sandbox = pair();
-    let told = |more: &[&str]| sandbox.refused(2, &with(&PAIR, more));
-    insta::assert_snapshot!(told(&["--interval", "30ms", "--duration", "1s"]), @"error: the run of 1 s is not a whole number of intervals of 30 ms");
-    insta::assert_snapshot!(told(&["--interval", "0ms"]), @"error: cannot build the time series: the interval of the series must not be zero");
-    insta::assert_snapshot!(told(&["--loss-timeout", "0s"]), @"error: --loss-timeout: after no time at all everything would be lost");
-    insta::assert_snapshot!(told(&["--reference", "calm"]), @"error: --reference calm: there is no scenario of that name, only as-captured");
+    let stderr = |more: &[&str]| sandbox.refused(2, &with(&PAIR, more));
+    insta::assert_snapshot!(stderr(&["--interval", "30ms", "--duration", "1s"]), @"error: the run of 1 s is not a whole number of intervals of 30 ms");
+    insta::assert_snapshot!(stderr(&["--interval", "0ms"]), @"error: cannot build the time series: the interval of the series must not be zero");
+    insta::assert_snapshot!(stderr(&["--loss-timeout", "0s"]), @"error: --loss-timeout: must be longer than zero");
+    insta::assert_snapshot!(stderr(&["--reference", "calm"]), @"error: --reference calm: no scenario has that name, only as-captured");
 }
 
 #[cfg(unix)]

@@ -74,8 +74,8 @@ fn a_clock_that_is_set_loses_no_packet_and_gives_no_delay() {
             let mut ends = [sent.clone(), received.clone()];
             ends[side] = set(&ends[side], 2_000, by_ns);
             let sandbox = sandbox(&ends[0], &ends[1]);
-            let (told, record) = analysed(&sandbox, &[]);
-            let case = format!("{} ns at {side}: {told}", by_ns.cast_signed());
+            let (stderr, record) = analysed(&sandbox, &[]);
+            let case = format!("{} ns at {side}: {stderr}", by_ns.cast_signed());
             assert_eq!(frames(&record, 0), [4_000, 4_000, 0], "{case}");
             assert_eq!(delay_samples(&record), 0, "{case}");
             assert!(duration_ns(&record) < 5 * SECOND, "{case}");
@@ -100,8 +100,8 @@ fn two_records_stamped_an_hour_ahead_lose_no_packet() {
         let mut ends = [sent.clone(), received.clone()];
         ends[side] = set(&set(&ends[side], 100, HOUR), 102, back(HOUR));
         let sandbox = sandbox(&ends[0], &ends[1]);
-        let (told, record) = analysed(&sandbox, &[]);
-        assert_eq!(frames(&record, 0), [4_000, 4_000, 0], "{told}");
+        let (stderr, record) = analysed(&sandbox, &[]);
+        assert_eq!(frames(&record, 0), [4_000, 4_000, 0], "{stderr}");
         assert_eq!(times(&record, side)["wrong_stamps"], 2);
         assert_eq!(delay_samples(&record), 3_998);
         assert!(duration_ns(&record) < 5 * SECOND);
@@ -113,8 +113,8 @@ fn a_pause_of_both_ends_is_no_clock_that_is_set() {
     for pause_ns in [SECOND, HOUR] {
         let sent = set(&packets(4_000), 2_000, pause_ns);
         let sandbox = sandbox(&sent, &later(&sent, 2 * MS));
-        let (told, record) = analysed(&sandbox, &["--interval", "1s"]);
-        assert_eq!(told, "");
+        let (stderr, record) = analysed(&sandbox, &["--interval", "1s"]);
+        assert_eq!(stderr, "");
         assert_eq!(frames(&record, 0), [4_000, 4_000, 0]);
         assert_eq!(delay_samples(&record), 4_000);
         assert_eq!(times(&record, 1)["clock_steps"], 0);
@@ -132,8 +132,8 @@ fn an_outage_that_delays_packets_is_no_clock_that_is_set() {
         packet.at_ns = packet.at_ns.max(6_000 * MS + number * MS / 10);
     }
     let sandbox = sandbox(&sent, &received);
-    let (told, record) = analysed(&sandbox, &[]);
-    assert_eq!(told, "");
+    let (stderr, record) = analysed(&sandbox, &[]);
+    assert_eq!(stderr, "");
     assert_eq!(frames(&record, 0), [8_000, 8_000, 0]);
     assert_eq!(delay_samples(&record), 8_000);
 }
@@ -147,8 +147,8 @@ fn one_clock_for_both_ends_that_is_set_back_loses_no_packet() {
         &set(&sent, 2_000, back(HOUR)),
         &set(&received, 1_998, back(HOUR)),
     );
-    let (told, record) = analysed(&sandbox, &[]);
-    assert_eq!(frames(&record, 0), [4_000, 4_000, 0], "{told}");
+    let (stderr, record) = analysed(&sandbox, &[]);
+    assert_eq!(frames(&record, 0), [4_000, 4_000, 0], "{stderr}");
     assert_eq!(delay_samples(&record), 0);
     assert!(duration_ns(&record) < 5 * SECOND);
 }
@@ -178,9 +178,9 @@ fn a_clock_set_forward_by_less_than_a_delay_is_found_where_packets_go_both_ways(
     let (sent, received) = both_ways();
     for by_ns in [200 * MS, SECOND] {
         let sandbox = sandbox(&sent, &set(&received, 3_000, by_ns));
-        let (told, record) = analysed(&sandbox, &[]);
-        assert_eq!(frames(&record, 0), [4_000, 4_000, 0], "{told}");
-        assert_eq!(times(&record, 1)["clock_steps"], 1, "{told}");
+        let (stderr, record) = analysed(&sandbox, &[]);
+        assert_eq!(frames(&record, 0), [4_000, 4_000, 0], "{stderr}");
+        assert_eq!(times(&record, 1)["clock_steps"], 1, "{stderr}");
         assert_eq!(delay_samples(&record), 0);
     }
     // The path forward becomes longer; the way back does not.
@@ -191,8 +191,8 @@ fn a_clock_set_forward_by_less_than_a_delay_is_found_where_packets_go_both_ways(
         }
     }
     slower.sort_by_key(|packet| packet.at_ns);
-    let (told, record) = analysed(&sandbox(&sent, &slower), &[]);
-    assert_eq!(times(&record, 1)["clock_steps"], 0, "{told}");
+    let (stderr, record) = analysed(&sandbox(&sent, &slower), &[]);
+    assert_eq!(times(&record, 1)["clock_steps"], 0, "{stderr}");
     assert_eq!(delay_samples(&record), 4_000);
 }
 
@@ -211,12 +211,12 @@ fn records_out_of_order_with_right_stamps_are_no_reordering() {
     }
     for (files, out_of_order) in [(swapped, 60), (jumbled, 135 * 19)] {
         let sandbox = sandbox(&sent, &files);
-        let (told, record) = analysed(&sandbox, &[]);
+        let (stderr, record) = analysed(&sandbox, &[]);
         assert_eq!(frames(&record, 0), [5_400, 5_400, 0]);
-        assert_eq!(reordered(&record), 0, "{told}");
+        assert_eq!(reordered(&record), 0, "{stderr}");
         assert_eq!(times(&record, 1)["out_of_order"], out_of_order);
         assert_eq!(delay_samples(&record), 5_400);
-        assert!(told.contains("packets were sorted by time"), "{told}");
+        assert!(stderr.contains("packets were sorted by time"), "{stderr}");
     }
 }
 
@@ -228,8 +228,8 @@ fn packets_that_overtake_each_other_are_reordered() {
         received[pair * 10].at_ns += 3 * MS;
     }
     received.sort_by_key(|packet| packet.at_ns);
-    let (told, record) = analysed(&sandbox(&sent, &received), &[]);
-    assert_eq!(told, "");
+    let (stderr, record) = analysed(&sandbox(&sent, &received), &[]);
+    assert_eq!(stderr, "");
     assert_eq!(reordered(&record), 60);
 }
 
@@ -244,8 +244,8 @@ fn a_stamp_years_off_does_not_stretch_the_run() {
                 ends[side] = set(&ends[side], at, by_ns);
                 ends[side] = set(&ends[side], at + 1, back(by_ns));
                 let sandbox = sandbox(&ends[0], &ends[1]);
-                let (told, record) = analysed(&sandbox, &[]);
-                let case = format!("{at}, {}, {side}: {told}", by_ns.cast_signed());
+                let (stderr, record) = analysed(&sandbox, &[]);
+                let case = format!("{at}, {}, {side}: {stderr}", by_ns.cast_signed());
                 assert_eq!(frames(&record, 0), [120, 120, 0], "{case}");
                 assert_eq!(times(&record, side)["wrong_stamps"], 1, "{case}");
                 let named = &times(&record, side)["named_wrong_stamps"][0];
@@ -269,10 +269,10 @@ fn a_last_stamp_hours_off_does_not_stretch_the_run() {
         wrong[at].at_ns = wrong[at]
             .at_ns
             .wrapping_add(if at == 0 { back(HOUR) } else { HOUR });
-        let (told, record) = analysed(&sandbox(&sent, &wrong), &[]);
-        assert_eq!(frames(&record, 0), [120, 120, 0], "{told}");
-        assert_eq!(times(&record, 1)["wrong_stamps"], 1, "{told}");
-        assert_eq!(delay_samples(&record), 119, "{told}");
-        assert!(duration_ns(&record) < SECOND, "{told}");
+        let (stderr, record) = analysed(&sandbox(&sent, &wrong), &[]);
+        assert_eq!(frames(&record, 0), [120, 120, 0], "{stderr}");
+        assert_eq!(times(&record, 1)["wrong_stamps"], 1, "{stderr}");
+        assert_eq!(delay_samples(&record), 119, "{stderr}");
+        assert!(duration_ns(&record) < SECOND, "{stderr}");
     }
 }

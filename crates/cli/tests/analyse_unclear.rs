@@ -10,7 +10,7 @@ use support::{
     MS, PAIR, Packet, START_NS, Sandbox, analysed, frames, later, packets, pair, pcap, with,
 };
 
-/// Packets that cannot be told apart.
+/// Packets that cannot be distinguished.
 fn alike(count: u32) -> Vec<Packet> {
     let same = |packet: Packet| Packet {
         number: 7,
@@ -32,10 +32,10 @@ fn packets_that_are_all_alike_still_tell_throughput_and_how_many_were_lost() {
     received.drain(40..50);
     sandbox.write("tx.pcap", pcap(&sent));
     sandbox.write("rx.pcap", pcap(&received));
-    let (told, record) = analysed(&sandbox, &[]);
+    let (stderr, record) = analysed(&sandbox, &[]);
     assert_eq!(frames(&record, 0), [101, 91, 10]);
     assert_eq!(record["slices"][0]["whole"]["delay"]["samples"], 1);
-    assert!(told.contains("cannot be told apart"), "{told}");
+    assert!(stderr.contains("cannot be distinguished"), "{stderr}");
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn a_repetition_under_two_names_is_refused() {
             sandbox.write(&format!("runs/p/s/{name}/{side}"), capture);
         }
     }
-    let told = sandbox.refused(2, &["analyse", "--runs", "runs", "--slices", "slices.yaml"]);
-    insta::assert_snapshot!(told, @"error: runs: repetition 1 of policy p, scenario s is there twice, under two names");
+    let stderr = sandbox.refused(2, &["analyse", "--runs", "runs", "--slices", "slices.yaml"]);
+    insta::assert_snapshot!(stderr, @"error: runs: repetition 1 of policy p, scenario s exists twice, under two names");
 }
 
 #[test]
@@ -135,9 +135,12 @@ fn a_receiving_capture_that_stops_early_is_told() {
     let sent = packets(5_000);
     sandbox.write("tx.pcap", pcap(&sent));
     sandbox.write("rx.pcap", pcap(&later(&sent[..3_000], 2 * MS)));
-    let (told, record) = analysed(&sandbox, &[]);
+    let (stderr, record) = analysed(&sandbox, &[]);
     assert_eq!(frames(&record, 0), [5_000, 3_000, 2_000]);
-    assert!(told.contains("Was that capture stopped earlier?"), "{told}");
+    assert!(
+        stderr.contains("Was that capture stopped earlier?"),
+        "{stderr}"
+    );
 }
 
 /// Bytes of a stream, in a frame of TCP or UDP.
@@ -216,7 +219,7 @@ fn split(stream: &[Piece]) -> Vec<Piece> {
 #[test]
 fn segments_that_one_end_captured_whole_and_the_other_in_pieces_are_refused_and_not_lost() {
     let sandbox = Sandbox::new();
-    let mut told = Vec::new();
+    let mut stderr = Vec::new();
     for protocol in [6, 17] {
         for joined in [2, 5] {
             let sent = stream(protocol, joined);
@@ -225,7 +228,7 @@ fn segments_that_one_end_captured_whole_and_the_other_in_pieces_are_refused_and_
             received.retain(|piece| piece.first / SEGMENT % 20 != 7);
             sandbox.write("tx.pcap", pieces_pcap(&sent));
             sandbox.write("rx.pcap", pieces_pcap(&received));
-            told.push(sandbox.refused(2, &PAIR));
+            stderr.push(sandbox.refused(2, &PAIR));
         }
     }
     let sent = split(&stream(6, 3));
@@ -238,11 +241,11 @@ fn segments_that_one_end_captured_whole_and_the_other_in_pieces_are_refused_and_
         .collect();
     sandbox.write("tx.pcap", pieces_pcap(&sent));
     sandbox.write("rx.pcap", pieces_pcap(&joined));
-    told.push(sandbox.refused(2, &PAIR));
-    for text in &told {
+    stderr.push(sandbox.refused(2, &PAIR));
+    for text in &stderr {
         assert!(text.contains("tso off gso off gro off lro off"), "{text}");
     }
-    insta::assert_snapshot!([told[0].as_str(), &told[4]].concat(), @"
+    insta::assert_snapshot!([stderr[0].as_str(), &stderr[4]].concat(), @"
     error: packets of TCP 10.0.0.1:49152 > 10.0.0.2:5201 have different lengths at the two ends: 525 of up to 2950 bytes were seen only at the sender, 950 of up to 1502 bytes only at the receiver. Probably the sending end captures segments before they are split (TSO, GSO). Such packets cannot be matched, so loss is unknown. Disable offloads at both ends with `ethtool -K IF tso off gso off gro off lro off`, and capture again; or leave this flow out of both captures
     error: packets of TCP 10.0.0.1:49152 > 10.0.0.2:5201 have different lengths at the two ends: 1500 of up to 1502 bytes were seen only at the sender, 500 of up to 4398 bytes only at the receiver. Probably the receiving end captures segments after they are merged (GRO, LRO). Such packets cannot be matched, so loss is unknown. Disable offloads at both ends with `ethtool -K IF tso off gso off gro off lro off`, and capture again; or leave this flow out of both captures
     ");
@@ -301,12 +304,12 @@ fn what_is_lost_on_the_way_back_counts_as_that() {
         let sandbox = Sandbox::new();
         sandbox.write("tx.pcap", pcap(&near));
         sandbox.write("rx.pcap", pcap(&far));
-        let (told, record) = analysed(&sandbox, &[]);
+        let (stderr, record) = analysed(&sandbox, &[]);
         assert_eq!(frames(&record, 0), [1_000, 1_000, 0]);
-        assert_eq!(record["capture"]["reverse_lost_frames"], lost, "{told}");
-        assert_eq!(record["capture"]["unsent_frames"], 0, "{told}");
+        assert_eq!(record["capture"]["reverse_lost_frames"], lost, "{stderr}");
+        assert_eq!(record["capture"]["unsent_frames"], 0, "{stderr}");
         if lost == 50 {
-            insta::assert_snapshot!(told, @"note: 50 frames were lost on the way back, from the receiving end to the sending one; 950 arrived. They are in no figure of a slice.");
+            insta::assert_snapshot!(stderr, @"note: 50 frames were lost on the way back, from the receiving end to the sending one; 950 arrived. They are in no figure of a slice.");
         }
     }
 }
@@ -338,9 +341,9 @@ fn packets_captured_on_two_interfaces_of_a_host_count_once() {
         let sandbox = Sandbox::new();
         sandbox.write("tx.pcap", pcap(tx));
         sandbox.write("rx.pcap", pcap(rx));
-        let (told, record) = analysed(&sandbox, &[]);
-        assert_eq!(frames(&record, 0), [100, 90, 10], "{told}");
+        let (stderr, record) = analysed(&sandbox, &[]);
+        assert_eq!(frames(&record, 0), [100, 90, 10], "{stderr}");
         assert_eq!(record["slices"][0]["whole"]["delay"]["samples"], 90);
-        assert!(told.contains("captured on two interfaces"), "{told}");
+        assert!(stderr.contains("captured on two interfaces"), "{stderr}");
     }
 }

@@ -83,12 +83,12 @@ fn what_is_not_simulated_is_warned_of_and_stated_in_the_report() {
     let run = ["run", "file.yaml", "--repetitions", "1", "--out", "out"];
     let output = slicewise(&folder, &run);
     assert!(output.status.success());
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        told.contains("warning: the simulator sends these packets"),
-        "{told}"
+        stderr.contains("warning: the simulator sends these packets"),
+        "{stderr}"
     );
-    assert!(told.contains("--> file.yaml:7:"), "{told}");
+    assert!(stderr.contains("--> file.yaml:7:"), "{stderr}");
     let report = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
     assert!(report.contains("TCP is not simulated"));
 }
@@ -129,8 +129,14 @@ fn a_misspelt_setting_at_the_top_leaves_a_file_what_it_is() {
         (&STUDY.replace("\ndut:", "\nduts:"), "dut"),
         (&STUDY.replace("policies:", "polices:"), "policies"),
     ] {
-        let told = check(text);
-        assert!(told.contains(&format!("did you mean `{meant}`?")), "{told}");
-        assert!(told.ends_with("error: 1 mistake in file.yaml\n"), "{told}");
+        let stderr = check(text);
+        assert!(
+            stderr.contains(&format!("did you mean `{meant}`?")),
+            "{stderr}"
+        );
+        assert!(
+            stderr.ends_with("error: 1 mistake in file.yaml\n"),
+            "{stderr}"
+        );
     }
 }

@@ -97,8 +97,11 @@ fn captures_lie_where_they_were_asked_for_and_change_no_record() {
         text(&output.stderr)
     };
     with("plain", &[]);
-    let told = with("captured", &["--captures", "wire", "--snap-length", "64"]);
-    assert!(told.contains("captures of 2 runs are in wire"), "{told}");
+    let stderr = with("captured", &["--captures", "wire", "--snap-length", "64"]);
+    assert!(
+        stderr.contains("captures of 2 runs are in wire"),
+        "{stderr}"
+    );
     for scenario in ["calm", "crowded"] {
         let folder = sandbox.path("wire/first").join(scenario).join("rep-000");
         let size = |name: &str| fs::metadata(folder.join(name)).unwrap().len();
@@ -110,10 +113,10 @@ fn captures_lie_where_they_were_asked_for_and_change_no_record() {
         };
         assert_eq!(record("plain"), record("captured"));
     }
-    let told = with("captured", &["--captures", "wire"]);
+    let stderr = with("captured", &["--captures", "wire"]);
     assert!(
-        told.contains("no captures of the 2 runs kept from before"),
-        "{told}"
+        stderr.contains("no captures of the 2 runs kept from before"),
+        "{stderr}"
     );
     sandbox.refused(2, &["run", "small.yaml", "--snap-length", "96"]);
     sandbox.refused(
@@ -141,18 +144,18 @@ fn packets_of_captures_go_into_their_results_and_leave_other_folders_alone() {
         format!("{captured}/received.pcapng"),
     );
     let ends = ["analyse", "--sent", &sent, "--received", &received];
-    let told = [&ends[..], &["--slices", "small.yaml", "--out", "told"]].concat();
+    let stderr = [&ends[..], &["--slices", "small.yaml", "--out", "sliced"]].concat();
     let packets = |out: &str| sandbox.path(out).join("packets");
     // Slices that are found in the captures.
     let found = [&ends[..], &["--packets", "--out", "found"]].concat();
     succeeded(&sandbox.slicewise(&found));
     assert_eq!(files_below(&packets("found")).len(), 1);
     assert!(!sandbox.path("found/.packets.partial").exists());
-    // Slices that are told; packets are asked for only later.
-    succeeded(&sandbox.slicewise(&told));
-    assert!(!packets("told").exists());
-    succeeded(&sandbox.slicewise(&[&told[..], &["--packets"]].concat()));
-    assert_eq!(files_below(&packets("told")).len(), 1);
+    // Slices given by `--slices`; packets are requested only later.
+    succeeded(&sandbox.slicewise(&stderr));
+    assert!(!packets("sliced").exists());
+    succeeded(&sandbox.slicewise(&[&stderr[..], &["--packets"]].concat()));
+    assert_eq!(files_below(&packets("sliced")).len(), 1);
     // Results of something else.
     let before = files_below(&sandbox.path("results/small"));
     let other = [&ends[..], &["--packets", "--out", "results/small"]].concat();
@@ -223,14 +226,14 @@ fn the_same_command_goes_on_and_repairs_what_a_killed_run_left() {
     fs::remove_file(&runs[1]).unwrap();
     let output = sandbox.slicewise(&["run", "small.yaml"]);
     succeeded(&output);
-    let told = text(&output.stderr);
+    let stderr = text(&output.stderr);
     assert!(
-        told.contains("10 of 12 runs were finished before"),
-        "{told}"
+        stderr.contains("10 of 12 runs were finished before"),
+        "{stderr}"
     );
     assert!(
-        told.contains("cannot be trusted") && told.contains("this run is done again"),
-        "the damaged record is named: {told}"
+        stderr.contains("cannot be trusted") && stderr.contains("this run is repeated"),
+        "the damaged record is named: {stderr}"
     );
     assert_eq!(fs::read(&runs[0]).unwrap(), whole);
     assert_eq!(runs_in(&results), runs);

@@ -36,11 +36,14 @@ fn is_root() -> bool {
 fn every_group_is_told_and_the_exit_code_is_that_of_runs_on_the_gateway() {
     let sandbox = Sandbox::new();
     let output = sandbox.slicewise(&["doctor"]);
-    let told = text(&output.stdout);
+    let stderr = text(&output.stdout);
     for title in TITLES {
-        assert!(told.lines().any(|line| line == title), "{title}: {told}");
+        assert!(
+            stderr.lines().any(|line| line == title),
+            "{title}: {stderr}"
+        );
     }
-    assert!(!told.contains('\u{1b}'), "colours in a file: {told}");
+    assert!(!stderr.contains('\u{1b}'), "colours in a file: {stderr}");
     let json = sandbox.slicewise(&["doctor", "--json"]);
     let found: Value = serde_json::from_slice(&json.stdout).unwrap();
     // What other tests do to this machine meanwhile may come between the two calls.
@@ -53,12 +56,12 @@ fn every_group_is_told_and_the_exit_code_is_that_of_runs_on_the_gateway() {
     groups.dedup();
     assert_eq!(groups, GROUPS);
     for finding in findings {
-        let is_mended = finding["state"] == "ready" || !finding["mend"].is_null();
+        let has_fix = finding["state"] == "ready" || !finding["mend"].is_null();
         let is_told = finding["detail"]
             .as_str()
             .is_some_and(|text| !text.is_empty());
         assert!(
-            is_told && (is_mended || finding["state"] == "unknown"),
+            is_told && (has_fix || finding["state"] == "unknown"),
             "{finding}"
         );
     }
@@ -101,13 +104,19 @@ fn without_root_everything_that_can_be_told_is_and_the_rest_says_what_it_needs()
         println!("skipped: setpriv is not installed");
         return;
     };
-    let told = text(&output.stdout);
+    let stderr = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     for title in TITLES {
-        assert!(told.lines().any(|line| line == title), "{title}: {told}");
+        assert!(
+            stderr.lines().any(|line| line == title),
+            "{title}: {stderr}"
+        );
     }
-    assert!(told.contains("✗ root"), "{told}");
-    assert!(told.contains("✓ processors"), "{told}");
-    assert!(told.contains("needs root: sudo slicewise doctor"), "{told}");
-    assert!(told.contains("This user cannot run"), "{told}");
+    assert!(stderr.contains("✗ root"), "{stderr}");
+    assert!(stderr.contains("✓ processors"), "{stderr}");
+    assert!(
+        stderr.contains("needs root: sudo slicewise doctor"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("This user cannot run"), "{stderr}");
 }

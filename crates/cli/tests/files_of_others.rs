@@ -171,12 +171,12 @@ fn a_description_that_is_no_file_is_named_and_not_waited_for() {
     make_pipe(&sandbox, "out/study.json");
     fs::create_dir(sandbox.path("zero")).unwrap();
     symlink("/dev/zero", sandbox.path("zero/study.json")).unwrap();
-    let told = [&["report", "out"][..], &RUN, &["report", "zero"]].map(|arguments| {
+    let stderr = [&["report", "out"][..], &RUN, &["report", "zero"]].map(|arguments| {
         let output = soon(&sandbox, arguments);
         assert_eq!(output.status.code(), Some(2));
         text(&output.stderr)
     });
-    insta::assert_snapshot!(told.concat(), @"
+    insta::assert_snapshot!(stderr.concat(), @"
     error: `out/study.json` is a named pipe, not a file: this program did not make it and leaves it alone; move it away, or name another folder
     error: `out/study.json` is a named pipe, not a file: this program did not make it and leaves it alone; move it away, or name another folder
     error: `zero/study.json` is a device, not a file: this program did not make it and leaves it alone; move it away, or name another folder
@@ -211,10 +211,10 @@ fn records_that_cannot_be_trusted_are_left_out_and_done_again() {
         .unwrap()
         .set_len(2 << 30)
         .unwrap();
-    report("it is larger than 1024 MiB, the most that is read");
+    report("it is larger than 1024 MiB, the limit");
 
-    let (_, told) = sandbox.succeeded(&RUN);
-    assert!(told.contains("this run is done again"), "{told}");
+    let (_, stderr) = sandbox.succeeded(&RUN);
+    assert!(stderr.contains("this run is repeated"), "{stderr}");
     assert_eq!(sandbox.read(RECORD), good);
 }
 

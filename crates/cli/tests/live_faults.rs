@@ -76,8 +76,8 @@ fn a_run_in_which_a_program_was_killed_is_done_again_and_its_record_tells() {
         signal("KILL", &running.child(words).to_string());
         running.wait_for(ended);
     }
-    let (status, told) = running.end();
-    assert_eq!(status.code(), Some(0), "{told}");
+    let (status, stderr) = running.end();
+    assert_eq!(status.code(), Some(0), "{stderr}");
     let mut rejected = Vec::new();
     for repetition in 0..2 {
         let record = record(&bench.record("out", CELL, repetition));
@@ -122,13 +122,13 @@ fn a_disk_that_is_full_of_captures_fails_the_run_and_is_named() {
     let Some(disk) = SmallDisk::mount(&folder) else {
         return eprintln!("skipped: nothing can be mounted");
     };
-    let told = bench.told(1, &one_cell("out", "1"));
-    assert!(told.contains("No space left on device"), "{told}");
-    assert!(told.contains("-files"), "{told}");
-    assert!(!told.contains("rejected:"), "tried again: {told}");
+    let stderr = bench.stderr(1, &one_cell("out", "1"));
+    assert!(stderr.contains("No space left on device"), "{stderr}");
+    assert!(stderr.contains("-files"), "{stderr}");
+    assert!(!stderr.contains("rejected:"), "tried again: {stderr}");
     bench.assert_cleared_up();
     drop(disk);
-    bench.told(0, &one_cell("out", "1"));
+    bench.stderr(0, &one_cell("out", "1"));
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn sigterm_clears_up_as_ctrl_c_does() {
     assert!(text(&environment).contains(&own_folder));
     let children = children_of(running.pid());
     running.signal("TERM");
-    let (status, told) = running.end();
-    assert_eq!(status.code(), Some(130), "{told}");
+    let (status, stderr) = running.end();
+    assert_eq!(status.code(), Some(130), "{stderr}");
     assert!(children.iter().all(|pid| !is_alive(*pid)));
     bench.assert_cleared_up();
 }
@@ -158,18 +158,21 @@ fn ctrl_c_ends_the_run_at_once_and_the_same_command_goes_on() {
     let children = children_of(running.pid());
     assert!(children.len() >= 6, "{children:?}");
     running.ctrl_c();
-    let (status, told) = running.end();
-    assert_eq!(status.code(), Some(130), "{told}");
-    assert!(told.contains("stopped: "), "{told}");
+    let (status, stderr) = running.end();
+    assert_eq!(status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("stopped: "), "{stderr}");
     assert!(
-        !told.contains("rejected:") && !told.contains("error"),
-        "{told}"
+        !stderr.contains("rejected:") && !stderr.contains("error"),
+        "{stderr}"
     );
     assert!(children.iter().all(|pid| !is_alive(*pid)));
     bench.assert_cleared_up();
-    let told = bench.told(0, &command);
+    let stderr = bench.stderr(0, &command);
     // The other was not waited for.
-    assert!(told.contains("1 of 2 runs were finished before"), "{told}");
+    assert!(
+        stderr.contains("1 of 2 runs were finished before"),
+        "{stderr}"
+    );
     bench.assert_cleared_up();
 }
 
@@ -204,10 +207,10 @@ fn one_testbed_waits_for_another_and_clears_up_after_one_that_was_killed() {
 
     let elsewhere = one_cell("elsewhere", "1");
     let mut waiting = bench.start(&elsewhere);
-    waiting.wait_for("another testbed runs on this machine: waiting until it is done");
+    waiting.wait_for("another testbed is running on this machine: waiting for it to finish");
     waiting.ctrl_c();
-    let (status, told) = waiting.end();
-    assert_eq!(status.code(), Some(130), "{told}");
+    let (status, stderr) = waiting.end();
+    assert_eq!(status.code(), Some(130), "{stderr}");
     assert!(!bench.sandbox.path("elsewhere").exists());
 
     let mut waiting = bench.start(&elsewhere);
@@ -218,14 +221,14 @@ fn one_testbed_waits_for_another_and_clears_up_after_one_that_was_killed() {
     killed.signal("KILL");
     let (status, _) = killed.end();
     assert_eq!(status.code(), None);
-    let (status, told) = waiting.end();
-    assert_eq!(status.code(), Some(0), "{told}");
+    let (status, stderr) = waiting.end();
+    assert_eq!(status.code(), Some(0), "{stderr}");
     assert!(children.iter().all(|pid| !is_alive(*pid)));
     for name in namespaces {
         let deleted = format!("deleted namespace {name}, left by a testbed that was killed");
-        assert!(told.contains(&deleted), "{told}");
+        assert!(stderr.contains(&deleted), "{stderr}");
     }
-    assert!(told.contains("deleted folder "), "{told}");
+    assert!(stderr.contains("deleted folder "), "{stderr}");
     assert!(other.exists());
     bench.assert_cleared_up();
 }

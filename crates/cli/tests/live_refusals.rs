@@ -53,10 +53,10 @@ fn refused(sandbox: &Sandbox, arguments: &[&str]) -> String {
     command
         .env("PATH", sandbox.path("bin"))
         .env("SLICEWISE_RUN_DIR", sandbox.path("run"));
-    told(command)
+    stderr(command)
 }
 
-fn told(mut command: Command) -> String {
+fn stderr(mut command: Command) -> String {
     let output = command.output().unwrap();
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{error}");
@@ -146,7 +146,7 @@ fn without_root_there_is_no_testbed() {
         .current_dir(sandbox.path(""))
         .env("PATH", std::env::join_paths(folders).unwrap())
         .env("SLICEWISE_RUN_DIR", sandbox.path("run"));
-    assert_snapshot!(told(command), @"error: real packets require root (for namespaces and captures): run it with sudo");
+    assert_snapshot!(stderr(command), @"error: real packets require root (for namespaces and captures): run it with sudo");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_gateway_of_a_study_is_checked_without_forwarding() {
             text(&output.stderr)
         )
     };
-    assert_snapshot!(check(STUDY, "priority"), @"Some(0): study.yaml: left and right: nothing is wrong");
+    assert_snapshot!(check(STUDY, "priority"), @"Some(0): study.yaml: left and right: no mistakes found");
     assert_snapshot!(check(STUDY, "best"), @"Some(2): error: the study has no policy `best`: it has none, priority, guaranteed");
     assert_snapshot!(check(POPULATIONS, "fair"), @"Some(2): error: the slices of this study are populations, whose frames have no headers: they can be simulated only");
 }

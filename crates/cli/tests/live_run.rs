@@ -109,8 +109,8 @@ fn assert_reported(results: &Path) {
 fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_nothing_behind() {
     let Some(bench) = Bench::new() else { return };
     let out = ["--on", "gateway", "--out", "out"];
-    let told = bench.told(0, &out);
-    assert!(told.contains("measuring 12 runs on gateway"), "{told}");
+    let stderr = bench.stderr(0, &out);
+    assert!(stderr.contains("measuring 12 runs on gateway"), "{stderr}");
     bench.assert_cleared_up();
     let results = bench.sandbox.path("out");
     assert_reported(&results);
@@ -134,10 +134,10 @@ fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_not
     // What is there is kept, byte for byte.
     let file = bench.record("out", "priority/overload", 1);
     let before = fs::read(&file).unwrap();
-    let told = bench.told(0, &out);
+    let stderr = bench.stderr(0, &out);
     assert!(
-        told.contains("12 of 12 runs were finished before"),
-        "{told}"
+        stderr.contains("12 of 12 runs were finished before"),
+        "{stderr}"
     );
     assert_eq!(fs::read(&file).unwrap(), before);
     bench.assert_cleared_up();
@@ -146,12 +146,12 @@ fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_not
 #[test]
 fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
     let Some(bench) = Bench::new() else { return };
-    let told = bench.told(0, &["--on", "tc", "--out", "out", "--repetitions", "1"]);
+    let stderr = bench.stderr(0, &["--on", "tc", "--out", "out", "--repetitions", "1"]);
     assert!(
-        told.contains("guaranteed: not on tc: class `critical`: guarantee: the kernel has no"),
-        "{told}"
+        stderr.contains("guaranteed: not on tc: class `critical`: guarantee: the kernel has no"),
+        "{stderr}"
     );
-    assert!(told.contains("measuring 4 runs on tc"), "{told}");
+    assert!(stderr.contains("measuring 4 runs on tc"), "{stderr}");
     bench.assert_cleared_up();
     assert_reported(&bench.sandbox.path("out"));
     let unsupported = record(&bench.sandbox.path("out/unsupported.json"));
@@ -161,7 +161,7 @@ fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
         "{listed}"
     );
     assert!(!bench.record("out", "guaranteed/calm", 0).exists());
-    // It stays told when only another policy is asked for.
+    // It stays reported when only another policy is requested.
     let only_none = [
         "--on",
         "tc",
@@ -172,7 +172,7 @@ fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
         "--policy",
         "none",
     ];
-    bench.told(0, &only_none);
+    bench.stderr(0, &only_none);
     assert_eq!(
         record(&bench.sandbox.path("out/unsupported.json")),
         unsupported
@@ -208,10 +208,10 @@ fn captures_are_kept_where_they_are_asked_for() {
         "1",
     ];
     let more = ["--on", "gateway", "--out", "out", "--captures", "captures"];
-    let told = bench.told(0, &[&one[..], &more].concat());
+    let stderr = bench.stderr(0, &[&one[..], &more].concat());
     assert!(
-        told.contains("captures of 1 runs are in captures"),
-        "{told}"
+        stderr.contains("captures of 1 runs are in captures"),
+        "{stderr}"
     );
     for end in ["sent", "received"] {
         let file = format!("captures/priority/calm/rep-000/{end}.pcap");
@@ -230,9 +230,9 @@ fn captures_are_kept_where_they_are_asked_for() {
         "--captures",
         "captures",
     ];
-    let told = bench.told(2, &[&one[..], &more].concat());
+    let stderr = bench.stderr(2, &[&one[..], &more].concat());
     assert!(
-        told.contains("sent.pcap` exists and is not replaced"),
-        "{told}"
+        stderr.contains("sent.pcap` exists and is not replaced"),
+        "{stderr}"
     );
 }

@@ -73,7 +73,7 @@ fn a_plan_that_fits_shows_bounds_and_what_is_left() {
     ───────────────────────────────────────────────────────────
         8.611 ms        1   300 Mbit/s     100 kB     883.4 kB
     ───────────────────────────────────────────────────────────
-    left: 670 Mbit/s of rate, 9.504 MB of 10 MB of buffer
+    unreserved: 670 Mbit/s, 9.504 MB of 10 MB buffer
     ");
 }
 
@@ -89,7 +89,7 @@ slices:
   kept: {guarantee: {rate: 10 Mbit/s, delay: 50 ms}}
 ";
     assert_snapshot!(printed(1, text), @"
-    plan.yaml: link of 100 Mbit/s (L1); guarantees count L2, of which it carries 71.42 Mbit/s if all frames are small
+    plan.yaml: link of 100 Mbit/s (L1); guarantees count L2; it carries 71.42 Mbit/s if all frames are small
     ────────────────────────────────────────────────────────────────────────────────────
      Slice   Count   CIR          CBS        Delay asked   Delay bound   Guarantee
     ════════════════════════════════════════════════════════════════════════════════════
@@ -113,7 +113,7 @@ slices:
     ══════════════════════════════════════════════════════
         48.71 ms        1   10 Mbit/s   5 kB     428.8 kB
     ──────────────────────────────────────────────────────
-    left: 61.42 Mbit/s of rate
+    unreserved: 61.42 Mbit/s
     ");
 }
 
@@ -161,7 +161,7 @@ slices: {all: {count: 1000000, guarantee: {rate: 400 kbit/s, burst: 1522 B, dela
     ════════════════════════════════════════════════════════════
         68.89 ms   1000000   400 Gbit/s   1.522 GB     1.922 GB
     ────────────────────────────────────────────────────────────
-    left: 0 bit/s of rate
+    unreserved: 0 bit/s
     ");
 }
 
@@ -200,7 +200,7 @@ error: there must be a number of slices of at least 1
 5 |   b: {weight: 0, count: 0}
   |                         ^
 
-error: `guarantee` is a rate of zero: nothing could ever pass
+error: `guarantee` is a rate of zero: nothing could pass
  --> plan.yaml:6:18
   |
 6 |   c: {guarantee: 0 bit/s}
@@ -239,14 +239,14 @@ link: 0 bit/s
 largest_frame: 100 kB
 delay: {shortest: 1 us}
 tenants: {gold: 0}
-"), @"
-error: `slices` is missing: there must be one at least
+"), @r#"
+error: `slices` is missing: at least one is required
  --> plan.yaml:2:1
   |
 2 | link: 0 bit/s
   | ^
 
-error: a rate of zero: nothing could ever pass
+error: a rate of zero: nothing could pass
  --> plan.yaml:2:7
   |
 2 | link: 0 bit/s
@@ -267,7 +267,7 @@ error: a tenant needs a weight of at least 1
   |                 ^
 
 error: 4 mistakes in plan.yaml
-");
+"#);
     assert_snapshot!(mistakes(""), @"
 error: the file is empty: it should hold a study
  --> plan.yaml:1:1
@@ -299,7 +299,7 @@ repetitions: 1
 duration: 1 s
 ";
     assert_snapshot!(printed(0, study), @"
-    promised: link of 10 Mbit/s (L1); guarantees count L2, of which it carries 7.142 Mbit/s if all frames are small
+    promised: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s if all frames are small
     ──────────────────────────────────────────────────────────────────────────────────────
      Slice           Count   CIR        CBS        Delay asked   Delay bound   Guarantee
     ══════════════════════════════════════════════════════════════════════════════════════
@@ -313,7 +313,7 @@ duration: 1 s
     ═════════════════════════════════════════════════════════
         17.23 ms        1   2 Mbit/s   3.044 kB     11.22 kB
     ─────────────────────────────────────────────────────────
-    left: 5.142 Mbit/s of rate
+    unreserved: 5.142 Mbit/s
     ");
     assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @"
     error: class `gold`, guarantee: guarantees 9 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted
@@ -376,7 +376,7 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
     ══════════════════════════════════════════════════════════
         1.811 ms        4   40 Mbit/s   12.37 kB     212.3 kB
     ──────────────────────────────────────────────────────────
-    left: 960 Mbit/s of rate
+    unreserved: 960 Mbit/s
 
     bounded, scenario many: link of 1 Gbit/s (L1)
     ───────────────────────────────────────────────────────────────────────────────
@@ -392,7 +392,7 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
     ═══════════════════════════════════════════════════════════
         1.811 ms       60   600 Mbit/s   185.6 kB      39.2 kB
     ───────────────────────────────────────────────────────────
-    left: 400 Mbit/s of rate
+    unreserved: 400 Mbit/s
     ");
     let output = run(&populations(60), &["--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -178,14 +178,14 @@ fn lost(sandbox: &Sandbox) -> u64 {
 #[test]
 fn captures_of_96_bytes_a_frame_give_back_every_figure_of_tagged_slices() {
     let sandbox = Sandbox::new();
-    let told = simulated(&sandbox, TAGGED, &[]);
+    let stderr = simulated(&sandbox, TAGGED, &[]);
     assert!(lost(&sandbox) > 0, "loss is what is hard to tell");
-    assert_eq!(analysed(&sandbox, "analysed"), told);
+    assert_eq!(analysed(&sandbox, "analysed"), stderr);
     assert_same_records(&sandbox, "analysed", 8);
-    the_same_after_compression(&sandbox, &told);
+    the_same_after_compression(&sandbox, &stderr);
 }
 
-fn the_same_after_compression(sandbox: &Sandbox, told: &str) {
+fn the_same_after_compression(sandbox: &Sandbox, stderr: &str) {
     for (program, suffix) in [("gzip", "gz"), ("zstd", "zst")] {
         if !is_installed(program) {
             eprintln!("skipped: {program} is not installed");
@@ -216,7 +216,7 @@ fn the_same_after_compression(sandbox: &Sandbox, told: &str) {
                 .iter()
                 .all(|file| file.extension().unwrap() == suffix)
         );
-        assert_eq!(analysed(sandbox, suffix), told, "{program}");
+        assert_eq!(analysed(sandbox, suffix), stderr, "{program}");
         assert_same_records(sandbox, suffix, 8);
     }
 }
@@ -224,9 +224,9 @@ fn the_same_after_compression(sandbox: &Sandbox, told: &str) {
 #[test]
 fn whole_frames_of_two_tags_and_ipv6_give_back_every_figure_though_they_are_remarked() {
     let sandbox = Sandbox::new();
-    let told = simulated(&sandbox, REMARKED, &["--snap-length", "2000"]);
+    let stderr = simulated(&sandbox, REMARKED, &["--snap-length", "2000"]);
     assert!(lost(&sandbox) > 0, "loss is what is hard to tell");
-    assert_eq!(analysed(&sandbox, "analysed"), told);
+    assert_eq!(analysed(&sandbox, "analysed"), stderr);
     assert_same_records(&sandbox, "analysed", 2);
     let run = sandbox.path("analysed/runs/marked/heavy/rep-000.json");
     let flows = record(&run)["flows"].clone();

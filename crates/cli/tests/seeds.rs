@@ -140,11 +140,11 @@ fn a_table_replaces_neither_results_nor_another_table() {
     let with = |more: &[&'static str]| [&few[..], more].concat();
     sandbox.succeeded(&with(&["--out", "results"]));
     sandbox.succeeded(&with(&["--out", "table", "--seeds", "2"]));
-    let told = [
+    let stderr = [
         sandbox.refused(2, &with(&["--out", "results", "--seeds", "2"])),
         sandbox.refused(2, &with(&["--out", "table", "--seeds", "2"])),
     ];
-    assert_snapshot!(told.concat(), @"
+    assert_snapshot!(stderr.concat(), @"
     error: `results` holds the results of a study: choose another folder for the table (`--out DIR`)
     error: `table/seed_verdicts.csv` exists: choose another folder (`--out DIR`), or replace it (`--replace`)
     ");
@@ -157,7 +157,7 @@ fn options_that_make_no_sense_with_seeds_are_refused_with_the_reason() {
     let refused = |more: &[&str]| {
         sandbox.refused(2, &[&["run", "small.yaml", "--seeds", "2"], more].concat())
     };
-    let told = [
+    let stderr = [
         refused(&["--on", "tc"]),
         refused(&["--scenario", "calm"]),
         refused(&["--captures", "wire"]),
@@ -165,7 +165,7 @@ fn options_that_make_no_sense_with_seeds_are_refused_with_the_reason() {
         refused(&["--policy", "third"]),
         refused(&["--seed", "18446744073709551615"]),
     ];
-    assert_snapshot!(told.concat(), @"
+    assert_snapshot!(stderr.concat(), @"
     error: `--seeds` is for the simulator: on real packets verdicts depend on the machine, too; leave out `--on` and `--tolerate-noise`
     error: `--seeds` judges each policy by all scenarios: leave out `--scenario`
     error: `--seeds` keeps no runs: to capture those of one seed, use `--seed N --captures DIR`
@@ -195,7 +195,7 @@ fn the_seeds_judged_before_an_interruption_are_printed() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A tenth of its runs is told of: forty seeds are judged.
+    // Only a tenth of its runs is printed: forty seeds are judged.
     let mut progress = [0; 4];
     std::io::Read::read_exact(running.stderr.as_mut().unwrap(), &mut progress).unwrap();
     let id = running.id().to_string();

@@ -25,7 +25,7 @@ const COOKIE_BYTES: u64 = 37;
 /// How often a measurement is made again that the host was too busy for.
 const ATTEMPTS: u32 = 5;
 
-/// What iperf3 told, and what was captured meanwhile.
+/// What iperf3 reported, and what was captured meanwhile.
 struct Measured {
     testbed: Testbed,
     sandbox: Sandbox,
@@ -76,7 +76,7 @@ impl Measured {
     }
 }
 
-/// Measure until neither tcpdump nor the server missed a packet that the kernel had for it: told by the
+/// Measure until neither tcpdump nor the server missed a packet that the kernel had for it: reported by the
 /// kernel's counters, not by what is under test.
 fn measure_udp(rate: &str, between: Between) -> Result<Measured, String> {
     for _ in 0..ATTEMPTS {
@@ -124,10 +124,13 @@ fn assert_agrees_with_iperf3(measured: &Measured) {
     let span = &flow["received"];
     let seconds = (number(&span["last_ns"]) - number(&span["first_ns"])) as f64 / 1e9;
     let rate = received_bytes as f64 * 8.0 / seconds;
-    let told = measured.iperf3["end"]["sum_received"]["bits_per_second"]
+    let stderr = measured.iperf3["end"]["sum_received"]["bits_per_second"]
         .as_f64()
         .unwrap();
-    assert!((rate / told - 1.0).abs() < 0.05, "{rate} and {told} bit/s");
+    assert!(
+        (rate / stderr - 1.0).abs() < 0.05,
+        "{rate} and {stderr} bit/s"
+    );
 
     let clock = &record(&measured.record())["capture"]["clock"];
     assert_eq!(clock["negative_delays"], 0, "one host has one clock");
@@ -203,10 +206,10 @@ fn tcp_bytes_and_retransmissions_agree_with_iperf3_and_with_the_kernel() {
         .map(retransmitted)
         .sum();
     assert_eq!(all, measured.testbed.counter("gen", "Tcp", "RetransSegs"));
-    let told = measured.end("sum_sent", "retransmits");
-    assert!(told > 0, "the queue is short");
+    let stderr = measured.end("sum_sent", "retransmits");
+    assert!(stderr > 0, "the queue is short");
     println!(
-        "retransmitted: {told} by iperf3, {} here",
+        "retransmitted: {stderr} by iperf3, {} here",
         retransmitted(&flow)
     );
     assert_eq!(

@@ -67,17 +67,17 @@ fn names_every_value_that_is_wrong() {
 fn names_what_is_wrong_with_a_policer() {
     assert_snapshot!(hostile("police.cfg"), @"
     3:9: the line ends too early: expected a rate in bit/s, `cir`, `rate` or `percent`
-    5:25: a burst in `ms` does not go with this rate: expected `bytes`; IOS counts the burst of a percentage in ms, that of a rate in bytes
-    7:33: a burst in `bytes` does not go with this rate: expected `ms`; IOS counts the burst of a percentage in ms, that of a rate in bytes
+    5:25: a burst in `ms` cannot be combined with this rate: expected `bytes`; IOS counts the burst of a percentage in ms, that of a rate in bytes
+    7:33: a burst in `bytes` cannot be combined with this rate: expected `ms`; IOS counts the burst of a percentage in ms, that of a rate in bytes
     9:23: unexpected `percent`: expected a rate in bit/s, as the committed rate is
     11:19: rates in packets/s are not supported: expected a rate in bit/s
-    13:44: `conform-action` is there twice: expected one action for each outcome; several markings for one packet are not supported
+    13:44: `conform-action` is given twice: expected one action for each outcome; several markings for one packet are not supported
     15:30: unexpected `set-cos-transmit`: expected `transmit`, `drop`, `set-dscp-transmit`, `set-prec-transmit` or `set-qos-transmit`; did you mean `set-qos-transmit`?
     16:35: the line ends too early: expected a DSCP: 0 to 63, `default`, `ef`, `af11` to `af43`, `cs0` to `cs7`
     17:4: unknown command `exceed`: expected `conform-action`, `exceed-action`, `violate-action`, `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition; abbreviations are not read: write `exceed-action`
     18:37: `9` does not exist: expected an IP precedence: 0 to 7, or `routine` to `network`
-    21:3: `police` is there twice in class `g`: expected each setting once; the first is on line 20
-    23:31: this burst is there twice: expected `bc`, `pir`, `be`, `conform-action`, `exceed-action`, `violate-action` or the end of the line
+    21:3: `police` is given twice in class `g`: expected each setting once; the first is on line 20
+    23:31: this burst is given twice: expected `bc`, `pir`, `be`, `conform-action`, `exceed-action`, `violate-action` or the end of the line
     25:28: unexpected `1000`: expected `bc`, `pir`, `be`, `conform-action`, `exceed-action`, `violate-action` or the end of the line
     27:15: colour-aware policing by class is not supported: expected `bc`, `pir`, `be`, `conform-action`, `exceed-action`, `violate-action` or the end of the line
     ");
@@ -94,7 +94,7 @@ fn names_what_is_wrong_with_queues_and_marking() {
     10:28: this value has a curve already: expected one curve for each value
     11:48: `17` is out of range: expected an exponent, 1 to 16
     12:17: unexpected `ecn`: expected `dscp-based`, `precedence-based`, `prec-based`, `dscp`, `precedence` or `exponential-weighting-constant`
-    14:3: `queue-limit` is there twice in class `class-default`: expected each setting once; the first is on line 13
+    14:3: `queue-limit` is given twice in class `class-default`: expected each setting once; the first is on line 13
     15:7: unexpected `cos`: expected `dscp` or `precedence`
     16:12: tunnel headers are not marked: expected a value
     17:18: a direction stands only under an interface: expected the name of the policy map that divides this class
@@ -105,15 +105,15 @@ fn names_what_is_wrong_with_queues_and_marking() {
 #[test]
 fn names_commands_that_ios_xe_does_not_take_together() {
     assert_snapshot!(hostile("rules.cfg"), @"
-    9:3: `bandwidth` in kbit/s and `bandwidth remaining ratio` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE takes one of them; the other is on line 7
-    13:3: `bandwidth remaining ratio` and `bandwidth percent` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE takes one of them; the other is on line 12
-    18:3: `bandwidth` in kbit/s and `bandwidth percent` exclude each other in a policy map: expected all of a policy map's `bandwidth` in kbit/s, or all in percent; IOS XE takes one of them; the other is on line 16
-    23:3: `bandwidth remaining percent` and `bandwidth` in kbit/s exclude each other in a policy map: expected all of a policy map's `bandwidth` in kbit/s, or all in percent; IOS XE takes one of them; the other is on line 21
-    28:3: `priority level` and `priority` exclude each other in a policy map: expected a level in every priority class of a policy map, or in none; IOS XE takes one of them; the other is on line 26
-    32:3: `bandwidth` in kbit/s and `priority` exclude each other in a class: expected a rate with `priority` instead, or another class; IOS XE takes one of them; the other is on line 31
-    35:3: `priority` and `bandwidth` in kbit/s exclude each other in a class: expected a rate with `priority` instead, or another class; IOS XE takes one of them; the other is on line 34
-    39:3: `bandwidth remaining ratio` and `priority` exclude each other in a class: expected one of the two: a priority class takes no part in what remains; IOS XE takes one of them; the other is on line 38
-    43:3: `bandwidth percent` and `service-policy` of a policy map that queues exclude each other in a class: expected `bandwidth remaining` in a class that a queueing policy map divides; IOS XE takes one of them; the other is on line 42
+    9:3: `bandwidth` in kbit/s and `bandwidth remaining ratio` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE accepts only one of them; the other is on line 7
+    13:3: `bandwidth remaining ratio` and `bandwidth percent` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE accepts only one of them; the other is on line 12
+    18:3: `bandwidth` in kbit/s and `bandwidth percent` exclude each other in a policy map: expected all of a policy map's `bandwidth` in kbit/s, or all in percent; IOS XE accepts only one of them; the other is on line 16
+    23:3: `bandwidth remaining percent` and `bandwidth` in kbit/s exclude each other in a policy map: expected all of a policy map's `bandwidth` in kbit/s, or all in percent; IOS XE accepts only one of them; the other is on line 21
+    28:3: `priority level` and `priority` exclude each other in a policy map: expected a level in every priority class of a policy map, or in none; IOS XE accepts only one of them; the other is on line 26
+    32:3: `bandwidth` in kbit/s and `priority` exclude each other in a class: expected a rate with `priority` instead, or another class; IOS XE accepts only one of them; the other is on line 31
+    35:3: `priority` and `bandwidth` in kbit/s exclude each other in a class: expected a rate with `priority` instead, or another class; IOS XE accepts only one of them; the other is on line 34
+    39:3: `bandwidth remaining ratio` and `priority` exclude each other in a class: expected one of the two: a priority class takes no part in what remains; IOS XE accepts only one of them; the other is on line 38
+    43:3: `bandwidth percent` and `service-policy` of a policy map that queues exclude each other in a class: expected `bandwidth remaining` in a class that a queueing policy map divides; IOS XE accepts only one of them; the other is on line 42
     51:3: the percentages of `bandwidth percent` add up to more than 100: expected at most 40 %
     ");
 }
@@ -181,12 +181,12 @@ fn names_what_is_not_defined() {
     assert_snapshot!(hostile("names.cfg"), @"
     1:25: access list `empty` has no entries: expected `permit` or `deny` lines
     4:5: entry 10 of `twice` exists already: expected another number
-    6:26: access list `vidoe` is not defined: expected the name of one that is in this text; did you mean `video`?
-    7:21: access list `150` is not defined: expected the name of one that is in this text
-    12:8: class map `slcie` is not defined: expected the name of one that is in this text; did you mean `slice`?
-    13:18: policy map `kid` is not defined: expected the name of one that is in this text
+    6:26: access list `vidoe` is not defined: expected the name of one defined in this text; did you mean `video`?
+    7:21: access list `150` is not defined: expected the name of one defined in this text
+    12:8: class map `slcie` is not defined: expected the name of one defined in this text; did you mean `slice`?
+    13:18: policy map `kid` is not defined: expected the name of one defined in this text
     17:3: the percentages of `child` add up to more than 100: expected at most 40 %
-    22:3: `bandwidth remaining percent` and `bandwidth remaining ratio` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE takes one of them; the other is on line 20
+    22:3: `bandwidth remaining percent` and `bandwidth remaining ratio` exclude each other in a policy map: expected one kind of `bandwidth` in all classes of a policy map; IOS XE accepts only one of them; the other is on line 20
     ");
 }
 
@@ -194,7 +194,7 @@ fn names_what_is_not_defined() {
 fn names_what_is_defined_twice() {
     assert_snapshot!(hostile("duplicates.cfg"), @"
     3:11: class map `slice` is defined twice: expected another name; the first is on line 1
-    4:11: `class-default` exists already: expected another name; it takes every packet that no other class does
+    4:11: `class-default` exists already: expected another name; it gets every packet that no other class matches
     7:25: access list `101` is defined twice: expected another name; the first is on line 6
     10:8: class `slice` is defined twice: expected another name; the first is on line 9
     11:12: policy map `p` is defined twice: expected another name; the first is on line 8

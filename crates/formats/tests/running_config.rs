@@ -156,7 +156,7 @@ fn one_policy_on_many_interfaces_is_chosen_for_output_before_input() {
 #[test]
 fn an_attached_policy_that_is_not_there_is_an_error_of_the_interface() {
     let text = "policy-map slow\ninterface Gi0/1\n service-policy output slwo\n";
-    assert_snapshot!(error(text), @"3:24: policy map `slwo` is not defined: expected the name of one that is in this text; did you mean `slow`?");
+    assert_snapshot!(error(text), @"3:24: policy map `slwo` is not defined: expected the name of one defined in this text; did you mean `slow`?");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_a_banner_says_is_no_command() {
         }
     }
     let open = "policy-map p\nbanner motd ^C\n no end\n";
-    assert_snapshot!(error(open), @"2:1: this text does not end: expected `^C` on a line below");
+    assert_snapshot!(error(open), @"2:1: this text is not terminated: expected `^C` on a line below");
 }
 
 #[test]
@@ -289,7 +289,7 @@ policy-map p
     5:14: a limit for each flow is not supported: expected the number of flow queues, a power of 2 from 16 to 4096, or the end of the line; all flows share the class's `queue-limit`; the longest gives way
     7:14: unexpected `many`: expected the number of flow queues, a power of 2 from 16 to 4096, or the end of the line
     9:14: `8` is out of range: expected a number of flow queues, 16 to 4096
-    12:3: `fair-queue` is there twice in class `class-default`: expected each setting once; the first is on line 11
+    12:3: `fair-queue` is given twice in class `class-default`: expected each setting once; the first is on line 11
     ");
     let both = "policy-map p\n class class-default\n  fair-queue\n  random-detect dscp-based\n";
     assert_snapshot!(error(both), @"4:3: `fair-queue` and `random-detect` in one class are not supported: expected one of them; early drop by class is not modelled in a queue by flow: leave out this line or line 3");

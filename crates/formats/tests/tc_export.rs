@@ -56,8 +56,8 @@ fn priority_is_a_class_within_its_rate_and_the_rest_is_kept_for_the_others() {
     # - The priority rate of class `critical` counts frames without FCS (L2), but the kernel counts for
     #   it as for the link: IP packets (L3). A frame of 1518 bytes counts 18 bytes less, so that 1.2 %
     #   more passes than it says.
-    # - HTB gives every class a rate: a class without one has the least there is, 8 bit/s, and sends one
-    #   frame a minute as if it were within a minimum (behind priority classes within their rates).
+    # - HTB gives every class a rate: a class without one gets the smallest, 8 bit/s, and sends one
+    #   frame per minute as if it were within a minimum (behind priority classes within their rates).
     # - Frames of priority class `critical` beyond 17.5 Mbit/s and 437500 bytes of burst are not dropped
     #   while others wait: they wait behind what is kept for the others, in the queue of the class, so
     #   that the others lose nothing by it, and its own frames are late before they are lost.
@@ -199,8 +199,8 @@ fn a_minimum_is_the_rate_of_a_class() {
     # - The minimum of class `critical` counts frames without FCS (L2), but the kernel counts for it as
     #   for the link: IP packets (L3). A frame of 1518 bytes counts 18 bytes less, so that 1.2 % more
     #   passes than it says.
-    # - HTB gives every class a rate: a class without one has the least there is, 8 bit/s, and sends one
-    #   frame a minute as if it were within a minimum (behind priority classes within their rates).
+    # - HTB gives every class a rate: a class without one gets the smallest, 8 bit/s, and sends one
+    #   frame per minute as if it were within a minimum (behind priority classes within their rates).
     set -e
 
     # The link: frames leave one after another at its rate.
@@ -496,7 +496,7 @@ fn refuses_guarantees_beyond_the_link_and_impossible_names() {
     let error = tc::write(&no_policy(), none, "eth0").unwrap_err();
     assert_snapshot!(error, @"
     policy `no-policy`: Linux traffic control cannot express this:
-      link: 0 bit/s is less than a byte a second
+      link: 0 bit/s is less than one byte per second
     ");
 }
 

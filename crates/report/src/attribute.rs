@@ -89,7 +89,7 @@ fn deciding(isolation: &IsolationVerdict) -> String {
             return with_repetitions(influence(numbers), needed);
         }
         None if isolation.outcome == Outcome::Inconclusive => isolation.deciding(),
-        None => "nothing to judge it by".to_owned(),
+        None => "no basis for a verdict".to_owned(),
     };
     if isolation.objectives.is_none() {
         return text;
@@ -156,7 +156,7 @@ pub(crate) fn absolute(numbers: &DecidedBy) -> Option<String> {
 fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
     let reallocation = &verdict.reallocation;
     let deciding = reallocation.decided_by.as_ref().map_or_else(
-        || "nothing was left over".to_owned(),
+        || "no unused capacity".to_owned(),
         |numbers| {
             let margin = percent(numbers.margin);
             let needed = match reallocation.outcome {
@@ -166,11 +166,11 @@ fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
             let fraction = percent(numbers.statistic);
             match (numbers.treatment, numbers.reference) {
                 (Some(taken), Some(available)) => format!(
-                    "{} of {} left over ({fraction}, {needed})",
+                    "{} of {} unused ({fraction}, {needed})",
                     rate(taken),
                     rate(available)
                 ),
-                _ => format!("{fraction} of what is left over ({needed})"),
+                _ => format!("{fraction} of the unused capacity ({needed})"),
             }
         },
     );
@@ -221,7 +221,7 @@ fn bound(check: &BoundCheck) -> String {
         None => ("", String::new()),
         Some(why) => (
             " at the scheduler",
-            format!("; the way to the device has no bound, because {why}"),
+            format!("; the path to the device has no bound, because {why}"),
         ),
     };
     format!(

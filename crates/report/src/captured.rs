@@ -51,7 +51,7 @@ pub struct FlowFinding {
 impl FlowFinding {
     /// Rate received from the first to the last frame, bit/s; `None` where that is no time.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a rate that is told")]
+    #[expect(clippy::cast_precision_loss, reason = "a rate that is printed")]
     pub fn throughput_bits_per_second(&self) -> Option<f64> {
         let length_ns = self.flow.received?.length_ns();
         let bits = self.flow.received_bytes as f64 * 8.0;
@@ -60,7 +60,7 @@ impl FlowFinding {
 
     /// Lost frames / sent frames; `None` where none were sent.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a ratio that is told")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio that is printed")]
     pub fn loss_ratio(&self) -> Option<f64> {
         let sent = self.flow.sent_frames;
         (sent > 0).then(|| self.flow.lost_frames as f64 / sent as f64)
@@ -171,24 +171,24 @@ pub(crate) fn vlans_text(vlans: &[u16]) -> String {
 /// where all is well.
 #[must_use]
 pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
-    let mut told: Vec<String> = capture.points.iter().flat_map(point_warnings).collect();
+    let mut warnings: Vec<String> = capture.points.iter().flat_map(point_warnings).collect();
     if capture.matched_frames == 0 {
-        told.push("No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.".to_owned());
+        warnings.push("No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.".to_owned());
     }
     if capture.looks_exchanged {
-        told.push("More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.".to_owned());
+        warnings.push("More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.".to_owned());
     }
-    told.extend(span_warnings(capture));
-    told.extend(clock_warnings(&capture.clock));
+    warnings.extend(span_warnings(capture));
+    warnings.extend(clock_warnings(&capture.clock));
     if all_arrived_early(capture) && !capture.looks_exchanged {
-        told.push("Every frame arrived before it was sent: where the clocks are one, the captures of the two ends have been exchanged.".to_owned());
+        warnings.push("Every frame arrived before it was sent: if both ends share one clock, the two captures have been exchanged.".to_owned());
     }
     let ambiguous = capture
         .ambiguous_sent_frames
         .saturating_add(capture.ambiguous_received_frames);
     if ambiguous > 0 {
-        told.push(format!(
-            "{} cannot be told apart from another one ({} sent, {} received): which is which is not guessed, so they are in no delay. {} of them {} certainly lost.",
+        warnings.push(format!(
+            "{} cannot be distinguished from another one ({} sent, {} received): they are not matched by guessing and have no delay. {} of them {} certainly lost.",
             counted(ambiguous, "frame"),
             grouped(capture.ambiguous_sent_frames),
             grouped(capture.ambiguous_received_frames),
@@ -197,38 +197,38 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
         ));
     }
     if capture.unsent_frames > 0 {
-        told.push(format!(
+        warnings.push(format!(
             "{} seen at the receiving end only: sent before the capture at the sending end began, or missed by it.",
             were(capture.unsent_frames, "frame")
         ));
     }
     if capture.reverse_lost_frames > 0 {
-        told.push(format!(
+        warnings.push(format!(
             "{} lost on the way back, from the receiving end to the sending one; {} arrived. They are in no figure of a slice.",
             were(capture.reverse_lost_frames, "frame"),
             grouped(capture.reverse_frames)
         ));
     }
     if capture.unreceived_flows > 0 {
-        told.push(format!(
-            "{} with {} never arrived at all and count as lost. Where they were not on their way to the receiving end, leave them out by telling slices with `--slices`.",
+        warnings.push(format!(
+            "{} with {} never arrived at all and count as lost. Where they were not on their way to the receiving end, leave them out by defining slices with `--slices`.",
             counted(capture.unreceived_flows, "flow"),
             counted(capture.unreceived_frames, "frame")
         ));
     }
     if capture.unclassified_frames > 0 {
-        told.push(format!(
+        warnings.push(format!(
             "{} sent that no slice matches: they are in no figure of a slice.",
             were(capture.unclassified_frames, "frame")
         ));
     }
     if capture.decided_early_frames > 0 {
-        told.push(format!(
+        warnings.push(format!(
             "{} given up before the loss time-out, as too many were waiting for their match: choose a shorter time-out.",
             were(capture.decided_early_frames, "frame")
         ));
     }
-    told
+    warnings
 }
 
 /// Nothing but negative delays, and nothing that went back.
@@ -243,83 +243,83 @@ fn all_arrived_early(capture: &CaptureRecord) -> bool {
 /// Captures that begin or end so much apart were not started or stopped together.
 const CAPTURES_APART_NS: u64 = 1_000_000_000;
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn span_warnings(capture: &CaptureRecord) -> Vec<String> {
     let late = capture.received_begins_late_ns;
     let early = capture.received_ends_early_ns;
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     if late > CAPTURES_APART_NS {
-        told.push(format!(
-            "The first packet at the receiving end is {} later than the first one at the sending end: what was sent before counts as lost. Was that capture begun later?",
+        warnings.push(format!(
+            "The first packet at the receiving end is {} later than the first one at the sending end: what was sent before counts as lost. Was that capture started later?",
             time(late as f64)
         ));
     }
     if early > CAPTURES_APART_NS {
-        told.push(format!(
+        warnings.push(format!(
             "The last packet at the receiving end is {} earlier than the last one at the sending end: what was sent after counts as lost. Was that capture stopped earlier?",
             time(early as f64)
         ));
     }
-    told
+    warnings
 }
 
 /// Frames above this were made by the adapter: no network carries them.
 const LARGEST_ON_A_WIRE: u32 = 9_216 + 22;
 
 fn point_warnings(point: &PointRecord) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     for file in &point.incomplete {
-        told.push(format!(
-            "{} could not be read beyond byte {}: {}. What is before is in the figures, what is behind is missing in them.",
+        warnings.push(format!(
+            "{} could not be read beyond byte {}: {}. The figures cover only what precedes it.",
             file.file,
             grouped(file.offset_bytes),
             file.reason
         ));
     }
     let at = &point.name;
-    told.extend(time_warnings(at, &point.times));
+    warnings.extend(time_warnings(at, &point.times));
     if point.truncated > 0 {
-        told.push(format!(
+        warnings.push(format!(
             "At {at}, {} cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.",
             were(point.truncated, "frame")
         ));
     }
     if point.copies > 0 {
-        told.push(format!(
+        warnings.push(format!(
             "At {at}, {} captured on two interfaces (`-i any`, a bridge, a VLAN and the interface below it): the first time counts.",
             were(point.copies, "packet")
         ));
     }
     if point.beyond_flows > 0 {
-        told.push(format!(
-            "At {at}, {} of more flows than are told apart: they are in no slice.",
+        warnings.push(format!(
+            "At {at}, {} of more flows than can be tracked: they are in no slice.",
             were(point.beyond_flows, "frame")
         ));
     }
     if point.fragments > 0 {
-        told.push(format!(
+        warnings.push(format!(
             "At {at}, {} counted and not matched.",
             were(point.fragments, "IP fragment")
         ));
     }
     if let Some(drops) = point.capture_drops.filter(|drops| *drops > 0) {
-        told.push(format!(
+        warnings.push(format!(
             "At {at}, {} lost by the capture itself: what is not in it counts as lost on the way.",
             were(drops, "packet")
         ));
     }
     if point.largest_l2_bytes > LARGEST_ON_A_WIRE {
-        told.push(format!(
+        warnings.push(format!(
             "At {at}, frames have up to {} bytes, more than a network carries: switch segmentation offload off (`ethtool -K DEV tso off gso off gro off`), or packets cannot be matched one by one.",
             grouped(point.largest_l2_bytes.into())
         ));
     }
-    told
+    warnings
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn time_warnings(at: &str, times: &TimesRecord) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     if times.out_of_order > 0 {
         let late = match times.beyond_window {
             0 => String::new(),
@@ -331,7 +331,7 @@ fn time_warnings(at: &str, times: &TimesRecord) -> Vec<String> {
                 }
             ),
         };
-        told.push(format!(
+        warnings.push(format!(
             "At {at}, {} recorded out of order, by up to {}: packets were sorted by time.{late}",
             were(times.out_of_order, "packet"),
             time(times.most_out_of_order_ns as f64)
@@ -346,8 +346,8 @@ fn time_warnings(at: &str, times: &TimesRecord) -> Vec<String> {
                 since_epoch(one.stamped_ns)
             )
         };
-        told.push(format!(
-            "At {at}, {} stamped with a time that cannot be right ({}{}): the time of a neighbour was taken instead, and no delay.",
+        warnings.push(format!(
+            "At {at}, {} stamped with an impossible time ({}{}): the time of a neighbour is used instead, and no delay.",
             were(times.wrong_stamps, "packet"),
             times.named_wrong_stamps.first().map(place).unwrap_or_default(),
             if times.wrong_stamps > 1 { " and others" } else { "" }
@@ -368,14 +368,14 @@ fn time_warnings(at: &str, times: &TimesRecord) -> Vec<String> {
             )
         });
     if times.clock_steps > 0 {
-        told.push(format!(
+        warnings.push(format!(
             "At {at}, the clock was set {} during the capture: {}{}. Later times were moved by that, so that packets are matched; delays are not given.",
             if times.clock_steps == 1 { "once".to_owned() } else { format!("{} times", grouped(times.clock_steps)) },
             steps.collect::<Vec<_>>().join("; "),
             if times.clock_steps > STEPS_SHOWN as u64 { "; and more" } else { "" }
         ));
     }
-    told
+    warnings
 }
 
 /// A time stamp as tshark prints it.
@@ -390,7 +390,7 @@ fn since_epoch(ns: u64) -> String {
 /// Steps of a clock that are named in a sentence.
 const STEPS_SHOWN: usize = 3;
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn clock_warnings(clock: &ClockRecord) -> Option<String> {
     let estimate = clock.estimate.as_ref();
     let estimated = estimate.map(|estimate| {
@@ -425,7 +425,7 @@ fn clock_warnings(clock: &ClockRecord) -> Option<String> {
         ),
     };
     Some(format!(
-        "The two clocks disagree: {how}. No delays are told, and none are judged{}.",
+        "The two clocks disagree: {how}. No delays are reported or judged{}.",
         estimated.map_or_else(String::new, |text| format!(
             "; {text}. `--accept-clock-estimate` corrects delays by that, if {}",
             estimate.map_or("", |estimate| estimate.assumption.as_str())
@@ -531,15 +531,15 @@ mod tests {
             ..CaptureRecord::default()
         };
         insta::assert_snapshot!(warnings(&capture).join("\n"), @"
-        tx.pcap could not be read beyond byte 123 456: the record length 4294967295 is not possible. What is before is in the figures, what is behind is missing in them.
+        tx.pcap could not be read beyond byte 123 456: the record length 4294967295 is not possible. The figures cover only what precedes it.
         At sent, 60 packets were recorded out of order, by up to 130 ms: packets were sorted by time. 1 of them came later than the 100 ms within which packets are sorted: reordering may be counted too high.
-        At sent, 1 packet was stamped with a time that cannot be right (tx.pcap, packet 61: 4000000000.000001 s since 1970): the time of a neighbour was taken instead, and no delay.
+        At sent, 1 packet was stamped with an impossible time (tx.pcap, packet 61: 4000000000.000001 s since 1970): the time of a neighbour is used instead, and no delay.
         At sent, the clock was set 2 times during the capture: forward by 3600 s before packet 2001 of tx.pcap (after 1767225601.500000 s since 1970); back by 10 s before packet 2001 of tx.pcap (after 1767225601.500000 s since 1970). Later times were moved by that, so that packets are matched; delays are not given.
         At sent, 12 000 frames were cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.
         At sent, 2 IP fragments were counted and not matched.
         No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.
-        The two clocks disagree: each of 7 frames arrived before it was sent, by 1.5 ms at worst. No delays are told, and none are judged; by the method of Moon, Skelly and Towsley the receiving clock was 1.7 ms behind the sending one at the start, and drifted by 12.3 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero.
-        7 frames cannot be told apart from another one (3 sent, 4 received): which is which is not guessed, so they are in no delay. 0 of them were certainly lost.
+        The two clocks disagree: each of 7 frames arrived before it was sent, by 1.5 ms at worst. No delays are reported or judged; by the method of Moon, Skelly and Towsley the receiving clock was 1.7 ms behind the sending one at the start, and drifted by 12.3 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero.
+        7 frames cannot be distinguished from another one (3 sent, 4 received): they are not matched by guessing and have no delay. 0 of them were certainly lost.
         1 frame was seen at the receiving end only: sent before the capture at the sending end began, or missed by it.
         ");
         let aligned = ClockRecord {

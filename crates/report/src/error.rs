@@ -15,8 +15,8 @@ pub enum ReportError {
     },
     /// A folder to be set beside another one is of another study.
     #[error(
-        "`{}` holds results of study `{found}`, not of `{wanted}`: set folders of one study beside each \
-         other, or run `{wanted}` on another back end first",
+        "`{}` holds results of study `{found}`, not of `{wanted}`: combine folders of one study only, \
+         or run `{wanted}` on another back end first",
         path.display()
     )]
     OtherStudyBeside {

@@ -151,7 +151,7 @@ impl Intake<'_> {
             Ok(record) => record,
             Err(error) if error.is_damaged_run() => {
                 self.damaged_runs.push(format!(
-                    "{}: this run has to be done again",
+                    "{}: this run must be repeated",
                     without_folder(&error, folder)
                 ));
                 return Ok(());

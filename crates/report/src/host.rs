@@ -51,7 +51,7 @@ impl RunTime {
 
     /// Wall-clock time a frame, ns: of all that a run does, traffic and measurement included.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a time that is told")]
+    #[expect(clippy::cast_precision_loss, reason = "a time that is printed")]
     pub fn ns_a_frame(self) -> Option<f64> {
         (self.frames > 0).then(|| self.elapsed_ns as f64 / self.frames as f64)
     }

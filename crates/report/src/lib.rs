@@ -54,7 +54,7 @@ pub struct Report {
     pub verdicts: VerdictTable,
     /// Published figures beside ours.
     pub published: Vec<PublishedComparison>,
-    /// What slices by the thousand got; empty in a study without populations.
+    /// Results of populations; empty in a study without populations.
     pub populations: Vec<PopulationFinding>,
     /// Flows and hops, and how runs were measured; empty where nothing was captured.
     pub captured: CapturedFindings,

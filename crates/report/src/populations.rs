@@ -1,4 +1,4 @@
-//! What slices by the thousand got: for the page, the tables, the figures and the terminal.
+//! Results of populations: for the page, the tables, the figures and the terminal.
 
 use crate::findings::Findings;
 use crate::host::HostFacts;
@@ -45,7 +45,7 @@ pub struct PopulationFinding {
 impl PopulationFinding {
     /// The largest delay as a part of its bound.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a ratio that is told")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio that is printed")]
     pub fn part_of_bound(&self) -> Option<f64> {
         let (largest, bound) = (self.delay_max_ns?, self.delay_bound_ns?);
         (bound > 0).then(|| largest as f64 / bound as f64)
@@ -53,7 +53,7 @@ impl PopulationFinding {
 
     /// By how many turns the slice that got most is ahead of the one that got least.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a ratio that is told")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio that is printed")]
     pub fn turns_apart(&self) -> Option<f64> {
         let (least, most) = self.bytes_per_weight?;
         (self.turn_bytes > 0).then(|| most.saturating_sub(least) as f64 / self.turn_bytes as f64)
@@ -69,7 +69,7 @@ impl PopulationFinding {
 /// Gathers what records hold of populations, run by run.
 #[derive(Debug, Default)]
 pub(crate) struct Populations {
-    /// By policy, scenario and slice, told by their places in the study.
+    /// By policy, scenario and slice, given by their places in the study.
     found: BTreeMap<(usize, usize, usize), PopulationFinding>,
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn finding(findings: &Findings<'_>) -> Vec<String> {
     sentences
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn growth(policy: &str, fewest: &PopulationFinding, most: &PopulationFinding) -> Option<String> {
     let time = |ns: u64| slicewise_stats::words::time(ns as f64);
     let (low, high) = (fewest.delay_max_ns?, most.delay_max_ns?);
@@ -225,7 +225,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// A size in memory: "136 B", "136 MB".
-#[expect(clippy::cast_precision_loss, reason = "a size that is told")]
+#[expect(clippy::cast_precision_loss, reason = "a size that is printed")]
 pub(crate) fn memory(bytes: u64) -> String {
     let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     let fits = units.into_iter().find(|(_, factor)| bytes >= *factor);

@@ -34,7 +34,7 @@ fn finding(side: &Side, traffic: OfferedTraffic) -> Option<String> {
         .count();
     let wide = match wide {
         0 => String::new(),
-        n => format!("; {n} of these only because the interval of the difference holds 0"),
+        n => format!("; {n} of these only because the interval of the difference contains 0"),
     };
     let undecided = all()
         .filter(|f| f.outcome == PredictionOutcome::NotDecided)
@@ -45,7 +45,7 @@ fn finding(side: &Side, traffic: OfferedTraffic) -> Option<String> {
     };
     let what = match traffic {
         OfferedTraffic::AsStudied => "were predicted",
-        OfferedTraffic::AsSent => "are what the simulator makes of the packets that were sent",
+        OfferedTraffic::AsSent => "are reproduced by simulating the packets that were sent",
     };
     Some(format!(
         "{met} of {total} figures of {} {what}: {}{wide}{undecided}",
@@ -55,7 +55,7 @@ fn finding(side: &Side, traffic: OfferedTraffic) -> Option<String> {
 }
 
 /// "100 µs".
-#[expect(clippy::cast_precision_loss, reason = "a time that is told")]
+#[expect(clippy::cast_precision_loss, reason = "a time that is printed")]
 pub(crate) fn delay_within() -> String {
     time(DELAY_WITHIN_NS as f64)
 }

@@ -98,19 +98,21 @@ fn plural(what: &str) -> String {
 
 /// What was published, with what "about" is taken to mean.
 pub(crate) fn expected(figure: &PublishedFigure) -> String {
-    let told = |value| quantity(figure, value);
+    let text_of = |value| quantity(figure, value);
     match figure.expected {
         Expected::About { value, tolerance } if value == 0.0 => {
-            match told(tolerance).trim_start_matches('+') {
+            match text_of(tolerance).trim_start_matches('+') {
                 // A tolerance too small to be seen is none.
-                tolerance if tolerance == told(value) => told(value),
-                tolerance => format!("{} ± {tolerance}", told(value)),
+                tolerance if tolerance == text_of(value) => text_of(value),
+                tolerance => format!("{} ± {tolerance}", text_of(value)),
             }
         }
-        Expected::About { value, tolerance } => format!("{} ± {}", told(value), percent(tolerance)),
-        Expected::Between { low, high } => format!("{} to {}", told(low), told(high)),
-        Expected::AtLeast { value } => format!("at least {}", told(value)),
-        Expected::AtMost { value } => format!("at most {}", told(value)),
+        Expected::About { value, tolerance } => {
+            format!("{} ± {}", text_of(value), percent(tolerance))
+        }
+        Expected::Between { low, high } => format!("{} to {}", text_of(low), text_of(high)),
+        Expected::AtLeast { value } => format!("at least {}", text_of(value)),
+        Expected::AtMost { value } => format!("at most {}", text_of(value)),
     }
 }
 
@@ -119,11 +121,11 @@ pub(crate) fn ours(comparison: &PublishedComparison) -> String {
     let Some(ours) = &comparison.ours else {
         return "not measured".to_owned();
     };
-    let told = |value| quantity(&comparison.figure, value);
+    let text_of = |value| quantity(&comparison.figure, value);
     let interval = match (ours.interval.low, ours.interval.high) {
         // A range that rounds to the value says nothing.
-        (Some(low), Some(high)) if told(low) != told(high) => {
-            format!(" ({} to {})", told(low), told(high))
+        (Some(low), Some(high)) if text_of(low) != text_of(high) => {
+            format!(" ({} to {})", text_of(low), text_of(high))
         }
         _ => String::new(),
     };
@@ -132,7 +134,7 @@ pub(crate) fn ours(comparison: &PublishedComparison) -> String {
         Some(p) => format!(" (p = {p:.3})"),
         None => String::new(),
     };
-    format!("{}{interval}{p_value}", told(ours.value))
+    format!("{}{interval}{p_value}", text_of(ours.value))
 }
 
 /// The cell that ours was seen in, where the figure is of several; and how many of them agree.
@@ -144,7 +146,7 @@ pub(crate) fn seen_in(comparison: &PublishedComparison) -> String {
     ) {
         (None, ..) | (_, 0 | 1, _) => String::new(),
         (_, cells, agreeing) if cells == agreeing => {
-            format!("farthest off of {cells} cells, which all agree")
+            format!("largest deviation of {cells} cells, which all agree")
         }
         (
             Some(OurFigure {
@@ -153,7 +155,7 @@ pub(crate) fn seen_in(comparison: &PublishedComparison) -> String {
             cells,
             agreeing,
         ) => format!(
-            "farthest off: policy {policy}, scenario {scenario}; {agreeing} of {cells} cells agree"
+            "largest deviation: policy {policy}, scenario {scenario}; {agreeing} of {cells} cells agree"
         ),
     }
 }

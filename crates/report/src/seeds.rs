@@ -75,12 +75,12 @@ pub fn seed_table_text(seeds: &SeedTable, width: u16) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
-    let mut told = text(&table);
+    let mut printed = text(&table);
     for line in conclusions(seeds) {
-        told.push_str(&line);
-        told.push('\n');
+        printed.push_str(&line);
+        printed.push('\n');
     }
-    told
+    printed
 }
 
 /// Under how many seeds; a dash for none.
@@ -227,9 +227,14 @@ mod tests {
                 row("ours", reallocation, None, &[NotTested; 8]),
             ],
         };
-        let told = seed_table_text(&table, 80);
-        assert!(told.lines().take(12).all(|line| line.chars().count() <= 80));
-        insta::assert_snapshot!(told, @"
+        let printed = seed_table_text(&table, 80);
+        assert!(
+            printed
+                .lines()
+                .take(12)
+                .all(|line| line.chars().count() <= 80)
+        );
+        insta::assert_snapshot!(printed, @"
         ────────────────────────────────────────────────────────────────────────────────
          Policy       Attribute      Holds   Partial   Broken   Incon-    Published,
                                                                 clusive   ours the same

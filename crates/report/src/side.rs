@@ -40,7 +40,7 @@ pub struct Side {
 
 impl Side {
     /// One line on what stands behind the verdicts: device, runs, scenarios, when.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn basis(&self) -> String {
         let dut = match self.study.dut.as_str() {
             "" => "device not named",
             dut => dut,
@@ -68,7 +68,7 @@ impl Side {
             [only] => format!("scenario {only}"),
             several => format!("scenarios {}", several.join(", ")),
         };
-        #[expect(clippy::cast_precision_loss, reason = "a time that is told")]
+        #[expect(clippy::cast_precision_loss, reason = "a time that is printed")]
         let duration = match self.study.duration_ns {
             0 => String::new(),
             ns => format!(" × {}", time(ns as f64)),
@@ -157,12 +157,12 @@ pub(crate) fn main_first(sides: &[Side]) -> impl Iterator<Item = &Side> {
 /// How many slices a policy holds, on which sides: that is of the device, too. `None` where no side has the
 /// policy.
 pub(crate) fn scalability(policy: &str, sides: &[Side]) -> Option<AttributeText> {
-    let told = main_first(sides).filter_map(|side| {
+    let texts = main_first(sides).filter_map(|side| {
         let [_, _, text] = attributes(side.verdict(policy)?);
         Some((side, text))
     });
     let mut limits: Vec<(AttributeText, Vec<&str>)> = Vec::new();
-    for (side, text) in told {
+    for (side, text) in texts {
         match limits.iter_mut().find(|(known, _)| known.word == text.word) {
             Some((_, names)) => names.push(&side.name),
             None => limits.push((text, vec![&side.name])),
@@ -336,7 +336,7 @@ fn figures_of(
     )
 }
 
-/// Take all runs that can be read; of the others it is told why not.
+/// Take all runs that can be read; log why the others cannot.
 pub(crate) fn add_runs(
     folder: &ResultsFolder,
     builder: &mut SummaryBuilder<'_>,

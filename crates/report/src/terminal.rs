@@ -65,7 +65,7 @@ pub fn quick_note(study: &StudyDescription, verdicts: &VerdictTable) -> Option<S
     });
     let excluded = percent(study.margins.rare_runs);
     (study.is_quick && holds).then(|| {
-        format!("A quick look: \"holds\" excludes only what shows in {excluded} of runs or more.")
+        format!("A quick look: \"holds\" excludes only effects in {excluded} of runs or more.")
     })
 }
 
@@ -263,7 +263,7 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
     let mut header = vec!["Flow"];
     header.extend(with_slice.then_some("Slice"));
     header.extend(["Sent", "Lost", "Throughput", "Delay: median", "99 %"]);
-    header.extend(with_tcp.then_some("Sent again"));
+    header.extend(with_tcp.then_some("Retransmitted"));
     let with_run = captured.run_count > 1;
     if with_run {
         header.insert(0, "Run");

@@ -103,23 +103,23 @@ impl Testbed {
 
     /// Runs that were taken although the machine was noisy: which, and what was wrong with them.
     pub(crate) fn tolerated(&self) -> Vec<String> {
-        let told = |run: &LiveRun| {
+        let described = |run: &LiveRun| {
             let what = run.live.tolerated.join("; ");
             (!what.is_empty()).then(|| format!("{}: {what}", run_name(&run.run)))
         };
-        self.runs.iter().filter_map(told).collect()
+        self.runs.iter().filter_map(described).collect()
     }
 
     /// Attempts that were thrown away: which run, and why.
     pub(crate) fn rejected(&self) -> Vec<String> {
-        let told = |run: &LiveRun| {
+        let described = |run: &LiveRun| {
             let name = run_name(&run.run);
             let reasons = run.live.rejected.iter().enumerate();
             reasons
                 .map(|(attempt, why)| format!("{name}, attempt {}: {why}", attempt + 1))
                 .collect::<Vec<_>>()
         };
-        self.runs.iter().flat_map(told).collect()
+        self.runs.iter().flat_map(described).collect()
     }
 
     /// Devices under test, and kernel and tools, each with the number of runs where not all have it.

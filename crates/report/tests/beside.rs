@@ -1,4 +1,4 @@
-//! Results folders beside each other: what is judged, told, written, and refused.
+//! Results folders side by side: what is judged, printed, written, and refused.
 
 #![allow(clippy::unwrap_used)]
 
@@ -37,7 +37,7 @@ fn column(path: &Path, name: &str) -> Vec<String> {
 }
 
 /// What a message says, without the folder's own path.
-fn told(error: impl std::fmt::Display, root: &Path) -> String {
+fn message(error: impl std::fmt::Display, root: &Path) -> String {
     error
         .to_string()
         .replace(&root.display().to_string(), "DIR")
@@ -74,10 +74,10 @@ fn a_line_says_how_many_figures_were_predicted() {
     let report = report(temporary.path());
     let lines: Vec<String> = report.sides.iter().flat_map(findings).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    36 of 36 figures of gateway were predicted: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12; 1 of these only because the interval of the difference holds 0
-    36 of 36 figures of gateway are what the simulator makes of the packets that were sent: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12
-    24 of 24 figures of Linux tc were predicted: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8; 1 of these only because the interval of the difference holds 0
-    24 of 24 figures of Linux tc are what the simulator makes of the packets that were sent: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8
+    36 of 36 figures of gateway were predicted: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12; 1 of these only because the interval of the difference contains 0
+    36 of 36 figures of gateway are reproduced by simulating the packets that were sent: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12
+    24 of 24 figures of Linux tc were predicted: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8; 1 of these only because the interval of the difference contains 0
+    24 of 24 figures of Linux tc are reproduced by simulating the packets that were sent: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8
     ");
 }
 
@@ -164,13 +164,13 @@ fn a_policy_that_is_not_supported_says_why() {
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
      no policy   holds                          holds                    no practical limit            no / yes / no limit
                  critical: mean queueing        702.6 kbit/s of          nothing is configured for a   ≠ differs: isolation
-                 delay 14.63 µs → 15.41 µs in   702.6 kbit/s left over   slice (made up for tests)
+                 delay 14.63 µs → 15.41 µs in   702.6 kbit/s unused      slice (made up for tests)
                  scenario 2 (+779.3 ns,         (100 %, 95 % needed)
                  margin 74 µs)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      priority    holds                          holds                    2 slices                      yes / yes / 2
                  critical: throughput           575.6 kbit/s of          2 priority levels (256        = agrees
-                 15.75 Mbit/s → 15.75 Mbit/s    575.6 kbit/s left over   classes)
+                 15.75 Mbit/s → 15.75 Mbit/s    575.6 kbit/s unused      classes)
                  in scenario 2 (−0.034 %,       (100 %, 95 % needed)
                  margin 1 %)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -261,11 +261,11 @@ fn refuses_what_cannot_be_set_beside() {
     let refused = |beside: &[PathBuf]| {
         let error = write_beside(&simulator, beside).unwrap_err();
         assert!(error.is_users_mistake());
-        told(error, root)
+        message(error, root)
     };
     insta::assert_snapshot!(refused(&twice), @"`DIR/./synthetic-gateway` is named twice: name each results folder once");
     insta::assert_snapshot!(refused(&itself), @"`DIR/synthetic-gateway/../synthetic` is named twice: name each results folder once");
-    insta::assert_snapshot!(refused(&paths(&[other])), @"`DIR/another` holds results of study `another`, not of `synthetic`: set folders of one study beside each other, or run `synthetic` on another back end first");
+    insta::assert_snapshot!(refused(&paths(&[other])), @"`DIR/another` holds results of study `another`, not of `synthetic`: combine folders of one study only, or run `synthetic` on another back end first");
     insta::assert_snapshot!(refused(&paths(&[empty])), @"`DIR/empty` holds no finished run: run the study first");
     insta::assert_snapshot!(refused(&[root.join("nowhere")]), @"`DIR/nowhere` does not exist: run a study first, or name the folder one was run into");
     insta::assert_snapshot!(refused(&[root.join("synthetic-gateway/runs")]), @"`DIR/synthetic-gateway/runs` holds no results of a study: name the folder that a study was run into, here `DIR/synthetic-gateway`");

@@ -90,8 +90,8 @@ fn a_terminal_shows_delay_beside_its_bound() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
     let table = population_table_text(&report.populations, 120).unwrap();
-    for told in ["≤ 110 µs", "> 110 µs", "136 kB", "250 ns", "9 000 100"] {
-        assert!(table.contains(told), "{told} is missing:\n{table}");
+    for text in ["≤ 110 µs", "> 110 µs", "136 kB", "250 ns", "9 000 100"] {
+        assert!(table.contains(text), "{text} is missing:\n{table}");
     }
     assert!(
         table.lines().all(|line| line.chars().count() <= 120),

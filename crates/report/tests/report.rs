@@ -386,7 +386,7 @@ fn needs_nothing_from_anywhere() {
     }
     assert!(
         html.contains("default-src 'none'"),
-        "and the browser is told so"
+        "and the browser is message so"
     );
 }
 
@@ -466,7 +466,7 @@ fn reports_what_is_there_where_runs_are_missing_or_damaged() {
         panic!("{:?}", report.damaged_runs)
     };
     assert!(damaged.starts_with("`runs/no+policy/0/rep-001.json` cannot be trusted (it ends too"));
-    assert!(damaged.ends_with("this run has to be done again"));
+    assert!(damaged.ends_with("this run must be repeated"));
     let html = fs::read_to_string(&report.html).unwrap();
     assert!(html.contains("16 of 27 runs are finished."));
     assert!(

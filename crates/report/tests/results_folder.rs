@@ -169,7 +169,7 @@ fn replaces_results_whose_study_file_is_damaged_and_nothing_else() {
     fs::write(&thesis, "years of work").unwrap();
     let error = ResultsFolder::create(root, &study, Force::Replace).unwrap_err();
     assert!(error.is_users_mistake());
-    insta::assert_snapshot!(message(&error, root), @"`DIR/study.json` is damaged (EOF while parsing an object at line 2 column 10), and `DIR/thesis.tex` beside it is no result: nothing was replaced; take away what is yours, or name another folder");
+    insta::assert_snapshot!(message(&error, root), @"`DIR/study.json` is damaged (EOF while parsing an object at line 2 column 10), and `DIR/thesis.tex` beside it is no result: nothing was replaced; remove your own files, or name another folder");
     assert!(root.join("runs").exists() && thesis.exists());
 
     fs::remove_file(thesis).unwrap();
@@ -212,10 +212,10 @@ fn says_which_folder_to_read_where_a_part_of_it_is_named() {
     let study = study(Size::SMALL);
     let folder = ResultsFolder::create(&root, &study, Force::Refuse).unwrap();
     folder.write_run(&record(&study, 0, 0, 0)).unwrap();
-    let told = |path: &Path| message(&ResultsFolder::open(path).unwrap_err(), temporary.path());
-    insta::assert_snapshot!(told(&root.join("study.json")), @"`DIR/results/study.json` is a file: name the folder that a study was run into, here `DIR/results`");
-    insta::assert_snapshot!(told(&root.join("runs")), @"`DIR/results/runs` holds no results of a study: name the folder that a study was run into, here `DIR/results`");
-    insta::assert_snapshot!(told(temporary.path()), @"`DIR` holds no results of a study: name the folder that a study was run into");
+    let message = |path: &Path| message(&ResultsFolder::open(path).unwrap_err(), temporary.path());
+    insta::assert_snapshot!(message(&root.join("study.json")), @"`DIR/results/study.json` is a file: name the folder that a study was run into, here `DIR/results`");
+    insta::assert_snapshot!(message(&root.join("runs")), @"`DIR/results/runs` holds no results of a study: name the folder that a study was run into, here `DIR/results`");
+    insta::assert_snapshot!(message(temporary.path()), @"`DIR` holds no results of a study: name the folder that a study was run into");
 }
 
 #[test]

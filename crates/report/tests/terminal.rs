@@ -155,19 +155,19 @@ fn shows_each_verdict_with_its_number_and_the_published_one() {
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
      bandwidth                 broken                    holds                    256 slices         no (latency) / yes /
                                critical: mean delay      5.208 Mbit/s of          256 classes in a   256
-                               200 µs → 408 µs in        5.25 Mbit/s left over    policy             = agrees
+                               200 µs → 408 µs in        5.25 Mbit/s unused       policy             = agrees
                                scenario 6 (+104 %,       (99.2 %, 95 % needed)
                                margin 25 %)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      priority                  holds                     partial                  1 slice            no / yes / 256
                                critical: throughput      2.205 Mbit/s of          256 classes in a   ≠ differs: isolation
-                               17.5 Mbit/s →             5.25 Mbit/s left over    policy
+                               17.5 Mbit/s →             5.25 Mbit/s unused       policy
                                17.5 Mbit/s in scenario   (42 %, 95 % needed)
                                6 (−0.01 %, margin 1 %)
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      a policy with a long      inconclusive              broken                   no limit known     –
      name                      critical: loss ratio      −68.25 kbit/s of         256 classes in a
-                               0 % → 0.04 % in           5.25 Mbit/s left over    policy
+                               0 % → 0.04 % in           5.25 Mbit/s unused       policy
                                scenario 6                (−1.3 %, at most 5 %
                                (+0.04 points, margin     counts as none)
                                0.1 points); about 23
@@ -175,7 +175,7 @@ fn shows_each_verdict_with_its_number_and_the_published_one() {
                                decide
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      unjudged                  not tested                not tested               2 slices           –
-                               nothing to judge it by    nothing was left over    256 classes in a
+                               no basis for a verdict    no unused capacity       256 classes in a
                                                                                   policy
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
@@ -244,7 +244,10 @@ fn a_proved_bound_stands_beside_the_tests_and_decides_where_it_is_broken() {
     };
     has(&verdicts, &["throughput", "500", "bound", "540"]);
     verdicts.policies[0].isolation.bounds[0].way_unbounded = Some("source `x` is Poisson".into());
-    has(&verdicts, &["500", "scheduler", "no bound", "Poisson"]);
+    has(
+        &verdicts,
+        &["500", "scheduler", "bound, because", "Poisson"],
+    );
     verdicts.policies[0].isolation.bounds = vec![check(2_100_000, Outcome::Broken)];
     let text = has(&verdicts, &["largest", "2.1", "above", "540"]);
     assert!(!text.contains("throughput"), "{text}");
@@ -258,7 +261,7 @@ fn a_quick_look_says_what_its_holds_excludes() {
     study.is_quick = true;
     assert_eq!(
         quick_note(&study, &table()).unwrap(),
-        "A quick look: \"holds\" excludes only what shows in 53 % of runs or more."
+        "A quick look: \"holds\" excludes only effects in 53 % of runs or more."
     );
     let mut broken = table();
     for policy in &mut broken.policies {

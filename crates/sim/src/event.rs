@@ -2,7 +2,7 @@
 //!
 //! Everything that acts in a network — a source, a link, a device — has at most one event
 //! pending, so the queue is a table of times with a place for each of them, and above it a tree of
-//! minima, eight children a node. Scheduling writes a time and mends the minima above it; the
+//! minima, eight children per node. Scheduling writes a time and updates the minima above it; the
 //! next event is found by going down the tree to the least. A small network is one node: then to
 //! schedule is one store, and to find the next event eight comparisons without a branch.
 //! Scheduling again replaces what was pending, so a timer that is set back leaves nothing behind.
@@ -189,14 +189,14 @@ impl EventQueue {
     fn set(&mut self, place: usize, at: u64) {
         self.groups[place / WIDTH].set(place, at);
         if self.levels > 1 {
-            self.mend(place / WIDTH);
+            self.update_minima(place / WIDTH);
         }
     }
 
-    /// A time of `group` on level 0 has changed: mend the minima above it, up to the first that
+    /// A time of `group` on level 0 has changed: update the minima above it, up to the first that
     /// stays as it was.
     #[inline(never)]
-    fn mend(&mut self, mut group: usize) {
+    fn update_minima(&mut self, mut group: usize) {
         for level in 1..self.levels {
             let (least, _) = self.groups[self.starts[level - 1] + group].least();
             let above = self.starts[level] + group / WIDTH;

@@ -1,7 +1,7 @@
 //! The simulator: discrete events under virtual time drive the same data plane as the gateway.
 //!
 //! A [`Topology`] of hosts, links and devices becomes a [`Network`]; its flows are paced by
-//! [`Source`](slicewise_traffic::Source)s, and an [`Observer`] is told of every packet sent, received
+//! [`Source`](slicewise_traffic::Source)s, and an [`Observer`] sees every packet sent, received
 //! and lost.
 //! [`Simulator`] does all that for a run of a study. `docs/simulator.md` says what is modelled.
 

@@ -1,12 +1,12 @@
-//! What is told of packets as they are sent, received and lost.
+//! Events of packets as they are sent, received and lost.
 
 use crate::packet::Packet;
 use slicewise_units::Instant;
 
 /// Where a run is measured.
 ///
-/// Sent packets are told in order of time, and so are received ones of one receiver; but a packet
-/// may be told as received ahead of its time, as soon as it is certain when that will be.
+/// Sent packets are reported in order of time, and so are received ones of one receiver; but a packet
+/// may be reported as received ahead of its time, as soon as it is certain when that will be.
 ///
 /// This is the seam for anything that watches packets — statistics, a capture file — and is
 /// dispatched statically: a run pays only for what its observer does.

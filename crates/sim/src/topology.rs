@@ -58,7 +58,7 @@ pub enum TopologyError {
     #[error("{0:?} has more than one outgoing link")]
     TwoLinks(Node),
     /// What arrives at this node cannot go on to a host.
-    #[error("the way from {0:?} does not lead to a host")]
+    #[error("the path from {0:?} does not lead to a host")]
     NoWay(Node),
     /// More flows, nodes or links than an event can name.
     #[error("there are too many flows, hosts, devices or links")]

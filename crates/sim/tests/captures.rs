@@ -129,7 +129,7 @@ fn a_capture_that_cannot_be_written_fails_the_run_and_leaves_nothing_behind() {
         error.starts_with("cannot make folders for captures in "),
         "{error}"
     );
-    // A folder where the file shall be: told at the end, when it would get its name.
+    // A folder where the file should be: reported at the end, when it would get its name.
     let folder = root.path().join("weighted/heavy/rep-000");
     fs::create_dir_all(folder.join(FILE_NAMES[1]).join("in the way")).unwrap();
     let simulator = Simulator::default().with_captures(root.path().to_owned(), 96);
@@ -237,10 +237,10 @@ fn tshark_finds_nothing_wrong_with_any_header() {
 fn capinfos_knows_how_the_files_were_written() {
     let root = tempfile::tempdir().unwrap();
     let (_, folder) = captured(root.path(), 96);
-    let Some(told) = printed("capinfos", &[], &folder.join(FILE_NAMES[0])) else {
+    let Some(message) = printed("capinfos", &[], &folder.join(FILE_NAMES[0])) else {
         return;
     };
-    let text: String = told
+    let text: String = message
         .into_iter()
         .map(|line| line.join("\t") + "\n")
         .collect();

@@ -122,12 +122,12 @@ fn every_policy_is_offered_the_same_bursts() {
 #[test]
 fn a_record_says_how_many_slices_there_were_and_what_they_cost() {
     let record = &records(&study(&[]), "bounded", "hundreds")[0];
-    let told: Vec<(&str, u32, bool)> = record
+    let reported: Vec<(&str, u32, bool)> = record
         .populations
         .iter()
         .map(|p| (p.slice.as_str(), p.slices, p.backlogged))
         .collect();
-    assert_eq!(told, [("gold", 20, false), ("rest", 300, true)]);
+    assert_eq!(reported, [("gold", 20, false), ("rest", 300, true)]);
     for population in &record.populations {
         assert_eq!(population.turn_bytes, 1546);
         assert!(

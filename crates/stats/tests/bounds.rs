@@ -49,7 +49,7 @@ fn a_bound_that_is_met_is_reported_with_the_tests() {
     assert_eq!(isolation.outcome, Outcome::Holds);
     assert_eq!(isolation.bounds[0].runs, 10);
     // The bound itself is within it.
-    insta::assert_snapshot!(isolation.reason(), @"holds: closest call throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); largest delay of critical 480 µs in scenario s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)");
+    insta::assert_snapshot!(isolation.reason(), @"holds: closest to its margin: throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); largest delay of critical 480 µs in scenario s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_scenario_without_a_bound_is_not_judged_by_it_and_says_why() {
     study.policies[0].delay_bounds.clear();
     let isolation = judge(&study, &records).isolation;
     assert!(isolation.bounds.is_empty());
-    insta::assert_snapshot!(isolation.reason(), @"holds: closest call throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); no bound of delay for critical in scenario s1: class `gold` may be sent bursts of 9 kB, and 6 kB are guaranteed");
+    insta::assert_snapshot!(isolation.reason(), @"holds: closest to its margin: throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); no bound of delay for critical in scenario s1: class `gold` may be sent bursts of 9 kB, and 6 kB are guaranteed");
 }
 
 /// A reference that is bounded end to end, and a scenario in which only the scheduler's part is.
@@ -132,7 +132,7 @@ fn with_an_unbounded_path_to_the_device_only_the_scheduler_is_judged() {
     let reasons: Vec<String> = isolation.bounds.iter().map(BoundCheck::describe).collect();
     insta::assert_snapshot!(reasons.join("\n"), @"
     largest delay of critical 480 µs in scenario s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)
-    at the scheduler: largest delay of critical 1.9 ms after its eligible time in scenario s1, within its proved bound of 2 ms (the way to the device has no bound, because source `x` is Poisson)
+    at the scheduler: largest delay of critical 1.9 ms after its eligible time in scenario s1, within its proved bound of 2 ms (the path to the device has no bound, because source `x` is Poisson)
     ");
     assert_eq!(
         isolation.bounds.iter().map(|b| b.runs).collect::<Vec<_>>(),
@@ -148,7 +148,7 @@ fn with_an_unbounded_path_to_the_device_only_the_scheduler_is_judged() {
     assert_eq!(with_largest(2_000_001).outcome, Outcome::Broken);
     let isolation = with_largest(2_100_000);
     assert_eq!(isolation.broken_bound().unwrap().scenario, "s1");
-    insta::assert_snapshot!(isolation.reason(), @"broken: at the scheduler: largest delay of critical 2.1 ms after its eligible time in scenario s1, above its proved bound of 2 ms (the way to the device has no bound, because source `x` is Poisson)");
+    insta::assert_snapshot!(isolation.reason(), @"broken: at the scheduler: largest delay of critical 2.1 ms after its eligible time in scenario s1, above its proved bound of 2 ms (the path to the device has no bound, because source `x` is Poisson)");
 
     // For captures and real packets it is unknown.
     for record in &mut records {
@@ -157,7 +157,7 @@ fn with_an_unbounded_path_to_the_device_only_the_scheduler_is_judged() {
     study.policies[0].delay_bounds.clear();
     let isolation = judge(&study, &records).isolation;
     assert!(isolation.bounds.is_empty());
-    insta::assert_snapshot!(isolation.reason(), @"holds: closest call throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); no bound of delay for critical in scenario s1: the way to the device has no bound, because source `x` is Poisson");
+    insta::assert_snapshot!(isolation.reason(), @"holds: closest to its margin: throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); no bound of delay for critical in scenario s1: the path to the device has no bound, because source `x` is Poisson");
 }
 
 #[test]

@@ -167,11 +167,11 @@ fn a_throughput_that_is_all_a_source_sends_is_judged_within_the_margin() {
     let mut runs = runs(32, sent);
     let isolation = judge(&with(objective), &runs);
     assert_eq!(isolation.outcome, Outcome::Holds);
-    insta::assert_snapshot!(isolation.deciding(), @"least room throughput of critical in s0 5 Mbit/s (in every repetition), objective at least 5 Mbit/s, held against 4.95 Mbit/s as it sends 5 Mbit/s, room 1 %");
+    insta::assert_snapshot!(isolation.deciding(), @"least headroom throughput of critical in s0 5 Mbit/s (in every repetition), objective at least 5 Mbit/s, compared with 4.95 Mbit/s because it sends 5 Mbit/s, headroom 1 %");
     disturbed(&mut runs, |_| true, receives(0.62 * sent));
     let isolation = judge(&with(objective), &runs);
     assert_eq!(isolation.outcome, Outcome::Broken);
-    insta::assert_snapshot!(isolation.deciding(), @"throughput of critical in s1 3.1 Mbit/s (in every repetition), objective at least 5 Mbit/s, held against 4.95 Mbit/s as it sends 5 Mbit/s, missed");
+    insta::assert_snapshot!(isolation.deciding(), @"throughput of critical in s1 3.1 Mbit/s (in every repetition), objective at least 5 Mbit/s, compared with 4.95 Mbit/s because it sends 5 Mbit/s, missed");
 }
 
 #[test]
@@ -204,11 +204,11 @@ fn a_slice_that_sends_less_than_its_objective_misses_it_by_losing_and_does_not_m
     let isolation = judge(&with(objective), &runs);
     assert_eq!(isolation.outcome, Outcome::Inconclusive);
     assert_eq!(isolation.repetitions_needed(), None);
-    insta::assert_snapshot!(isolation.reason(), @"inconclusive: throughput of critical in s1 3.2 Mbit/s (in every repetition), objective at least 5 Mbit/s; it sends 3.2 Mbit/s, and whether it would get more is not known; more repetitions alone will not decide; no influence of others: closest call throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 32 repetitions beyond it (paired Fieller)");
+    insta::assert_snapshot!(isolation.reason(), @"inconclusive: throughput of critical in s1 3.2 Mbit/s (in every repetition), objective at least 5 Mbit/s; it sends only 3.2 Mbit/s: whether it would get more is unknown; more repetitions alone will not decide; no influence of others: closest to its margin: throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 32 repetitions beyond it (paired Fieller)");
     disturbed(&mut runs, |_| true, receives(2.0 * MBIT));
     let isolation = judge(&with(objective), &runs);
     assert_eq!(isolation.outcome, Outcome::Broken);
-    insta::assert_snapshot!(isolation.deciding(), @"throughput of critical in s1 2 Mbit/s (in every repetition), objective at least 5 Mbit/s, held against 3.168 Mbit/s as it sends 3.2 Mbit/s, missed");
+    insta::assert_snapshot!(isolation.deciding(), @"throughput of critical in s1 2 Mbit/s (in every repetition), objective at least 5 Mbit/s, compared with 3.168 Mbit/s because it sends 3.2 Mbit/s, missed");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_cannot_be_judged_leaves_isolation_inconclusive_and_influence_beside_it()
     }
     let isolation = judge(&with(objective), &runs);
     assert_eq!(isolation.outcome, Outcome::Inconclusive);
-    insta::assert_snapshot!(isolation.reason(), @"inconclusive: critical in s0: no run has a value for its delay at 99 %; no influence of others: closest call throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 32 repetitions beyond it (paired Fieller)");
+    insta::assert_snapshot!(isolation.reason(), @"inconclusive: critical in s0: no run has a value for its delay at 99 %; no influence of others: closest to its margin: throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 32 repetitions beyond it (paired Fieller)");
     // Without any run there is nothing to be inconclusive about.
     assert_eq!(judge(&with(objective), &[]).outcome, Outcome::NotTested);
 }
@@ -296,7 +296,7 @@ fn an_objective_of_everything_that_is_met_has_no_room_and_not_less() {
     }
     let isolation = judge(&with(objective), &runs);
     assert_eq!(isolation.outcome, Outcome::Holds);
-    insta::assert_snapshot!(isolation.deciding(), @"least room loss ratio of critical in s0 0 % (in every repetition), objective at most 0 %, room 0 %");
+    insta::assert_snapshot!(isolation.deciding(), @"least headroom loss ratio of critical in s0 0 % (in every repetition), objective at most 0 %, headroom 0 %");
     for test in isolation.objectives.unwrap().tests {
         assert_eq!(test.room, Some(0.0), "{test:?}");
     }

@@ -169,23 +169,23 @@ fn known_devices_get_the_correct_verdicts() {
     insta::assert_snapshot!(reasons.join("\n"), @"
     no policy
       broken: p99 delay of critical in s1 50-fold (49.6-fold to 50.4-fold), margin 25 %; 10 of 10 repetitions beyond it (paired Fieller, p < 0.001) [as published]
-      holds: best effort gets 100 % (in every repetition) of what is left over 6 scenarios, at least 95 % needed (Student) [as published]
+      holds: best effort gets 100 % (in every repetition) of the unused capacity over 6 scenarios, at least 95 % needed (Student) [as published]
       256 slices: classes of a policy map [as published]
     priority
-      holds: closest call mean delay of critical in s5 0 % (−1.35 % to +1.37 %), margin 25 %; 0 of 10 repetitions beyond it (paired Fieller, p < 0.001) [as published]
-      holds: best effort gets 100 % (in every repetition) of what is left over 6 scenarios, at least 95 % needed (Student) [as published]
+      holds: closest to its margin: mean delay of critical in s5 0 % (−1.35 % to +1.37 %), margin 25 %; 0 of 10 repetitions beyond it (paired Fieller, p < 0.001) [as published]
+      holds: best effort gets 100 % (in every repetition) of the unused capacity over 6 scenarios, at least 95 % needed (Student) [as published]
       256 slices: classes of a policy map [as published]
     bandwidth
       broken: p99 delay of critical in s6 +104 % (+101 % to +107 %), margin 25 %; 10 of 10 repetitions beyond it (paired Fieller, p < 0.001); first in s4 [as published]
-      holds: best effort gets 100 % (in every repetition) of what is left over 6 scenarios, at least 95 % needed (Student) [as published]
+      holds: best effort gets 100 % (in every repetition) of the unused capacity over 6 scenarios, at least 95 % needed (Student) [as published]
       256 slices: classes of a policy map [differs]
     shaping
-      holds: closest call mean delay of critical in s5 0 % (−1.35 % to +1.37 %), margin 25 %; 0 of 10 repetitions beyond it (paired Fieller, p < 0.001) [as published]
-      broken: best effort gets 0 % (in every repetition) of what is left over 6 scenarios, at most 5 % counts as none (Student) [differs]
+      holds: closest to its margin: mean delay of critical in s5 0 % (−1.35 % to +1.37 %), margin 25 %; 0 of 10 repetitions beyond it (paired Fieller, p < 0.001) [as published]
+      broken: best effort gets 0 % (in every repetition) of the unused capacity over 6 scenarios, at most 5 % counts as none (Student) [differs]
       256 slices: classes of a policy map [as published]
     not run
       not tested: critical in s1: the reference scenario has no runs [?]
-      not tested: in no load cycle did a guaranteed slice leave what best effort wanted [?]
+      not tested: in no load cycle was capacity of guaranteed slices unused while best effort had demand [?]
       256 slices: classes of a policy map [as published]
     ");
 }
@@ -257,7 +257,7 @@ fn a_single_repetition_decides_nothing_and_asks_for_two() {
     assert_eq!(verdict.isolation.influence.repetitions_needed, Some(2));
     assert_eq!(verdict.reallocation.outcome, Outcome::Inconclusive);
     assert_eq!(verdict.reallocation.repetitions_needed, Some(2));
-    insta::assert_snapshot!(verdict.reason(), @"isolation inconclusive: throughput of critical in s1 0 % (no interval), margin 1 %; 0 of 1 repetition beyond it (paired Fieller); about 2 repetitions would decide; reallocation inconclusive: best effort gets 100 % (no interval) of what is left over 6 scenarios, 95 % needed (Student); about 2 repetitions would decide; scalability 256 slices: classes of a policy map");
+    insta::assert_snapshot!(verdict.reason(), @"isolation inconclusive: throughput of critical in s1 0 % (no interval), margin 1 %; 0 of 1 repetition beyond it (paired Fieller); about 2 repetitions would decide; reallocation inconclusive: best effort gets 100 % (no interval) of the unused capacity over 6 scenarios, 95 % needed (Student); about 2 repetitions would decide; scalability 256 slices: classes of a policy map");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_delay_within_the_resolution_of_the_method_is_no_breach() {
     // p99 rises by 0.8 ms, then by 1.6 ms.
     let within = judged(3.0);
     assert_eq!(within.outcome, Outcome::Holds);
-    insta::assert_snapshot!(within.reason(), @"holds: closest call p99 delay of critical in s5 +800 µs (+788.7 µs to +811.3 µs), margin 1 ms; 0 of 10 repetitions beyond it (paired t, p < 0.001)");
+    insta::assert_snapshot!(within.reason(), @"holds: closest to its margin: p99 delay of critical in s5 +800 µs (+788.7 µs to +811.3 µs), margin 1 ms; 0 of 10 repetitions beyond it (paired t, p < 0.001)");
     assert_eq!(judged(5.0).outcome, Outcome::Broken);
 }
 
@@ -304,7 +304,7 @@ fn a_delay_within_the_idle_baseline_is_no_breach() {
     // p99 rises by 0.8 ms, then by 1.6 ms; idle, it is 1 ms in the middle of both scenarios, or 0.2 ms.
     let within = judged(3.0, [500_000, 1_500_000]);
     assert_eq!(within.outcome, Outcome::Holds);
-    insta::assert_snapshot!(within.reason(), @"holds: closest call p99 delay of critical in s5 +800 µs (+788.7 µs to +811.3 µs), margin 1 ms; 0 of 10 repetitions beyond it (paired t, p < 0.001)");
+    insta::assert_snapshot!(within.reason(), @"holds: closest to its margin: p99 delay of critical in s5 +800 µs (+788.7 µs to +811.3 µs), margin 1 ms; 0 of 10 repetitions beyond it (paired t, p < 0.001)");
     assert_eq!(judged(5.0, [500_000, 1_500_000]).outcome, Outcome::Broken);
     let quiet = judged(3.0, [200_000, 200_000]);
     assert_eq!(quiet.outcome, Outcome::Broken);
@@ -429,7 +429,7 @@ fn half_of_the_spare_capacity_is_partial() {
     });
     assert_eq!(verdict.reallocation.outcome, Outcome::Partial);
     assert_eq!(verdict.reallocation.scenarios.len(), 1);
-    insta::assert_snapshot!(verdict.reallocation.reason(), @"partial: best effort gets 50 % (in every repetition) of what is left in s6, 95 % needed (Student)");
+    insta::assert_snapshot!(verdict.reallocation.reason(), @"partial: best effort gets 50 % (in every repetition) of the unused capacity in s6, 95 % needed (Student)");
 }
 
 #[test]
@@ -438,7 +438,7 @@ fn nothing_to_reallocate_is_not_tested() {
         [Service::untroubled(BASE), Service::untroubled(0.3 * LINK)]
     });
     assert_eq!(verdict.reallocation.outcome, Outcome::NotTested);
-    insta::assert_snapshot!(verdict.reallocation.reason(), @"not tested: in no load cycle did a guaranteed slice leave what best effort wanted");
+    insta::assert_snapshot!(verdict.reallocation.reason(), @"not tested: in no load cycle was capacity of guaranteed slices unused while best effort had demand");
 }
 
 #[test]

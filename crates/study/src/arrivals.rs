@@ -161,7 +161,7 @@ impl Extremes {
             let bytes = u128::from(accounting.count(frame).bytes());
             let counted = u128::from(sized.size.counted_bytes);
             if counted == 0 {
-                return Err("has packets of which its rate counts nothing");
+                return Err("has packets without a byte that its rate counts");
             }
             extremes.largest = extremes.largest.max(bytes * NANOBITS_PER_BYTE);
             if bytes * extremes.steepest.1 > extremes.steepest.0 * counted {

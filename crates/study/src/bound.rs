@@ -129,7 +129,7 @@ pub(crate) fn notes(policy: &str, unbounded: &[Unbounded]) -> Vec<String> {
         match one.scheduler_ns {
             Some(ns) => format!(
                 "policy `{policy}`: in {scenarios}, slice `{slice}` is judged at the scheduler \
-                 only, by its bound of {}: the way to the device has no bound, because {why}",
+                 only, by its bound of {}: the path to the device has no bound, because {why}",
                 Duration::from_nanos(ns)
             ),
             None => format!(
@@ -171,8 +171,8 @@ impl Situation<'_> {
             };
             if params.flow_queue.is_some() {
                 return Err(format!(
-                    "frames of class `{}` overtake each other in its flow queue: only what all \
-                     of them are due is bounded",
+                    "frames of class `{}` overtake each other in its flow queue: only their \
+                     service as a whole is bounded",
                     params.name
                 ));
             }
@@ -209,7 +209,7 @@ impl Situation<'_> {
         let burst = ByteCount::new(frame.bytes().saturating_mul(u64::from(frames)));
         if burst > guarantee.burst || burst > guarantee.rate.bytes_in(every) {
             return Err(format!(
-                "each of its slices sends {burst} every {every}, and {} with bursts of {} are \
+                "each of its slices sends {burst} every {every}, but only {} with bursts of {} are \
                  guaranteed",
                 guarantee.rate, guarantee.burst
             ));
@@ -247,7 +247,7 @@ impl Situation<'_> {
         let curves = self.curves(of_class, self.guaranteed.accounting)?;
         match backlog(&curves, guarantee.rate).ok_or(TOO_MUCH)? {
             Backlog::Grows(offered) => Err(format!(
-                "class `{name}` is sent {}, and {} are guaranteed",
+                "class `{name}` receives {}, but only {} are guaranteed",
                 bit_rate(offered),
                 guarantee.rate
             )),
@@ -258,7 +258,7 @@ impl Situation<'_> {
                     return Ok(());
                 }
                 Err(format!(
-                    "class `{name}` may be sent bursts of {needed}, and {} are guaranteed",
+                    "class `{name}` may receive bursts of {needed}, but only {} are guaranteed",
                     guarantee.burst
                 ))
             }

@@ -27,8 +27,8 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
     };
     if policy.classes.len() > ISR4221_CLASSES {
         let problem = format!(
-            "an ISR 4221 has {ISR4221_CLASSES} classes in a policy, class-default included; here \
-             are {}",
+            "an ISR 4221 supports {ISR4221_CLASSES} classes per policy, class-default included; this one \
+             has {}",
             policy.classes.len()
         );
         return fail("", "classes", problem);
@@ -38,7 +38,7 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
             .priority
             .is_some_and(|priority| priority.level > ISR4221_PRIORITY_LEVELS)
         {
-            let problem = format!("an ISR 4221 has {ISR4221_PRIORITY_LEVELS} levels of priority");
+            let problem = format!("an ISR 4221 supports {ISR4221_PRIORITY_LEVELS} priority levels");
             return fail(&class.name, "priority", problem);
         }
         if let Some(child) = &class.child {

@@ -23,9 +23,9 @@ pub struct GatewayConfig {
     pub directions: [GatewayDirection; 2],
     /// How frames are received and sent.
     pub packet_io: GatewayPacketIo,
-    /// Most memory for frames.
+    /// Maximum frame memory.
     pub memory: ByteCount,
-    /// The port of the loopback interface that metrics are told on; `None` for none.
+    /// The port of the loopback interface that serves metrics; `None` for none.
     pub metrics_port: Option<u16>,
     /// What is worth knowing although it is no mistake, each with its place; may be empty.
     pub warnings: Diagnostics,

@@ -70,7 +70,7 @@ impl LossParams {
 /// How delay varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayVariationParams {
-    /// The most that is added to propagation.
+    /// Maximum added to propagation.
     pub up_to: Duration,
     /// What is added, from nothing to that.
     pub distribution: DelayDistribution,

@@ -46,7 +46,7 @@ pub struct DutParams {
     pub model: DutModel,
     /// Rate of its egress port, and which bytes of a frame occupy it.
     pub port_rate: Rate,
-    /// From the last bit in to the first moment a frame can go out.
+    /// From the last bit received to the earliest departure.
     pub processing_delay: Duration,
     /// The licence; `None` but for [`DutModel::Isr4221`].
     pub licence: Option<LicenceParams>,
@@ -125,7 +125,7 @@ impl HostParams {
     }
 }
 
-/// A slice: who belongs to it and what it was promised.
+/// A slice: which frames belong to it and what it was promised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceParams {
     /// Name.
@@ -147,7 +147,7 @@ pub struct ScenarioParams {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// Nobody exceeds what was promised: the reference of isolation.
+    /// No slice exceeds what was promised: the reference of isolation.
     pub reference: bool,
     /// Sources, in order; none in a study of populations.
     pub sources: Vec<SourceParams>,

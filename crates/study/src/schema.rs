@@ -5,7 +5,7 @@ use crate::spec::{GatewayFileSpec, MeasuredStudySpec, PlanFileSpec, StudySpec};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema (draft 2020-12) of a kind of file: names, units, and which keys there are, told
+/// The JSON Schema (draft 2020-12) of a kind of file: names, units, and which keys exist, shown
 /// while writing. What needs the whole file, such as sums of rates, only a check tells.
 #[must_use]
 pub fn json_schema(kind: FileKind) -> Value {

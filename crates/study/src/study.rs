@@ -119,8 +119,8 @@ impl Study {
         let needed = repetitions_to_hold(&self.margins)?;
         (self.populations.is_empty() && self.repetitions < needed).then(|| {
             format!(
-                "{} cannot show that anything holds: to exclude what shows in {} of runs \
-                 (`margins.rare_runs`) takes {needed}",
+                "{} cannot show that anything holds: excluding an effect in {} of runs \
+                 (`margins.rare_runs`) requires {needed}",
                 count(self.repetitions.into(), "repetition"),
                 percent(self.margins.rare_runs)
             )

@@ -26,7 +26,7 @@ fn promising(changes: &[(&str, &str)]) -> Study {
     parse(&text).unwrap()
 }
 
-fn told(study: &Study) -> String {
+fn message(study: &Study) -> String {
     let description = study.description("test");
     let policy = description
         .policies
@@ -45,7 +45,7 @@ fn told(study: &Study) -> String {
 #[test]
 fn a_bound_is_that_of_the_class_and_of_what_lies_outside() {
     // A class of 8611 us and a bucket of 1024 ns; 1046 B and 546 B with 24 B more each on 1 Gbit/s.
-    insta::assert_snapshot!(told(&promising(&[])), @"gold: 8611840 ns and 13123 ns");
+    insta::assert_snapshot!(message(&promising(&[])), @"gold: 8611840 ns and 13123 ns");
 }
 
 /// A packet lasts 1.6 ms of 5 Mbit/s: a timer of 35 ms makes a source late by 21.88 of them, one that is a tenth
@@ -53,7 +53,7 @@ fn a_bound_is_that_of_the_class_and_of_what_lies_outside() {
 #[test]
 fn the_bursts_of_a_slow_timer_are_those_that_a_guarantee_needs() {
     let with = |drift: &str, burst: &str| {
-        told(&promising(&[
+        message(&promising(&[
             ("pattern: cbr, rate: 50 %", "pattern: iperf3, rate: 50 %"),
             (
                 "slices:",
@@ -64,7 +64,7 @@ fn the_bursts_of_a_slow_timer_are_those_that_a_guarantee_needs() {
         ]))
     };
     insta::assert_snapshot!(with("0 ppm", "23928 B"), @"gold: 34444288 ns and 200373 ns");
-    insta::assert_snapshot!(with("10 %", "26215 B"), @"policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: class `gold` may be sent bursts of 26.216 kB, and 26.215 kB are guaranteed");
+    insta::assert_snapshot!(with("10 %", "26215 B"), @"policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: class `gold` may receive bursts of 26.216 kB, but only 26.215 kB are guaranteed");
     insta::assert_snapshot!(with("10 %", "26216 B"), @"gold: 34444288 ns and 219098 ns");
 }
 
@@ -81,16 +81,16 @@ fn says_why_there_is_no_bound_to_judge_by() {
         &[("slice: rest, pattern: cbr", "slice: rest, pattern: poisson")],
         &[("name: gold, slice: gold,", "name: gold, match: {dscp: 46},")],
     ];
-    let told: Vec<String> = cases.map(|changes| told(&promising(changes))).into();
-    insta::assert_snapshot!(told.join("\n---\n"), @"
-    policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: class `gold` may be sent bursts of 23.93 kB, and 3.044 kB are guaranteed
+    let message: Vec<String> = cases.map(|changes| message(&promising(changes))).into();
+    insta::assert_snapshot!(message.join("\n---\n"), @"
+    policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: class `gold` may receive bursts of 23.93 kB, but only 3.044 kB are guaranteed
     ---
-    policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: class `gold` is sent 7 Mbit/s, and 6 Mbit/s are guaranteed
+    policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: class `gold` receives 7 Mbit/s, but only 6 Mbit/s are guaranteed
     ---
     policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: source `steady` is Poisson, and may send any number of packets at once
     ---
     gold: 8611840 ns and 13123 ns
-    policy `weighted`: in scenario calm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the way to the device has no bound, because source `other` is Poisson, and may send any number of packets at once
+    policy `weighted`: in scenario calm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the path to the device has no bound, because source `other` is Poisson, and may send any number of packets at once
     ---
     ");
 }

@@ -105,7 +105,7 @@ fn a_drift_is_in_parts_per_million_and_a_tenth_at_most() {
       |
     6 | hosts: {clock_drift: 1 ms}
       |                      ^^^^
-    error: a clock drift is 10 % at most
+    error: a clock drift may be at most 10 %
      --> study.yaml:6:22
       |
     6 | hosts: {clock_drift: 10.001 %}

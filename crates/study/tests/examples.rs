@@ -41,7 +41,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 fn wrong_with(path: &Path, kind: FileKind) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     let mut wrong = outside::violations(&text, kind);
-    let told = |diagnostics: Diagnostics| diagnostics.to_string();
+    let message = |diagnostics: Diagnostics| diagnostics.to_string();
     match FileKind::of(path) {
         Ok(found) if found == kind => {}
         found => wrong.push(format!("it is taken for {found:?}")),
@@ -52,7 +52,7 @@ fn wrong_with(path: &Path, kind: FileKind) -> Vec<String> {
         FileKind::Measured => MeasuredStudy::load(path, "test").map(drop),
         FileKind::Gateway => GatewayConfig::load(path).map(drop),
     };
-    wrong.extend(checked.map_err(told).err());
+    wrong.extend(checked.map_err(message).err());
     wrong
 }
 

@@ -73,7 +73,7 @@ fn what_is_not_wanted_is_left_out() {
 fn leaving_out_what_is_not_there_is_a_mistake() {
     let text = "extends: {file: base.yaml, without: [policies.routr]}\n";
     insta::assert_snapshot!(parse(text).unwrap_err(), @"
-    error: there is no `routr` to do without
+    error: `routr` cannot be left out: it does not exist
      --> study.yaml:1:38
       |
     1 | extends: {file: base.yaml, without: [policies.routr]}
@@ -86,8 +86,8 @@ fn leaving_out_what_is_not_there_is_a_mistake() {
 #[test]
 fn a_mistake_in_the_other_file_is_told_there() {
     let files = support::files().with("base.yaml", &STUDY.replace("60 %", "60"));
-    let told = Study::parse("extends: base.yaml\n", "study.yaml", &files).unwrap_err();
-    let places: Vec<(String, usize)> = told
+    let message = Study::parse("extends: base.yaml\n", "study.yaml", &files).unwrap_err();
+    let places: Vec<(String, usize)> = message
         .iter()
         .map(|mistake| (mistake.file.clone(), mistake.line))
         .collect();
@@ -100,7 +100,7 @@ fn a_mistake_in_the_other_file_is_told_there() {
 #[test]
 fn the_other_file_must_be_there() {
     insta::assert_snapshot!(parse("extends: bsae.yaml\n").unwrap_err(), @"
-    error: cannot read `bsae.yaml`: there is no such file
+    error: cannot read `bsae.yaml`: no such file
      --> study.yaml:1:10
       |
     1 | extends: bsae.yaml

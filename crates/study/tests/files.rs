@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What is said of the file, without the name of the temporary folder.
-fn told(folder: &Path, name: &str) -> String {
+fn report(folder: &Path, name: &str) -> String {
     let mistakes = Study::load(&folder.join(name)).unwrap_err().to_string();
     mistakes.replace(&folder.display().to_string(), "FOLDER")
 }
@@ -30,10 +30,10 @@ fn a_file_of_ten_gigabytes_is_refused_unread() {
         .set_len(10_000_000_000)
         .unwrap();
     let before = bytes_read();
-    let message = told(folder.path(), "huge.yaml");
+    let message = report(folder.path(), "huge.yaml");
     let after = bytes_read();
     insta::assert_snapshot!(message, @"
-    error: this is larger than 16 MiB, the most that is read
+    error: this is larger than 16 MiB, the limit
     --> FOLDER/huge.yaml
     ");
     let Some((before, after)) = before.zip(after) else {
@@ -50,16 +50,16 @@ fn the_largest_file_read_is_sixteen_mebibytes() {
     let path = folder.path().join("large.yaml");
     let comment = vec![b'#'; usize::try_from(MAX_FILE_BYTES).unwrap()];
     fs::write(&path, &comment).unwrap();
-    assert!(told(folder.path(), "large.yaml").contains("the file is empty"));
+    assert!(report(folder.path(), "large.yaml").contains("the file is empty"));
     fs::write(&path, [comment, b"#".to_vec()].concat()).unwrap();
-    assert!(told(folder.path(), "large.yaml").contains("larger than 16 MiB"));
+    assert!(report(folder.path(), "large.yaml").contains("larger than 16 MiB"));
 }
 
 #[test]
 fn a_folder_is_not_a_study() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("study.yaml")).unwrap();
-    insta::assert_snapshot!(told(folder.path(), "study.yaml"), @"
+    insta::assert_snapshot!(report(folder.path(), "study.yaml"), @"
     error: this is a folder, not a file
     --> FOLDER/study.yaml
     ");
@@ -76,7 +76,7 @@ fn a_pipe_is_not_waited_for() {
             .unwrap()
             .success()
     );
-    insta::assert_snapshot!(told(folder.path(), "pipe.yaml"), @"
+    insta::assert_snapshot!(report(folder.path(), "pipe.yaml"), @"
     error: this is a pipe, socket or device, not a file
     --> FOLDER/pipe.yaml
     ");
@@ -94,8 +94,8 @@ fn an_endless_device_is_not_read() {
 #[test]
 fn a_file_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    insta::assert_snapshot!(told(folder.path(), "missing.yaml"), @"
-    error: there is no such file
+    insta::assert_snapshot!(report(folder.path(), "missing.yaml"), @"
+    error: no such file
     --> FOLDER/missing.yaml
     ");
 }
@@ -104,8 +104,8 @@ fn a_file_that_is_not_there_is_named() {
 fn a_file_that_is_not_utf_8_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("latin.yaml"), b"title: caf\xe9\n").unwrap();
-    insta::assert_snapshot!(told(folder.path(), "latin.yaml"), @"
-    error: this is not UTF-8 text: byte 10 does not belong there; save the file as UTF-8
+    insta::assert_snapshot!(report(folder.path(), "latin.yaml"), @"
+    error: this is not UTF-8 text: byte 10 is invalid; save the file as UTF-8
     --> FOLDER/latin.yaml
     ");
 }
@@ -121,7 +121,7 @@ fn the_root_is_not_a_study() {
 fn a_byte_order_mark_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("bom.yaml"), "\u{feff}titel: x\n").unwrap();
-    assert!(told(folder.path(), "bom.yaml").contains("bom.yaml:1:1"));
+    assert!(report(folder.path(), "bom.yaml").contains("bom.yaml:1:1"));
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn files_are_found_beside_the_file_that_names_them() {
     fs::write(base.join("bad.cfg"), "policy-map p\n nonsense\n").unwrap();
     fs::write(base.join("base.yaml"), "policies: {p: {ios: bad.cfg}}\n").unwrap();
     fs::write(folder.path().join("top.yaml"), "extends: base/base.yaml\n").unwrap();
-    let told = told(folder.path(), "top.yaml");
-    assert!(told.contains("FOLDER/base/bad.cfg:2:2"), "{told}");
+    let report = report(folder.path(), "top.yaml");
+    assert!(report.contains("FOLDER/base/bad.cfg:2:2"), "{report}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ repetitions: 1
 duration: 1 s
 ";
     fs::write(folder.path().join("study.yaml"), text).unwrap();
-    assert!(told(folder.path(), "study.yaml").contains("cannot read `FOLDER/traces/one.pcap`"));
+    assert!(report(folder.path(), "study.yaml").contains("cannot read `FOLDER/traces/one.pcap`"));
     fs::create_dir(folder.path().join("traces")).unwrap();
     let pcap = folder.path().join("traces/one.pcap");
     let digest = |content: &[u8]| {

@@ -1,4 +1,4 @@
-//! Configurations of gateways: what is understood, and what is told of mistakes.
+//! Configurations of gateways: what is understood, and how mistakes are reported.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn mistakes_are_told_at_their_places() {
         .replace("slice: critical", "slice: critcal")
         .replace("35 Mbit/s", "35 Mbps");
     insta::assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: a gateway forwards between two interfaces, and these are one
+    error: a gateway forwards between two interfaces, but both are the same
      --> gateway.yaml:1:1
       |
     1 | interfaces: [left, left]
@@ -103,33 +103,33 @@ fn what_is_missing_or_not_for_a_gateway_is_told() {
                 yes, reallocation: yes, scalability: 2}\n";
     insta::assert_snapshot!(
         parse(text).unwrap_err(),
-        @r#"
-    error: `link` is missing
-     --> gateway.yaml:1:1
-      |
-    1 | interfaces: [left, a/b]
-      | ^
+        @"
+        error: `link` is missing
+         --> gateway.yaml:1:1
+          |
+        1 | interfaces: [left, a/b]
+          | ^
 
-    error: `a/b` cannot be an interface: Linux allows 1 to 15 letters, digits and marks without `/` and `:`
-     --> gateway.yaml:1:20
-      |
-    1 | interfaces: [left, a/b]
-      |                    ^^^
+        error: `a/b` is not an interface name: Linux allows 1 to 15 letters, digits and punctuation marks except `/` and `:`
+         --> gateway.yaml:1:20
+          |
+        1 | interfaces: [left, a/b]
+          |                    ^^^
 
-    error: there is no setting `duration` here
-     --> gateway.yaml:2:1
-      |
-    2 | duration: 1 s
-      | ^^^^^^^^
-      |
-      = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `packet_io`, `memory`, `metrics_port`
+        error: `duration` is not a setting here
+         --> gateway.yaml:2:1
+          |
+        2 | duration: 1 s
+          | ^^^^^^^^
+          |
+          = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `packet_io`, `memory`, `metrics_port`
 
-    error: `published` is for policies of a study
-     --> gateway.yaml:5:3
-      |
-    5 |   published: {isolation: yes, reallocation: yes, scalability: 2}
-      |   ^^^^^^^^^
-    "#
+        error: `published` is for policies of a study
+         --> gateway.yaml:5:3
+          |
+        5 |   published: {isolation: yes, reallocation: yes, scalability: 2}
+          |   ^^^^^^^^^
+        "
     );
 }
 

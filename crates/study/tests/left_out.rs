@@ -1,4 +1,4 @@
-//! What could not be read is told once, not again wherever it is named or counted.
+//! What could not be read is reported once, not again wherever it is named or counted.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use support::{changed, mistakes, parse};
 fn suggests_the_source_a_scenario_meant() {
     let old = "  storm:\n    sources: {other: {slice: rest, pattern: poisson, rate: 20 Mbit/s, payload: 500 B}}";
     assert_snapshot!(mistakes(old, "  storm: {sources: {staedy: {rate: 10 %}}}"), @"
-    error: there is no source `staedy` that all scenarios have, and no `slice`, `pattern` and `payload` that would make it one of this scenario
+    error: no source `staedy` is common to all scenarios, and `slice`, `pattern` and `payload` that would define it here are missing
       --> study.yaml:22:21
        |
     22 |   storm: {sources: {staedy: {rate: 10 %}}}
@@ -31,7 +31,7 @@ fn a_setting_that_was_given_to_a_misspelt_source_is_not_missed() {
             1,
         );
     assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: there is no source `stedy` that all scenarios have, and no `slice`, `pattern` and `payload` that would make it one of this scenario
+    error: no source `stedy` is common to all scenarios, and `slice`, `pattern` and `payload` that would define it here are missing
       --> study.yaml:21:15
        |
     21 |     sources: {stedy: {rate: 50 %}, other: {slice: rest, pattern: poisson, rate: 2 Mbit/s, payload: 500 B}}
@@ -43,9 +43,9 @@ fn a_setting_that_was_given_to_a_misspelt_source_is_not_missed() {
 
 #[test]
 fn a_source_like_none_is_told_what_there_is() {
-    let told = mistakes("sources: {other:", "sources: {xyz: {rate: 10 %}, other:");
-    assert_snapshot!(told, @"
-    error: there is no source `xyz` that all scenarios have, and no `slice`, `pattern` and `payload` that would make it one of this scenario
+    let message = mistakes("sources: {other:", "sources: {xyz: {rate: 10 %}, other:");
+    assert_snapshot!(message, @"
+    error: no source `xyz` is common to all scenarios, and `slice`, `pattern` and `payload` that would define it here are missing
       --> study.yaml:21:15
        |
     21 |     sources: {xyz: {rate: 10 %}, other: {slice: rest, pattern: poisson, rate: 2 Mbit/s, payload: 500 B}}

@@ -18,7 +18,7 @@ fn steady(settings: &str) -> String {
 #[test]
 fn phases_are_not_so_short_that_nothing_else_would_happen() {
     assert_snapshot!(steady("on_off: {on_for: 1 ns, off_for: 1 ns}"), @"
-    error: a phase of 1 ns is too short: it lasts 1 µs at least
+    error: a phase of 1 ns is too short: it must last at least 1 µs
       --> study.yaml:17:85
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 1 ns, off_for: 1 ns}}
@@ -26,7 +26,7 @@ fn phases_are_not_so_short_that_nothing_else_would_happen() {
        |
        = help: for a lower rate without pauses, leave `on_off` out
 
-    error: a phase of 1 ns is too short: it lasts 1 µs at least
+    error: a phase of 1 ns is too short: it must last at least 1 µs
       --> study.yaml:17:100
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 1 ns, off_for: 1 ns}}
@@ -39,7 +39,7 @@ fn phases_are_not_so_short_that_nothing_else_would_happen() {
 #[test]
 fn a_source_that_pauses_sends_long_enough_to_keep_its_rate() {
     assert_snapshot!(steady("on_off: {on_for: 500 us, off_for: 10 ms}"), @"
-    error: at 5 Mbit/s a packet of 1046 B leaves every 1673.6 µs, and each time the source sends it does so for 500 µs only: it could not keep to its rate
+    error: at 5 Mbit/s a packet of 1046 B leaves every 1673.6 µs, and each time the source sends it does so for 500 µs only: it could not reach its rate
       --> study.yaml:17:85
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 500 us, off_for: 10 ms}}
@@ -65,7 +65,7 @@ fn a_source_sends_no_more_packets_a_second_than_are_simulated() {
         "rate: 90 Gbit/s, payload: 8 B",
     );
     assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: 90 Gbit/s in packets of 54 B are 208333333 packets a second: a source sends 200000000 at most
+    error: 90 Gbit/s in packets of 54 B are 208333333 packets/s: a source may send at most 200000000
       --> study.yaml:17:45
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 90 Gbit/s, payload: 8 B}
@@ -124,7 +124,7 @@ fn a_source_sends_more_than_one_packet() {
 #[test]
 fn packets_arrive_within_the_run() {
     assert_snapshot!(mistakes("rate: 1 Gbit/s}", "rate: 1 Gbit/s, propagation: 3 s}"), @"
-    error: a packet would be on its way for 6 s (two links of 3 s, 0 ns in the device), and no packet arrive in a run of 5 s
+    error: a packet would take 6 s (two links of 3 s, 0 ns in the device), and none would arrive in a run of 5 s
      --> study.yaml:2:37
       |
     2 | link: {rate: 1 Gbit/s, propagation: 3 s}
@@ -133,7 +133,7 @@ fn packets_arrive_within_the_run() {
       = help: shorten `link.propagation` and `dut.processing_delay`, or give `duration` more than their sum
     ");
     assert_snapshot!(mistakes("model: port", "model: port\n  processing_delay: 1 h"), @"
-    error: a packet would be on its way for 3600 s (two links of 0 ns, 3600 s in the device), and no packet arrive in a run of 5 s
+    error: a packet would take 3600 s (two links of 0 ns, 3600 s in the device), and none would arrive in a run of 5 s
      --> study.yaml:5:21
       |
     5 |   processing_delay: 1 h
@@ -182,7 +182,7 @@ fn a_random_start_is_before_the_stop() {
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, start: 1 s, stop: 3 s, start_spread: 1 h}
        |                                                                                                         ^^^
        |
-       = help: give `start_spread` 2 s at most
+       = help: set `start_spread` to at most 2 s
     ");
     assert_snapshot!(steady("start: 1 h"), @"
     error: the source would start at 3600 s and stop at 5 s

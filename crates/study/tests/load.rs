@@ -105,7 +105,7 @@ fn sizes_and_weights_are_checked_each() {
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}
        |                                                             ^^
 
-    error: a payload of nothing
+    error: a payload of zero
       --> study.yaml:17:68
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}
@@ -117,7 +117,7 @@ fn sizes_and_weights_are_checked_each() {
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}
        |                                                                                   ^^^^
 
-    error: a weight is 1000000 at most
+    error: a weight may be at most 1000000
       --> study.yaml:17:97
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}
@@ -192,9 +192,9 @@ fn the_largest_packet_decides_what_a_guarantee_needs() {
         unbounded("{100 B: 1, 1400 B: 1}", "1446 B").as_deref(),
         Some(judged_at_scheduler)
     );
-    assert_snapshot!(unbounded("{100 B: 1000, 1400 B: 1}", "1445 B").unwrap(), @"class `gold` may be sent bursts of 1.446 kB, and 1.445 kB are guaranteed");
+    assert_snapshot!(unbounded("{100 B: 1000, 1400 B: 1}", "1445 B").unwrap(), @"class `gold` may receive bursts of 1.446 kB, but only 1.445 kB are guaranteed");
     // Where the rate counts payload, small packets come to more than it says.
-    assert_snapshot!(unbounded("{1 B: 1, 1400 B: 1}, counts: payload", "1446 B").unwrap(), @"class `gold` is sent 235 Mbit/s, and 6 Mbit/s are guaranteed");
+    assert_snapshot!(unbounded("{1 B: 1, 1400 B: 1}, counts: payload", "1446 B").unwrap(), @"class `gold` receives 235 Mbit/s, but only 6 Mbit/s are guaranteed");
 }
 
 fn impaired(text: &str) -> Study {
@@ -318,7 +318,7 @@ fn impairments_are_checked_each() {
       = help: choose a shorter time, or a longer `duration`
     ");
     assert_snapshot!(said("{both: {loss: 1 %}}"), @"
-    error: there is no setting `both` here
+    error: `both` is not a setting here
      --> study.yaml:2:38
       |
     2 | link: {rate: 1 Gbit/s, impairments: {both: {loss: 1 %}}}

@@ -115,7 +115,7 @@ fn a_path_that_does_not_tell_runs_apart_is_refused() {
 #[test]
 fn a_percentage_needs_something_to_be_of() {
     assert_snapshot!(mistakes("link: 100 Mbit/s\n", ""), @"
-    error: a percentage, and `link` does not say of what
+    error: a percentage, but there is no `link` that it refers to
      --> measured.yaml:4:37
       |
     4 |   voice: {match: {vlan: 10}, share: 20 %, guaranteed: true}
@@ -130,7 +130,7 @@ fn slices_are_needed() {
     let text = "name: empty\n";
     let refused = MeasuredStudy::parse(text, "measured.yaml", &MemoryFiles::new(), "1.0");
     assert_snapshot!(refused.unwrap_err().to_string(), @"
-    error: `slices` is missing: there must be one at least
+    error: `slices` is missing: at least one is required
      --> measured.yaml:1:1
       |
     1 | name: empty
@@ -149,7 +149,7 @@ fn settings_of_other_files_and_impossible_ones_are_refused() {
        |
        = help: give `duration` a multiple of `measure.bin`
 
-    error: there is no setting `repeat` here
+    error: `repeat` is not a setting here
       --> measured.yaml:15:1
        |
     15 | repeat: 3
@@ -158,7 +158,7 @@ fn settings_of_other_files_and_impossible_ones_are_refused() {
        = help: did you mean `repetitions`?
     ");
     assert_snapshot!(mistakes("storm: {title: overload", "storm: {reference: true"), @"
-    error: `calm` is the reference already: there is one
+    error: `calm` is the reference already: only one is allowed
       --> measured.yaml:12:3
        |
     12 |   storm: {reference: true, cycle: 2 s}

@@ -15,7 +15,7 @@ fn a_correct_study_has_none() {
 #[test]
 fn suggests_the_setting_that_was_meant() {
     assert_snapshot!(mistakes("guaranteed: true", "guarantied: true"), @"
-    error: there is no setting `guarantied` here
+    error: `guarantied` is not a setting here
       --> study.yaml:10:5
        |
     10 |     guarantied: true
@@ -61,7 +61,7 @@ fn a_duration_is_longer_than_zero() {
 #[test]
 fn a_duration_is_not_negative() {
     assert_snapshot!(mistakes("duration: 5 s", "duration: -5 s"), @"
-    error: `-5 s` is negative: a duration cannot be
+    error: `-5 s` is negative: a duration must be at least 0
       --> study.yaml:33:11
        |
     33 | duration: -5 s
@@ -129,7 +129,7 @@ fn patterns_are_known_ones() {
 #[test]
 fn devices_are_known_ones() {
     assert_snapshot!(mistakes("model: port", "model: isr4331"), @"
-    error: `isr4331` is not a device that is modelled: did you mean `isr4221`?
+    error: `isr4331` is not a modelled device: did you mean `isr4221`?
      --> study.yaml:4:10
       |
     4 |   model: isr4331
@@ -146,14 +146,14 @@ fn isolation_needs_a_reference() {
     19 |   calm:
        |   ^^^^
        |
-       = help: set `reference: true` in the scenario where nobody exceeds what was promised
+       = help: set `reference: true` in the scenario where no slice exceeds what was promised
     ");
 }
 
 #[test]
 fn there_is_one_reference() {
     assert_snapshot!(mistakes("  storm:\n", "  storm:\n    reference: true\n"), @"
-    error: `calm` is the reference already: there is one
+    error: `calm` is the reference already: only one is allowed
       --> study.yaml:22:3
        |
     22 |   storm:
@@ -191,7 +191,7 @@ fn the_link_carries_what_is_sent() {
     22 |   storm:
        |   ^^^^^
        |
-       = help: overload belongs behind the device's ingress: give `link` a higher rate than `dut.port_rate`
+       = help: overload must occur at the device, not before it: give `link` a higher rate than `dut.port_rate`
     ");
 }
 
@@ -211,7 +211,7 @@ fn packets_fit_in_the_link() {
 #[test]
 fn names_can_be_folders() {
     assert_snapshot!(mistakes("name: small", "name: ../small"), @"
-    error: the name `../small` holds a character that a name cannot: it may have letters, digits, `.`, `_` and `-`
+    error: the name `../small` has an invalid character: letters, digits, `.`, `_` and `-` are allowed
      --> study.yaml:1:7
       |
     1 | name: ../small
@@ -247,7 +247,7 @@ fn the_model_of_a_port_has_no_licence() {
 #[test]
 fn a_file_that_is_named_exists() {
     assert_snapshot!(mistakes("ios: router.cfg", "ios: ruter.cfg"), @"
-    error: cannot read `ruter.cfg`: there is no such file
+    error: cannot read `ruter.cfg`: no such file
       --> study.yaml:31:10
        |
     31 |     ios: ruter.cfg
@@ -297,7 +297,7 @@ fn a_published_figure_says_one_thing() {
     let figure = "duration: 5 s\npublished:\n  - {claim: c, source: s, metric: transient_end, \
                   about: 3 s, within: 5 %, at_most: 4 s}";
     assert_snapshot!(mistakes("duration: 5 s", figure), @"
-    error: what was published is said by exactly one of `about`, `between`, `at_least` and `at_most`
+    error: the published value is given by exactly one of `about`, `between`, `at_least` and `at_most`
       --> study.yaml:35:5
        |
     35 |   - {claim: c, source: s, metric: transient_end, about: 3 s, within: 5 %, at_most: 4 s}

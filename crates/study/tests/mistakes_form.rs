@@ -26,10 +26,10 @@ fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
         .replacen("duration: 5 s", "duration: soon", 1)
         .replacen("minimum: 60 %", "minimum: 60 %, wieght: 2", 1)
         .replacen("vlan: 20", "vlan: 5000", 1);
-    let told = Study::parse(&text, "study.yaml", &files()).unwrap_err();
-    let lines: Vec<usize> = told.iter().map(|mistake| mistake.line).collect();
+    let message = Study::parse(&text, "study.yaml", &files()).unwrap_err();
+    let lines: Vec<usize> = message.iter().map(|mistake| mistake.line).collect();
     assert_eq!(lines, [13, 17, 28, 32, 33]);
-    assert_eq!(told.count(), 5);
+    assert_eq!(message.count(), 5);
 }
 
 #[test]
@@ -65,19 +65,19 @@ fn what_is_missing_is_named() {
     1 | title: nothing else
       | ^
 
-    error: `slices` is missing: there must be one at least
+    error: `slices` is missing: at least one is required
      --> study.yaml:1:1
       |
     1 | title: nothing else
       | ^
 
-    error: `scenarios` is missing: there must be one at least
+    error: `scenarios` is missing: at least one is required
      --> study.yaml:1:1
       |
     1 | title: nothing else
       | ^
 
-    error: `policies` is missing: there must be one at least
+    error: `policies` is missing: at least one is required
      --> study.yaml:1:1
       |
     1 | title: nothing else
@@ -153,33 +153,33 @@ fn a_setting_left_empty_is_told_with_its_place() {
 
 #[test]
 fn control_characters_of_a_file_do_not_reach_the_terminal() {
-    let told = mistakes("name: small", "\"na\\u001b[31mme\": small");
-    assert!(!told.contains('\u{1b}'), "{told:?}");
+    let message = mistakes("name: small", "\"na\\u001b[31mme\": small");
+    assert!(!message.contains('\u{1b}'), "{message:?}");
 }
 
 #[test]
 fn colour_is_there_where_it_is_wanted() {
-    let told = Study::parse("title: x", "study.yaml", &files()).unwrap_err();
-    assert!(told.render(true).contains('\u{1b}'));
-    assert!(!told.render(false).contains('\u{1b}'));
+    let message = Study::parse("title: x", "study.yaml", &files()).unwrap_err();
+    assert!(message.render(true).contains('\u{1b}'));
+    assert!(!message.render(false).contains('\u{1b}'));
 }
 
 #[test]
 fn a_file_without_end_of_mistakes_is_told_in_part() {
     let many: String = (0..200).map(|n| format!("nonsense{n}: 1\n")).collect();
-    let told = Study::parse(&format!("{STUDY}{many}"), "study.yaml", &files()).unwrap_err();
-    assert_eq!(told.iter().count(), 50);
-    assert_eq!(told.count(), 200);
-    assert!(told.to_string().ends_with("… and 150 more"));
+    let message = Study::parse(&format!("{STUDY}{many}"), "study.yaml", &files()).unwrap_err();
+    assert_eq!(message.iter().count(), 50);
+    assert_eq!(message.count(), 200);
+    assert!(message.to_string().ends_with("… and 150 more"));
 }
 
 #[test]
 fn a_very_long_line_is_shown_in_part() {
-    let told = mistakes(
+    let message = mistakes(
         "duration: 5 s",
         &format!("duration: {}5 x", " ".repeat(100_000)),
     );
-    assert!(told.len() < 2_000, "{} bytes", told.len());
+    assert!(message.len() < 2_000, "{} bytes", message.len());
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_misspelt_key_is_one_mistake_wherever_it_stands() {
             assert_eq!(found.count(), 1, "{wrong}\n{found}");
             let text = found.to_string();
             assert!(
-                text.contains(&format!("there is no setting `{key}x` here")),
+                text.contains(&format!("`{key}x` is not a setting here")),
                 "{text}"
             );
             assert!(text.contains(&format!("did you mean `{key}`?")), "{text}");
@@ -224,13 +224,13 @@ fn two_misspelt_keys_that_resemble_one_are_two_mistakes() {
 #[test]
 fn a_second_document_is_named_as_such() {
     assert_snapshot!(mistakes("duration: 5 s", "duration: 5 s\n---\nname: other"), @"
-    error: a second document begins here, and a file holds one
+    error: a second document begins here, but a file must hold one
       --> study.yaml:35:1
        |
     35 | name: other
        | ^
        |
-       = help: leave out the line `---` and what follows it, or put that into a file of its own
+       = help: remove the line `---` and what follows it, or move that to its own file
     ");
 }
 

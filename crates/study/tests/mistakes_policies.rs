@@ -45,7 +45,7 @@ fn a_percentage_of_the_port_is_all_of_it_at_most() {
 #[test]
 fn mechanisms_are_known_ones() {
     assert_snapshot!(mistakes("queue_limit: 64 packets", "queue_limt: 64 packets"), @"
-    error: there is no setting `queue_limt` here
+    error: `queue_limt` is not a setting here
       --> study.yaml:29:41
        |
     29 |       - {name: rest, match: {vlan: 20}, queue_limt: 64 packets}
@@ -58,7 +58,7 @@ fn mechanisms_are_known_ones() {
 #[test]
 fn a_class_is_there_once() {
     assert_snapshot!(mistakes("{name: rest, match", "{name: gold, match"), @"
-    error: class `gold` is there twice
+    error: class `gold` is defined twice
       --> study.yaml:29:16
        |
     29 |       - {name: gold, match: {vlan: 20}, queue_limit: 64 packets}
@@ -75,7 +75,7 @@ fn a_policy_has_one_form() {
     25 |   nothing: {none: true, ios: router.cfg}
        |   ^^^^^^^
        |
-       = help: where it comes from a file that is extended, leave it out there: `extends: {file: …, without: [policies.…]}`
+       = help: if it comes from an extended file, leave it out with `extends: {file: …, without: [policies.…]}`
     ");
 }
 
@@ -87,7 +87,7 @@ fn the_router_has_two_levels_of_priority() {
         1,
     );
     assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: an ISR 4221 has 2 levels of priority
+    error: an ISR 4221 supports 2 priority levels
       --> study.yaml:28:35
        |
     28 |       - {name: gold, slice: gold, priority: {level: 3}}
@@ -101,14 +101,14 @@ fn a_mistake_in_an_ios_file_is_told_at_its_place_there() {
         "router.cfg",
         "policy-map x\n class class-default\n  shap 5\n",
     );
-    let told = Study::parse(STUDY, "study.yaml", &files).unwrap_err();
-    let first = told.iter().next().unwrap();
+    let message = Study::parse(STUDY, "study.yaml", &files).unwrap_err();
+    let first = message.iter().next().unwrap();
     assert_eq!(
         (first.file.as_str(), first.line, first.column),
         ("router.cfg", 3, 3)
     );
     assert_eq!(first.span, 36..40);
-    assert_snapshot!(told, @"
+    assert_snapshot!(message, @"
     error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
      --> router.cfg:3:3
       |

@@ -55,7 +55,7 @@ fn every_percentile_that_is_measured_can_be_asked_for_and_no_other() {
         assert_eq!(study.slices[0].objective.unwrap().delay.unwrap().at, at);
     }
     assert_snapshot!(objective_mistakes("{delay: 5 ms at 97 %}"), @"
-    error: `97 %` is not a percentile that is measured: take one of 50 %, 90 %, 95 %, 99 %, 99.9 %, 99.99 %, 99.999 %, 100 %
+    error: `97 %` is not a measured percentile: use one of 50 %, 90 %, 95 %, 99 %, 99.9 %, 99.99 %, 99.999 %, 100 %
       --> study.yaml:11:24
        |
     11 |     objective: {delay: 5 ms at 97 %}
@@ -66,7 +66,7 @@ fn every_percentile_that_is_measured_can_be_asked_for_and_no_other() {
 #[test]
 fn an_objective_of_nothing_is_refused() {
     assert_snapshot!(objective_mistakes("{}"), @"
-    error: an objective of nothing
+    error: the objective is empty
       --> study.yaml:11:5
        |
     11 |     objective: {}
@@ -75,7 +75,7 @@ fn an_objective_of_nothing_is_refused() {
        = help: state at least one of `delay`, `delay_variation`, `loss` and `throughput`
     ");
     assert_snapshot!(objective_mistakes("{availability: 99 %}"), @"
-    error: availability is the share of intervals in which the other objectives are met, and there is none
+    error: availability is the share of intervals in which the other objectives are met, but there are none
       --> study.yaml:11:5
        |
     11 |     objective: {availability: 99 %}
@@ -102,7 +102,7 @@ fn values_that_nothing_can_meet_are_refused() {
     ");
     // The share is 60 % of 10 Mbit/s.
     assert_snapshot!(objective_mistakes("{throughput: 7 Mbit/s}"), @"
-    error: an objective of 7 Mbit/s is above the slice's share of 6 Mbit/s: it is not judged where it sends more than that
+    error: an objective of 7 Mbit/s is above the slice's share of 6 Mbit/s: it is not judged in scenarios where the slice sends more
       --> study.yaml:11:29
        |
     11 |     objective: {throughput: 7 Mbit/s}

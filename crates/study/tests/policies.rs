@@ -16,7 +16,7 @@ use support::{STUDY, parse};
 /// The policy made of these classes, which are lines of YAML.
 fn policy(classes: &str) -> StudyPolicy {
     try_policy(classes)
-        .unwrap_or_else(|told| panic!("{told}"))
+        .unwrap_or_else(|message| panic!("{message}"))
         .policies
         .swap_remove(0)
 }
@@ -224,7 +224,7 @@ fn a_policy_is_shown_as_it_was_written() {
 
 #[test]
 fn mistakes_in_classes_are_all_told() {
-    let told = try_policy(
+    let message = try_policy(
         "      - {name: a, match: {vlan: 4095}}
       - {name: b, match: {protocol: tpc}}
       - {name: c, match: {precedence: 8}}
@@ -236,7 +236,7 @@ fn mistakes_in_classes_are_all_told() {
       - {name: class-default, match: {vlan: 1}}
       - {name: i}",
     );
-    insta::assert_snapshot!(told.unwrap_err(), @"
+    insta::assert_snapshot!(message.unwrap_err(), @"
     error: this is above 4094, the largest
       --> study.yaml:27:33
        |
@@ -285,7 +285,7 @@ fn mistakes_in_classes_are_all_told() {
     34 |       - {name: h, match: {vlan: 1}, queue_limit: 5}
        |                                                  ^
 
-    error: `class-default` takes what matches no other class
+    error: `class-default` gets what matches no other class
       --> study.yaml:35:31
        |
     35 |       - {name: class-default, match: {vlan: 1}}
@@ -341,49 +341,49 @@ fn a_guarantee_is_a_rate_or_all_its_settings() {
 
 #[test]
 fn a_guarantee_that_does_not_fit_is_told_at_its_class() {
-    let told = guaranteed(
+    let message = guaranteed(
         "",
         "      - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}",
     )
     .unwrap_err();
-    assert_snapshot!(told, @"
+    assert_snapshot!(message, @"
     error: class `c`, guarantee: guarantees 8 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted
       --> study.yaml:27:38
        |
     27 |       - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}
        |                                      ^^^^^^^^^
     ");
-    let told = guaranteed(
+    let message = guaranteed(
         "",
         "      - {name: c, match: {vlan: 10}, guarantee: 1 Mbit/s, minimum: 1 Mbit/s}",
     )
     .unwrap_err();
-    assert_snapshot!(told, @"
+    assert_snapshot!(message, @r#"
 error: class `c`, minimum: has no delay bound: set `guarantee`
   --> study.yaml:27:68
    |
 27 |       - {name: c, match: {vlan: 10}, guarantee: 1 Mbit/s, minimum: 1 Mbit/s}
    |                                                                    ^^^^^^^^
-");
+"#);
 }
 
 #[test]
 fn what_guarantees_have_in_common_is_told_at_its_place() {
     let class = "      - {name: c, match: {vlan: 10}, tenant: gld}";
-    let told = guaranteed("    guaranteed: {tenants: {gold: 1}}", class).unwrap_err();
-    assert_snapshot!(told, @"
+    let message = guaranteed("    guaranteed: {tenants: {gold: 1}}", class).unwrap_err();
+    assert_snapshot!(message, @r#"
 error: class `c`, tenant: unknown tenant `gld`; defined: `gold`, `default`
   --> study.yaml:27:46
    |
 27 |       - {name: c, match: {vlan: 10}, tenant: gld}
    |                                              ^^^
-");
-    let told = guaranteed(
+"#);
+    let message = guaranteed(
         "    guaranteed: {largest_frame: 10 B, delays: {shortest: 1}, tenants: {gold: 0}}",
         class,
     )
     .unwrap_err();
-    assert_snapshot!(told, @"
+    assert_snapshot!(message, @r#"
 error: `1` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
   --> study.yaml:29:58
    |
@@ -395,22 +395,22 @@ error: a tenant needs a weight of at least 1
    |
 29 |     guaranteed: {largest_frame: 10 B, delays: {shortest: 1}, tenants: {gold: 0}}
    |                                                                              ^
-");
-    let told = guaranteed("    guaranteed: {delays: {shortest: 1 s}}", class).unwrap_err();
-    assert_snapshot!(told, @"
+"#);
+    let message = guaranteed("    guaranteed: {delays: {shortest: 1 s}}", class).unwrap_err();
+    assert_snapshot!(message, @r#"
 error: delays: the shortest, 1 s, is longer than the longest, 100 ms
   --> study.yaml:29:37
    |
 29 |     guaranteed: {delays: {shortest: 1 s}}
    |                                     ^^^
-");
+"#);
     let other = try_policy("      - {name: c, match: {vlan: 10}}\n    guaranteed: {buffer: 1 MB}")
         .unwrap_err();
-    assert_snapshot!(other, @"
-error: this is for the discipline `guaranteed`: set that, too
+    assert_snapshot!(other, @r#"
+error: this requires the discipline `guaranteed`: set that too
   --> study.yaml:28:5
    |
 28 |     guaranteed: {buffer: 1 MB}
    |     ^^^^^^^^^^
-");
+"#);
 }

@@ -129,7 +129,7 @@ fn a_scenario_counts_populations_that_there_are() {
 #[test]
 fn every_scenario_says_how_many_slices_a_population_has() {
     assert_snapshot!(mistakes("{gold: 20, rest: 200}", "{gold: 20}"), @"
-    error: how many slices `rest` has is missing
+    error: the number of slices of `rest` is missing
       --> study.yaml:12:3
        |
     12 |   many: {populations: {gold: 20}}
@@ -173,7 +173,7 @@ fn a_weight_is_at_least_one() {
 #[test]
 fn a_burst_holds_a_frame() {
     assert_snapshot!(mistakes("burst: 3028 B, every", "burst: 1513 B, every"), @"
-    error: this holds no frame of 1514 B
+    error: this is too small for a frame of 1514 B
      --> study.yaml:8:47
       |
     8 |   gold: {sends: bursts, frame: 1514 B, burst: 1513 B, every: 5 ms}
@@ -184,7 +184,7 @@ fn a_burst_holds_a_frame() {
 #[test]
 fn bursts_come_a_microsecond_apart_at_least() {
     assert_snapshot!(mistakes("every: 5 ms", "every: 999 ns"), @"
-    error: bursts come 1 µs apart at least
+    error: bursts must be at least 1 µs apart
      --> study.yaml:8:62
       |
     8 |   gold: {sends: bursts, frame: 1514 B, burst: 3028 B, every: 999 ns}
@@ -294,16 +294,16 @@ fn settings_that_populations_ignore_are_refused() {
     ];
     for setting in settings {
         let key = setting.split(':').next().unwrap_or_default();
-        let told = of_turns(setting);
-        let expected = format!("error: `{key}` does nothing for the slices of a population\n");
-        assert!(told.starts_with(&expected), "{told}");
+        let message = of_turns(setting);
+        let expected = format!("error: `{key}` has no effect on the slices of a population\n");
+        assert!(message.starts_with(&expected), "{message}");
         assert!(
-            told.contains("--> study.yaml:23:") && told.contains("= help: "),
-            "{told}"
+            message.contains("--> study.yaml:23:") && message.contains("= help: "),
+            "{message}"
         );
     }
     assert_snapshot!(of_turns("police: 1 Mbit/s"), @"
-    error: `police` does nothing for the slices of a population
+    error: `police` has no effect on the slices of a population
       --> study.yaml:23:68
        |
     23 |       - {name: gold, slice: gold, queue_limit: 64 packets, police: 1 Mbit/s}
@@ -355,7 +355,7 @@ fn a_class_that_is_no_population_is_refused() {
 #[test]
 fn what_is_not_modelled_of_the_network_is_refused() {
     assert_snapshot!(mistakes("link: {rate: 1 Gbit/s}\ndut: {model: port}", "link: {rate: 1 Gbit/s, counts: L2, propagation: 1 ms, mtu: 9000 B}\ndut: {model: gateway, processing_delay: 1 ms}\nhosts: {timer: 1 ms}"), @"
-    error: `link.counts` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+    error: `link.counts` has no effect in a study of populations: one port is modelled, without hosts, links to it and headers
      --> study.yaml:2:24
       |
     2 | link: {rate: 1 Gbit/s, counts: L2, propagation: 1 ms, mtu: 9000 B}
@@ -363,7 +363,7 @@ fn what_is_not_modelled_of_the_network_is_refused() {
       |
       = help: leave it out
 
-    error: `link.propagation` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+    error: `link.propagation` has no effect in a study of populations: one port is modelled, without hosts, links to it and headers
      --> study.yaml:2:36
       |
     2 | link: {rate: 1 Gbit/s, counts: L2, propagation: 1 ms, mtu: 9000 B}
@@ -371,7 +371,7 @@ fn what_is_not_modelled_of_the_network_is_refused() {
       |
       = help: leave it out
 
-    error: `link.mtu` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+    error: `link.mtu` has no effect in a study of populations: one port is modelled, without hosts, links to it and headers
      --> study.yaml:2:55
       |
     2 | link: {rate: 1 Gbit/s, counts: L2, propagation: 1 ms, mtu: 9000 B}
@@ -385,7 +385,7 @@ fn what_is_not_modelled_of_the_network_is_refused() {
     3 | dut: {model: gateway, processing_delay: 1 ms}
       |              ^^^^^^^
 
-    error: `dut.processing_delay` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+    error: `dut.processing_delay` has no effect in a study of populations: one port is modelled, without hosts, links to it and headers
      --> study.yaml:3:23
       |
     3 | dut: {model: gateway, processing_delay: 1 ms}
@@ -393,7 +393,7 @@ fn what_is_not_modelled_of_the_network_is_refused() {
       |
       = help: leave it out
 
-    error: `hosts` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+    error: `hosts` has no effect in a study of populations: one port is modelled, without hosts, links to it and headers
      --> study.yaml:4:1
       |
     4 | hosts: {timer: 1 ms}
@@ -402,7 +402,7 @@ fn what_is_not_modelled_of_the_network_is_refused() {
       = help: leave it out
     ");
     assert_snapshot!(mistakes("gold: {match: {vlan: 10}", "gold: {match: {vlan: 10}, headers: {vlan: 10}"), @"
-    error: `slices.gold.headers` does nothing in a study of populations: one port is modelled, without hosts, links to it and headers
+    error: `slices.gold.headers` has no effect in a study of populations: one port is modelled, without hosts, links to it and headers
      --> study.yaml:5:29
       |
     5 |   gold: {match: {vlan: 10}, headers: {vlan: 10}, share: 400 Mbit/s, guaranteed: true}
@@ -411,7 +411,7 @@ fn what_is_not_modelled_of_the_network_is_refused() {
       = help: leave it out
     ");
     assert_snapshot!(mistakes("few: {", "few: {sources: {a: {slice: gold, headers: {vlan: 10}, pattern: cbr, rate: 1 Mbit/s, payload: 100 B}}, "), @"
-    error: a study has sources or populations, not both: this source would not send
+    error: a study has sources or populations, not both: this source would send nothing
       --> study.yaml:11:19
        |
     11 |   few: {sources: {a: {slice: gold, headers: {vlan: 10}, pattern: cbr, rate: 1 Mbit/s, payload: 100 B}}, reference: true, populations...

@@ -41,7 +41,7 @@ repetitions: 2
 duration: 5 s
 {quick}"
     );
-    let study = parse(&text).unwrap_or_else(|told| panic!("{told}"));
+    let study = parse(&text).unwrap_or_else(|message| panic!("{message}"));
     let quick = study.into_quick();
     quick.scenarios.into_iter().map(|s| s.name).collect()
 }
@@ -123,20 +123,20 @@ fn slices_by_the_thousand_are_kept_where_they_are_most() {
 
 #[test]
 fn too_few_repetitions_for_anything_to_hold_are_reported_with_how_many_it_takes() {
-    let told = |margins: &str, repetitions: u32| {
+    let message = |margins: &str, repetitions: u32| {
         let text = support::STUDY.replace("duration: 5 s", &format!("duration: 5 s\n{margins}"));
         let mut study = parse(&text).unwrap();
         study.repetitions = repetitions;
         study.too_few_repetitions()
     };
     assert_eq!(
-        told("", 31).unwrap(),
-        "31 repetitions cannot show that anything holds: to exclude what shows in 9 % of runs \
-         (`margins.rare_runs`) takes 32"
+        message("", 31).unwrap(),
+        "31 repetitions cannot show that anything holds: excluding an effect in 9 % of runs \
+         (`margins.rare_runs`) requires 32"
     );
-    assert_eq!(told("", 32), None);
-    assert_eq!(told("margins: {rare_runs: 40 %}", 6), None);
-    assert!(told("margins: {rare_runs: 40 %}", 5).is_some());
+    assert_eq!(message("", 32), None);
+    assert_eq!(message("margins: {rare_runs: 40 %}", 6), None);
+    assert!(message("margins: {rare_runs: 40 %}", 5).is_some());
     // A first look excludes what it can.
     assert_eq!(
         parse(support::STUDY)

@@ -214,8 +214,8 @@ fn the_schemas_refuse_what_a_check_refuses() {
 
 #[test]
 fn underscores_in_numbers_are_refused_with_the_number_to_write() {
-    let told = support::mistakes("repetitions: 2", "repetitions: 1_000");
-    insta::assert_snapshot!(told, @"
+    let message = support::mistakes("repetitions: 2", "repetitions: 1_000");
+    insta::assert_snapshot!(message, @"
     error: `1_000` has underscores, which YAML 1.2 reads as text: write 1000
       --> study.yaml:32:14
        |

@@ -123,7 +123,7 @@ mod tests {
             .collect()
     }
 
-    /// Against iperf3's own rule, written down as it is told: every tick, and 128-bit products.
+    /// Against iperf3's own rule, written down literally: every tick, and 128-bit products.
     #[test]
     fn sends_exactly_when_fewer_bits_are_sent_than_owed() {
         let host = Iperf3Params {

@@ -11,7 +11,7 @@ pub struct ByteCount(u64);
 impl ByteCount {
     /// No bytes.
     pub const ZERO: Self = Self(0);
-    /// The largest size that can be told in text (1 EB); far above any buffer.
+    /// The largest size that text can state (1 EB); far above any buffer.
     pub const MAX: Self = Self(1_000_000_000_000_000_000);
 
     /// A size of `bytes` bytes.

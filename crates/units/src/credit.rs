@@ -19,7 +19,7 @@ impl Credit {
     }
 
     /// What `rate` earns in `duration`, exactly; saturates at 2^127 nanobits, which any rate
-    /// that can be told in text takes longer than 584 years to earn.
+    /// that text can state takes longer than 584 years to earn.
     #[inline]
     #[must_use]
     pub const fn earned(rate: BitRate, duration: Duration) -> Self {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-/// A rate in bit/s. Which bits of a frame it counts is told by
+/// A rate in bit/s. Which bits of a frame it counts is stated by
 /// [`Accounting`](crate::Accounting), beside it. Sums saturate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(u64);
@@ -13,7 +13,7 @@ pub struct BitRate(u64);
 impl BitRate {
     /// Nothing per second.
     pub const ZERO: Self = Self(0);
-    /// The largest rate that can be told in text: 100 Tbit/s.
+    /// The largest rate that text can state: 100 Tbit/s.
     pub const MAX: Self = Self(100_000_000_000_000);
 
     /// A rate of `bits_per_second` bit/s.

@@ -123,7 +123,7 @@ impl fmt::Display for QuantityError {
                 )
             }
             Self::Negative { quantity, text } => {
-                write!(f, "`{text}` is negative: a {quantity} cannot be")
+                write!(f, "`{text}` is negative: a {quantity} must be at least 0")
             }
             Self::NotWhole {
                 quantity,

@@ -128,7 +128,7 @@ fn a_refusal_says_what_to_write() {
     assert_snapshot!(message(rate("1e6 bit/s")), @"`1e6 bit/s` is not a rate: write for example `17.5 Mbit/s`");
     assert_snapshot!(message(size("")), @"`` is not a size: write for example `1500 B`");
     assert_snapshot!(message(duration("1,5 ms")), @"`1,5 ms` is not a duration: write for example `10 ms`");
-    assert_snapshot!(message(duration("-1 ms")), @"`-1 ms` is negative: a duration cannot be");
+    assert_snapshot!(message(duration("-1 ms")), @"`-1 ms` is negative: a duration must be at least 0");
     assert_snapshot!(message(rate("0.5 bit/s")), @"`0.5 bit/s` is not a whole number of bit/s: a rate is counted in whole bit/s");
     assert_snapshot!(message(duration("1.0000000001 s")), @"`1.0000000001 s` is not a whole number of ns: a duration is counted in whole ns");
     assert_snapshot!(message(rate("101 Tbit/s")), @"`101 Tbit/s` is too large for a rate");

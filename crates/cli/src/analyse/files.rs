@@ -42,7 +42,7 @@ pub fn matching(pattern: &Path) -> Result<Vec<PathBuf>, Failure> {
     let shown = pattern.display();
     let text = pattern.to_str().unwrap_or_default();
     if !text.contains(['*', '?', '[']) {
-        return Err(Failure::mistake(format!("{shown}: there is no such file")));
+        return Err(Failure::mistake(format!("{shown}: no such file")));
     }
     let options = glob::MatchOptions {
         require_literal_separator: true,
@@ -92,7 +92,7 @@ pub fn runs_below(folder: &Path) -> Result<Vec<FoundRun>, Failure> {
                 let repetition = repetition(&name).ok_or_else(|| {
                     let shown = path.display();
                     Failure::mistake(format!(
-                        "{shown}: this is no repetition: call it rep-000, rep-001 and so on"
+                        "{shown}: not the name of a repetition: use rep-000, rep-001 and so on"
                     ))
                 })?;
                 runs.push(FoundRun {
@@ -116,7 +116,7 @@ pub fn runs_below(folder: &Path) -> Result<Vec<FoundRun>, Failure> {
     let twice = runs.windows(2).find(|pair| key(&pair[0]) == key(&pair[1]));
     if let Some([one, _]) = twice {
         return Err(Failure::mistake(format!(
-            "{}: repetition {} of policy {}, scenario {} is there twice, under two names",
+            "{}: repetition {} of policy {}, scenario {} exists twice, under two names",
             folder.display(),
             one.repetition,
             one.policy,

@@ -41,7 +41,7 @@ pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
     };
     let started = Instant::now();
     let Some((folder, done)) = work.carry_out()? else {
-        errln!("stopped: what was analysed is on disk; the same command goes on with the rest");
+        errln!("stopped: results so far are on disk; the same command continues with the rest");
         return Ok(Exit::Interrupted);
     };
     let failed = work.failed;
@@ -132,8 +132,8 @@ impl Work<'_> {
             let is_ours = before.study().digest == description.digest;
             if !is_ours && !replace && before.study().name == description.name {
                 return Err(Failure::mistake(format!(
-                    "`{}` holds results of other captures, or of these analysed in another way: name \
-                     another folder for the new results (`--out DIR`), or throw these results away \
+                    "`{}` holds results of other captures, or of these with other settings: name \
+                     another folder for the new results (`--out DIR`), or discard these results \
                      (`--replace`)",
                     self.path.display()
                 )));
@@ -212,7 +212,7 @@ fn slices_of(record: &RunRecord) -> Vec<SliceDescription> {
     slices.collect()
 }
 
-/// Exit code 2 where the user can mend it.
+/// Exit code 2 if the user can fix it.
 fn failure(error: &AnalysisError) -> Failure {
     match error {
         AnalysisError::Sink(_) => Failure::system(error),

@@ -47,9 +47,7 @@ const ONE_SCENARIO: &str = "as-captured";
 /// What the arguments ask for.
 pub fn plan(options: &AnalyseOptions) -> Result<Plan, Failure> {
     if options.loss_timeout == Some(Duration::ZERO) {
-        return Err(Failure::mistake(
-            "--loss-timeout: after no time at all everything would be lost",
-        ));
+        return Err(Failure::mistake("--loss-timeout: must be longer than zero"));
     }
     let study = match options.study.as_ref().or(options.slices.as_ref()) {
         Some(path) => Some(
@@ -97,7 +95,7 @@ fn one_run(options: &AnalyseOptions) -> Result<FoundRun, Failure> {
     }
     if let Some(file) = files.first_given_twice() {
         return Err(Failure::mistake(format!(
-            "{}: given twice; each measuring point has files of its own",
+            "{}: given twice; each measuring point needs its own files",
             file.display()
         )));
     }
@@ -113,7 +111,7 @@ fn one_run(options: &AnalyseOptions) -> Result<FoundRun, Failure> {
 fn runs_of_study(path: &Path, study: &MeasuredStudy) -> Result<Vec<FoundRun>, Failure> {
     let Some(captures) = &study.captures else {
         return Err(Failure::mistake(format!(
-            "{}: it does not say where captures are: add `captures`, or give them by `--sent` and \
+            "{}: it does not say where the captures are: add `captures`, or name them with `--sent` and \
              `--received` with `--slices {0}`",
             path.display()
         )));
@@ -182,7 +180,7 @@ fn describe(
     if study.is_none() && options.runs.is_some() {
         let folder = options.runs.as_deref().unwrap_or(Path::new(""));
         return Err(Failure::mistake(format!(
-            "{}: which packets are whose? Give `--slices FILE`, a file with `slices:` in it, or the \
+            "{}: cannot assign packets to slices: give `--slices FILE`, a file with `slices:`, or the \
              study that was run",
             folder.display()
         )));
@@ -205,7 +203,7 @@ fn known<'a>(
         return Ok(());
     }
     Err(Failure::mistake(format!(
-        "there are captures of {what} `{name}`, and the study has none of that name"
+        "there are captures of {what} `{name}`, which the study does not define"
     )))
 }
 
@@ -214,7 +212,7 @@ fn set_reference(description: &mut StudyDescription, reference: &str) -> Result<
     if !names.any(|name| name == reference) {
         let names = description.scenarios.iter().map(|scenario| &*scenario.name);
         return Err(Failure::mistake(format!(
-            "--reference {reference}: there is no scenario of that name, only {}",
+            "--reference {reference}: no scenario has that name, only {}",
             names.collect::<Vec<_>>().join(", ")
         )));
     }
@@ -318,7 +316,7 @@ fn policy(name: &str) -> PolicyDescription {
         scalability: Scalability {
             slices: SliceLimit::NotStated,
             limited_by: "none is stated".to_owned(),
-            source: "captures do not tell".to_owned(),
+            source: "not visible in captures".to_owned(),
         },
         delay_bounds: BTreeMap::new(),
         unbounded: Vec::new(),

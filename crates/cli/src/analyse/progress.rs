@@ -14,7 +14,7 @@ pub struct Bytes<'a> {
     bar: ProgressBar,
     plain: bool,
     interrupt: &'a AtomicBool,
-    told: Cell<Instant>,
+    printed: Cell<Instant>,
 }
 
 /// How often a line is written where there is no terminal.
@@ -42,7 +42,7 @@ impl<'a> Bytes<'a> {
             bar,
             plain,
             interrupt,
-            told: Cell::new(Instant::now()),
+            printed: Cell::new(Instant::now()),
         }
     }
 
@@ -58,8 +58,8 @@ impl Watch for Bytes<'_> {
             self.bar.set_length(total_bytes);
         }
         self.bar.set_position(read_bytes);
-        if self.plain && self.told.get().elapsed() >= EVERY {
-            self.told.set(Instant::now());
+        if self.plain && self.printed.get().elapsed() >= EVERY {
+            self.printed.set(Instant::now());
             noteln!(
                 "{} of {} MB read",
                 read_bytes / 1_000_000,

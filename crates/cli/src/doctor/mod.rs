@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use text::Page;
 
 pub fn doctor(options: &DoctorOptions) -> Result<Exit, Failure> {
-    let interrupt = on_interrupt("clearing up")?;
+    let interrupt = on_interrupt("cleaning up")?;
     let Some(examination) = examine(&|| interrupt.load(Ordering::Relaxed)) else {
         return Ok(Exit::Interrupted);
     };

@@ -105,7 +105,7 @@ impl Bench {
     }
 
     /// Standard error of a command that is to end like that.
-    pub fn told(&self, code: i32, arguments: &[&str]) -> String {
+    pub fn stderr(&self, code: i32, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
@@ -169,7 +169,7 @@ pub fn delete(namespace: &str) {
 pub struct Running {
     child: Child,
     lines: Receiver<String>,
-    told: String,
+    stderr: String,
 }
 
 impl Running {
@@ -184,7 +184,7 @@ impl Running {
         Self {
             child,
             lines,
-            told: String::new(),
+            stderr: String::new(),
         }
     }
 
@@ -195,10 +195,10 @@ impl Running {
     /// Wait until it says these words.
     pub fn wait_for(&mut self, words: &str) {
         let end = Instant::now() + PATIENCE;
-        while !self.told.contains(words) {
+        while !self.stderr.contains(words) {
             match self.lines.recv_timeout(end - Instant::now()) {
-                Ok(line) => self.told += &(line + "\n"),
-                Err(_) => panic!("`{words}` was never said, but: {}", self.told),
+                Ok(line) => self.stderr += &(line + "\n"),
+                Err(_) => panic!("`{words}` was never said, but: {}", self.stderr),
             }
         }
     }
@@ -213,7 +213,7 @@ impl Running {
             });
             match found {
                 Some(pid) => return pid,
-                None if Instant::now() > end => panic!("no {words:?}; said: {}", self.told),
+                None if Instant::now() > end => panic!("no {words:?}; said: {}", self.stderr),
                 None => thread::sleep(Duration::from_millis(20)),
             }
         }
@@ -237,14 +237,14 @@ impl Running {
                 .lines
                 .recv_timeout(end.saturating_duration_since(Instant::now()))
             {
-                Ok(line) => self.told += &(line + "\n"),
+                Ok(line) => self.stderr += &(line + "\n"),
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it hangs: {}", self.told),
+                Err(RecvTimeoutError::Timeout) => panic!("it hangs: {}", self.stderr),
             }
         }
         let status = self.child.wait().unwrap();
-        assert!(!self.told.contains("panicked"), "{}", self.told);
-        (status, std::mem::take(&mut self.told))
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        (status, std::mem::take(&mut self.stderr))
     }
 }
 

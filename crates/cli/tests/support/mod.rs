@@ -196,8 +196,8 @@ pub fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 
 /// Standard error, and the record, of analysing the pair of captures.
 pub fn analysed(sandbox: &Sandbox, more: &[&str]) -> (String, Value) {
-    let (_, told) = sandbox.succeeded(&with(&with(&PAIR, &["--out", "out"]), more));
-    (told, sandbox.record("out"))
+    let (_, stderr) = sandbox.succeeded(&with(&with(&PAIR, &["--out", "out"]), more));
+    (stderr, sandbox.record("out"))
 }
 
 pub fn frames(record: &Value, slice: usize) -> [u64; 3] {

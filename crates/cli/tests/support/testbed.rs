@@ -94,16 +94,16 @@ impl Testbed {
 
     /// Frames that the token bucket dropped.
     pub fn dropped(&self) -> u64 {
-        let told = self.on("mid", "tc -s -j qdisc show dev sink").unwrap();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        told[0]["drops"].as_u64().unwrap()
+        let stderr = self.on("mid", "tc -s -j qdisc show dev sink").unwrap();
+        let stderr: Value = serde_json::from_str(&stderr).unwrap();
+        stderr[0]["drops"].as_u64().unwrap()
     }
 
     /// A counter of the kernel of that host: `Tcp`, `RetransSegs`.
     pub fn counter(&self, host: &str, protocol: &str, name: &str) -> u64 {
-        let told = self.on(host, "cat /proc/net/snmp").unwrap();
+        let stderr = self.on(host, "cat /proc/net/snmp").unwrap();
         let start = format!("{protocol}: ");
-        let mut lines = told.lines().filter_map(|line| line.strip_prefix(&start));
+        let mut lines = stderr.lines().filter_map(|line| line.strip_prefix(&start));
         let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
         let mut both = names.split(' ').zip(values.split(' '));
         let value = both.find(|(found, _)| *found == name).unwrap().1;
@@ -120,7 +120,7 @@ impl Testbed {
     }
 
     fn on(&self, host: &str, line: &str) -> Result<String, String> {
-        told(self.command(host, line).output(), line)
+        stderr(self.command(host, line).output(), line)
     }
 
     /// Capture what passes the one interface of `gen` or `sink` into `file`, from now on.
@@ -141,19 +141,19 @@ impl Testbed {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("listening on") {
             line.clear();
-            assert!(told.read_line(&mut line).unwrap() > 0, "tcpdump ended");
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "tcpdump ended");
         }
         Capturing {
             child,
-            told: Box::new(told),
+            stderr: Box::new(stderr),
         }
     }
 
-    /// What iperf3 tells of sending to the third host.
+    /// What iperf3 reports of sending to the third host.
     pub fn iperf3(&self, settings: &str) -> Value {
         let mut server = self.command("sink", "iperf3 -s -1 --forceflush");
         let server = server.stdout(Stdio::piped()).spawn().unwrap();
@@ -167,10 +167,10 @@ impl Testbed {
         // Nobody may be left to write to a pipe that is not read.
         let reader = thread::spawn(move || listening.for_each(drop));
         let line = format!("iperf3 -c {SINK} --json {settings}");
-        let told = self.on("gen", &line).unwrap();
+        let stderr = self.on("gen", &line).unwrap();
         server.0.wait().unwrap();
         reader.join().unwrap();
-        serde_json::from_str(&told).unwrap()
+        serde_json::from_str(&stderr).unwrap()
     }
 }
 
@@ -196,7 +196,7 @@ impl Drop for Stopped {
 /// tcpdump, as long as it captures.
 pub struct Capturing {
     child: Child,
-    told: Box<dyn Read>,
+    stderr: Box<dyn Read>,
 }
 
 impl Capturing {
@@ -209,10 +209,10 @@ impl Capturing {
             sleep(Duration::from_millis(300));
         }
         call("kill", &["-INT", &self.child.id().to_string()]).unwrap();
-        let mut told = String::new();
-        self.told.read_to_string(&mut told).unwrap();
+        let mut stderr = String::new();
+        self.stderr.read_to_string(&mut stderr).unwrap();
         self.child.wait().unwrap();
-        let line = told
+        let line = stderr
             .lines()
             .find(|line| line.contains("dropped by kernel"))
             .unwrap();
@@ -231,7 +231,7 @@ impl Drop for Capturing {
 pub fn count(file: &Path, filter: &str) -> u64 {
     let mut command = Command::new("tcpdump");
     command.args(["-n", "-r"]).arg(file).args(filter.split(' '));
-    told(command.output(), "tcpdump -r")
+    stderr(command.output(), "tcpdump -r")
         .unwrap()
         .lines()
         .count() as u64
@@ -256,10 +256,10 @@ fn call(program: &str, arguments: &[&str]) -> Result<String, String> {
         .args(arguments)
         .stdin(Stdio::null())
         .output();
-    told(output, &format!("{program} {}", arguments.join(" ")))
+    stderr(output, &format!("{program} {}", arguments.join(" ")))
 }
 
-fn told(output: std::io::Result<Output>, line: &str) -> Result<String, String> {
+fn stderr(output: std::io::Result<Output>, line: &str) -> Result<String, String> {
     let output = output.map_err(|error| format!("{line}: {error}"))?;
     if output.status.success() {
         Ok(text(&output.stdout))

@@ -117,7 +117,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Resul
     if name.text == CLASS_DEFAULT {
         return Err(IosError::at(name.span, "`class-default` exists already")
             .expected("another name")
-            .help("it takes every packet that no other class does"));
+            .help("it gets every packet that no other class matches"));
     }
     map.name = name.text.to_owned();
     map.span = name.span;
@@ -440,7 +440,7 @@ pub(super) fn set_values(set: u64) -> (&'static str, Vec<String>) {
     )
 }
 
-/// `match protocol`: what can be told from the headers, without looking into the payload.
+/// `match protocol`: what the headers show, without looking into the payload.
 pub(super) fn protocols() -> [(&'static str, Condition); 9] {
     [
         ("ip", Condition::Source(IpPrefix::ALL_IPV4)),

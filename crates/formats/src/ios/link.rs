@@ -75,7 +75,7 @@ impl Definitions {
             span,
             format!("{} {} is not defined", self.kind, quoted(name)),
         )
-        .expected("the name of one that is in this text")
+        .expected("the name of one defined in this text")
         .maybe_help(help)
     }
 }
@@ -244,7 +244,7 @@ fn check_commands(config: &mut IosConfig, index: usize) {
             IosError::at(conflict.second.at, conflict.to_string())
                 .expected(conflict.instead)
                 .help(format!(
-                    "IOS XE takes one of them; the other is on line {line}"
+                    "IOS XE accepts only one of them; the other is on line {line}"
                 ))
         });
     }
@@ -252,7 +252,7 @@ fn check_commands(config: &mut IosConfig, index: usize) {
         report.add(|| {
             let message = "the percentages of `bandwidth percent` add up to more than 100";
             IosError::at(above.at, message).expected(match most {
-                0 => "none here: the classes above have all".to_owned(),
+                0 => "none here: the classes above use all".to_owned(),
                 most => format!("at most {most} %"),
             })
         });

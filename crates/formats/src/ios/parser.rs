@@ -90,7 +90,7 @@ impl Parser {
     fn finish(mut self) -> IosConfig {
         if let Some((delimiter, span)) = self.delimiter {
             self.config.errors.add(|| {
-                IosError::at(span, "this text does not end")
+                IosError::at(span, "this text is not terminated")
                     .expected(format!("{} on a line below", quoted(&delimiter)))
             });
         }

@@ -104,7 +104,7 @@ fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<()
         } else if words.take_if("pir").is_some() || words.take_if("peak-rate").is_some() {
             if policer.pir.is_some() {
                 return Err(
-                    IosError::at(span, "the peak rate is there twice").expected(OPTIONS_EXPECTED)
+                    IosError::at(span, "the peak rate is given twice").expected(OPTIONS_EXPECTED)
                 );
             }
             policer.pir = Some(peak_rate(words, percent)?);
@@ -115,7 +115,7 @@ fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<()
         };
         keyword_seen |= span != words.span();
         if slot.is_some() {
-            return Err(IosError::at(span, "this burst is there twice").expected(OPTIONS_EXPECTED));
+            return Err(IosError::at(span, "this burst is given twice").expected(OPTIONS_EXPECTED));
         }
         *slot = Some(burst(words, percent)?);
     }
@@ -156,7 +156,7 @@ fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, IosError
             .filter(|word| other.iter().any(|unit| word.is(unit)))
     {
         let message = format!(
-            "a burst in {} does not go with this rate",
+            "a burst in {} cannot be combined with this rate",
             quoted(word.text)
         );
         return Err(IosError::at(word.span, message)
@@ -185,7 +185,7 @@ fn actions(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), I
             return Err(words.missing(OPTIONS_EXPECTED).maybe_help(help));
         };
         if slot.is_some() {
-            let message = format!("{} is there twice", quoted(word.text));
+            let message = format!("{} is given twice", quoted(word.text));
             return Err(IosError::at(word.span, message)
                 .expected("one action for each outcome")
                 .help("several markings for one packet are not supported"));

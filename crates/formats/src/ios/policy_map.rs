@@ -97,7 +97,7 @@ impl ClassText {
     pub fn once(&mut self, command: &'static str, span: Span) -> Result<(), IosError> {
         if let Some(first) = self.given(command) {
             let message = format!(
-                "`{command}` is there twice in class {}",
+                "`{command}` is given twice in class {}",
                 quoted(&self.spec.name)
             );
             return Err(IosError::at(span, message)

@@ -159,7 +159,7 @@ fn counted_by(accounting: Accounting) -> String {
     };
     match accounting.overhead_bytes {
         0 => layer.to_owned(),
-        bytes => format!("{layer} and {bytes:+} bytes a frame"),
+        bytes => format!("{layer} and {bytes:+} bytes per frame"),
     }
 }
 

@@ -200,8 +200,12 @@ impl Compiler {
             self.store(Slot::OuterVlan);
             self.code.place(none);
         }
-        let told = if self.used.inner_vlan { 2 } else { 1 };
-        let most = if self.used.network() { MOST_TAGS } else { told };
+        let counted = if self.used.inner_vlan { 2 } else { 1 };
+        let most = if self.used.network() {
+            MOST_TAGS
+        } else {
+            counted
+        };
         for tag in 0..most {
             let (is_tag, is_not) = (self.code.label(), self.code.label());
             self.code.op(Op::LoadHalf, 12 + 4 * tag);
@@ -212,7 +216,7 @@ impl Compiler {
             self.code.place(is_not);
             self.network_at(14 + 4 * tag, network);
             self.code.place(is_tag);
-            if self.used.vlan() && tag < told {
+            if self.used.vlan() && tag < counted {
                 self.keep_tag(tag);
             }
         }

@@ -212,13 +212,13 @@ pub fn write(
     if tree::usable(link) {
         write_link(&mut writer, counting);
     } else {
-        let why = format!("{} is less than a byte a second", link.rate);
+        let why = format!("{} is less than one byte per second", link.rate);
         writer.refuse("", "link", why);
     }
     if tree::looks_at_packets(policy) {
         writer.differs(
-            "Class maps look at the outermost IP packet: what is in a GTP-U tunnel is told apart by \
-             the packet around it."
+            "Class maps look at the outermost IP packet: packets in a GTP-U tunnel are classified \
+             by the outer packet."
                 .to_owned(),
         );
     }

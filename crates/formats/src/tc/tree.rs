@@ -330,7 +330,7 @@ impl Writer<'_> {
             .max(ByteCount::new(1))
     }
 
-    /// One queue for all classes, which are told apart for policing alone.
+    /// One queue for all classes, which are distinguished for policing alone.
     fn shared_queue(&mut self, htb: &Htb<'_>) {
         let Some(default) = htb.policy.classes.last() else {
             return;

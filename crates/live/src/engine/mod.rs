@@ -48,7 +48,7 @@ pub struct EngineParams {
     pub largest_frame: u32,
     /// Receive queues of each port that frame memory is lent to; 0 for a port that copies frames.
     pub receive_queues: [u32; 2],
-    /// Most memory for frames, bytes, whatever the queues may hold.
+    /// Maximum frame memory, bytes, whatever the queues may hold.
     pub memory_bytes: u64,
 }
 

@@ -29,7 +29,7 @@ pub struct GatewayParams {
     pub directions: [DirectionParams; 2],
     /// How frames are received and sent.
     pub packet_io: PacketIo,
-    /// Most memory for frames, bytes.
+    /// Maximum frame memory, bytes.
     pub memory_bytes: u64,
     /// Where metrics are served, on the loopback interface; 0 is any port that is free, `None` nowhere.
     pub metrics_port: Option<u16>,

@@ -1,4 +1,4 @@
-// Charts of estimates: one a slice and metric, scenarios along the axis, one mark a policy.
+// Charts of estimates: one per slice and metric, scenarios along the axis, one mark per policy.
 
 const registry = [];
 const visible = new Set(results.policies.map((_, index) => index));

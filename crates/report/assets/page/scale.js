@@ -1,4 +1,4 @@
-// Slices by the thousand: largest delay against the number of slices, bound beside measurement.
+// Large numbers of slices: largest delay against the number of slices, bound beside measurement.
 
 /** Ends of an axis that all populations share, so that their charts can be compared. */
 function scaleBounds(rows) {

@@ -110,7 +110,7 @@ pub enum ResultsError {
         /// The version that can be read.
         supported: u32,
     },
-    /// The description of the study cannot be read, so nothing beside it can be told apart.
+    /// The description of the study cannot be read, so nothing beside it can be identified.
     #[error("`{}` is damaged ({reason}): run the study again into another folder", path.display())]
     DamagedStudy {
         /// The file.
@@ -121,8 +121,8 @@ pub enum ResultsError {
     /// The description of the study cannot be read, and something lies beside it that no study
     /// writes: it would be thrown away with the results.
     #[error(
-        "`{}` is damaged ({reason}), and `{}` beside it is no result: nothing was replaced; take \
-         away what is yours, or name another folder",
+        "`{}` is damaged ({reason}), and `{}` beside it is no result: nothing was replaced; remove \
+         your own files, or name another folder",
         path.display(),
         stranger.display()
     )]
@@ -152,7 +152,7 @@ pub enum ResultsError {
     },
     /// A run handed in a record that is not sound, or not of this study: a fault of the program.
     #[error(
-        "the record for `{}` is not sound ({reason}) and was not written: this is a fault of the program",
+        "the record for `{}` is not sound ({reason}) and was not written: this is a bug in slicewise",
         path.display()
     )]
     RefusedRecord {

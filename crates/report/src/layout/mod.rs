@@ -175,7 +175,7 @@ impl ResultsFolder {
     /// Check that the folder is still there, with its description of the study.
     ///
     /// # Errors
-    /// [`ResultsError::Gone`] where it is not: what would be written could not be told from
+    /// [`ResultsError::Gone`] where it is not: what would be written could not be distinguished from
     /// anything else, and a folder that somebody removed would come back with a part of the results.
     pub fn check_in_place(&self) -> Result<(), ResultsError> {
         let path = self.root.join(STUDY_FILE);

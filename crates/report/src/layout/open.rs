@@ -14,13 +14,13 @@ use std::path::Path;
 pub(super) enum ReadError {
     #[error("it is {0}, not a file")]
     NotAFile(&'static str),
-    #[error("it is larger than {} MiB, the most that is read", .0 >> 20)]
+    #[error("it is larger than {} MiB, the limit", .0 >> 20)]
     TooLarge(u64),
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// The bytes of a regular file of at most `most` bytes; `None` where there is no such file.
+/// The bytes of a regular file of at most `most` bytes; `None` where no such file.
 ///
 /// It never waits: a pipe is not opened, and one that takes the file's place meanwhile is opened without
 /// blocking and found out.

@@ -65,7 +65,7 @@ fn names<'a>(sides: &'a [Side], of: impl Fn(&'a Side) -> Vec<&'a str>) -> Vec<&'
 }
 
 fn basis(side: &Side, sides: &[Side]) -> String {
-    let mut basis = side.told();
+    let mut basis = side.basis();
     let main = sides.iter().find(|side| side.is_main);
     if main.is_some_and(|main| main.study.text_digest != side.study.text_digest) {
         basis.push_str("; of another version of the study");
@@ -149,9 +149,8 @@ pub(crate) fn prediction_view(findings: &Findings<'_>) -> Option<PredictionView>
             "Each cell was also simulated, with the same policies, scenarios, repetitions and duration. \
              Throughput and loss are predicted where the interval of the difference contains 0, or where \
              the difference is below what the study's margins call irrelevant; the median delay where it \
-             is off by {} at most. Packets as studied were simulated beforehand; as sent, each run once more \
-             with the packets that were sent in it, when they were: what only the first misses lies in the \
-             traffic, such as phases of real senders, and not in the device.",
+             is off by {} at most. Packets as studied were simulated beforehand; for packets as sent, each run was \
+             simulated again with the packets that were sent in it, at their times. A difference found only in the first is due to the traffic, such as the phases of real senders, not to the device.",
             prediction::delay_within()
         ),
         rows: sides().flat_map(prediction_rows).collect(),

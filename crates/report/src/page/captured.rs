@@ -16,7 +16,10 @@ pub(crate) fn view(findings: &CapturedFindings) -> Option<CapturedView> {
     let one_run = findings.run_count == 1;
     Some(CapturedView {
         note: note(findings),
-        warnings: runs.iter().flat_map(|run| told(run, one_run)).collect(),
+        warnings: runs
+            .iter()
+            .flat_map(|run| warnings_of(run, one_run))
+            .collect(),
         points: points(runs),
         matching: matching(runs),
         flows_note: flows_note(findings),
@@ -32,7 +35,7 @@ fn run_name(run: &RunKey) -> String {
     )
 }
 
-fn told(run: &CapturedRun, one_run: bool) -> Vec<String> {
+fn warnings_of(run: &CapturedRun, one_run: bool) -> Vec<String> {
     let texts = warnings(&run.capture).into_iter();
     if one_run {
         texts.collect()
@@ -50,10 +53,10 @@ fn note(findings: &CapturedFindings) -> String {
         .collect();
     timeouts.sort_unstable();
     timeouts.dedup();
-    #[expect(clippy::cast_precision_loss, reason = "times that are told")]
+    #[expect(clippy::cast_precision_loss, reason = "times that are printed")]
     let timeouts: Vec<String> = timeouts.into_iter().map(|ns| time(ns as f64)).collect();
     let mut note = format!(
-        "Frames were matched between what was captured where they were sent and where they were received. A frame without a trace at the receiving end after {} is lost (RFC 7680).",
+        "Frames were matched between what was captured where they were sent and where they were received. A frame that does not arrive within {} is lost (RFC 7680).",
         timeouts.join(" or ")
     );
     if findings.run_count > findings.runs.len() as u64 {
@@ -91,7 +94,7 @@ fn points(runs: &[CapturedRun]) -> TableView {
     TableView::new(&head, 3, rows.collect())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn matching(runs: &[CapturedRun]) -> TableView {
     let rows = runs.iter().map(|CapturedRun { run, capture, .. }| {
         let smallest = capture.clock.smallest_delay_ns.map_or_else(none, |ns| {
@@ -128,7 +131,7 @@ fn flows_note(findings: &CapturedFindings) -> String {
     let shown = findings.flows.len() as u64;
     if findings.flow_count > shown {
         format!(
-            "The {shown} flows that sent most bytes, of {}; all of them are in data/flows.csv and data/flows.parquet.",
+            "The {shown} of {} flows that sent most bytes; all are in data/flows.csv and data/flows.parquet.",
             grouped(findings.flow_count)
         )
     } else {
@@ -172,7 +175,7 @@ fn flows(flows: &[FlowFinding], one_run: bool) -> Option<TableView> {
     Some(TableView::new(&head, names, rows.collect()))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn tcp(finding: &FlowFinding) -> [String; 3] {
     let Some(tcp) = &finding.flow.tcp else {
         return [none(), none(), none()];
@@ -210,7 +213,7 @@ fn hops(runs: &[CapturedRun]) -> Option<TableView> {
     (!rows.is_empty()).then(|| TableView::new(&head, 2, rows))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn delay(delay: &DelayFigures) -> [String; 4] {
     if delay.samples == 0 {
         return [none(), none(), none(), none()];

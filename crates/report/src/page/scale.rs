@@ -17,12 +17,12 @@ pub(crate) fn view(findings: &Findings<'_>) -> Option<PopulationsView> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are told")]
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn row(findings: &Findings<'_>, finding: &PopulationFinding) -> PopulationView {
     let study = findings.study;
     let mut policies = study.policies.iter();
     let mut scenarios = study.scenarios.iter();
-    let told = |ns: Option<u64>| ns.map_or_else(none, |ns| time(ns as f64));
+    let time_of = |ns: Option<u64>| ns.map_or_else(none, |ns| time(ns as f64));
     PopulationView {
         policy: policies.position(|policy| policy.name == finding.policy),
         scenario: scenarios.position(|scenario| scenario.name == finding.scenario),
@@ -34,8 +34,8 @@ fn row(findings: &Findings<'_>, finding: &PopulationFinding) -> PopulationView {
         within_bound: finding.part_of_bound().map(|part| part <= 1.0),
         slices_text: grouped(finding.slices.into()),
         all_slices_text: grouped(finding.all_slices),
-        delay_max: told(finding.delay_max_ns),
-        delay_bound: told(finding.delay_bound_ns),
+        delay_max: time_of(finding.delay_max_ns),
+        delay_bound: time_of(finding.delay_bound_ns),
         part_of_bound: finding.part_of_bound().map_or_else(none, percent),
         bytes_per_weight: finding.bytes_per_weight.map_or_else(none, |(least, most)| {
             format!("{} to {} B", grouped(least), grouped(most))
@@ -71,9 +71,7 @@ fn cost(findings: &Findings<'_>) -> String {
         jobs => format!(", with {jobs} runs at a time"),
     };
     format!(
-        "Time a frame is that of the simulation as a whole{processor}{company}: filling the slices, \
-         traffic, scheduler and measurement. It is a fact about the host, not a result, and an upper \
-         limit of what the scheduler takes. Memory is what the scheduler keeps for slices, without \
-         the frames that wait."
+        "Time per frame is that of the whole simulation{processor}{company}: filling the \
+         slices, traffic, scheduler and measurement. It describes the host and is not a result; it is an upper limit of the scheduler's time. Memory is the scheduler's state for slices, without queued frames."
     )
 }

@@ -104,7 +104,7 @@ pub(super) fn masthead(document: &Document<'_>, title: &str) -> Markup {
         count(study.repetitions.into(), "repetition"),
     );
     let each = match study.duration_ns {
-        0 => "as long as was captured".to_owned(),
+        0 => "duration of the captures".to_owned(),
         ns => format!("{} of traffic", time(ns as f64)),
     };
     html! {
@@ -192,7 +192,7 @@ fn testbed(testbeds: &[TestbedView]) -> Option<Section> {
         } }
     };
     let body = html! {
-        p.note { "Facts about the machine that carried real packets, not results: the delay it adds when idle, the processor time that others took, how late senders and departures were, and rejected attempts. A delay below the idle one, or a tail as long as the idle tail, says nothing about a policy." }
+        p.note { "Conditions on the machine that carried real packets, not results: its delay when idle, processor time taken by others, lateness of senders and departures, and rejected attempts. A delay below the idle delay, or a tail no longer than the idle tail, shows nothing about a policy." }
         div #testbed-tables { @for bed in testbeds {
             h3 { (bed.name) }
             (table(&bed.table))
@@ -304,7 +304,7 @@ fn scale(document: &Document<'_>, figures: &Figures) -> Option<Section> {
             div.table-frame #scale-table {}
             p.key { (Prose(&populations.cost)) }
             h3 { "Shares of the excess" }
-            p.note { "Of slices that always have frames waiting: bytes sent per unit of weight, for the slice that got least and the slice that got most. A turn is what a slice of weight 1 may send before others have their turn; two slices can be one such turn apart at any moment, and a run ends in the middle of a round." }
+            p.note { "For slices that always have frames waiting: bytes sent per unit of weight, for the slices that got least and most. A turn is what a slice of weight 1 may send before the others; two slices can differ by one turn at any moment, and a run ends in the middle of a round." }
             div.table-frame #scale-shares {}
         }
     };
@@ -385,7 +385,7 @@ fn time_series(document: &Document<'_>) -> Option<Section> {
         }
         div #time-chart {}
         h3 { "The initial transient" }
-        p.note { "When it ends, and the rate that all slices together received before and after. It is left out of everything above; a run that never settles counts as a whole. A dash: no transient was found." }
+        p.note { "When it ends, and the rate that all slices together received before and after. It is excluded from everything above; a run that never settles is used as a whole. A dash: no transient was found." }
         div.table-frame #transients {}
     };
     Some(Section::new("time", "Time series", "Time series", body))
@@ -407,7 +407,7 @@ fn trade_off(document: &Document<'_>) -> Option<Section> {
     Some(Section::new(
         "trade-off",
         "Trade-off",
-        "What one slice's load costs the other",
+        "Effect of one slice's load on the other",
         body,
     ))
 }

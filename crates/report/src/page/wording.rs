@@ -49,7 +49,7 @@ fn finding_of(study: &StudyDescription, policies: &[&PolicyVerdict]) -> String {
         p.isolation.outcome == Outcome::NotTested && p.reallocation.outcome == Outcome::NotTested
     };
     if policies.iter().copied().all(unjudged) {
-        return "Nothing was judged: that needs a slice with an objective, or a guaranteed slice and a \
+        return "Nothing was judged: a verdict requires a slice with an objective, or a guaranteed slice and a \
                 scenario to compare with."
             .to_owned();
     }
@@ -181,28 +181,27 @@ pub(crate) fn verdict_key(study: &StudyDescription) -> Vec<String> {
     let mut isolation = Vec::new();
     if study.slices.iter().any(|slice| slice.objective.is_some()) {
         isolation.push(
-            "Isolation of a slice with objectives: whether it meets them in every scenario in which it keeps \
-             to its own share. The number is the worst miss, or, where all are met, the one with the least \
-             room."
+            "Isolation of a slice with objectives: whether it meets them in every scenario in which it sends no \
+             more than its share. The number is the worst miss or, if all are met, the smallest \
+             headroom."
                 .to_owned(),
         );
     }
     let by_influence = |slice: &SliceDescription| slice.guaranteed && slice.objective.is_none();
     if study.slices.iter().any(by_influence) {
         isolation.push(format!(
-            "Isolation: how much worse a guaranteed slice fares than in {reference}, where nobody \
-             asks for more than was promised. The number is the worst breach, or, where none is \
-             found, the closest call."
+            "Isolation: how much worse a guaranteed slice fares than in {reference}, where no slice \
+             exceeds what was promised. The number is the worst breach or, if there is none, the change closest to its margin."
         ));
     }
     isolation.extend([
         format!(
-            "Reallocation: the part of what guaranteed slices leave that best effort gets while it \
-             wants it; from {} it holds, up to {} it is broken.",
+            "Reallocation: the fraction of the capacity unused by guaranteed slices that best effort gets while \
+             it has demand; it holds from {} on and is broken up to {}.",
             percent(margins.reallocation_holds),
             percent(margins.reallocation_broken)
         ),
-        "Scalability: how many slices the mechanism can tell apart on this device.".to_owned(),
+        "Scalability: how many slices the mechanism can distinguish on this device.".to_owned(),
     ]);
     isolation
 }
@@ -214,20 +213,19 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
     let resolution = match margins.delay_resolution_ns {
         0 => String::new(),
         ns => format!(
-            " (never less than {}: the time of one largest frame, or what the method cannot resolve)",
+            " (never less than {}: the transmission time of the largest frame, or the resolution of the method)",
             time(ns as f64)
         ),
     };
     let compared = match margins.delay_of {
         ComparedDelay::Queueing => {
-            "queueing delay (one-way delay less the smallest of the slice under the policy)"
+            "queueing delay (one-way delay minus the smallest of the slice under the policy)"
         }
         ComparedDelay::OneWay => "one-way delay",
     };
     vec![
         "Rates count whole Ethernet frames without their check sequence. Sent rate, loss and \
-         delay belong to the moment a frame was sent, received rate to the moment it arrived: \
-         counted when sent, a rate is overstated while queues fill. Delay is one-way, of every \
+         delay are counted at the send time of a frame, received rate at its arrival: by send time, a rate would be overstated while queues fill. Delay is one-way, of every \
          frame that arrived."
             .to_owned(),
         "The initial transient of each run is found by MSER-5 (White 1997) on the received rate, \
@@ -238,7 +236,7 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
             "A repetition is one sample, a frame is not: an estimate is the mean over repetitions \
              with Student's {confidence} interval, and tests compare repetitions. Every decision \
              is one-sided at {confidence}; where one of many tests may break a verdict, Holm's \
-             correction applies. Holding also takes enough repetitions to show that fewer than {} of \
+             correction applies. “Holds” also requires enough repetitions to show that fewer than {} of \
              all runs are beyond the margin. A verdict that the repetitions cannot decide is \
              inconclusive, never guessed.",
             percent(margins.rare_runs)

@@ -25,7 +25,7 @@ pub enum Fate {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recorder {
     pub sent: Vec<(u16, u64, u64)>,
-    /// Slice, number in its flow, fate; in the order told.
+    /// Slice, number in its flow, fate; in the order reported.
     pub fates: Vec<(u16, u64, Fate)>,
 }
 

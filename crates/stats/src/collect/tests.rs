@@ -125,9 +125,9 @@ fn a_percentile_of_all_frames_sent_counts_lost_ones_as_infinitely_late() {
             }
         }
         let record = finish(&mut collector);
-        let told = record.slices[0].delay_of_sent.unwrap();
-        assert_eq!(told.at, at);
-        told.ns
+        let moment = record.slices[0].delay_of_sent.unwrap();
+        assert_eq!(moment.at, at);
+        moment.ns
     };
     let within = |value: Option<u64>, us: u64| {
         let value = value.unwrap();

@@ -70,7 +70,7 @@ pub(super) fn not_judged(study: &StudyDescription, policy: usize) -> Vec<NotJudg
             why: match unbounded.scheduler_ns {
                 None => unbounded.why.clone(),
                 Some(_) => format!(
-                    "the way to the device has no bound, because {}",
+                    "the path to the device has no bound, because {}",
                     unbounded.why
                 ),
             },

@@ -258,7 +258,7 @@ impl<'a> Comparing<'a> {
     fn skip(&mut self, slice: usize, scenario: usize, skipped: Skipped) {
         let scenario = self.study.scenarios[scenario].name.clone();
         let slice = self.study.slices[slice].name.clone();
-        self.not_judged.push(skipped.told(scenario, slice));
+        self.not_judged.push(skipped.not_judged(scenario, slice));
     }
 }
 

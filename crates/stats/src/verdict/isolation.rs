@@ -83,7 +83,7 @@ impl Skipped {
         }
     }
 
-    pub fn told(self, scenario: String, slice: String) -> NotJudged {
+    pub fn not_judged(self, scenario: String, slice: String) -> NotJudged {
         NotJudged {
             scenario,
             slice,

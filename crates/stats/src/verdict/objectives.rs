@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct ObjectivesVerdict {
     /// `Holds` (every objective is met), `Broken` (one is missed), `Inconclusive` or `NotTested`.
     pub outcome: Outcome,
-    /// The missed objective that is farthest off; where all are met, the one with the least room; where
+    /// The missed objective that is farthest off; where all are met, the one with the least headroom; where
     /// it is inconclusive, the least decided one.
     pub decided_by: Option<ObjectiveTest>,
     /// The first scenario, in the order of the study, in which an objective is missed.
@@ -142,7 +142,7 @@ impl Judging<'_> {
         objective: &Objective,
         runs: &[&RunObservation],
     ) {
-        let skip = |skipped: Skipped| skipped.told(scenario.to_owned(), slice.name.clone());
+        let skip = |skipped: Skipped| skipped.not_judged(scenario.to_owned(), slice.name.clone());
         let sending: Vec<&RunObservation> = runs
             .iter()
             .copied()

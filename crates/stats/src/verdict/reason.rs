@@ -92,7 +92,7 @@ impl IsolationVerdict {
     /// What decided it.
     #[must_use]
     pub fn deciding(&self) -> String {
-        let told = match self.decided_by() {
+        let text = match self.decided_by() {
             Some(Deciding::Bound(check)) => Some(check.describe()),
             Some(Deciding::Objective(_)) => self
                 .objectives
@@ -101,7 +101,7 @@ impl IsolationVerdict {
             Some(Deciding::Influence(_)) => self.influence.deciding(),
             None => None,
         };
-        told.unwrap_or_else(|| self.why_not_judged())
+        text.unwrap_or_else(|| self.why_not_judged())
     }
 
     /// Influence, reported in addition if objectives decide.
@@ -126,7 +126,7 @@ impl IsolationVerdict {
         match missing.or(not_judged.next()) {
             Some(first) => format!("{} in {}: {}", first.slice, first.scenario, first.why),
             None => "no slice states an objective, and there is no guaranteed slice, no reference \
-                     scenario, or no other one"
+                     scenario, or no other scenario"
                 .to_owned(),
         }
     }
@@ -160,7 +160,7 @@ impl InfluenceVerdict {
                 };
                 format!("{worsening}{first}")
             }
-            Outcome::Holds => format!("closest call {worsening}"),
+            Outcome::Holds => format!("closest to its margin: {worsening}"),
             _ => format!(
                 "{worsening}{}",
                 more_repetitions(numbers.repetitions, self.repetitions_needed)
@@ -182,7 +182,7 @@ impl ObjectivesVerdict {
                 }
                 _ => text,
             },
-            Outcome::Holds => format!("least room {text}"),
+            Outcome::Holds => format!("least headroom {text}"),
             _ => format!(
                 "{text}{}",
                 more_repetitions(test.repetitions, self.repetitions_needed)
@@ -237,13 +237,13 @@ impl ObjectiveTest {
         let sent = self.offered.map_or_else(String::new, |offered| {
             let offered = words::rate(offered);
             if !self.can_be_met && self.outcome == Outcome::Inconclusive {
-                return format!("; it sends {offered}, and whether it would get more is not known");
+                return format!("; it sends only {offered}: whether it would get more is unknown");
             }
             let held_against = objective_value(self.indicator, self.held_against);
-            format!(", held against {held_against} as it sends {offered}")
+            format!(", compared with {held_against} because it sends {offered}")
         });
         let room = match (self.outcome, self.room) {
-            (Outcome::Holds, Some(room)) => format!(", room {}", percent(room)),
+            (Outcome::Holds, Some(room)) => format!(", headroom {}", percent(room)),
             (Outcome::Broken, _) => ", missed".to_owned(),
             _ => String::new(),
         };
@@ -266,8 +266,8 @@ impl ReallocationVerdict {
     #[must_use]
     pub fn reason(&self) -> String {
         let Some(numbers) = &self.decided_by else {
-            return "not tested: in no load cycle did a guaranteed slice leave what best effort \
-                    wanted"
+            return "not tested: in no load cycle was capacity of guaranteed slices unused while best effort had \
+                    demand"
                 .to_owned();
         };
         let scenarios = match &*self.scenarios {
@@ -289,7 +289,7 @@ impl ReallocationVerdict {
             _ => String::new(),
         };
         format!(
-            "{}: {} gets {fraction} ({bounds}) of what is left {scenarios}, {compared} \
+            "{}: {} gets {fraction} ({bounds}) of the unused capacity {scenarios}, {compared} \
              ({}){more}",
             self.outcome, numbers.slice, numbers.test
         )
@@ -323,7 +323,7 @@ impl fmt::Display for SliceLimit {
 impl BoundCheck {
     /// "largest delay of critical 2.1 ms in scenario 6, above its proved bound of 1.3 ms (300 µs of it
     /// outside the scheduler)"; of the scheduler's part alone: "at the scheduler: largest delay of critical 1.9 ms
-    /// after its eligible time in scenario 6, within its proved bound of 2 ms (the way to the device has no bound,
+    /// after its eligible time in scenario 6, within its proved bound of 2 ms (the path to the device has no bound,
     /// because source `x` is Poisson)".
     #[must_use]
     pub fn describe(&self) -> String {
@@ -336,7 +336,7 @@ impl BoundCheck {
             (Some(why), _) => (
                 "at the scheduler: ",
                 " after its eligible time",
-                format!(" (the way to the device has no bound, because {why})"),
+                format!(" (the path to the device has no bound, because {why})"),
             ),
             (None, 0) => ("", "", String::new()),
             (None, ns) => (

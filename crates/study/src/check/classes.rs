@@ -64,7 +64,7 @@ impl Checker<'_> {
         let mut specs = Some(Vec::new());
         for At { value: class, .. } in &classes.0 {
             if !seen.insert(class.name.text()) {
-                let message = format!("class `{}` is there twice", class.name.text());
+                let message = format!("class `{}` is defined twice", class.name.text());
                 self.problems.add(class.name.span(), message);
                 specs = None;
                 continue;
@@ -157,7 +157,7 @@ impl Checker<'_> {
                 return Some(None);
             };
             self.problems
-                .add(at, "`class-default` takes what matches no other class");
+                .add(at, "`class-default` gets what matches no other class");
             return None;
         }
         match (&class.matches, &class.slice) {
@@ -241,7 +241,7 @@ impl Checker<'_> {
         })
     }
 
-    /// `None` where it is there and wrong; `Some(None)` where it is not there.
+    /// `None` if it exists and wrong; `Some(None)` where it is not there.
     pub(super) fn optional<T: Scalar>(&mut self, text: Option<&Text<T>>) -> Option<Option<T>> {
         settled(text.map(|text| text.read(self.problems)))
     }

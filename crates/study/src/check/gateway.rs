@@ -1,6 +1,6 @@
 //! A gateway's configuration: every setting read, every contradiction reported at its place.
 
-use super::policies::told;
+use super::policies::message_of;
 use super::{Checker, MAX_ENTRIES, UNKNOWN_LINK, excess};
 use crate::diagnostics::Diagnostics;
 use crate::file::{At, Span};
@@ -16,7 +16,7 @@ use slicewise_units::{BitRate, ByteCount, Layer};
 
 /// Longest name of an interface in Linux, bytes.
 const MAX_INTERFACE_BYTES: usize = 15;
-/// Most memory for frames.
+/// Maximum frame memory.
 const MAX_MEMORY: ByteCount = ByteCount::new(64 << 30);
 
 impl Checker<'_> {
@@ -96,7 +96,7 @@ impl Checker<'_> {
         }
         match <[String; 2]>::try_from(names) {
             Ok([first, second]) if first == second => {
-                let message = "a gateway forwards between two interfaces, and these are one";
+                let message = "a gateway forwards between two interfaces, but both are the same";
                 self.problems.add(*span, message);
                 None
             }
@@ -118,8 +118,8 @@ impl Checker<'_> {
                 .all(|byte| byte.is_ascii_graphic() && byte != b'/' && byte != b':');
         if !is_possible {
             let message = format!(
-                "`{text}` cannot be an interface: Linux allows 1 to {MAX_INTERFACE_BYTES} letters, \
-                 digits and marks without `/` and `:`"
+                "`{text}` is not an interface name: Linux allows 1 to {MAX_INTERFACE_BYTES} letters, digits \
+                 and punctuation marks except `/` and `:`"
             );
             self.problems.add(name.span(), message);
             return None;
@@ -184,7 +184,7 @@ impl Checker<'_> {
             Ok(params) => Some(params),
             Err(error) => {
                 let at = self.place(&understood.origin, &error).unwrap_or(*span);
-                let message = told(&error);
+                let message = message_of(&error);
                 self.problems.add(at, message);
                 None
             }

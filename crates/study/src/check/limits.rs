@@ -28,7 +28,7 @@ impl Checker<'_> {
         let (each_link, in_device) = (network.link.propagation, network.dut.processing_delay);
         let on_both_links = each_link.nanos().saturating_mul(2);
         let transit = on_both_links.saturating_add(in_device.nanos());
-        // The larger part is the one to mend.
+        // The larger part is the one to fix.
         let at = if on_both_links > in_device.nanos() {
             propagation
         } else {
@@ -38,8 +38,8 @@ impl Checker<'_> {
             && let Some(text) = at
         {
             let message = format!(
-                "a packet would be on its way for {} (two links of {each_link}, {in_device} in the \
-                 device), and no packet arrive in a run of {duration}",
+                "a packet would take {} (two links of {each_link}, {in_device} in the \
+                 device), and none would arrive in a run of {duration}",
                 Duration::from_nanos(transit),
             );
             let help = "shorten `link.propagation` and `dut.processing_delay`, or give `duration` \
@@ -80,8 +80,8 @@ impl Checker<'_> {
         let per_second = source.packets_per_second().unwrap_or(u64::MAX);
         if per_second > MAX_PACKETS_PER_SECOND {
             let message = format!(
-                "{rate} in packets of {} B are {per_second} packets a second: a source sends \
-                 {MAX_PACKETS_PER_SECOND} at most",
+                "{rate} in packets of {} B are {per_second} packets/s: a source may send at \
+                 most {MAX_PACKETS_PER_SECOND}",
                 source.mean_counted_bytes()
             );
             let help = "lower `rate`, or send larger packets (`payload`)".to_owned();
@@ -112,7 +112,7 @@ impl Checker<'_> {
         {
             let message = format!(
                 "at {rate} a packet of {bytes} B leaves every {gap}, and each time the source sends \
-                 it does so for {} only: it could not keep to its rate",
+                 it does so for {} only: it could not reach its rate",
                 phases.on
             );
             let help = format!("give `on_for` at least {gap}, or raise `rate`");
@@ -124,7 +124,8 @@ impl Checker<'_> {
     /// A phase is long enough to be simulated and short enough to matter.
     pub(super) fn check_phase(&mut self, text: &Text<Duration>, phase: Duration) {
         if phase < MIN_PHASE {
-            let message = format!("a phase of {phase} is too short: it lasts {MIN_PHASE} at least");
+            let message =
+                format!("a phase of {phase} is too short: it must last at least {MIN_PHASE}");
             let help = "for a lower rate without pauses, leave `on_off` out".to_owned();
             self.problems
                 .add_with_help(text.span(), message, Some(help));
@@ -146,7 +147,7 @@ impl Checker<'_> {
                  already, at {}",
                 source.start_spread, source.start, source.stop
             );
-            let help = format!("give `start_spread` {} at most", sends_for(source));
+            let help = format!("set `start_spread` to at most {}", sends_for(source));
             self.problems
                 .add_with_help(text.span(), message, Some(help));
         }

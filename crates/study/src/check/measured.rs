@@ -148,7 +148,7 @@ impl Checker<'_> {
                 RateSpec::Absolute(rate) => rate,
                 RateSpec::PercentMilli(_) => {
                     let help = "add `link: RATE`, what the slices share".to_owned();
-                    let message = "a percentage, and `link` does not say of what";
+                    let message = "a percentage, but there is no `link` that it refers to";
                     self.problems
                         .add_with_help(text.span(), message, Some(help));
                     BitRate::ZERO
@@ -204,7 +204,10 @@ impl Checker<'_> {
     fn check_one_reference(&mut self, spec: &MeasuredStudySpec, read: &[ScenarioDescription]) {
         let mut references = spec.scenarios.iter().zip(read).filter(|(_, s)| s.reference);
         if let (Some((_, first)), Some(((name, _), _))) = (references.next(), references.next()) {
-            let message = format!("`{}` is the reference already: there is one", first.name);
+            let message = format!(
+                "`{}` is the reference already: only one is allowed",
+                first.name
+            );
             self.problems.add(name.span(), message);
         }
     }
@@ -234,7 +237,7 @@ impl Checker<'_> {
             loss_timeout,
         } = value;
         if spec.policies.len() == 0 || spec.scenarios.len() == 0 {
-            let message = "captures need `policies` and `scenarios`: what they were made of";
+            let message = "captures need the `policies` and `scenarios` that were run";
             self.problems.add(*span, message);
         }
         let several = [
@@ -284,7 +287,7 @@ fn title_or_name(title: String, name: &Text<Name>) -> String {
     }
 }
 
-/// What is said of a mechanism whose limit nobody told.
+/// Source of a limit that nobody stated.
 fn not_stated() -> Scalability {
     Scalability {
         slices: SliceLimit::NotStated,

@@ -192,7 +192,7 @@ impl Checker<'_> {
     /// Report that the study has no entry in `table`, unless there are some that cannot be read.
     fn needs_one(&mut self, table: &str) {
         if self.entries_at(&[table]).is_empty() {
-            let message = format!("`{table}` is missing: there must be one at least");
+            let message = format!("`{table}` is missing: at least one is required");
             self.problems.add(self.root.span, message);
         }
     }
@@ -362,7 +362,10 @@ impl Checker<'_> {
         if let (Some(&first), Some(&second)) = (references.first(), references.get(1))
             && let (Some((first, _)), Some(at)) = (spec.scenarios.0.get(first), spans(second))
         {
-            let message = format!("`{}` is the reference already: there is one", first.text());
+            let message = format!(
+                "`{}` is the reference already: only one is allowed",
+                first.text()
+            );
             self.problems.add(at, message);
         }
         // Where some scenario could not be read, it may have been the reference.
@@ -378,7 +381,7 @@ impl Checker<'_> {
                 let (Some(first), Some(_)) = (spans(0), scenarios.get(1)) else {
                     return;
                 };
-                let help = "set `reference: true` in the scenario where nobody exceeds what was \
+                let help = "set `reference: true` in the scenario where no slice exceeds what was \
                             promised";
                 let message = "no scenario is the reference that isolation is judged against";
                 self.problems

@@ -42,7 +42,7 @@ impl Checker<'_> {
         if let Some(text) = &spec.mtu
             && !(MIN_MTU..=MAX_MTU).contains(&mtu)
         {
-            let message = format!("an IP packet has between {MIN_MTU} and {MAX_MTU} bytes at most");
+            let message = format!("the MTU must be from {MIN_MTU} to {MAX_MTU} bytes");
             self.problems.add(text.span(), message);
         }
         Some(LinkParams {
@@ -60,7 +60,7 @@ impl Checker<'_> {
         let rate = text.read(self.problems)?;
         if rate == BitRate::ZERO {
             self.problems
-                .add(text.span(), "a rate of zero: nothing could ever pass");
+                .add(text.span(), "a rate of zero: nothing could pass");
             return None;
         }
         Some(rate)
@@ -172,7 +172,7 @@ impl Checker<'_> {
         if let Some(text) = &spec.clock_drift
             && clock_drift_ppb > MAX_SLOWNESS_PPB
         {
-            let message = "a clock drift is 10 % at most";
+            let message = "a clock drift may be at most 10 %";
             self.problems.add(text.span(), message);
         }
         let timer_slack = self.read_or(spec.timer_slack.as_ref(), Duration::ZERO);
@@ -207,7 +207,7 @@ impl Checker<'_> {
             return MeasureParams { bin };
         };
         let span = text.map_or_else(|| length.span(), |text| text.span());
-        // A duration that cannot be used has been told of.
+        // A duration that cannot be used has been reported.
         if length.text().parse() != Ok(duration) {
             return MeasureParams { bin };
         }
@@ -277,7 +277,7 @@ impl Checker<'_> {
         {
             self.problems.add(
                 text.span(),
-                "a confidence is at least 50 %, and below 100 %",
+                "a confidence must be at least 50 % and below 100 %",
             );
         }
         let holds_text = spec

@@ -29,10 +29,10 @@ impl Checker<'_> {
             || spec.throughput.is_some();
         if !is_written {
             let message = if spec.availability.is_some() {
-                "availability is the share of intervals in which the other objectives are met, and there is \
+                "availability is the share of intervals in which the other objectives are met, but there are \
                  none"
             } else {
-                "an objective of nothing"
+                "the objective is empty"
             };
             let help = "state at least one of `delay`, `delay_variation`, `loss` and `throughput`";
             self.problems
@@ -43,8 +43,8 @@ impl Checker<'_> {
             && rate > share.bits_per_second()
         {
             let message = format!(
-                "an objective of {} is above the slice's share of {share}: it is not judged where it sends \
-                 more than that",
+                "an objective of {} is above the slice's share of {share}: it is not judged in scenarios where the \
+                 slice sends more",
                 BitRate::new(rate)
             );
             self.problems.add(text.span(), message);

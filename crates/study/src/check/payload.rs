@@ -79,7 +79,7 @@ impl Checker<'_> {
 
     fn payload_bytes(&mut self, size: ByteCount, at: Span) -> Option<u32> {
         if size == ByteCount::ZERO {
-            self.problems.add(at, "a payload of nothing");
+            self.problems.add(at, "a payload of zero");
             return None;
         }
         let bytes = Some(size.bytes()).filter(|bytes| *bytes <= MAX_PACKET);
@@ -92,7 +92,7 @@ impl Checker<'_> {
 
     fn mix(&mut self, SizeWeights(mix): &SizeWeights, at: Span) -> Option<WrittenSizes> {
         if mix.len() > MAX_SIZES {
-            let message = format!("a mix has {MAX_SIZES} sizes at most");
+            let message = format!("a mix may have at most {MAX_SIZES} sizes");
             self.problems.add(at, message);
             return None;
         }
@@ -104,7 +104,7 @@ impl Checker<'_> {
             let weight = weight.read(self.problems).filter(|read| {
                 let fits = *read <= MAX_WEIGHT;
                 if !fits {
-                    let message = format!("a weight is {MAX_WEIGHT} at most");
+                    let message = format!("a weight may be at most {MAX_WEIGHT}");
                     self.problems.add(weight.span(), message);
                 }
                 fits

@@ -21,7 +21,7 @@ impl Checker<'_> {
         let common = self.plan_common(spec);
         self.names(&spec.slices);
         if spec.slices.len() == 0 {
-            let message = "`slices` is missing: there must be one at least";
+            let message = "`slices` is missing: at least one is required";
             self.problems.add(self.root.span, message);
         }
         let (link, common) = (link?, common?);
@@ -108,14 +108,14 @@ impl Checker<'_> {
         let frame = common.largest_frame;
         let request = match guarantee {
             Some((spec, at)) => {
-                Some(self.told(at, "guarantee", spec?.request(link.rate, frame))?)
+                Some(self.reported(at, "guarantee", spec?.request(link.rate, frame))?)
             }
             None => None,
         };
         let maximum = match maximum {
             Some((spec, at)) => {
                 let maximum = spec?.resolve(request.as_ref(), link.rate, frame);
-                Some(self.told(at, "maximum", maximum)?)
+                Some(self.reported(at, "maximum", maximum)?)
             }
             None => None,
         };
@@ -161,7 +161,7 @@ impl Checker<'_> {
     }
 
     /// The value; what is wrong with it, at its place.
-    fn told<T>(&mut self, at: Span, field: &str, value: Result<T, String>) -> Option<T> {
+    fn reported<T>(&mut self, at: Span, field: &str, value: Result<T, String>) -> Option<T> {
         value
             .map_err(|problem| self.problems.add(at, format!("`{field}` {problem}")))
             .ok()

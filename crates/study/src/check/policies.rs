@@ -66,7 +66,7 @@ impl Checker<'_> {
                 let at = self
                     .place(&understood.origin, &error)
                     .unwrap_or(name.span());
-                let message = told(&error);
+                let message = message_of(&error);
                 self.problems.add(at, message);
                 return None;
             }
@@ -123,7 +123,7 @@ impl Checker<'_> {
                 true => true,
                 false => {
                     let message =
-                        "`none: false` says nothing: give the policy's `ios` or `classes`";
+                        "`none: false` has no meaning: give the policy's `ios` or `classes`";
                     self.problems.add(text.span(), message);
                     return None;
                 }
@@ -139,7 +139,7 @@ impl Checker<'_> {
                 let guaranteed = common.map(|common| self.guaranteed(&common.value));
                 let mut spec = self.native_policy(name.text(), classes, discipline, slices)?;
                 if let (Some(common), true) = (common, discipline != Discipline::Guaranteed) {
-                    let message = "this is for the discipline `guaranteed`: set that, too";
+                    let message = "this requires the discipline `guaranteed`: set that too";
                     self.problems.add(common.span, message);
                     return None;
                 }
@@ -165,13 +165,13 @@ impl Checker<'_> {
                 origin: Origin::None,
             }),
             (None, None, false) => {
-                let message = "what is the policy? Give its `ios` or `classes`, or `none: true`";
+                let message = "the policy is empty: give its `ios` or `classes`, or `none: true`";
                 self.problems.add(name.span(), message);
                 None
             }
             _ => {
                 let message = "a policy has only one of `ios`, `classes` and `none`";
-                let help = "where it comes from a file that is extended, leave it out there: \
+                let help = "if it comes from an extended file, leave it out with \
                             `extends: {file: …, without: [policies.…]}`";
                 self.problems
                     .add_with_help(name.span(), message, Some(help.to_owned()));
@@ -242,7 +242,7 @@ impl Checker<'_> {
 }
 
 /// What is wrong, without the policy: the place says which.
-pub(super) fn told(error: &PolicyError) -> String {
+pub(super) fn message_of(error: &PolicyError) -> String {
     match error.field {
         // Settings of all classes.
         "largest_frame" | "delays" | "tenants" | "buffer" => {

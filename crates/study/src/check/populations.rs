@@ -83,7 +83,7 @@ impl Checker<'_> {
         for path in of_study.chain(of_slices).collect::<Vec<_>>() {
             if let Some(at) = self.key_at(&path) {
                 let message = format!(
-                    "`{}` does nothing in a study of populations: one port is modelled, without \
+                    "`{}` has no effect in a study of populations: one port is modelled, without \
                      hosts, links to it and headers",
                     path.join(".")
                 );
@@ -100,8 +100,8 @@ impl Checker<'_> {
         for (_, scenario) in spec.scenarios.iter() {
             // Those of the study are reported already.
             if let (Some((source, _)), 0) = (scenario.sources.0.first(), spec.sources.len()) {
-                let message = "a study has sources or populations, not both: this source would \
-                               not send";
+                let message = "a study has sources or populations, not both: this source would send \
+                               nothing";
                 self.problems.add(source.span(), message);
             }
         }
@@ -130,7 +130,7 @@ impl Checker<'_> {
     fn check_class_of_population(&mut self, class: &ClassFileSpec) {
         for (setting, help) in OF_CLASS {
             if let Some(at) = class.place(setting) {
-                let message = format!("`{setting}` does nothing for the slices of a population");
+                let message = format!("`{setting}` has no effect on the slices of a population");
                 self.problems
                     .add_with_help(at, message, Some(help.to_owned()));
             }
@@ -194,19 +194,19 @@ impl Checker<'_> {
         let (burst, every) = (burst?, every?);
         let frames = u32::try_from(burst.bytes() / frame.bytes()).unwrap_or(u32::MAX);
         if let (0, Some(text)) = (frames, &spec.burst) {
-            let message = format!("this holds no frame of {} B", frame.bytes());
+            let message = format!("this is too small for a frame of {} B", frame.bytes());
             self.problems.add(text.span(), message);
             return None;
         }
         if let (true, Some(text)) = (every < EVERY_MIN, &spec.every) {
-            let message = format!("bursts come {EVERY_MIN} apart at least");
+            let message = format!("bursts must be at least {EVERY_MIN} apart");
             self.problems.add(text.span(), message);
             return None;
         }
         Some(PopulationPatternParams::Bursts { frames, every })
     }
 
-    /// A population without a slice is told where it is written, and what follows from it is not.
+    /// A population without a slice is reported where it is written, and what follows from it is not.
     fn is_misnamed(spec: &StudySpec) -> bool {
         let named = |name: &str| spec.slices.iter().any(|(slice, _)| slice.text() == name);
         let mut populations = spec.populations.iter();
@@ -235,7 +235,7 @@ impl Checker<'_> {
         for population in known {
             let mut written = scenario.populations.iter();
             let Some((_, text)) = written.find(|(name, _)| name.text() == population) else {
-                let message = format!("how many slices `{population}` has is missing");
+                let message = format!("the number of slices of `{population}` is missing");
                 self.problems.add(name.span(), message);
                 continue;
             };

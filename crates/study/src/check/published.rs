@@ -39,7 +39,7 @@ impl Checker<'_> {
         let relative_to = figure.relative_to.as_ref().map(|cell| {
             let (policy, scenario) = (&cell.value.policy, &cell.value.scenario);
             if policy.is_none() && scenario.is_none() {
-                let message = "relative to which `policy` or `scenario`?";
+                let message = "`policy` or `scenario` is missing: what is it relative to?";
                 self.problems.add(cell.span, message);
             }
             let mut name = |table, text: &Option<Text<Name>>, known: &[&str]| {
@@ -103,7 +103,7 @@ impl Checker<'_> {
     ) -> Option<Expected> {
         if let (None, Some(within)) = (&figure.about, &figure.within) {
             self.problems
-                .add(within.span(), "`within` belongs to `about`");
+                .add(within.span(), "`within` requires `about`");
         }
         match (
             &figure.about,
@@ -120,7 +120,7 @@ impl Checker<'_> {
                 value: self.figure(value, unit)?,
             }),
             _ => {
-                let message = "what was published is said by exactly one of `about`, `between`, \
+                let message = "the published value is given by exactly one of `about`, `between`, \
                                `at_least` and `at_most`";
                 self.problems.add(at, message);
                 None
@@ -138,7 +138,7 @@ impl Checker<'_> {
         let Some(within) = within else {
             self.problems.add(
                 about.span(),
-                "`within` is missing: how far off still agrees?",
+                "`within` is missing: which difference still agrees?",
             );
             return None;
         };

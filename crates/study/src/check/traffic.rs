@@ -35,7 +35,7 @@ pub(super) struct Network {
     pub(super) hosts: HostParams,
     pub(super) duration: Duration,
     /// False where one of them could not be read and stands for something without limits: how much
-    /// is sent cannot be told then.
+    /// is sent is then unknown.
     pub(super) is_known: bool,
 }
 
@@ -86,7 +86,7 @@ impl Checker<'_> {
                 self.problems.add(text.span(), message);
             }
             if share == BitRate::ZERO {
-                self.problems.add(text.span(), "a share of nothing");
+                self.problems.add(text.span(), "a share of zero");
             }
         }
         let share = share.unwrap_or(BitRate::ZERO);
@@ -112,7 +112,7 @@ impl Checker<'_> {
         }
         self.problems.add(
             name.span(),
-            "`match` is missing: which frames are the slice's?",
+            "`match` is missing: which frames belong to the slice?",
         );
         ClassMap {
             name: name.text().to_owned(),
@@ -203,8 +203,8 @@ impl Checker<'_> {
                 continue;
             }
             let message = format!(
-                "there is no source `{}` that all scenarios have, and no `slice`, `pattern` and \
-                 `payload` that would make it one of this scenario",
+                "no source `{}` is common to all scenarios, and `slice`, `pattern` and \
+                 `payload` that would define it here are missing",
                 name.text()
             );
             let help = if self.problems.are_many() {
@@ -241,7 +241,7 @@ impl Checker<'_> {
                  they send on",
                 link.rate.rate
             );
-            let help = "overload belongs behind the device's ingress: give `link` a higher rate \
+            let help = "overload must occur at the device, not before it: give `link` a higher rate \
                         than `dut.port_rate`";
             self.problems
                 .add_with_help(name.span(), message, Some(help.to_owned()));
@@ -318,7 +318,7 @@ impl Checker<'_> {
         for text in [vlan, inner_vlan].into_iter().flatten() {
             if text.read(self.problems).is_some_and(|id| id > MAX_VLAN) {
                 self.problems
-                    .add(text.span(), format!("a VLAN id is {MAX_VLAN} at most"));
+                    .add(text.span(), format!("a VLAN id may be at most {MAX_VLAN}"));
             }
         }
         if let (None, Some(inner)) = (vlan, inner_vlan) {

@@ -13,16 +13,16 @@ pub const MAX_FILE_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
     /// There is none.
-    #[error("there is no such file")]
+    #[error("no such file")]
     NotFound,
     /// It is a folder, a pipe or a device.
     #[error("this is {0}, not a file")]
     NotAFile(&'static str),
     /// It is larger than [`MAX_FILE_BYTES`].
-    #[error("this is larger than {} MiB, the most that is read", MAX_FILE_BYTES >> 20)]
+    #[error("this is larger than {} MiB, the limit", MAX_FILE_BYTES >> 20)]
     TooLarge,
     /// Its bytes are not UTF-8 from this position on.
-    #[error("this is not UTF-8 text: byte {0} does not belong there")]
+    #[error("this is not UTF-8 text: byte {0} is invalid")]
     NotUtf8(usize),
     /// The operating system refused.
     #[error("{0}")]
@@ -34,13 +34,13 @@ pub trait Files {
     /// The text of a file, at most [`MAX_FILE_BYTES`] long, without a byte-order mark.
     ///
     /// # Errors
-    /// Where there is no such file, or it is not a text file of that size.
+    /// Where no such file, or it is not a text file of that size.
     fn read(&self, path: &str) -> Result<String, FileError>;
 
     /// SHA-256 of a file of any size.
     ///
     /// # Errors
-    /// Where there is no such file, or it cannot be read.
+    /// Where no such file, or it cannot be read.
     fn digest(&self, path: &str) -> Result<[u8; 32], FileError>;
 
     /// Where an executor finds the file.
@@ -90,7 +90,7 @@ impl Files for Folder {
         if length > MAX_FILE_BYTES {
             return Err(FileError::TooLarge);
         }
-        // The length told may be wrong (a growing file, /proc): the limit holds all the same.
+        // The reported length may be wrong (a growing file, /proc): the limit holds all the same.
         let mut bytes = Vec::new();
         file.take(MAX_FILE_BYTES + 1)
             .read_to_end(&mut bytes)

@@ -116,7 +116,7 @@ impl Loader<'_> {
 }
 
 pub(crate) fn unknown_key(key: &str) -> String {
-    format!("there is no setting `{key}` here")
+    format!("`{key}` is not a setting here")
 }
 
 /// The path of a file named in `file`: relative to it.
@@ -169,7 +169,7 @@ pub(crate) fn remove_keys(base: &mut Node, without: &Node, problems: &mut Proble
         return;
     };
     if paths.len() > MAX_WITHOUT {
-        let message = format!("this leaves out more than {MAX_WITHOUT} things");
+        let message = format!("this leaves out more than {MAX_WITHOUT} settings");
         problems.add(without.span, message);
         return;
     }
@@ -183,7 +183,10 @@ pub(crate) fn remove_keys(base: &mut Node, without: &Node, problems: &mut Proble
 
 fn remove_key(base: &mut Node, path: &str, span: Span, problems: &mut Problems) {
     let Value::Mapping(entries) = &mut base.value else {
-        problems.add(span, format!("`{path}` is not there to do without"));
+        problems.add(
+            span,
+            format!("`{path}` cannot be left out: it does not exist"),
+        );
         return;
     };
     // The whole path first: a name may hold a full stop itself.
@@ -197,7 +200,11 @@ fn remove_key(base: &mut Node, path: &str, span: Span, problems: &mut Problems) 
         _ => {
             let known: Vec<&str> = entries.iter().map(|(key, _)| key.text.as_str()).collect();
             let help = suggestion(first, &known);
-            problems.add_with_help(span, format!("there is no `{first}` to do without"), help);
+            problems.add_with_help(
+                span,
+                format!("`{first}` cannot be left out: it does not exist"),
+                help,
+            );
         }
     }
 }

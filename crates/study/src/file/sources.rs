@@ -143,7 +143,7 @@ pub(crate) fn to_u32(offset: usize) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     found: Vec<Problem>,
-    /// The same mistake in a template would otherwise be told wherever the template is used.
+    /// The same mistake in a template would otherwise be reported wherever the template is used.
     seen: BTreeSet<(Span, String)>,
     /// What is worth a warning and no mistake.
     warnings: Vec<Problem>,

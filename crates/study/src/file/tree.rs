@@ -176,7 +176,7 @@ impl<'de> Visitor<'de> for RawVisitor {
 const TOO_COMPLEX: &str = "the document is too large or too complex: it has more than 200,000 \
                            values, aliases that stand for that many, or is nested too deeply";
 
-const SECOND_DOCUMENT: &str = "a second document begins here, and a file holds one";
+const SECOND_DOCUMENT: &str = "a second document begins here, but a file must hold one";
 
 /// Read the YAML of a file already among `sources`; `None` where that is not possible, and why
 /// among `problems`.
@@ -217,7 +217,8 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
                 },
             };
             if matches!(error, serde_saphyr::Error::MultipleDocuments { .. }) {
-                let help = "leave out the line `---` and what follows it, or put that into a file of its own";
+                let help =
+                    "remove the line `---` and what follows it, or move that to its own file";
                 problems.add_with_help(span, SECOND_DOCUMENT, Some(help.to_owned()));
                 return None;
             }

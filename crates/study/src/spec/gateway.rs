@@ -22,20 +22,20 @@ pub(crate) struct GatewayFileSpec {
     pub(crate) link: Option<At<Short<BitRate, PlanLinkSpec>>>,
     /// How they share it, in both directions.
     pub(crate) policy: Option<At<PolicyFileSpec>>,
-    /// What is different from the second interface to the first.
+    /// Settings that differ from the second interface to the first.
     pub(crate) backward: Option<At<BackwardSpec>>,
-    /// Slices by name, for classes to say `slice:`.
+    /// Slices by name, which classes refer to with `slice:`.
     #[serde(default)]
     pub(crate) slices: Named<SliceSpec>,
     /// How frames are received and sent. Default `auto`.
     pub(crate) packet_io: Option<Text<PacketIoName>>,
-    /// Most memory for frames. Default 256 MiB.
+    /// Maximum frame memory. Default 256 MiB.
     pub(crate) memory: Option<Text<ByteCount>>,
-    /// The port of the loopback interface that metrics are told on; 0 for none. Default 9640.
+    /// The port of the loopback interface that serves metrics; 0 for none. Default 9640.
     pub(crate) metrics_port: Option<Text<u16>>,
 }
 
-/// What is different from the second interface to the first.
+/// Settings that differ from the second interface to the first.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BackwardSpec {

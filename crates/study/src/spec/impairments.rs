@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
 use slicewise_units::Duration;
 
-/// What the links do to frames beside carrying them. A simulation only.
+/// Loss and delay variation of the links, in simulations only.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImpairmentsSpec {
@@ -18,15 +18,15 @@ pub(crate) struct ImpairmentsSpec {
     pub(crate) egress: Option<At<ImpairmentSpec>>,
 }
 
-/// Impairments of a link. Every source meets them for itself, by random numbers of its own name.
+/// Impairments of a link. They are independent for each source, with random numbers that follow from its name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImpairmentSpec {
-    /// Frames lost: a fraction of all, each for itself, or in bursts.
+    /// Frames lost: a fraction of all, independently, or in bursts.
     pub(crate) loss: Option<At<Short<PartsPerMillion, BurstLossSpec>>>,
-    /// Bit error ratio: a frame is lost where one of its bits is wrong.
+    /// Bit error ratio: a frame is lost if one of its bits is wrong.
     pub(crate) bit_errors: Option<Text<BitErrorRatio>>,
-    /// Delay beyond propagation: at most so much, uniformly distributed and in order, or settings.
+    /// Delay beyond propagation: up to this value, uniformly distributed and in order, or settings.
     pub(crate) delay_variation: Option<At<Short<Duration, DelayVariationSpec>>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct BurstLossSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DelayVariationSpec {
-    /// The most that is added to propagation.
+    /// Maximum added to propagation.
     pub(crate) up_to: Option<Text<Duration>>,
     /// `uniform` (default), or `normal`: around the middle, with a sixth of `up_to` as standard deviation.
     pub(crate) distribution: Option<Text<DelayDistribution>>,

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use slicewise_units::{BitRate, Duration};
 
-/// A study whose runs have been captured. With slices alone: how to tell them in any capture.
+/// A study whose runs have been captured. With slices alone: how to classify packets of any capture.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Slicewise measured study", transform = crate::schema::require_of_measured)]
@@ -49,11 +49,11 @@ pub(crate) struct MeasuredStudySpec {
     pub(crate) margins: Option<MarginsSpec>,
 }
 
-/// A slice: who belongs to it and what it was promised.
+/// A slice: which frames belong to it and what it was promised.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeasuredSliceSpec {
-    /// Which frames belong to it: conditions that must all hold, or a list of such of which one must.
+    /// Which frames belong to it: conditions that must all hold, or a list of such groups, one of which must.
     #[serde(rename = "match")]
     pub(crate) matches: Option<At<OneOrMany<MatchSpec>>>,
     /// Its share of the link: needed where isolation and reallocation are to be judged.
@@ -64,7 +64,7 @@ pub(crate) struct MeasuredSliceSpec {
     pub(crate) objective: Option<At<ObjectiveSpec>>,
 }
 
-/// What was configured: only told, not understood.
+/// What was configured: reported, not interpreted.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeasuredPolicySpec {
@@ -84,7 +84,7 @@ pub(crate) struct MeasuredPolicySpec {
 pub(crate) struct MeasuredScenarioSpec {
     /// One line for people. Default: the name.
     pub(crate) title: Option<Text<String>>,
-    /// Nobody exceeds what was promised: isolation is judged against this scenario.
+    /// No slice exceeds what was promised: isolation is judged against this scenario.
     pub(crate) reference: Option<Text<bool>>,
     /// The time after which the load repeats, where it is switched on and off.
     pub(crate) cycle: Option<Text<Duration>>,
@@ -102,6 +102,6 @@ pub(crate) struct CapturesSpec {
     /// Points between the two, in the order packets pass them.
     #[serde(default)]
     pub(crate) via: List<Text<String>>,
-    /// Whoever has not arrived after so long is lost (RFC 7680).
+    /// A packet that has not arrived after this time is lost (RFC 7680).
     pub(crate) loss_timeout: Option<Text<Duration>>,
 }

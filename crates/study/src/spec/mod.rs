@@ -1,7 +1,7 @@
 //! A study as it is written: every setting is text with its place, nothing is checked yet.
 //!
 //! Settings are optional here even where a study needs them, because a file that extends another
-//! gives only what differs; what is missing in the end is told when the study is checked.
+//! gives only what differs; what is missing in the end is reported when the study is checked.
 //! The comments of the fields are the descriptions of the JSON Schema.
 
 mod containers;
@@ -82,7 +82,7 @@ pub(crate) struct StudySpec {
     /// Traffic sources that every scenario has, by name, unless the scenario says otherwise.
     #[serde(default)]
     pub(crate) sources: Named<SourceSpec>,
-    /// Instead of sources: slices by the thousand, each named as its slice and its classes.
+    /// Instead of sources: large populations of slices, each named as its slice and its classes.
     #[serde(default)]
     pub(crate) populations: Named<PopulationSpec>,
     /// The policies compared, by name.
@@ -95,20 +95,20 @@ pub(crate) struct StudySpec {
     pub(crate) repetitions: Option<Text<Repetitions>>,
     /// How long traffic is offered in a run.
     pub(crate) duration: Option<Text<Duration>>,
-    /// A profile of minutes for a first look, used by `--quick`.
+    /// A quick profile for a first look, used by `--quick`.
     pub(crate) quick: Option<At<QuickSpec>>,
-    /// Where all randomness comes from: the same seed gives the same results. Default 1.
+    /// The seed of all randomness: the same seed gives the same results. Default 1.
     pub(crate) seed: Option<Text<u64>>,
     /// How it is measured.
     pub(crate) measure: Option<MeasureSpec>,
     /// How much worsening the verdicts tolerate, and with what confidence.
     pub(crate) margins: Option<MarginsSpec>,
-    /// Figures of the publication, to print ours beside.
+    /// Figures of the publication, to compare with ours.
     #[serde(default)]
     pub(crate) published: List<At<PublishedSpec>>,
 }
 
-/// A profile of minutes: what it leaves out is as in the study.
+/// A quick profile: what it leaves out is as in the study.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuickSpec {
@@ -164,7 +164,7 @@ pub(crate) struct DutSpec {
     pub(crate) port_rate: Option<Text<BitRate>>,
     /// Which bytes of a frame occupy the port. Default L1.
     pub(crate) port_counts: Option<Text<Layer>>,
-    /// From the last bit in to the first moment a frame can go out. Default 0 s.
+    /// From the last bit received to the earliest departure. Default 0 s.
     pub(crate) processing_delay: Option<Text<Duration>>,
     /// The licence that limits what `isr4221` forwards.
     pub(crate) licence: Option<At<LicenceSpec>>,
@@ -176,7 +176,7 @@ pub(crate) struct DutSpec {
 pub(crate) struct LicenceSpec {
     /// The licensed rate.
     pub(crate) rate: Option<Text<BitRate>>,
-    /// Most credit that can be saved: a size, or a duration at the licensed rate. The bucket
+    /// Maximum credit: a size, or a duration at the licensed rate. The bucket
     /// starts full.
     pub(crate) credit: Option<Text<Amount>>,
     /// Which bytes of a frame are charged. Default L2.
@@ -223,14 +223,14 @@ pub(crate) struct MarginsSpec {
     pub(crate) loss: Option<Text<Percent>>,
     /// Relative increase of delay tolerated, mean and 99th percentile. Default 25 %.
     pub(crate) delay: Option<Text<Percent>>,
-    /// Which delay that is: `queueing` (default: the one-way delay less the smallest of the slice) or
+    /// Which delay that is: `queueing` (default: the one-way delay minus the smallest of the slice) or
     /// `one_way`.
     pub(crate) delay_of: Option<Text<ComparedDelay>>,
-    /// Increase of delay that is always tolerated. Default: the time of one largest frame at the rate
+    /// Increase of delay that is always tolerated. Default: the transmission time of the largest frame at the rate
     /// that slices share.
     pub(crate) delay_resolution: Option<Text<Duration>>,
-    /// Worsening confined to a smaller share of runs than this is not looked for: it takes 32
-    /// repetitions to exclude the default, 9 %.
+    /// Worsening confined to a smaller share of runs than this is not detected: excluding the
+    /// default, 9 %, requires 32 repetitions.
     pub(crate) rare_runs: Option<Text<Percent>>,
     /// Reallocated fraction from which reallocation holds. Default 95 %.
     pub(crate) reallocation_holds: Option<Text<Percent>>,
@@ -249,19 +249,19 @@ pub(crate) struct PublishedSpec {
     pub(crate) source: Text<String>,
     /// The quantity.
     pub(crate) metric: Text<Metric>,
-    /// Policies it is said of. Default: all.
+    /// Policies it applies to. Default: all.
     #[serde(default)]
     pub(crate) policies: OneOrMany<Text<Name>>,
-    /// Scenarios it is said of. Default: all.
+    /// Scenarios it applies to. Default: all.
     #[serde(default)]
     pub(crate) scenarios: OneOrMany<Text<Name>>,
-    /// Slice it is said of; needed for quantities of a slice.
+    /// Slice it applies to; required for quantities of a slice.
     pub(crate) slice: Option<Text<Name>>,
-    /// The figure is a change relative to another policy, scenario, or both: ours / that − 1.
+    /// The figure is a change relative to another policy, scenario, or both: ours / theirs − 1.
     pub(crate) relative_to: Option<At<CellSpec>>,
     /// The value.
     pub(crate) about: Option<Text<Figure>>,
-    /// How far off still agrees, in percent of the value (or as a value where the value is 0).
+    /// Tolerance of agreement, in percent of the value (absolute if the value is 0).
     pub(crate) within: Option<Text<Figure>>,
     /// The lower and the upper end.
     pub(crate) between: Option<At<List<Text<Figure>>>>,
@@ -269,7 +269,7 @@ pub(crate) struct PublishedSpec {
     pub(crate) at_least: Option<Text<Figure>>,
     /// The largest value.
     pub(crate) at_most: Option<Text<Figure>>,
-    /// A difference that is known, and its physical reason.
+    /// A known difference and its physical reason.
     pub(crate) explanation: Option<Text<String>>,
 }
 

@@ -97,7 +97,7 @@ fn percentile(text: &str) -> Result<Percentile, String> {
     found.copied().ok_or_else(|| {
         let known: Vec<String> = Percentile::ALL.iter().map(ToString::to_string).collect();
         format!(
-            "`{}` is not a percentile that is measured: take one of {}",
+            "`{}` is not a measured percentile: use one of {}",
             text.trim(),
             known.join(", ")
         )

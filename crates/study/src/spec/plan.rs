@@ -21,7 +21,7 @@ pub(crate) struct PlanFileSpec {
     pub(crate) largest_frame: Option<Text<ByteCount>>,
     /// Which bytes of a frame rates, bursts, largest frame and buffer count. Default L2.
     pub(crate) counts: Option<Text<Layer>>,
-    /// The delays that are told apart. Default 10 µs to 100 ms.
+    /// The range of delay classes. Default 10 µs to 100 ms.
     pub(crate) delays: Option<DelaysSpec>,
     /// Tenants, who share the excess first, and the weight of each.
     #[serde(default)]
@@ -45,7 +45,7 @@ pub(crate) struct PlanLinkSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlanSliceSpec {
-    /// Rate each gets in any case, and the delay it then has at most. Default: best effort.
+    /// Guaranteed rate of each, and its delay bound. Default: best effort.
     pub(crate) guarantee: Option<At<Short<Share, GuaranteeFileSpec>>>,
     /// Rate each gets at most. Default: no limit.
     pub(crate) maximum: Option<At<Short<Share, MaximumFileSpec>>>,

@@ -26,7 +26,7 @@ pub(crate) struct PolicyFileSpec {
     /// Classes in order: a frame belongs to the first that matches. What matches none belongs to
     /// `class-default`, which may be listed to configure it.
     pub(crate) classes: Option<At<List<At<ClassFileSpec>>>>,
-    /// How the classes without priority share what is left: `minimum_share` (default),
+    /// How the classes without priority share the remaining capacity: `minimum_share` (default),
     /// `deficit_round_robin`, `fifo`, or `guaranteed` (rates with a delay bound).
     pub(crate) discipline: Option<Text<Discipline>>,
     /// What the classes of a guaranteed policy have in common.
@@ -71,7 +71,7 @@ pub(crate) struct VerdictSpec {
 pub(crate) struct ClassFileSpec {
     /// Name of the class; `class-default` is the class for everything else.
     pub(crate) name: Text<Name>,
-    /// Which frames: conditions that must all hold, or a list of such of which one must.
+    /// Which frames: conditions that must all hold, or a list of such groups, one of which must.
     #[serde(rename = "match")]
     pub(crate) matches: Option<At<OneOrMany<MatchSpec>>>,
     /// Instead of `match`: the frames of this slice.
@@ -84,10 +84,10 @@ pub(crate) struct ClassFileSpec {
     pub(crate) priority: Option<At<PriorityFileSpec>>,
     /// Rate it gets at least: a rate, or a percentage of the port (of the parent class, in a child).
     pub(crate) minimum: Option<Text<Share>>,
-    /// Its part of the excess relative to the other classes. Default 1.
+    /// Its weight in the excess, relative to the other classes. Default 1.
     #[schemars(extend("minimum" = 1))]
     pub(crate) weight: Option<Text<u32>>,
-    /// Rate it gets at most, by delaying what comes faster.
+    /// Maximum rate; what comes faster is delayed.
     pub(crate) shape: Option<At<Short<Share, ShapeSpec>>>,
     /// How much may wait, as `64 packets`, `100 kB` or `10 ms` at its own rate.
     pub(crate) queue_limit: Option<Text<QueueLimitSpec>>,
@@ -97,10 +97,10 @@ pub(crate) struct ClassFileSpec {
     pub(crate) flow_queue: Option<At<FlowQueueFileSpec>>,
     /// Divide the class in turn.
     pub(crate) child: Option<At<Box<ChildSpec>>>,
-    /// Rate it gets in any case and the delay it then has at most; for the discipline
+    /// Guaranteed rate and delay bound; for the discipline
     /// `guaranteed`.
     pub(crate) guarantee: Option<At<Short<Share, GuaranteeFileSpec>>>,
-    /// Rate it gets at most, whatever is free; for the discipline `guaranteed`.
+    /// Maximum rate, even if more is unused; for the discipline `guaranteed`.
     pub(crate) maximum: Option<At<Short<Share, MaximumFileSpec>>>,
     /// The tenant whose part of the excess it shares; for the discipline `guaranteed`.
     pub(crate) tenant: Option<Text<Name>>,
@@ -115,7 +115,7 @@ pub(crate) struct GuaranteeFileSpec {
     /// Committed burst: a size, or a duration at the rate. Default 4 ms, two largest frames at
     /// least.
     pub(crate) burst: Option<Text<Amount>>,
-    /// The delay that frames within rate and burst have at most. Default: the time the rate takes
+    /// Delay bound of frames within rate and burst. Default: the time the rate takes
     /// to send the burst.
     pub(crate) delay: Option<Text<Duration>>,
 }
@@ -139,7 +139,7 @@ pub(crate) struct GuaranteedFileSpec {
     pub(crate) counts: Option<Text<Layer>>,
     /// The largest frame there can be. Default 1522 B.
     pub(crate) largest_frame: Option<Text<ByteCount>>,
-    /// The delays that are told apart. Default 10 µs to 100 ms.
+    /// The range of delay classes. Default 10 µs to 100 ms.
     pub(crate) delays: Option<DelaysSpec>,
     /// Tenants, who share the excess first, and the weight of each. Classes that name none belong
     /// to the tenant `default`.

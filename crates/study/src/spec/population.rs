@@ -8,7 +8,7 @@ use serde::Deserialize;
 use slicewise_units::{ByteCount, Duration};
 
 /// The slices that a class of the same name stands for, and what each of them sends. Measured
-/// together, as the slice of that name. How many there are is said by the scenario.
+/// together, as the slice of that name. Scenarios set their number.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PopulationSpec {

@@ -109,7 +109,7 @@ impl Scalar for Name {
         } else if text.len() > NAME_LENGTH {
             "is longer than 64 characters"
         } else if !text.chars().all(allowed) {
-            "holds a character that a name cannot: it may have letters, digits, `.`, `_` and `-`"
+            "has an invalid character: letters, digits, `.`, `_` and `-` are allowed"
         } else if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
             "does not start with a letter or digit"
         } else if text.ends_with('.') {
@@ -223,7 +223,7 @@ impl Scalar for Percent {
         let expected = || format!("`{trimmed}` is not a percentage: write for example `45 %`");
         if trimmed.starts_with('-') {
             return Err(format!(
-                "`{trimmed}` is negative: a percentage here cannot be"
+                "`{trimmed}` is negative: a percentage must be at least 0"
             ));
         }
         let Some(number) = trimmed.strip_suffix('%') else {

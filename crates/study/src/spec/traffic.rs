@@ -12,11 +12,11 @@ use slicewise_model::IpPrefix;
 use slicewise_units::Duration;
 use std::net::IpAddr;
 
-/// A slice: who belongs to it and what it was promised.
+/// A slice: which frames belong to it and what it was promised.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SliceSpec {
-    /// Which frames belong to it: conditions that must all hold, or a list of such of which one
+    /// Which frames belong to it: conditions that must all hold, or a list of such groups, one of which
     /// must.
     #[serde(rename = "match")]
     pub(crate) matches: Option<At<OneOrMany<MatchSpec>>>,
@@ -25,7 +25,7 @@ pub(crate) struct SliceSpec {
     pub(crate) share: Option<Text<Share>>,
     /// Whether the share is guaranteed, and the slice's isolation judged. Default false.
     pub(crate) guaranteed: Option<Text<bool>>,
-    /// What it needs in absolute terms: isolation then asks whether it gets that.
+    /// What it needs in absolute terms: isolation is then judged by that.
     pub(crate) objective: Option<At<ObjectiveSpec>>,
     /// Header fields of the packets its sources send.
     #[serde(default)]
@@ -89,20 +89,20 @@ pub(crate) struct HeadersSpec {
     pub(crate) dscp: Option<Text<Dscp>>,
 }
 
-/// A traffic source: one flow. In a scenario, only what differs from the source
-/// of the same name that all scenarios have.
+/// A traffic source: one flow. In a scenario: only the differences from
+/// the common source of the same name.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SourceSpec {
     /// The slice it belongs to.
     pub(crate) slice: Option<Text<Name>>,
-    /// When packets leave: `iperf3` (on a timer, all that are owed at once), `cbr` (evenly),
+    /// When packets leave: `iperf3` (on a timer, all packets due at once), `cbr` (evenly),
     /// `poisson` (at random), `replay` (as in a capture).
     pub(crate) pattern: Option<Text<PatternName>>,
-    /// Rate while it sends: a rate, or a percentage of the device's rate.
+    /// Sending rate: a rate, or a percentage of the device's rate.
     pub(crate) rate: Option<Text<Share>>,
     /// What the rate counts of each packet: `payload`, L1, L2 or L3. Default: payload for
-    /// `iperf3`, which counts so, else L2.
+    /// `iperf3`, as it does itself, else L2.
     pub(crate) counts: Option<Text<Counted>>,
     /// Bytes behind the transport header: one size; sizes and the weight with which each is drawn,
     /// `{64 B: 7, 576 B: 4, 1448 B: 1}`; `imix`, IP packets of 40, 576 and 1500 B with weights 7, 4
@@ -117,7 +117,7 @@ pub(crate) struct SourceSpec {
     pub(crate) start: Option<Text<Duration>>,
     /// When it stops. Default: at the end of the run.
     pub(crate) stop: Option<Text<Duration>>,
-    /// A random part of the start, from nothing to this, drawn for each repetition. Default: the
+    /// Random addition to the start, uniform from 0 to this, drawn for each repetition. Default: the
     /// period of its packets or of its timer, so that sources do not lock phase.
     pub(crate) start_spread: Option<Text<Duration>>,
     /// The capture that `replay` takes times and sizes from, relative to the study file.
@@ -135,21 +135,21 @@ pub(crate) struct OnOffSpec {
     pub(crate) off_for: Option<Text<Duration>>,
 }
 
-/// A scenario: what is offered.
+/// A scenario: the offered traffic.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScenarioSpec {
     /// One line for people. Default: the name.
     pub(crate) title: Option<Text<String>>,
-    /// Nobody exceeds what was promised: isolation is judged against this scenario.
+    /// No slice exceeds what was promised: isolation is judged against this scenario.
     pub(crate) reference: Option<Text<bool>>,
-    /// Sources, by name: what differs from the ones all scenarios have, and further ones.
+    /// Sources, by name: differences from the common ones, and additional ones.
     #[serde(default)]
     pub(crate) sources: Named<SourceSpec>,
     /// How many slices each population has.
     #[serde(default)]
     pub(crate) populations: Named<Text<u32>>,
-    /// Sources of all scenarios that this one does without.
+    /// Common sources that this scenario leaves out.
     #[serde(default)]
     #[expect(
         dead_code,

@@ -57,7 +57,7 @@ pub(crate) enum ModelName {
 words!(
     ModelName,
     "DeviceModel",
-    "a device that is modelled",
+    "a modelled device",
     &[
         ("isr4221", Self::Isr4221),
         ("port", Self::Port),
@@ -204,7 +204,7 @@ words!(
 words!(
     Metric,
     "Metric",
-    "a quantity that is measured",
+    "a measured quantity",
     &[
         ("throughput", Self::Throughput),
         ("loss_ratio", Self::LossRatio),

@@ -285,7 +285,7 @@ fn counts_l2(accounting: Accounting) -> Result<(), Problem> {
         overhead_bytes,
     } = accounting;
     Err(format!(
-        "a rate that counts {layer} bytes and {overhead_bytes} more a frame: IOS counts L2"
+        "a rate that counts {layer} bytes and {overhead_bytes} more per frame: IOS counts L2"
     ))
 }
 

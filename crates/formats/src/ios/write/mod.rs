@@ -147,7 +147,7 @@ impl Writer {
         for (class, form) in policy.classes.iter().zip(forms) {
             let fail = |problem| (policy.name.clone(), Some(class.name.clone()), problem);
             if names.insert(class.name.as_str(), ()).is_some() {
-                return Err(fail("the class is there twice".into()));
+                return Err(fail("the class is defined twice".into()));
             }
             self.class_map_of(class).map_err(fail)?;
             text.push_str(&format!(" class {}\n", class.name));

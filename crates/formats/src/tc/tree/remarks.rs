@@ -40,8 +40,8 @@ impl Writer<'_> {
                 .any(|c| c.priority.is_none() && c.minimum.is_none())
         {
             self.differs(
-                "HTB gives every class a rate: a class without one has the least there is, 8 bit/s, \
-                 and sends one frame a minute as if it were within a minimum (behind priority \
+                "HTB gives every class a rate: a class without one gets the smallest, 8 bit/s, and \
+                 sends one frame per minute as if it were within a minimum (behind priority \
                  classes within their rates)."
                     .to_owned(),
             );
