@@ -6,7 +6,7 @@ use crate::check::{load_study, policy_named, warn};
 use crate::exit::Exit;
 use crate::outln;
 use slicewise_live::DirectionParams;
-use slicewise_live::gateway::{self, Conduct, GatewayError, GatewayParams, OpenError, PacketIo};
+use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
 use slicewise_study::{DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo};
 use std::path::Path;
 
@@ -34,12 +34,12 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         outln!("{file}: {first} and {second}: no mistakes found");
         return Ok(Exit::Success);
     }
-    let conduct = Conduct {
+    let wait = WaitMode {
         busy_poll: options.busy_poll,
         keep_awake: options.keep_awake,
     };
     let mut reload = || load().map_err(|failure| failure.to_string());
-    match gateway::run(&params, conduct, &mut reload) {
+    match gateway::run(&params, wait, &mut reload) {
         Ok(_) => Ok(Exit::Success),
         Err(error) if is_mistake(&error) => Err(Failure::mistake(error)),
         Err(error) => Err(Failure::system(error)),

@@ -56,7 +56,7 @@ fn every_group_is_told_and_the_exit_code_is_that_of_runs_on_the_gateway() {
     groups.dedup();
     assert_eq!(groups, GROUPS);
     for finding in findings {
-        let has_fix = finding["state"] == "ready" || !finding["mend"].is_null();
+        let has_fix = finding["state"] == "ready" || !finding["fix"].is_null();
         let is_told = finding["detail"]
             .as_str()
             .is_some_and(|text| !text.is_empty());

@@ -1,6 +1,6 @@
 //! What goes wrong while a study runs on real packets: somebody dies, the disk is full, the user has enough.
 //!
-//! It takes root, and namespaces for hosts. Where there is neither, each test says that it was skipped.
+//! They require root and network namespaces. Without them each test reports that it was skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 

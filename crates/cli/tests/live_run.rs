@@ -1,6 +1,6 @@
 //! `slicewise run --on gateway` and `--on tc`, from the command to the report, on real packets.
 //!
-//! It takes root, and namespaces for hosts. Where there is neither, each test says that it was skipped. A busy
+//! They require root and network namespaces. Without them each test reports that it was skipped. A busy
 //! machine makes delays longer, so none is judged here: what a policy must keep is the loss.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -221,7 +221,7 @@ fn captures_are_kept_where_they_are_asked_for() {
     bench.assert_cleared_up();
     let folder = bench.sandbox.path("captures/priority/calm/rep-000");
     assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
-    // Real packets cannot be had again.
+    // Real packets cannot be captured again.
     let more = [
         "--on",
         "gateway",

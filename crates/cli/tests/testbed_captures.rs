@@ -1,7 +1,7 @@
 //! Two captures by tcpdump, with iperf3 between them: what is made of them agrees with what iperf3 and the
 //! kernel counted themselves.
 //!
-//! It takes root, and namespaces for hosts. Where there is neither, each test says that it was skipped.
+//! They require root and network namespaces. Without them each test reports that it was skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 

@@ -244,9 +244,9 @@ fn delays() {
         for policy in ["idle", "priority", "guaranteed", "fifo"] {
             delay(packet_io, policy, "");
         }
-        for conduct in ["awake", "busy"] {
+        for wait in ["awake", "busy"] {
             for policy in ["idle", "priority"] {
-                delay(packet_io, policy, conduct);
+                delay(packet_io, policy, wait);
             }
         }
     }
@@ -255,13 +255,13 @@ fn delays() {
 /// Bytes of the frames whose delay is measured, without FCS.
 const FRAME_BYTES: usize = 1_490;
 
-/// `conduct` is how the gateway waits: kept awake, busily, or else asleep.
-fn delay(packet_io: &str, policy: &str, conduct: &str) {
+/// `wait` is how the gateway waits: kept awake, busily, or else asleep.
+fn delay(packet_io: &str, policy: &str, wait: &str) {
     let Some(testbed) = Testbed::new("delay", 1_500) else {
         return;
     };
     let in_force = if policy == "idle" { "priority" } else { policy };
-    let task = format!("{packet_io} 35000000 {in_force} 0 {conduct}");
+    let task = format!("{packet_io} 35000000 {in_force} 0 {wait}");
     let gateway = Gateway::start(&testbed, &task);
     let seconds = 10;
     let best_effort = if policy == "idle" { 0 } else { 40_000_000 };
@@ -286,7 +286,7 @@ fn delay(packet_io: &str, policy: &str, conduct: &str) {
     };
     let loss = 100.0 * (1.0 - delays.len() as f64 / sent as f64);
     println!(
-        "{packet_io:10} {policy:10} {conduct:12} {:8.0} {:8.0} {:8.0} {:8.0} {loss:6.2}%  {text:>7}   {idle:.0} % idle, {stolen:.1} % stolen",
+        "{packet_io:10} {policy:10} {wait:12} {:8.0} {:8.0} {:8.0} {:8.0} {loss:6.2}%  {text:>7}   {idle:.0} % idle, {stolen:.1} % stolen",
         at(500),
         at(990),
         at(999),

@@ -111,7 +111,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// An error where there are captures already: real packets cannot be had again.
+    /// An error where there are captures already: real packets cannot be captured again.
     fn check_free(&self) -> Result<(), AttemptError> {
         for name in CAPTURE_NAMES {
             let path = self.folder.join(name);

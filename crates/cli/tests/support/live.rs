@@ -155,7 +155,7 @@ fn why_not() -> Option<String> {
     let added = Command::new("ip").args(["netns", "add", &name]).output();
     delete(&name);
     let can = added.is_ok_and(|output| output.status.success());
-    (!can).then(|| "no network namespace can be made: it takes root".to_owned())
+    (!can).then(|| "cannot create a network namespace: this requires root".to_owned())
 }
 
 pub fn delete(namespace: &str) {

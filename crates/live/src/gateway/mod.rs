@@ -35,9 +35,9 @@ pub struct GatewayParams {
     pub metrics_port: Option<u16>,
 }
 
-/// How it goes about it, whatever it does.
+/// How the gateway waits for packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Conduct {
+pub struct WaitMode {
     /// Never sleep: for machines with a processor to spare. Without real-time scheduling.
     pub busy_poll: bool,
     /// Keep the processors that this process may use from halting between packets ([`Awake`]): on a
@@ -102,17 +102,17 @@ const REST: Duration = Duration::from_micros(200);
 /// Where it cannot start. An interface that fails later is tried again until it is back.
 pub fn run(
     params: &GatewayParams,
-    conduct: Conduct,
+    wait: WaitMode,
     reload: &mut dyn FnMut() -> Result<GatewayParams, String>,
 ) -> Result<Stopped, GatewayError> {
-    let outcome = Gateway::start(params, conduct).and_then(|gateway| gateway.run(reload));
+    let outcome = Gateway::start(params, wait).and_then(|gateway| gateway.run(reload));
     log::finish();
     outcome
 }
 
 struct Gateway {
     params: GatewayParams,
-    conduct: Conduct,
+    wait: WaitMode,
     engine: Engine,
     ports: [Interface; 2],
     system: Interfaces,
@@ -135,7 +135,7 @@ fn system(doing: &'static str) -> impl Fn(io::Error) -> GatewayError {
 }
 
 impl Gateway {
-    fn start(params: &GatewayParams, conduct: Conduct) -> Result<Self, GatewayError> {
+    fn start(params: &GatewayParams, wait: WaitMode) -> Result<Self, GatewayError> {
         let [first, second] = &params.interfaces;
         if first == second {
             return Err(GatewayError::OneInterface(first.clone()));
@@ -177,11 +177,11 @@ impl Gateway {
                 &[("address", &format!("127.0.0.1:{}", server.port()))],
             );
         }
-        let awake = conduct.keep_awake.then(Awake::keep);
-        let is_real_time = schedule(conduct);
+        let awake = wait.keep_awake.then(Awake::keep);
+        let is_real_time = schedule(wait);
         Ok(Self {
             params: params.clone(),
-            conduct,
+            wait,
             engine,
             ports,
             system: system_interfaces,
@@ -224,7 +224,7 @@ impl Gateway {
                 return Ok(self.finish(now));
             }
             let is_idle = round.received == 0 && !round.is_unfinished;
-            if is_idle && !self.conduct.busy_poll {
+            if is_idle && !self.wait.busy_poll {
                 self.sleep(&mut waiting, round.is_blocked, now)?;
                 self.on_signals_where_any(&waiting, reload);
             } else if self.is_real_time && now.saturating_since(self.rested_at) > REST_EVERY {
@@ -398,8 +398,8 @@ impl Gateway {
 }
 
 /// Real time where it is allowed and would not starve the system; says which.
-fn schedule(conduct: Conduct) -> bool {
-    if conduct.busy_poll {
+fn schedule(wait: WaitMode) -> bool {
+    if wait.busy_poll {
         // Whoever started it may be real-time: one that never sleeps stands still for 50 ms a second then.
         if let Err(error) = scheduling::become_ordinary() {
             log::warn("scheduling", &[("reason", &error)]);
@@ -435,9 +435,9 @@ mod tests {
     fn one_that_never_sleeps_is_not_real_time_whoever_started_it() {
         // Without root it is not now, either.
         let _ = scheduling::become_real_time();
-        let busy = Conduct {
+        let busy = WaitMode {
             busy_poll: true,
-            ..Conduct::default()
+            ..WaitMode::default()
         };
         assert!(!schedule(busy));
         let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();

@@ -9,7 +9,7 @@
 use slicewise_live::DirectionParams;
 use slicewise_live::af_packet::AfPacketPort;
 use slicewise_live::frame_memory::FrameMemory;
-use slicewise_live::gateway::{self, Conduct, GatewayParams, PacketIo};
+use slicewise_live::gateway::{self, GatewayParams, PacketIo, WaitMode};
 use slicewise_live::metrics::{self, Samples};
 use slicewise_live::port::Port;
 use slicewise_live::sys::interface::Interfaces;
@@ -347,11 +347,11 @@ pub fn be_gateway() -> bool {
         memory_bytes: 256 << 20,
         metrics_port: words.get(3).map(|port| port.parse().unwrap()),
     };
-    let conduct = Conduct {
+    let wait = WaitMode {
         busy_poll: words.get(4) == Some(&"busy"),
         keep_awake: words.get(4) == Some(&"awake"),
     };
-    gateway::run(&params, conduct, &mut || Ok(params.clone())).unwrap();
+    gateway::run(&params, wait, &mut || Ok(params.clone())).unwrap();
     true
 }
 

@@ -151,7 +151,6 @@ pub struct Finding {
     /// What cannot run without it.
     pub stops: Vec<Purpose>,
     /// How to fix it.
-    #[serde(rename = "mend")]
     pub fix: Option<Fix>,
 }
 
