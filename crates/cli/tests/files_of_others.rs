@@ -154,7 +154,7 @@ fn a_table_of_verdicts_over_seeds_replaces_no_other_file() {
         sandbox.refused(2, &run);
         let error = sandbox.refused(2, &[&run[..], &["--replace"]].concat());
         assert!(
-            error.contains("is no table of verdicts over seeds"),
+            error.contains("is not a table of verdicts over seeds"),
             "{error}"
         );
         assert_eq!(sandbox.read(name), "my own table");

@@ -214,7 +214,7 @@ fn one_testbed_waits_for_another_and_clears_up_after_one_that_was_killed() {
     assert!(!bench.sandbox.path("elsewhere").exists());
 
     let mut waiting = bench.start(&elsewhere);
-    waiting.wait_for("another testbed runs");
+    waiting.wait_for("another testbed is running");
     let children = children_of(killed.pid());
     let namespaces = bench.namespaces();
     assert_eq!(namespaces.len(), 3);
