@@ -291,7 +291,7 @@ fn a_study_that_names_its_captures_gives_verdicts() {
      Policy      Performance isolation                     Resource reallocation   Scalability      Published
     ═══════════════════════════════════════════════════════════════════════════════════════════════════════════════════
      shared      broken                                    not tested              no limit known   –
-                 gold: loss ratio 0 % → 50 % in scenario   nothing was left over   none is stated
+                 gold: loss ratio 0 % → 50 % in scenario   no unused capacity      none is stated
                  crowded (+50 points, margin 0.1 points)
     ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");

@@ -144,9 +144,9 @@ fn a_file_given_twice_is_refused_by_whatever_name() {
     let sandbox = pair();
     let twice =
         |sent, received| sandbox.refused(2, &["analyse", "--sent", sent, "--received", received]);
-    insta::assert_snapshot!(twice("tx.pcap", "tx.pcap"), @"error: tx.pcap: given twice; each measuring point has files of its own");
-    insta::assert_snapshot!(twice("tx.pcap", "./tx.pcap"), @"error: ./tx.pcap: given twice; each measuring point has files of its own");
-    insta::assert_snapshot!(twice("-", "-"), @"error: -: given twice; each measuring point has files of its own");
+    insta::assert_snapshot!(twice("tx.pcap", "tx.pcap"), @"error: tx.pcap: given twice; each measuring point needs its own files");
+    insta::assert_snapshot!(twice("tx.pcap", "./tx.pcap"), @"error: ./tx.pcap: given twice; each measuring point needs its own files");
+    insta::assert_snapshot!(twice("-", "-"), @"error: -: given twice; each measuring point needs its own files");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_folder_of_runs_needs_runs_and_slices() {
     sandbox.write("wire/shared/night/0/tx.pcap", "");
     sandbox.write("wire/shared/night/0/rx.pcap", "");
     let of_lab = ["analyse", "--runs", "wire", "--slices", "lab.yaml"];
-    insta::assert_snapshot!(sandbox.refused(2, &of_lab), @"error: there are captures of scenario `night`, and the study has none of that name");
+    insta::assert_snapshot!(sandbox.refused(2, &of_lab), @"error: there are captures of scenario `night`, which the study does not define");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_file_of_slices_that_is_none_is_refused() {
     error: 1 mistake in letter.txt
     ");
     insta::assert_snapshot!(stderr("typo.yaml"), @"
-    error: there is no setting `mach` here
+    error: `mach` is not a setting here
      --> typo.yaml:1:17
       |
     1 | slices: {gold: {mach: {vlan: 10}}}
@@ -233,7 +233,7 @@ fn a_file_of_slices_that_is_none_is_refused() {
     error: 1 mistake in missing.yaml
     ");
     insta::assert_snapshot!(stderr("tx.pcap"), @"
-    error: this is not UTF-8 text: byte 2 does not belong there; save the file as UTF-8
+    error: this is not UTF-8 text: byte 2 is invalid; save the file as UTF-8
     --> tx.pcap
 
     error: 1 mistake in tx.pcap

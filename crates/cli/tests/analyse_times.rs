@@ -257,7 +257,7 @@ fn a_stamp_years_off_does_not_stretch_the_run() {
         }
     }
     let sandbox = sandbox(&set(&sent, 119, YEAR), &received);
-    insta::assert_snapshot!(analysed(&sandbox, &[]).0, @"note: At sent, 1 packet was stamped with a time that cannot be right (tx.pcap, packet 120: 1798761600.119000 s since 1970): the time of a neighbour was taken instead, and no delay.");
+    insta::assert_snapshot!(analysed(&sandbox, &[]).0, @"note: At sent, 1 packet was stamped with an impossible time (tx.pcap, packet 120: 1798761600.119000 s since 1970): the time of a neighbour is used instead, and no delay.");
 }
 
 #[test]

@@ -86,5 +86,5 @@ fn what_cannot_be_beside_is_refused() {
     let description = sandbox.read("results/small-gateway/study.json");
     let other = description.replace(r#""name": "small""#, r#""name": "large""#);
     sandbox.write("results/small-gateway/study.json", seal::sealed(&other));
-    insta::assert_snapshot!(refused(&[gateway]).trim(), @"error: `results/small-gateway` holds results of study `large`, not of `small`: set folders of one study beside each other, or run `small` on another back end first");
+    insta::assert_snapshot!(refused(&[gateway]).trim(), @"error: `results/small-gateway` holds results of study `large`, not of `small`: combine folders of one study only, or run `small` on another back end first");
 }

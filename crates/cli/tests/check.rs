@@ -52,7 +52,7 @@ fn every_kind_of_file_is_checked_as_what_it_is() {
     ");
     assert_snapshot!(check("link: 1 Gbit/s\nslices: {all: {counts: 3}}\n"), @"
     Some(2)
-    error: there is no setting `counts` here
+    error: `counts` is not a setting here
      --> file.yaml:2:16
       |
     2 | slices: {all: {counts: 3}}

@@ -268,7 +268,7 @@ fn an_error_says_so_once_and_in_colour_only_where_colour_is_wanted() {
     assert!(coloured.contains("\u{1b}["), "{coloured}");
     let plain = on_a_terminal(&sandbox, "check misspelt.yaml", true).unwrap();
     insta::assert_snapshot!(plain.replace('\r', ""), @"
-    error: there is no setting `counts` here
+    error: `counts` is not a setting here
      --> misspelt.yaml:2:16
       |
     2 | slices: {all: {counts: 3}}

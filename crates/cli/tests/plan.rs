@@ -52,27 +52,27 @@ slices:
 fn a_plan_that_fits_shows_bounds_and_what_is_left() {
     assert_snapshot!(printed(0, FITTING), @"
     plan.yaml: link of 1 Gbit/s (L2)
-    ────────────────────────────────────────────────────────────────────────────────
-     Slice   Count   CIR          CBS        Delay asked   Delay bound   Guarantee
-    ════════════════════════════════════════════════════════════════════════════════
-     voice      20     1 Mbit/s   3.044 kB          1 ms      905.1 µs   admitted
-    ────────────────────────────────────────────────────────────────────────────────
-     video       1   300 Mbit/s     100 kB         10 ms      8.611 ms   admitted
-    ────────────────────────────────────────────────────────────────────────────────
-     own         1    10 Mbit/s       5 kB       CBS/CIR      3.621 ms   admitted
-    ────────────────────────────────────────────────────────────────────────────────
-     rest        1                                                       none asked
-    ────────────────────────────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR          CBS        Delay requested   Delay bound   Guarantee
+    ═══════════════════════════════════════════════════════════════════════════════════
+     voice      20     1 Mbit/s   3.044 kB              1 ms      905.1 µs   admitted
+    ───────────────────────────────────────────────────────────────────────────────────
+     video       1   300 Mbit/s     100 kB             10 ms      8.611 ms   admitted
+    ───────────────────────────────────────────────────────────────────────────────────
+     own         1    10 Mbit/s       5 kB           CBS/CIR      3.621 ms   admitted
+    ───────────────────────────────────────────────────────────────────────────────────
+     rest        1                                                           none
+    ───────────────────────────────────────────────────────────────────────────────────
 
-    ───────────────────────────────────────────────────────────
-     Delay class   Slices   CIR          CBS        Burst left
-    ═══════════════════════════════════════════════════════════
-        905.1 µs       20    20 Mbit/s   60.88 kB     50.73 kB
-    ───────────────────────────────────────────────────────────
-        3.621 ms        1    10 Mbit/s       5 kB     378.3 kB
-    ───────────────────────────────────────────────────────────
-        8.611 ms        1   300 Mbit/s     100 kB     883.4 kB
-    ───────────────────────────────────────────────────────────
+    ─────────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR          CBS        Unreserved burst
+    ═════════════════════════════════════════════════════════════════
+        905.1 µs       20    20 Mbit/s   60.88 kB           50.73 kB
+    ─────────────────────────────────────────────────────────────────
+        3.621 ms        1    10 Mbit/s       5 kB           378.3 kB
+    ─────────────────────────────────────────────────────────────────
+        8.611 ms        1   300 Mbit/s     100 kB           883.4 kB
+    ─────────────────────────────────────────────────────────────────
     unreserved: 670 Mbit/s, 9.504 MB of 10 MB buffer
     ");
 }
@@ -89,30 +89,30 @@ slices:
   kept: {guarantee: {rate: 10 Mbit/s, delay: 50 ms}}
 ";
     assert_snapshot!(printed(1, text), @"
-    plan.yaml: link of 100 Mbit/s (L1); guarantees count L2; it carries 71.42 Mbit/s if all frames are small
-    ────────────────────────────────────────────────────────────────────────────────────
-     Slice   Count   CIR          CBS        Delay asked   Delay bound   Guarantee
-    ════════════════════════════════════════════════════════════════════════════════════
-     voice       1     1 Mbit/s       1 kB          1 ms                 refused: burst
-    ────────────────────────────────────────────────────────────────────────────────────
-     quick       1     1 Mbit/s   3.044 kB          9 µs                 refused: delay
-    ────────────────────────────────────────────────────────────────────────────────────
-     video       1   200 Mbit/s   3.044 kB         10 ms                 refused: rate
-    ────────────────────────────────────────────────────────────────────────────────────
-     ten        50     1 Mbit/s   3.044 kB          5 ms                 refused: delay
-    ────────────────────────────────────────────────────────────────────────────────────
-     kept        1    10 Mbit/s       5 kB         50 ms      48.71 ms   admitted
-    ────────────────────────────────────────────────────────────────────────────────────
+    plan.yaml: link of 100 Mbit/s (L1); guarantees count L2; it carries 71.42 Mbit/s of that if all frames are small
+    ────────────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR          CBS        Delay requested   Delay bound   Guarantee
+    ════════════════════════════════════════════════════════════════════════════════════════
+     voice       1     1 Mbit/s       1 kB              1 ms                 refused: burst
+    ────────────────────────────────────────────────────────────────────────────────────────
+     quick       1     1 Mbit/s   3.044 kB              9 µs                 refused: delay
+    ────────────────────────────────────────────────────────────────────────────────────────
+     video       1   200 Mbit/s   3.044 kB             10 ms                 refused: rate
+    ────────────────────────────────────────────────────────────────────────────────────────
+     ten        50     1 Mbit/s   3.044 kB              5 ms                 refused: delay
+    ────────────────────────────────────────────────────────────────────────────────────────
+     kept        1    10 Mbit/s       5 kB             50 ms      48.71 ms   admitted
+    ────────────────────────────────────────────────────────────────────────────────────────
     voice: a burst of 1 kB is smaller than the largest frame: at least 1.522 kB is needed
     quick: a delay of 9 µs is shorter than the shortest delay class, of 10 µs: a delay of at least 538.2 µs would be accepted
     video: guarantees 200 Mbit/s, but only 71.42 Mbit/s of the link is unreserved: a rate of at most 71.42 Mbit/s would be accepted
     ten: up to 214.7 kB may be due within 4.306 ms, in which the link sends only 53.81 kB: a delay of at least 17.23 ms, or 12 such slices, would be accepted
 
-    ──────────────────────────────────────────────────────
-     Delay class   Slices   CIR         CBS    Burst left
-    ══════════════════════════════════════════════════════
-        48.71 ms        1   10 Mbit/s   5 kB     428.8 kB
-    ──────────────────────────────────────────────────────
+    ────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR         CBS    Unreserved burst
+    ════════════════════════════════════════════════════════════
+        48.71 ms        1   10 Mbit/s   5 kB           428.8 kB
+    ────────────────────────────────────────────────────────────
     unreserved: 61.42 Mbit/s
     ");
 }
@@ -150,17 +150,17 @@ slices: {all: {count: 1000000, guarantee: {rate: 400 kbit/s, burst: 1522 B, dela
 ";
     assert_snapshot!(printed(0, text), @"
     plan.yaml: link of 400 Gbit/s (L2)
-    ─────────────────────────────────────────────────────────────────────────────────
-     Slice   Count     CIR          CBS        Delay asked   Delay bound   Guarantee
-    ═════════════════════════════════════════════════════════════════════════════════
-     all     1000000   400 kbit/s   1.522 kB         80 ms      68.89 ms   admitted
-    ─────────────────────────────────────────────────────────────────────────────────
+    ─────────────────────────────────────────────────────────────────────────────────────
+     Slice   Count     CIR          CBS        Delay requested   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════════
+     all     1000000   400 kbit/s   1.522 kB             80 ms      68.89 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────────
 
-    ────────────────────────────────────────────────────────────
-     Delay class   Slices    CIR          CBS        Burst left
-    ════════════════════════════════════════════════════════════
-        68.89 ms   1000000   400 Gbit/s   1.522 GB     1.922 GB
-    ────────────────────────────────────────────────────────────
+    ──────────────────────────────────────────────────────────────────
+     Delay class   Slices    CIR          CBS        Unreserved burst
+    ══════════════════════════════════════════════════════════════════
+        68.89 ms   1000000   400 Gbit/s   1.522 GB           1.922 GB
+    ──────────────────────────────────────────────────────────────────
     unreserved: 0 bit/s
     ");
 }
@@ -176,50 +176,50 @@ slices:
   d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
   e: {tenant: nobody}
 "), @"
-error: `99999999999999999999 Mbit/s` is too large for a rate
- --> plan.yaml:4:25
-  |
-4 |   a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
-  |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    error: `99999999999999999999 Mbit/s` is too large for a rate
+     --> plan.yaml:4:25
+      |
+    4 |   a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
+      |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-error: `99999999999 GB` is neither a size nor a duration: write for example `15 kB` or `10 ms`
- --> plan.yaml:4:61
-  |
-4 |   a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
-  |                                                             ^^^^^^^^^^^^^^
+    error: `99999999999 GB` is neither a size nor a duration: write for example `15 kB` or `10 ms`
+     --> plan.yaml:4:61
+      |
+    4 |   a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
+      |                                                             ^^^^^^^^^^^^^^
 
-error: a slice needs a weight of at least 1
- --> plan.yaml:5:15
-  |
-5 |   b: {weight: 0, count: 0}
-  |               ^
+    error: a slice needs a weight of at least 1
+     --> plan.yaml:5:15
+      |
+    5 |   b: {weight: 0, count: 0}
+      |               ^
 
-error: there must be a number of slices of at least 1
- --> plan.yaml:5:25
-  |
-5 |   b: {weight: 0, count: 0}
-  |                         ^
+    error: there must be a number of slices of at least 1
+     --> plan.yaml:5:25
+      |
+    5 |   b: {weight: 0, count: 0}
+      |                         ^
 
-error: `guarantee` is a rate of zero: nothing could pass
- --> plan.yaml:6:18
-  |
-6 |   c: {guarantee: 0 bit/s}
-  |                  ^^^^^^^
+    error: `guarantee` is a rate of zero: nothing could ever pass
+     --> plan.yaml:6:18
+      |
+    6 |   c: {guarantee: 0 bit/s}
+      |                  ^^^^^^^
 
-error: `maximum` is 1 Mbit/s, below the guarantee of 2 Mbit/s
- --> plan.yaml:7:37
-  |
-7 |   d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
-  |                                     ^^^^^^^^
+    error: `maximum` is 1 Mbit/s, below the guarantee of 2 Mbit/s
+     --> plan.yaml:7:37
+      |
+    7 |   d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
+      |                                     ^^^^^^^^
 
-error: there is no tenant `nobody`
- --> plan.yaml:8:15
-  |
-8 |   e: {tenant: nobody}
-  |               ^^^^^^
+    error: there is no tenant `nobody`
+     --> plan.yaml:8:15
+      |
+    8 |   e: {tenant: nobody}
+      |               ^^^^^^
 
-error: 7 mistakes in plan.yaml
-");
+    error: 7 mistakes in plan.yaml
+    ");
     assert_snapshot!(mistakes("
 link: 1 Gbit/s
 slices:
@@ -239,35 +239,35 @@ link: 0 bit/s
 largest_frame: 100 kB
 delay: {shortest: 1 us}
 tenants: {gold: 0}
-"), @r#"
-error: `slices` is missing: at least one is required
- --> plan.yaml:2:1
-  |
-2 | link: 0 bit/s
-  | ^
+"), @"
+    error: `slices` is missing: at least one is required
+     --> plan.yaml:2:1
+      |
+    2 | link: 0 bit/s
+      | ^
 
-error: a rate of zero: nothing could pass
- --> plan.yaml:2:7
-  |
-2 | link: 0 bit/s
-  |       ^^^^^^^
+    error: a rate of zero: nothing could pass
+     --> plan.yaml:2:7
+      |
+    2 | link: 0 bit/s
+      |       ^^^^^^^
 
-error: there is no setting `delay` here
- --> plan.yaml:4:1
-  |
-4 | delay: {shortest: 1 us}
-  | ^^^^^
-  |
-  = help: did you mean `delays`?
+    error: `delay` is not a setting here
+     --> plan.yaml:4:1
+      |
+    4 | delay: {shortest: 1 us}
+      | ^^^^^
+      |
+      = help: did you mean `delays`?
 
-error: a tenant needs a weight of at least 1
- --> plan.yaml:5:17
-  |
-5 | tenants: {gold: 0}
-  |                 ^
+    error: a tenant needs a weight of at least 1
+     --> plan.yaml:5:17
+      |
+    5 | tenants: {gold: 0}
+      |                 ^
 
-error: 4 mistakes in plan.yaml
-"#);
+    error: 4 mistakes in plan.yaml
+    ");
     assert_snapshot!(mistakes(""), @"
 error: the file is empty: it should hold a study
  --> plan.yaml:1:1
@@ -299,20 +299,20 @@ repetitions: 1
 duration: 1 s
 ";
     assert_snapshot!(printed(0, study), @"
-    promised: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s if all frames are small
-    ──────────────────────────────────────────────────────────────────────────────────────
-     Slice           Count   CIR        CBS        Delay asked   Delay bound   Guarantee
-    ══════════════════════════════════════════════════════════════════════════════════════
-     gold                1   2 Mbit/s   3.044 kB         20 ms      17.23 ms   admitted
-    ──────────────────────────────────────────────────────────────────────────────────────
-     class-default       1                                                     none asked
-    ──────────────────────────────────────────────────────────────────────────────────────
+    promised: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════════════
+     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     class-default       1                                                         none
+    ─────────────────────────────────────────────────────────────────────────────────────────
 
-    ─────────────────────────────────────────────────────────
-     Delay class   Slices   CIR        CBS        Burst left
-    ═════════════════════════════════════════════════════════
-        17.23 ms        1   2 Mbit/s   3.044 kB     11.22 kB
-    ─────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR        CBS        Unreserved burst
+    ═══════════════════════════════════════════════════════════════
+        17.23 ms        1   2 Mbit/s   3.044 kB           11.22 kB
+    ───────────────────────────────────────────────────────────────
     unreserved: 5.142 Mbit/s
     ");
     assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @"
@@ -363,35 +363,35 @@ duration: 50 ms
 fn populations_are_planned_with_the_slices_of_each_scenario() {
     assert_snapshot!(printed(0, &populations(60)), @"
     bounded, scenario few: link of 1 Gbit/s (L1)
-    ───────────────────────────────────────────────────────────────────────────────
-     Slice   Count   CIR         CBS        Delay asked   Delay bound   Guarantee
-    ═══════════════════════════════════════════════════════════════════════════════
-     gold        4   10 Mbit/s   3.092 kB          2 ms      1.811 ms   admitted
-    ───────────────────────────────────────────────────────────────────────────────
-     rest       10                                                      none asked
-    ───────────────────────────────────────────────────────────────────────────────
+    ──────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR         CBS        Delay requested   Delay bound   Guarantee
+    ══════════════════════════════════════════════════════════════════════════════════
+     gold        4   10 Mbit/s   3.092 kB              2 ms      1.811 ms   admitted
+    ──────────────────────────────────────────────────────────────────────────────────
+     rest       10                                                          none
+    ──────────────────────────────────────────────────────────────────────────────────
 
-    ──────────────────────────────────────────────────────────
-     Delay class   Slices   CIR         CBS        Burst left
-    ══════════════════════════════════════════════════════════
-        1.811 ms        4   40 Mbit/s   12.37 kB     212.3 kB
-    ──────────────────────────────────────────────────────────
+    ────────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR         CBS        Unreserved burst
+    ════════════════════════════════════════════════════════════════
+        1.811 ms        4   40 Mbit/s   12.37 kB           212.3 kB
+    ────────────────────────────────────────────────────────────────
     unreserved: 960 Mbit/s
 
     bounded, scenario many: link of 1 Gbit/s (L1)
-    ───────────────────────────────────────────────────────────────────────────────
-     Slice   Count   CIR         CBS        Delay asked   Delay bound   Guarantee
-    ═══════════════════════════════════════════════════════════════════════════════
-     gold       60   10 Mbit/s   3.092 kB          2 ms      1.811 ms   admitted
-    ───────────────────────────────────────────────────────────────────────────────
-     rest      200                                                      none asked
-    ───────────────────────────────────────────────────────────────────────────────
+    ──────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR         CBS        Delay requested   Delay bound   Guarantee
+    ══════════════════════════════════════════════════════════════════════════════════
+     gold       60   10 Mbit/s   3.092 kB              2 ms      1.811 ms   admitted
+    ──────────────────────────────────────────────────────────────────────────────────
+     rest      200                                                          none
+    ──────────────────────────────────────────────────────────────────────────────────
 
-    ───────────────────────────────────────────────────────────
-     Delay class   Slices   CIR          CBS        Burst left
-    ═══════════════════════════════════════════════════════════
-        1.811 ms       60   600 Mbit/s   185.6 kB      39.2 kB
-    ───────────────────────────────────────────────────────────
+    ─────────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR          CBS        Unreserved burst
+    ═════════════════════════════════════════════════════════════════
+        1.811 ms       60   600 Mbit/s   185.6 kB            39.2 kB
+    ─────────────────────────────────────────────────────────────────
     unreserved: 400 Mbit/s
     ");
     let output = run(&populations(60), &["--json"]);

@@ -171,7 +171,7 @@ fn options_that_make_no_sense_with_seeds_are_refused_with_the_reason() {
     error: `--seeds` keeps no runs: to capture those of one seed, use `--seed N --captures DIR`
     error: `--seeds` writes nothing without `--out DIR`: leave out `--replace`
     error: the study has no policy `third`: known are `shared`, `first`
-    error: there are no 2 seeds from 18446744073709551615 on: choose a smaller one (`--seed N`)
+    error: fewer than 2 seeds start at 18446744073709551615: choose a smaller one (`--seed N`)
     ");
 }
 

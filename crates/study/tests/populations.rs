@@ -312,7 +312,7 @@ fn settings_that_populations_ignore_are_refused() {
        = help: set `maximum` in a policy of `discipline: guaranteed`
     ");
     assert_snapshot!(mistakes("{name: gold, slice: gold, queue_limit: 64 packets}", "{name: gold, slice: gold, child: {classes: [{name: a, match: {}}]}}"), @"
-    error: `child` does nothing for the slices of a population
+    error: `child` has no effect on the slices of a population
       --> study.yaml:23:35
        |
     23 |       - {name: gold, slice: gold, child: {classes: [{name: a, match: {}}]}}
@@ -321,7 +321,7 @@ fn settings_that_populations_ignore_are_refused() {
        = help: leave it out: a slice of a population is one queue
     ");
     assert_snapshot!(mistakes("burst: 3092 B, delay: 2 ms}}", "burst: 3092 B, delay: 2 ms}, police: 1 Mbit/s, set_dscp: ef}"), @"
-    error: `police` does nothing for the slices of a population
+    error: `police` has no effect on the slices of a population
       --> study.yaml:18:101
        |
     18 |       - {name: gold, slice: gold, guarantee: {rate: 10 Mbit/s, burst: 3092 B, delay: 2 ms}, police: 1 Mbit/s, set_dscp: ef}
@@ -329,7 +329,7 @@ fn settings_that_populations_ignore_are_refused() {
        |
        = help: set `maximum` in a policy of `discipline: guaranteed`
 
-    error: `set_dscp` does nothing for the slices of a population
+    error: `set_dscp` has no effect on the slices of a population
       --> study.yaml:18:121
        |
     18 |       - {name: gold, slice: gold, guarantee: {rate: 10 Mbit/s, burst: 3092 B, delay: 2 ms}, police: 1 Mbit/s, set_dscp: ef}
