@@ -271,3 +271,32 @@ fn a_queue_is_full_by_packets_or_by_bytes() {
     };
     assert_eq!((taken(0), taken(1)), (2, 2));
 }
+
+#[test]
+fn a_changed_slice_that_waits_for_tokens_keeps_its_guarantee() {
+    let promised = guaranteed(10_000_000, LARGEST_FRAME, Duration::from_millis(5));
+    let mut rig = Rig::new(
+        &params(&[1]),
+        &[promised.clone(), best_effort(10_000)],
+        100_000_000,
+    );
+    for slice in [0, 1] {
+        for _ in 0..500 {
+            rig.arrive(Arrival {
+                at: 0,
+                slice,
+                bytes: 1500,
+            })
+            .unwrap();
+        }
+    }
+    rig.send_until(5_000_000);
+    let at = Instant::from_nanos(5_000_000);
+    rig.scheduler
+        .change_slice(SliceId::new(0), &promised, &rig.pool, at)
+        .unwrap();
+    rig.send_until(45_000_000);
+    let sent = rig.sent.iter().filter(|sent| sent.slice == 0).count();
+    // 45 ms at 10 Mbit/s are 37 frames of 1,500 B.
+    assert!((35..=40).contains(&sent), "{sent}");
+}
