@@ -71,8 +71,10 @@ fn undecided(results: &ResultsComparison) -> Option<String> {
     if equal > 0 {
         parts.push(format!("{equal} are equal in every repetition"));
     }
-    parts.extend(needed.map(|needed| format!("about {needed} repetitions of each would decide")));
-    (!parts.is_empty()).then(|| format!("Of those inconclusive {}", parts.join("; ")))
+    parts.extend(needed.map(|needed| {
+        format!("about {needed} repetitions in each folder would decide all of them")
+    }));
+    (!parts.is_empty()).then(|| format!("Inconclusive figures: {}", parts.join("; ")))
 }
 
 /// "results/old: study small, simulator, seed 7, version 0.1.0, 12 runs".
