@@ -155,7 +155,7 @@ fn damaged_records_are_left_out_and_named_and_other_margins_are_noted() {
     );
     assert!(out.contains("11 of 12 runs"), "{out}");
     assert!(
-        out.contains("are equal in every repetition; about 3 repetitions of each would decide"),
+        out.contains("are equal in every repetition; about 3 repetitions in each folder would decide all of them"),
         "{out}"
     );
 }
