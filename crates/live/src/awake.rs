@@ -2,9 +2,10 @@
 //!
 //! A processor that has nothing to do halts, and that of a virtual machine is then given to others: waking it
 //! takes up to a tenth of a millisecond, and more where the host is busy, on top of every timer and of every
-//! packet. So a thread a processor spins, before which everything else goes. The same is done to physical
-//! machines by `idle=poll` or `/dev/cpu_dma_latency`, which virtual machines without a driver for idle states
-//! do not heed.
+//! packet. So one thread per processor spins, with lower priority than everything else. On physical machines the
+//! same is achieved by `idle=poll` or `/dev/cpu_dma_latency`, which virtual machines without a driver for idle
+//! states
+//! ignore.
 
 use crate::sys::scheduling;
 use std::io;
@@ -41,7 +42,7 @@ impl Drop for Awake {
     }
 }
 
-/// Does nothing where everything else could not go before it.
+/// Does nothing if the thread could not be given lower priority than everything else.
 fn stay_awake(processor: usize, is_over: &AtomicBool) {
     let goes_last = || -> io::Result<()> {
         scheduling::stay_on(processor)?;

@@ -2,7 +2,7 @@
 
 use slicewise_units::Duration;
 
-/// Buckets a power of two: a bucket is at most a quarter wider than its lower end.
+/// Buckets per power of two: a bucket is at most a quarter wider than its lower end.
 const STEPS: usize = 4;
 /// Powers of two distinguished, from 2^10 ns (about 1 us) on; below it, and beyond 2^34 ns (17 s), there
 /// is one bucket each.
@@ -11,7 +11,7 @@ const FIRST_POWER: u32 = 10;
 /// Buckets in all.
 pub const BUCKETS: usize = STEPS * POWERS + 2;
 
-/// How often which times occurred, distinguished to a quarter or better between 1 us and 17 s.
+/// How often each time occurred, with a resolution of a quarter or better between 1 us and 17 s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     counts: [u64; BUCKETS],
@@ -62,7 +62,7 @@ impl Histogram {
     }
 
     /// A time that `thousandths` of all times do not exceed: the upper end of its bucket, or the
-    /// longest time where that is less. Zero where none was counted.
+    /// longest time if that is less. Zero if none was counted.
     #[must_use]
     pub fn quantile(&self, thousandths: u64) -> Duration {
         let rank = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000);
@@ -115,7 +115,7 @@ fn bucket(nanos: u64) -> usize {
     index.min(BUCKETS - 1)
 }
 
-/// Exclusive, in effect: what is recorded are whole nanoseconds.
+/// Effectively exclusive: recorded times are whole nanoseconds.
 fn upper_end(index: usize) -> Duration {
     if index >= BUCKETS - 1 {
         return Duration::MAX;

@@ -1,6 +1,6 @@
 //! The live gateway: the data plane with real packets, on Linux.
 //!
-//! [`Engine`] forwards between two [`Port`]s and knows neither what they are nor what time it is;
+//! [`Engine`] forwards between two [`Port`]s and depends neither on their kind nor on the real clock;
 //! [`gateway::run`] gives it interfaces ([`af_xdp`], [`af_packet`]), the clock, and a thread. Around it,
 //! [`sys`] and [`tagging`] do for the hosts of a testbed what the kernel must do. This is the only crate
 //! with unsafe code: it talks to the kernel through shared memory.

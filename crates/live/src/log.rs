@@ -1,7 +1,7 @@
-//! Structured logs: a line an event on standard error, `key=value`.
+//! Structured logs: one line per event on standard error, `key=value`.
 //!
-//! A gateway that runs has a thread for them: standard error may be full, closed, or a pipe that nobody
-//! empties, and none of that may delay a packet. What cannot be written is counted.
+//! A running gateway has a thread for them: standard error may be full, closed, or a pipe that nobody
+//! empties, and none of that may delay a packet. Lines that cannot be written are counted.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ enum Message {
     Written(SyncSender<()>),
 }
 
-/// Write in a thread of its own from here on; where none can be started, go on writing at once.
+/// Write in a separate thread from now on; if none can be started, continue to write immediately.
 pub fn start() {
     let (sender, receiver) = sync_channel(MOST_WAITING);
     let thread = thread::Builder::new().name("log".to_owned());

@@ -1,10 +1,11 @@
 //! A patch between two interfaces of a host: every frame that arrives at one leaves by the other.
 //!
-//! A bridge would do, but for one thing: between namespaces a frame can stay charged to the socket that sent it
-//! until it is freed, so a queue behind a bridge can hold back a sender on the same machine, which no queue of
-//! another machine could. (A study under HTB showed it: a tenth of one source's datagrams refused as its socket
-//! buffer was full, and iperf3 sending a quarter less than asked.) Here a copy of each frame goes on that nobody
-//! is charged for, and the frame itself is freed where it arrives.
+//! A bridge would suffice, with one exception: between namespaces a frame can stay charged to the socket that
+//! sent it
+//! until it is freed, so a queue behind a bridge can hold back a sender on the same machine, which a queue on
+//! another machine could not. (A study with HTB showed this: a tenth of one source's datagrams refused because
+//! its socket buffer was full, and iperf3 sending a quarter less than requested.) Here a copy of each frame,
+//! which is charged to no socket, is forwarded, and the frame itself is freed where it arrives.
 
 use crate::bpf::filter::{self, Hook};
 use crate::bpf::{Instruction, Program, ProgramType, Register};

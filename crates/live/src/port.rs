@@ -1,9 +1,9 @@
-//! The seam between forwarding and packet I/O.
+//! The interface between forwarding and packet I/O.
 
 use crate::frame_memory::{FrameId, FrameMemory};
 use std::io;
 
-/// Most frames received from a port at a time, so that neither direction waits long for the other.
+/// Maximum number of frames received from a port at a time, so that neither direction waits long for the other.
 pub const BATCH: usize = 64;
 
 /// A frame that has arrived.
@@ -80,8 +80,8 @@ pub trait Port {
     /// Frames that [`transmit`](Self::transmit) would take now.
     fn room(&mut self, memory: &mut FrameMemory) -> usize;
 
-    /// Send `frames`, at most [`room`](Self::room), in order. They belong to the port whatever it
-    /// answers, and their memory comes back when they have left.
+    /// Send `frames`, at most [`room`](Self::room), in order. They belong to the port whatever it returns, and
+    /// their memory comes back when they have left.
     ///
     /// # Errors
     /// Where the interface has gone or is down; the port is of no use then.
@@ -96,7 +96,7 @@ pub trait Port {
     /// The longest frame it sends, bytes without FCS, where the outermost type is `ethertype`.
     fn largest_frame(&self, ethertype: u16) -> u32;
 
-    /// Whether what it is given can leave; if not, it is given nothing.
+    /// Whether frames given to it can leave; if not, it is given none.
     fn is_open(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! Runs of a study: what the study says, put in the simulator's terms.
+//! Runs of a study: translates the study into the simulator's terms.
 
 use crate::capture::{CaptureObserver, CaptureParams};
 use crate::device::DeviceParams;
@@ -27,7 +27,7 @@ use slicewise_wire::Headers;
 use std::path::PathBuf;
 
 /// How long after the sources have stopped the network may take to drain. Queues are finite, so
-/// only a class shaped to almost nothing needs longer, and then the run fails and says so.
+/// only a class shaped to almost nothing needs longer, and then the run fails with an error.
 const DRAIN: Duration = Duration::from_secs(3_600);
 
 /// The simulator as a back end of studies. One serves all threads.
@@ -141,7 +141,7 @@ impl Simulator {
         }
     }
 
-    /// Simulate a run to its end: what `observe` made watch it, and what was lost.
+    /// Simulate a run to its end; returns the observer created by `observe`, and the losses.
     fn simulate<O: Observer>(
         &self,
         study: &Study,

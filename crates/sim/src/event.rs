@@ -3,9 +3,9 @@
 //! Everything that acts in a network — a source, a link, a device — has at most one event
 //! pending, so the queue is a table of times with a place for each of them, and above it a tree of
 //! minima, eight children per node. Scheduling writes a time and updates the minima above it; the
-//! next event is found by going down the tree to the least. A small network is one node: then to
-//! schedule is one store, and to find the next event eight comparisons without a branch.
-//! Scheduling again replaces what was pending, so a timer that is set back leaves nothing behind.
+//! next event is found by descending the tree to the minimum. A small network is one node: then
+//! scheduling is one store, and finding the next event takes eight comparisons without a branch.
+//! Scheduling again replaces the pending event, so a rescheduled timer leaves no stale entry.
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
 //! Events of one nanosecond happen in this order on every machine: departures, arrivals,
@@ -14,7 +14,8 @@
 
 use slicewise_units::Instant;
 
-/// What happens. The number tells to whom: an index into the network's table of that kind.
+/// What happens. The number is the index of the affected object in the network's table of that
+/// kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A source sends its next frame.
@@ -37,7 +38,7 @@ pub struct Actors {
 }
 
 impl Actors {
-    /// All of them; `None` where that is more than a queue holds.
+    /// Their sum; `None` if it is more than a queue holds.
     #[must_use]
     pub fn total(&self) -> Option<u32> {
         [self.arrivals, self.egresses]
@@ -59,12 +60,12 @@ pub const MAX_ACTORS: u32 = 1 << 24;
 /// Children of a node: their times fill one cache line, and the least of them is found by
 /// comparing all, which needs no branch.
 const WIDTH: usize = 8;
-/// Low bits of a time that tell its place among its neighbours, so that the least of them is
-/// found together with where it is, and the first of equals is the least.
+/// Low bits of a time that hold its place among its neighbours, so that the minimum is found
+/// together with its place, and the first of equal times is the minimum.
 const LANE_BITS: u32 = WIDTH.trailing_zeros();
 const LANE_MASK: u64 = WIDTH as u64 - 1;
-/// The time of whoever has nothing pending. What is scheduled for later, more than 73 years from
-/// the origin, never happens either.
+/// The time of an actor with no pending event. Events scheduled for later, more than 73 years from
+/// the origin, never happen either.
 const NEVER: u64 = u64::MAX >> LANE_BITS;
 
 /// The times of [`WIDTH`] neighbours, with their lanes.
@@ -148,7 +149,7 @@ impl EventQueue {
         })
     }
 
-    /// Let `event` happen at `at`, and not when it was scheduled before. At [`Instant::MAX`] it
+    /// Schedule `event` for `at`; this replaces an earlier schedule. At [`Instant::MAX`] it
     /// never happens.
     #[inline]
     pub fn schedule(&mut self, at: Instant, event: Event) {
@@ -194,7 +195,7 @@ impl EventQueue {
     }
 
     /// A time of `group` on level 0 has changed: update the minima above it, up to the first that
-    /// stays as it was.
+    /// does not change.
     #[inline(never)]
     fn update_minima(&mut self, mut group: usize) {
         for level in 1..self.levels {
@@ -278,7 +279,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Against the obvious model: a list of what is pending, searched for the least.
+        /// Compare with the obvious model: a list of pending events, searched for the minimum.
         #[test]
         fn agrees_with_a_list(
             actors in 1u32..600,

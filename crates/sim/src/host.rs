@@ -6,16 +6,17 @@ use std::collections::VecDeque;
 /// A host as a topology describes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostParams {
-    /// Shortest time between two receive interrupts of an adapter (ethtool's `rx-usecs`); zero: one
-    /// at once for every frame. Captured frames carry the time of the interrupt. Every link that
+    /// Shortest time between two receive interrupts of an adapter (ethtool's `rx-usecs`); zero: an
+    /// immediate interrupt for every frame. Captured frames carry the time of the interrupt. Every
+    /// link that
     /// leads to the host ends in an adapter of its own.
     pub interrupt_interval: Duration,
-    /// Most frames handed to the adapter and not yet sent, beyond which frames are lost; `None`
-    /// where the sender never loses any.
+    /// Maximum number of frames handed to the adapter and not yet sent; further frames are lost.
+    /// `None` if the sender never loses any.
     pub transmit_queue_frames: Option<u32>,
 }
 
-/// Frames handed to a sending adapter and not yet on the wire, where that is limited.
+/// Frames handed to a sending adapter and not yet on the wire, if their number is limited.
 #[derive(Debug, Clone)]
 pub struct TransmitQueue {
     limit: usize,
@@ -33,7 +34,7 @@ impl TransmitQueue {
         }
     }
 
-    /// True where one more frame may be handed over at `now`.
+    /// True if one more frame may be handed over at `now`.
     pub fn has_room(&mut self, now: Instant) -> bool {
         while self.sent_at.front().is_some_and(|sent| *sent <= now) {
             self.sent_at.pop_front();
@@ -47,11 +48,12 @@ impl TransmitQueue {
     }
 }
 
-/// The receiving half of an adapter, with interrupt moderation: a frame that arrives raises an
-/// interrupt at once if the last one is at least an interval ago, else when it is.
+/// The receiving half of an adapter, with interrupt moderation: an arriving frame raises an
+/// interrupt at once if the last interrupt was at least one interval ago, otherwise as soon as that
+/// interval has passed.
 ///
-/// A host that only captures does not act on the network, and frames reach it in order; so when
-/// each of them will be captured is known as soon as it is sent, and needs no event.
+/// A host that only captures does not act on the network, and frames reach it in order. The capture
+/// time of a frame is therefore known as soon as it is sent, and needs no event.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     interval: Duration,
@@ -126,7 +128,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Against the rule played nanosecond by nanosecond, with a list of frames waiting.
+        /// Compare with the rule simulated nanosecond by nanosecond, with a list of waiting frames.
         #[test]
         fn agrees_with_the_rule_played_step_by_step(
             interval in 0u64..20,

@@ -1,11 +1,11 @@
 //! What an impaired link does to frames: loss, bit errors, varying delay.
 //!
-//! Loss is that of the channel of two states of E. N. Gilbert ("Capacity of a burst-noise channel", Bell System
+//! Loss follows the two-state channel of E. N. Gilbert ("Capacity of a burst-noise channel", Bell System
 //! Technical Journal 39, 1960) and E. O. Elliott ("Estimates of error rates for codes on burst-noise channels", Bell
-//! System Technical Journal 42, 1963), which changes its state with each frame, as in Linux's netem.
+//! System Technical Journal 42, 1963), whose state may change with each frame, as in Linux's netem.
 //!
-//! Every flow has a channel and random numbers of its own. So what a flow loses does not depend on what others
-//! send, under whatever policy: an impairment never looks like the influence of one slice on another.
+//! Every flow has its own channel and random numbers. The losses of a flow therefore do not depend on the
+//! traffic of others, under any policy: an impairment never looks like the influence of one slice on another.
 
 use crate::packet::Packet;
 use slicewise_study::{DelayDistribution, DelayVariationParams, ImpairmentParams, LossParams};
@@ -17,7 +17,7 @@ use std::ops::Add;
 const SOURCE_STREAMS: u64 = 2;
 /// Streams for each link: loss, bit errors, delay.
 const LINK_STREAMS: u64 = 3;
-/// Bytes of an Ethernet frame that bit errors are found in: at least 60, and its FCS.
+/// Bytes of an Ethernet frame in which bit errors are detected: at least 60, plus the FCS.
 const SHORTEST_BYTES: u32 = 60;
 const FCS_BYTES: u32 = 4;
 
@@ -28,7 +28,7 @@ pub struct Impairments {
     channels: Vec<Channel>,
 }
 
-/// The link as one flow meets it.
+/// The state of the link for one flow.
 #[derive(Debug, Clone)]
 struct Channel {
     is_bad: bool,
@@ -43,9 +43,9 @@ struct Channel {
 /// Frames that a link lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Without a reason that their bits would show.
+    /// Lost without a bit error.
     pub at_random: u64,
-    /// Because of a wrong bit.
+    /// Lost because of a bit error.
     pub by_bit_errors: u64,
 }
 
@@ -88,7 +88,7 @@ impl Impairments {
         }
     }
 
-    /// A frame of a flow would be delivered at `at`: when it is, or `None` where it is lost.
+    /// When a frame is delivered that would arrive at `at` without impairment; `None` if it is lost.
     pub(crate) fn on_frame(&mut self, packet: &Packet, at: Instant) -> Option<Instant> {
         let params = &self.params;
         let channel = self.channels.get_mut(usize::from(packet.flow))?;
@@ -126,7 +126,7 @@ impl Impairments {
         self.params.delay_variation.is_some()
     }
 
-    /// What it lost of each flow.
+    /// Losses of each flow.
     pub fn lost(&self) -> impl Iterator<Item = Lost> {
         self.channels.iter().map(|channel| channel.lost)
     }

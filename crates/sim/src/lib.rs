@@ -3,7 +3,8 @@
 //! A [`Topology`] of hosts, links and devices becomes a [`Network`]; its flows are paced by
 //! [`Source`](slicewise_traffic::Source)s, and an [`Observer`] sees every packet sent, received
 //! and lost.
-//! [`Simulator`] does all that for a run of a study. `docs/simulator.md` says what is modelled.
+//! [`Simulator`] does all that for a run of a study. `docs/simulator.md` describes what is
+//! modelled.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

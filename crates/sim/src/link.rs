@@ -13,7 +13,7 @@ pub struct LinkParams {
     /// Rate, and which bytes of a frame occupy it: for Ethernet those of L1, preamble, FCS and
     /// inter-frame gap included.
     pub rate: Rate,
-    /// How long a bit travels.
+    /// Propagation delay of a bit.
     pub propagation: Duration,
     /// Which bit's departure is the frame's.
     pub handover: Handover,
@@ -25,12 +25,12 @@ pub enum Handover {
     /// Once its last bit is on the wire: a real link.
     #[default]
     LastBit,
-    /// When its first bit is, the link being taken for as long as all of it lasts: software that paces
-    /// departures to a rate, and then hands frames on whole.
+    /// Once its first bit is on the wire, although the link stays busy for the whole frame:
+    /// software that paces departures to a rate, and then hands on complete frames.
     FirstBit,
 }
 
-/// A frame under way: when it will be where the link leads.
+/// A frame in flight: when it reaches the end of the link.
 #[derive(Debug, Clone, Copy)]
 struct InFlight {
     at: Instant,
@@ -48,7 +48,7 @@ pub struct Link {
     propagation: Duration,
     handover: Handover,
     in_flight: VecDeque<InFlight>,
-    /// What it does to frames beside that.
+    /// What else it does to frames.
     pub(crate) impairments: Option<Box<Impairments>>,
 }
 
@@ -73,8 +73,8 @@ impl Link {
         self.clock.free_at()
     }
 
-    /// Put a frame on the wire as soon as the link is free. Returns when its last bit is out, and
-    /// when it is delivered.
+    /// Put a frame on the wire as soon as the link is free. Returns when its last bit has been
+    /// sent, and when it is delivered.
     #[inline]
     pub fn transmit(&mut self, lengths: FrameLengths, now: Instant) -> (Instant, Instant) {
         let begins = self.clock.free_at().max(now);
@@ -86,8 +86,8 @@ impl Link {
         (sent, leaves.saturating_add(self.propagation))
     }
 
-    /// Keep a frame until it is delivered at `at`. True where it is the first in flight, and its
-    /// delivery is to be scheduled.
+    /// Keep a frame until it is delivered at `at`. True if it is the first in flight and its
+    /// delivery must be scheduled.
     #[inline]
     pub fn carry(&mut self, packet: PacketId, at: Instant) -> bool {
         let before = |other: &InFlight| other.at <= at;
@@ -101,7 +101,7 @@ impl Link {
         place == 0
     }
 
-    /// Take the frame that is delivered now, and when the next one will be.
+    /// Take the frame that is delivered now; also returns when the next one will be.
     #[inline]
     pub fn deliver(&mut self) -> Option<(PacketId, Option<Instant>)> {
         let delivered = self.in_flight.pop_front()?;

@@ -7,7 +7,8 @@ use slicewise_stats::collect::{FlowPosition, RunCollector};
 use slicewise_stats::record::{DropCount, RunKey, RunRecord};
 use slicewise_units::Instant;
 
-/// Tells a collector of every packet, and keeps the largest times in the device's scheduler. Bytes are those of the
+/// Reports every packet to a collector, and keeps the longest times in the device's scheduler.
+/// Bytes are those of the
 /// frame without FCS.
 #[derive(Debug, Clone)]
 pub struct Measurement {
@@ -25,7 +26,7 @@ impl Measurement {
         }
     }
 
-    /// Write the run down.
+    /// Record the run.
     #[must_use]
     pub fn finish(
         mut self,

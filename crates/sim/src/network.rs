@@ -1,4 +1,4 @@
-//! A running network: takes events in order and lets frames go from node to node.
+//! A running network: processes events in order and moves frames from node to node.
 
 use crate::device::{Device, Forwarding};
 use crate::event::{Event, EventQueue};
@@ -14,7 +14,7 @@ use slicewise_traffic::{Departure, Source};
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::{Ecn, Headers};
 
-/// A network at work. Made by [`Topology::build`](crate::Topology::build).
+/// A running network, created by [`Topology::build`](crate::Topology::build).
 #[derive(Debug, Clone)]
 pub struct Network<F, O> {
     wires: Wires<O>,
@@ -60,12 +60,12 @@ impl Flow {
     }
 }
 
-/// What a run came to, beside what the observer saw.
+/// The result of a run, in addition to what the observer recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     /// When the last event happened.
     pub ended_at: Instant,
-    /// Packets still on their way: zero where the network drained.
+    /// Packets still in transit: zero if the network has drained.
     pub in_flight: usize,
     /// Events handled.
     pub events: u64,
@@ -112,7 +112,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
-    /// Let everything happen that is due until `end`, that moment included.
+    /// Process all events due up to and including `end`.
     pub fn run_until(&mut self, end: Instant) -> Outcome {
         let mut ended_at = Instant::ZERO;
         while let Some((now, event)) = self.wires.events.pop() {
@@ -145,7 +145,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         self.wires.impairments()
     }
 
-    /// What watched the run.
+    /// The observer of the run.
     pub fn into_observer(self) -> O {
         self.wires.observer
     }
@@ -221,7 +221,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
-    /// Frames that a device dropped out of its queues are lost.
+    /// Report frames that a device dropped from its queues as lost.
     #[inline]
     fn lose_dropped(&mut self, index: u32, now: Instant) {
         while let Some(frame) = self.devices[index as usize].forwarding.poll_dropped() {
@@ -239,8 +239,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         self.transmit(index, now);
     }
 
-    /// Send the next frame of a device if its egress link is free and one may leave, and see to
-    /// it that the device wakes when the next one may.
+    /// Send the next frame of a device if its egress link is free and a frame may leave, and
+    /// schedule a wake-up for the next one.
     #[inline]
     fn transmit(&mut self, index: u32, now: Instant) {
         let device = &mut self.devices[index as usize];

@@ -6,9 +6,9 @@ use slicewise_units::Instant;
 /// Where a run is measured.
 ///
 /// Sent packets are reported in order of time, and so are received ones of one receiver; but a packet
-/// may be reported as received ahead of its time, as soon as it is certain when that will be.
+/// may be reported as received in advance, as soon as its time of reception is certain.
 ///
-/// This is the seam for anything that watches packets — statistics, a capture file — and is
+/// This is the interface for everything that watches packets — statistics, a capture file — and is
 /// dispatched statically: a run pays only for what its observer does.
 pub trait Observer {
     /// The sender hands `packet` to its network adapter, at `packet.sent_at`.

@@ -1,4 +1,4 @@
-//! Packets on their way, in a slab: no allocation a packet once the network has filled.
+//! Packets in transit, in a slab: no allocation per packet once the network has filled.
 
 use slicewise_units::{FrameLengths, Instant};
 
@@ -36,7 +36,7 @@ impl Packet {
 /// Where a packet lies in its [`PacketStore`]; the data plane's frame handle.
 pub type PacketId = u32;
 
-/// The packets on their way. Places are reused last in, first out, to stay in the cache.
+/// The packets in transit. Places are reused last in, first out, to stay in the cache.
 #[derive(Debug, Clone, Default)]
 pub struct PacketStore {
     packets: Vec<Packet>,
@@ -71,7 +71,7 @@ impl PacketStore {
         &mut self.packets[id as usize]
     }
 
-    /// Take a packet off its way.
+    /// Remove a packet.
     #[inline]
     pub fn remove(&mut self, id: PacketId) -> Packet {
         self.free.push(id);
@@ -84,7 +84,7 @@ impl PacketStore {
         self.packets.len() - self.free.len()
     }
 
-    /// True where no packet is on its way.
+    /// True if no packet is in transit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -2,8 +2,8 @@
 //! never stop.
 //!
 //! Hosts, headers and classifier are left out: at this scale they would be most of the work, and
-//! it is the scheduler that is studied. Delay is from the moment a frame arrives at the scheduler
-//! to its last bit on the link. What is offered does not depend on the policy.
+//! only the scheduler is studied. Delay is from the moment a frame arrives at the scheduler
+//! to its last bit on the link. The offered traffic does not depend on the policy.
 
 use crate::backend::{collector, failed, unsupported};
 use slicewise_dataplane::guaranteed::{Guaranteed, READ_AHEAD, Selection, SliceId};
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 /// Frames that a backlogged slice has waiting.
 const BACKLOG_FRAMES: u32 = 2;
-/// Bursts that a slice may have waiting before frames are dropped for want of room.
+/// Bursts that a slice may have waiting before frames are dropped for lack of room.
 const BURSTS: u32 = 64;
 /// Most frames that may wait in all slices: 4 GiB of descriptors.
 const MAX_FRAMES: u32 = 1 << 27;
@@ -240,7 +240,7 @@ impl Port {
             .min_by_key(|(_, at)| *at)
     }
 
-    /// Send until nothing is offered any more and nothing waits.
+    /// Send until no more traffic is offered and no frame waits.
     fn run(&mut self) {
         let mut until_read_ahead = 0;
         let mut now = Instant::ZERO;
@@ -328,8 +328,8 @@ impl Port {
     }
 }
 
-/// What the slices have in common: under deficit round robin nothing is guaranteed, and what is
-/// left, that is all, goes by weight.
+/// Parameters common to all slices: under deficit round robin nothing is guaranteed, so the
+/// remaining capacity is the whole capacity and is shared by weight.
 fn common_params(policy: &PolicyParams) -> Result<GuaranteedParams, RunError> {
     match (policy.discipline, &policy.guaranteed) {
         (Discipline::Guaranteed, Some(common)) => Ok(common.clone()),
@@ -353,8 +353,8 @@ fn common_params(policy: &PolicyParams) -> Result<GuaranteedParams, RunError> {
     }
 }
 
-/// Frames that wait at most: the backlogs, and of everybody else some bursts; no slice holds more
-/// than its queue.
+/// Maximum number of waiting frames: the backlogs, and some bursts of every other slice; no slice
+/// holds more than its queue.
 fn pool_frames(populations: &[Population]) -> Result<u32, RunError> {
     let frames = populations.iter().fold(0u64, |sum, population| {
         let frames = match population.pattern {

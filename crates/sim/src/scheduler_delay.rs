@@ -1,9 +1,10 @@
-//! How long frames are in the device's scheduler, beside the bound that a guarantee proves.
+//! How long frames stay in the device's scheduler, for comparison with the bound that a guarantee proves.
 //!
-//! The bound counts from a frame's eligible time. Frames of a class leave in the order in which they were queued, so
-//! the token bucket that determines this time can be run as they leave. It is another one than the scheduler's:
-//! it keeps no credit and is charged with every frame, also with those that were sent as excess. Such a charge only
-//! makes later frames eligible later, so what the scheduler promises from its own eligible times holds from these.
+//! The bound counts from a frame's eligible time. Frames of a class leave in the order in which they were
+//! queued, so the token bucket that determines this time can be computed as they leave. It differs from the
+//! scheduler's bucket: it saves no credit and is charged for every frame, including those sent as excess. Such a
+//! charge only makes later frames eligible later, so a bound that the scheduler keeps from its own eligible
+//! times also holds from these.
 
 use crate::packet::Packet;
 use slicewise_dataplane::Classifier;
@@ -12,7 +13,7 @@ use slicewise_stats::record::SchedulerFigures;
 use slicewise_units::{Accounting, Instant, NANOS_PER_SECOND};
 use slicewise_wire::Headers;
 
-/// The largest times in the scheduler of each slice of a run.
+/// The longest time in the scheduler for each slice of a run.
 #[derive(Debug, Clone, Default)]
 pub struct SchedulerDelays {
     /// What the guarantees count of a frame.
@@ -21,7 +22,7 @@ pub struct SchedulerDelays {
     classes: Vec<Option<Eligibility>>,
     /// The class of each flow of the network.
     class_of_flow: Vec<usize>,
-    /// By slice; as far as frames of slices have left.
+    /// By slice, for slices of which at least one frame has left.
     slices: Vec<Option<SchedulerFigures>>,
 }
 
@@ -72,7 +73,7 @@ impl SchedulerDelays {
         largest.after_eligible_max_ns = both.map(|(one, other)| one.max(other));
     }
 
-    /// The largest times of a slice; `None` where no frame of it has left.
+    /// The longest times of a slice; `None` if none of its frames has left.
     #[must_use]
     pub fn of_slice(&self, slice: usize) -> Option<SchedulerFigures> {
         self.slices.get(slice).copied().flatten()
@@ -126,7 +127,7 @@ mod tests {
     use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
 
     proptest! {
-        /// Against the data plane's token bucket, which keeps credit instead.
+        /// Compare with the data plane's token bucket, which stores credit instead.
         #[test]
         fn a_frame_is_eligible_once_a_token_bucket_pays_for_it(
             rate in 1_000u64..100_000_000,

@@ -12,7 +12,7 @@ use slicewise_traffic::Source;
 use slicewise_units::{BitRate, Duration};
 use slicewise_wire::Headers;
 
-/// A node of a [`Topology`], as the topology that made it names it.
+/// A node of a [`Topology`], identified by the topology that created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Node {
     /// A host.
@@ -21,9 +21,9 @@ pub enum Node {
     Device(u32),
 }
 
-/// A network being described: nodes, each with at most one outgoing link, that lead to hosts. So
-/// several hosts may feed a device and devices may follow one another; what a device forwards
-/// leaves by its one egress port.
+/// A network being described: nodes, each with at most one outgoing link, that lead to hosts. Several hosts may
+/// therefore feed a device, and devices may be chained; a device forwards everything through its one egress
+/// port.
 #[derive(Debug, Clone)]
 pub struct Topology<F> {
     hosts: Vec<HostParams>,
@@ -32,7 +32,7 @@ pub struct Topology<F> {
     impairments: Vec<(Node, Impairments)>,
 }
 
-/// A flow: who sends it, what its packets look like, how long they are and when they leave.
+/// A flow: its sender, the headers and lengths of its packets, and when they leave.
 #[derive(Debug, Clone)]
 pub struct FlowParams {
     /// How observers know it.
@@ -57,10 +57,10 @@ pub enum TopologyError {
     /// A node with two outgoing links.
     #[error("{0:?} has more than one outgoing link")]
     TwoLinks(Node),
-    /// What arrives at this node cannot go on to a host.
+    /// Frames that arrive at this node cannot reach a host.
     #[error("the path from {0:?} does not lead to a host")]
     NoWay(Node),
-    /// More flows, nodes or links than an event can name.
+    /// More flows, nodes or links than an event can identify.
     #[error("there are too many flows, hosts, devices or links")]
     TooLarge,
 }
@@ -100,10 +100,10 @@ impl<F: Forwarding> Topology<F> {
         self.impairments.push((from, impairments));
     }
 
-    /// Join the nodes, and let `flows` go through them under the eyes of `observer`.
+    /// Connect the nodes and send `flows` through them, watched by `observer`.
     ///
     /// # Errors
-    /// Where a way does not lead to a host, a node is not there, or a link has no rate.
+    /// If a path does not lead to a host, a node does not exist, or a link has no rate.
     pub fn build<O: Observer>(
         self,
         flows: Vec<FlowParams>,

@@ -1,4 +1,4 @@
-//! What lies between the nodes: links, the frames on them, and the captures at their ends.
+//! The connections between nodes: links, the frames on them, and the captures at their ends.
 
 use crate::event::{Event, EventQueue};
 use crate::host::Receiver;
@@ -40,13 +40,14 @@ impl<O: Observer> Wires<O> {
         }
     }
 
-    /// When a link can take a frame without letting it wait.
+    /// When a link can next accept a frame without delaying it.
     #[inline]
     pub(crate) fn free_at(&self, link: u32) -> Instant {
         self.links[link as usize].0.free_at()
     }
 
-    /// Send a packet on a link, as soon as that is free; returns when its last bit is out.
+    /// Send a packet on a link as soon as the link is free; returns when its last bit has been
+    /// sent.
     #[inline]
     pub(crate) fn send(&mut self, index: u32, id: PacketId, now: Instant) -> Instant {
         let (link, end) = &mut self.links[index as usize];
@@ -89,8 +90,8 @@ impl<O: Observer> Wires<O> {
             .map(|(link, _)| link.impairments.as_deref())
     }
 
-    /// Take the first packet in flight on a link at `now`, and the device that it has reached; `None`
-    /// where it has reached a host.
+    /// Take the first packet in flight on a link at `now`, and the device that it has reached;
+    /// `None` if it has reached a host.
     #[inline]
     pub(crate) fn deliver(&mut self, index: u32, now: Instant) -> Option<(PacketId, u32)> {
         let (link, end) = &mut self.links[index as usize];
@@ -107,7 +108,7 @@ impl<O: Observer> Wires<O> {
         }
     }
 
-    /// A device has sent a packet, whose last bit is out at `left`.
+    /// A device has sent a packet; its last bit leaves at `left`.
     #[inline]
     pub(crate) fn forwarded(&mut self, packet: &Packet, left: Instant) {
         self.observer

@@ -1,8 +1,8 @@
 //! Packet I/O through packet sockets with memory-mapped rings (`packet(7)`, TPACKET_V2).
 //!
-//! The kernel copies a frame into the receive ring and we copy it on, since a frame that waits must not
+//! The kernel copies a frame into the receive ring and we copy it again, since a waiting frame must not
 //! hold a slot of the ring. VLAN tags that the kernel has taken out are put back. TPACKET_V3 hands
-//! frames over by the block, up to a time-out later, and is of no use to whoever wants low delay.
+//! frames over by the block, up to a time-out later, and is unsuitable for low delay.
 
 #![allow(unsafe_code)]
 

@@ -1,5 +1,4 @@
-//! The memory-mapped ring of a packet socket: slots of equal size, each with a status that says whose
-//! it is.
+//! The memory-mapped ring of a packet socket: slots of equal size, each with a status that states its owner.
 
 use crate::sys::map::Map;
 use crate::sys::socket::{self, Plain};
@@ -98,7 +97,8 @@ impl Ring {
         socket::bind(self.socket.as_fd(), &address)
     }
 
-    /// Whose a slot is. What the kernel wrote before it gave the slot away can be read after this.
+    /// The owner of a slot. After this call, everything that the kernel wrote before it released the slot can be
+    /// read.
     #[inline]
     pub(super) fn status(&self, slot: u32) -> u32 {
         self.status_word(slot).load(Ordering::Acquire)
@@ -142,7 +142,7 @@ impl Ring {
         unsafe { self.map.at(start, 4).cast::<u32>().write(length) };
     }
 
-    /// Bytes of a slot; none where they would reach beyond it.
+    /// Bytes of a slot; none if they would reach beyond it.
     ///
     /// # Safety
     /// The slot is ours as long as the slice is used.

@@ -41,8 +41,8 @@ pub(super) struct RxRing {
     counters: PortCounters,
 }
 
-/// Whatever is for whomever, while the socket lives: the kernel counts who asked, and forgets a process
-/// that died.
+/// Receive frames for all destinations while the socket is open: the kernel counts such requests, and drops
+/// those of a process that died.
 pub(crate) fn become_promiscuous(socket: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
     let membership = Membership {
         interface: i32::try_from(interface).unwrap_or(0),
@@ -138,7 +138,7 @@ impl RxRing {
         })
     }
 
-    /// Whether a frame left this host here rather than arriving.
+    /// Whether a frame was sent by this host here rather than received.
     #[inline]
     fn is_own(&self, slot: u32) -> bool {
         let address_at = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);

@@ -17,16 +17,16 @@ pub(super) struct TxRing {
     /// The oldest slot that has not come back, and how many have not.
     oldest: u32,
     leaving: u32,
-    /// The slot of a frame that the interface does not take, and since when.
+    /// The slot of a frame that the interface does not accept, and since when.
     held_up: Option<(u32, Instant)>,
     /// Frames that were not sent, and have not been asked for yet.
     unsent: Unsent,
 }
 
-/// How long a frame may hold up those behind it. An interface that is busy takes it sooner; one without a
-/// carrier, or whose peer takes no frame so long, never does.
+/// How long a frame may hold up those behind it. A busy interface accepts it sooner; one without a carrier, or
+/// whose peer accepts no frame of this length, never does.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Where a frame begins in a slot: right behind the header, where no other place is agreed on.
+/// Where a frame begins in a slot: directly after the header, unless another place is agreed on.
 const FRAME_AT: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
 
 impl TxRing {
@@ -116,8 +116,8 @@ impl TxRing {
         status == libc::TP_STATUS_SEND_REQUEST || status == libc::TP_STATUS_WRONG_FORMAT
     }
 
-    /// Copy a frame to the next slot, which has come back; false where there is none, or not so much
-    /// room in it.
+    /// Copy a frame to the next slot, which has come back; false if there is no such slot or the frame does not
+    /// fit.
     #[inline]
     fn fill(&mut self, memory: &FrameMemory, frame: FrameId) -> bool {
         if self.leaving == self.ring.slots() {
@@ -149,8 +149,8 @@ impl TxRing {
     }
 
     /// Count a frame that is not sent: one longer than an MTU that has shrunk since it was offered, or one
-    /// that the interface does not take. The kernel goes on when another frame is in that slot: so those behind it move up, one
-    /// at a time, because each may be refused, too.
+    /// that the interface does not take. The kernel continues once another frame is in that slot, so the frames
+    /// after it move up, one at a time, because each may be refused, too.
     /// With `gives_up`, one that is not taken at once is not waited for.
     #[cold]
     fn take_out(&mut self, refused: u32, gives_up: bool) {
@@ -202,7 +202,7 @@ impl TxRing {
         std::mem::take(&mut self.unsent)
     }
 
-    /// No more is sent: what still waits in the ring was not.
+    /// Stop sending: frames that still wait in the ring were not sent.
     pub(super) fn close(&mut self) {
         let waiting: Vec<u32> = self.under_way().filter(|slot| self.waits(*slot)).collect();
         waiting.into_iter().for_each(|slot| self.count_unsent(slot));

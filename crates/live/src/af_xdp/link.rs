@@ -9,8 +9,8 @@ const ATTACH_TYPE_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
-/// A program at an interface. When the last descriptor of it is closed, be it because the process
-/// died, the interface is as it was.
+/// A program at an interface. When its last descriptor is closed, even because the process died, the interface
+/// is as it was before.
 #[derive(Debug)]
 pub(super) struct Link(OwnedFd);
 

@@ -1,12 +1,12 @@
 //! Packet I/O through AF_XDP sockets (<https://docs.kernel.org/networking/af_xdp.html>).
 //!
-//! A small program at the interface hands every frame to our sockets, one a receive queue. The kernel
+//! A small program at the interface hands every frame to our sockets, one per receive queue. The kernel
 //! writes frames into [`FrameMemory`] itself and sends them from there: a frame is not copied between
-//! arriving and leaving. Both interfaces register the same memory, each on its own, so that one can go and
-//! come back without the other.
+//! arriving and leaving. Both interfaces register the same memory, each separately, so that one can disappear
+//! and return without the other.
 //!
-//! The program is attached through a link, which the kernel takes away with the process: whatever
-//! becomes of the gateway, the interface works as before.
+//! The program is attached through a link, which the kernel removes when the process ends: the interface then
+//! works as before, however the gateway ended.
 
 #![allow(unsafe_code)]
 
@@ -74,7 +74,7 @@ impl AfXdpPort {
     /// may hold.
     ///
     /// # Errors
-    /// Without the capabilities, where kernel or interface cannot, or with too little memory for so many
+    /// Without the capabilities, without support by kernel or interface, or with too little memory for so many
     /// queues.
     pub fn open(
         interface: &InterfaceState,

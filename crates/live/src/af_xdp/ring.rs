@@ -19,7 +19,7 @@ pub(super) struct Offsets {
 /// A descriptor of a ring.
 ///
 /// # Safety
-/// Implemented only for types without padding of which every bit pattern is valid.
+/// Implemented only for types without padding for which every bit pattern is valid.
 pub(super) unsafe trait Descriptor: Copy {}
 
 // SAFETY: an integer.
@@ -31,7 +31,7 @@ pub(super) struct Ring<T> {
     map: Map,
     offsets: Offsets,
     entries: u32,
-    /// What we have filled or emptied so far, of which the other side may not know yet.
+    /// How far we have filled or emptied it; the other side may not know yet.
     ours: u32,
     /// How far the other side was when we last looked.
     theirs: u32,
@@ -100,7 +100,7 @@ impl<T: Descriptor> Ring<T> {
         self.ours = self.ours.wrapping_add(1);
     }
 
-    /// Of a ring that we fill: the kernel may have what was filled in.
+    /// Of a ring that we fill: pass the filled descriptors to the kernel.
     #[inline]
     pub(super) fn publish(&self) {
         self.word(self.offsets.producer)
@@ -124,7 +124,7 @@ impl<T: Descriptor> Ring<T> {
         descriptor
     }
 
-    /// Of a ring that the kernel fills: it may have the places of what was read.
+    /// Of a ring that the kernel fills: return the places of the descriptors that were read.
     #[inline]
     pub(super) fn free(&self) {
         self.word(self.offsets.consumer)

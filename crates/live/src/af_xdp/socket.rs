@@ -33,7 +33,7 @@ const ENTRIES: u32 = 2048;
 const BIND_ATTEMPTS: u32 = 50;
 const BIND_PAUSE: Duration = Duration::from_millis(10);
 
-/// `struct xdp_umem_reg`, as far as all kernels with AF_XDP know it.
+/// `struct xdp_umem_reg`, limited to the fields that all kernels with AF_XDP know.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Registration {
@@ -88,8 +88,8 @@ struct FrameDescriptor {
 }
 
 impl Statistics {
-    /// Each lost frame once: one for which the fill ring had no memory is in `rx_dropped`, too, beside
-    /// those that are too long.
+    /// Counts each lost frame once: `rx_dropped` contains frames for which the fill ring had no memory, too, in
+    /// addition to those that are too long.
     fn lost(&self) -> PortCounters {
         let without_memory = self.fill_ring_empty.min(self.rx_dropped);
         PortCounters {
@@ -127,9 +127,9 @@ pub(super) struct XskSocket {
     /// Chunks that it has to send, and may have.
     sending: u32,
     sending_most: u32,
-    /// Times that it should have received into more chunks, and none was free.
+    /// How often it needed more chunks to receive into and none was free.
     short_refills: u64,
-    /// A frame in several chunks of which the last has not come.
+    /// A frame in several chunks whose last chunk has not arrived.
     unfinished: Option<Unfinished>,
     several_chunks: bool,
 }
@@ -363,7 +363,7 @@ impl XskSocket {
         }
     }
 
-    /// Close the socket, and only then take back what was lent.
+    /// Close the socket, and only then take back the chunks lent to it.
     pub(super) fn close(self, memory: &mut FrameMemory) {
         if let Some(unfinished) = self.unfinished {
             memory.release(FrameId(unfinished.first));

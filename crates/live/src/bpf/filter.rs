@@ -1,5 +1,5 @@
-//! Programs as filters of the qdisc `clsact`, which holds filters and queues nothing; it is beside the
-//! qdisc that sends.
+//! Programs as filters of the qdisc `clsact`, which holds filters and queues nothing; it exists in addition to
+//! the qdisc that sends.
 
 use super::{Program, number_of};
 use crate::sys::netlink::{Body, Netlink};
@@ -15,7 +15,7 @@ const TCA_OPTIONS: u16 = 2;
 const TCA_BPF_FD: u16 = 6;
 const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_FLAGS: u16 = 8;
-/// What the program returns is what becomes of the frame.
+/// The return value of the program decides what happens to the frame.
 const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 /// Our filter among those that others may have: the first.
 const PRIORITY: u32 = 1;
@@ -35,7 +35,7 @@ fn message(interface: u32, handle: u32, parent: u32, info: u32) -> Body {
     Body::new(&[0, interface, handle, parent, info])
 }
 
-/// Have a `clsact` at the interface, where there is none yet.
+/// Add a `clsact` to the interface, if it has none yet.
 pub(crate) fn prepare(netlink: &Netlink, interface: u32) -> io::Result<()> {
     let body = message(interface, CLSACT_HANDLE, CLSACT_PARENT, 0).with(TCA_KIND, b"clsact\0");
     let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;

@@ -1,5 +1,6 @@
-//! eBPF: programs assembled here, no compiler and no object file, and every instruction to be read; and
-//! the `bpf(2)` system call. What programs are attached to is the business of those who write them.
+//! eBPF: programs are assembled here, without a compiler or an object file, so every instruction can be read;
+//! and
+//! the `bpf(2)` system call. The modules that write programs attach them.
 
 #![allow(unsafe_code)]
 
@@ -24,8 +25,7 @@ pub(crate) enum Command {
     LinkDetach = 34,
 }
 
-/// Calls with the part of `union bpf_attr` that the command reads; the kernel takes what is beyond it as
-/// zero.
+/// Calls with the part of `union bpf_attr` that the command reads; the kernel treats the rest as zero.
 pub(crate) fn call<T>(command: Command, attributes: &T) -> io::Result<i32> {
     // SAFETY: `attributes` is alive and of the length given; pointers in it are to memory that the
     // callers below keep alive over the call.

@@ -20,7 +20,7 @@ use std::io;
 /// What one direction forwards, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectionParams {
-    /// Rate of the link that is emulated: what departures are paced to, and what it counts.
+    /// Rate of the emulated link, to which departures are paced, and the bytes that it counts.
     pub link: Rate,
     /// Classes and how they share it.
     pub policy: PolicyParams,
@@ -41,16 +41,16 @@ pub struct DirectionCounters {
     pub sent_frames: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Frames that are not IP; they go where their VLAN or class-default says.
+    /// Frames that are not IP; their VLAN determines their class, or they belong to class-default.
     pub not_ip_frames: u64,
     /// Frames dropped by classes that a change of configuration has removed since, with their counters.
     pub dropped_by_removed_frames: u64,
-    /// Frames discarded beside what the pipeline drops, in the order of [`Discard::ALL`].
+    /// Frames discarded in addition to the pipeline's drops, in the order of [`Discard::ALL`].
     pub discarded: [u64; Discard::ALL.len()],
 }
 
-/// How long a link may be behind and still make up for it: what it sends then is one burst of this
-/// long. A program that did not run for longer has lost the time.
+/// How far a link may fall behind and still catch up, by a burst of this length. If the program did not run for
+/// longer, the excess time is lost.
 const MOST_CATCH_UP: Duration = Duration::from_millis(1);
 /// Frames sent before others are received again.
 const MOST_DEPARTURES: usize = 128;
@@ -70,8 +70,8 @@ pub(crate) struct Direction {
     /// Of all classes.
     delay: Histogram,
     lateness: Histogram,
-    /// When the pipeline was polled last, and when the frame it gave was due: what is ready from
-    /// the very moment of a late poll on was ready when the link became free.
+    /// When the pipeline was polled last, and when the frame it returned was due: a frame that becomes ready
+    /// exactly at a late poll was ready when the link became free.
     polled_at: Instant,
     due_at: Instant,
     outgoing: Vec<FrameId>,
@@ -82,9 +82,9 @@ pub(crate) struct Direction {
 pub(crate) enum Paced {
     /// Nothing more is due.
     Idle,
-    /// More is due: come again at once.
+    /// More is due: poll again at once.
     More,
-    /// More is due, and the interface takes nothing now.
+    /// More is due, but the interface accepts nothing now.
     Blocked,
 }
 
@@ -288,7 +288,7 @@ impl Direction {
         self.count_discarded(Discard::Refused, unsent.frames);
     }
 
-    /// Everything that waits is given up; returns how many frames.
+    /// Discard all waiting frames; returns how many.
     pub(crate) fn give_up(&mut self, memory: &mut FrameMemory, now: Instant) -> u64 {
         let mut frames = 0;
         let mut at = now;

@@ -1,10 +1,10 @@
-//! What is looked at before a frame is offered to the pipeline.
+//! Inspection of a frame before it is offered to the pipeline.
 
 use crate::port::ETHERNET_BYTES;
 use slicewise_dataplane::Ecn;
 use slicewise_wire::{Headers, IpVersion, Layer, LinkType, ParseEnd, parse_frame};
 
-/// Why a frame is not forwarded, beside what the pipeline decides.
+/// Why a frame is not forwarded, other than by decision of the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Discard {
@@ -20,7 +20,7 @@ pub enum Discard {
     InterfaceDown,
     /// It still waited when the gateway stopped.
     Stopped,
-    /// The interface had taken it and did not send it: its MTU shrank meanwhile, or it went down.
+    /// The interface accepted it but did not send it: its MTU shrank meanwhile, or it went down.
     Refused,
 }
 
@@ -54,7 +54,7 @@ impl Discard {
 /// What the pipeline needs to know of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inspected {
-    /// What classes match on; of a packet in a GTP-U tunnel, its own.
+    /// The fields that classes match; for a packet in a GTP-U tunnel, those of the inner packet.
     pub headers: Headers,
     /// Of the outermost IP header, which is the one that would be rewritten.
     pub dscp: u8,
@@ -64,10 +64,10 @@ pub struct Inspected {
     pub l3_offset: u8,
 }
 
-/// Read the headers of a frame of `length` bytes, of which `head` are the first.
+/// Read the headers of a frame of `length` bytes; `head` holds its first bytes.
 ///
-/// Frames that are not IP pass: they belong to no class that asks for IP, so to class-default unless a
-/// class asks for their VLAN. What is wrong above IP is for the receiver to judge.
+/// Frames that are not IP pass: no class that matches IP applies to them, so they belong to class-default unless
+/// a class matches their VLAN. Errors above IP are left to the receiver.
 ///
 /// # Errors
 /// The reason to discard it.
@@ -98,7 +98,7 @@ pub fn inspect(head: &[u8], length: u32, own: &[[u8; 6]; 2]) -> Result<Inspected
     })
 }
 
-/// The byte with DSCP and ECN of the IP header at `l3_offset`; zero where there is none.
+/// The byte with DSCP and ECN of the IP header at `l3_offset`; zero if there is no IP header.
 #[inline]
 pub(super) fn traffic_class(head: &[u8], l3_offset: u8, version: IpVersion) -> u8 {
     let at = usize::from(l3_offset);

@@ -1,4 +1,4 @@
-//! Forwarding between two ports, without knowledge of what they are: it reads its time from a
+//! Forwarding between two ports, independent of their kind: it reads its time from a
 //! [`Clock`], and frames from a [`Port`].
 //!
 //! Both directions have a pipeline of their own, and a link clock that paces departures: the emulated
@@ -58,7 +58,7 @@ pub enum EngineError {
     /// A policy cannot be run.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The system has not so much memory.
+    /// The system does not have enough memory.
     #[error("cannot allocate {bytes} B of frame memory: {error}")]
     Memory {
         /// How much was asked for.
@@ -94,9 +94,9 @@ pub enum EngineError {
 pub struct Round {
     /// Frames received.
     pub received: usize,
-    /// Frames are due, or may have arrived, that this round had no turn for: come again at once.
+    /// Frames are due, or may have arrived, that this round did not reach: poll again at once.
     pub is_unfinished: bool,
-    /// A direction's frames are due, and its interface takes none: come again shortly.
+    /// A direction's frames are due, but its interface accepts none: poll again shortly.
     pub is_blocked: bool,
     /// A port did not send what it had taken: its interface may have changed.
     pub is_refused: bool,
@@ -217,9 +217,9 @@ impl Engine {
         &mut self.memory
     }
 
-    /// Bytes that frames take if every ring and every queue is full of largest frames. Where that is more
-    /// than [there is](Self::memory_bytes), rings are shorter, or queues hold fewer large frames than they
-    /// may; a slice that fills its queue takes nothing that another was given, all the same.
+    /// Bytes that frames take if every ring and every queue is full of frames of maximum size. If that is more
+    /// than [the memory](Self::memory_bytes), rings are shorter, or queues hold fewer large frames than their
+    /// limits allow; even then, a slice that fills its queue takes nothing that was reserved for another.
     #[must_use]
     pub fn memory_needed(&self) -> u64 {
         self.needs
@@ -270,8 +270,8 @@ impl Engine {
         round
     }
 
-    /// Move what ports did not send from what was sent to what was discarded; returns whether there was
-    /// something. [`poll`](Self::poll) does it; it is for ports that were closed since.
+    /// Count frames that ports did not send as discarded instead of sent; returns whether there were any.
+    /// [`poll`](Self::poll) does this, too; call it for ports that have been closed since.
     pub fn count_unsent<P: Port>(&mut self, ports: &mut [P; 2]) -> bool {
         let mut is_refused = false;
         // Each direction sends on the port of the other.
@@ -283,7 +283,7 @@ impl Engine {
         is_refused
     }
 
-    /// What has arrived at one port is offered to its direction, so that a late arrival of a high
+    /// Offer the frames that have arrived at one port to its direction, so that a late arrival of a high
     /// priority is known before the next departure is chosen.
     fn receive<P: Port>(
         &mut self,
@@ -329,7 +329,7 @@ impl Engine {
     /// Change both directions while frames wait: nothing queued is lost or reordered.
     ///
     /// # Errors
-    /// Where one cannot be changed so; both are then as they were.
+    /// If one cannot be changed; both are then unchanged.
     pub fn apply(
         &mut self,
         params: &[DirectionParams; 2],
@@ -347,7 +347,7 @@ impl Engine {
         applied
     }
 
-    /// Receive no more; what waits still leaves.
+    /// Stop receiving; waiting frames still leave.
     pub const fn stop(&mut self) {
         self.is_stopping = true;
     }
@@ -405,14 +405,14 @@ impl Engine {
         self.directions.get(direction).map(Direction::delay)
     }
 
-    /// How much later than the link clock said frames of a direction left.
+    /// How much later frames of a direction left than the link clock demanded.
     #[must_use]
     pub fn lateness(&self, direction: usize) -> Option<&Histogram> {
         self.directions.get(direction).map(Direction::lateness)
     }
 }
 
-/// What full queues of largest frames need.
+/// Memory that queues need when full of frames of maximum size.
 fn needs_of(directions: &[Direction; 2], frame_chunks: u32) -> Needs {
     let queues = directions
         .iter()

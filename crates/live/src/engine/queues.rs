@@ -8,15 +8,15 @@ use slicewise_model::{Discipline, PolicyParams, QueueLimitParams};
 pub(super) struct Queue {
     /// Its name, as its share of the memory is called.
     pub(super) name: String,
-    /// Its classes: one, but under the discipline FIFO.
+    /// Its classes: one, except under the discipline FIFO.
     pub(super) classes: Vec<String>,
-    /// Frames that it holds at most.
+    /// Maximum number of frames in it.
     pub(super) frames: u64,
-    /// Chunks that it takes when it is full of largest frames.
+    /// Chunks that it takes when it is full of frames of maximum size.
     pub(super) chunks: u64,
 }
 
-/// The queues of a policy, where a largest frame takes `frame_chunks`.
+/// The queues of a policy, if a frame of maximum size takes `frame_chunks`.
 pub(super) fn queues(policy: &PolicyParams, frame_chunks: u32) -> Vec<Queue> {
     let mut queues = Vec::new();
     collect(policy, "", frame_chunks, &mut queues);

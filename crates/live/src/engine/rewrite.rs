@@ -1,13 +1,13 @@
 //! What the gateway changes in a frame: DSCP (RFC 2474), ECN (RFC 3168), and transport checksums that
-//! a virtual interface left to hardware that is not there.
+//! a virtual interface left to hardware that does not exist.
 
 use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
 
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// Write `traffic_class` (DSCP and ECN) into the IP header at `l3_offset`, and keep an IPv4 header's
-/// checksum right if it was (RFC 1624, equation 3). Nothing is done where there is no IP header.
+/// Write `traffic_class` (DSCP and ECN) into the IP header at `l3_offset`, and update an IPv4 header's checksum
+/// so that a correct one stays correct (RFC 1624, equation 3). Does nothing if there is no IP header.
 #[inline]
 pub fn set_traffic_class(head: &mut [u8], l3_offset: u8, traffic_class: u8) {
     let at = usize::from(l3_offset);
@@ -91,9 +91,9 @@ impl Sum {
     }
 }
 
-/// Where a UDP or TCP packet that lacks its checksum has it, and what it is to be: `head` is the first
+/// The position and the value of the checksum that a UDP or TCP packet lacks: `head` is the first
 /// piece of the frame, `pieces` all of them, `l3_offset` and `transport_offset` where the headers are.
-/// `None` where there is no such packet.
+/// `None` if there is no such packet.
 pub fn transport_checksum<'a>(
     head: &[u8],
     pieces: impl Iterator<Item = &'a [u8]>,

@@ -3,21 +3,22 @@
 use super::{CHUNK_BYTES, FRAME_BYTES_PER_CHUNK};
 use crate::port::BATCH;
 
-/// Chunks that a ring of the kernel has at most: one for each receive queue, and one to send.
+/// Maximum number of chunks in a ring of the kernel: there is one ring for each receive queue, and one for
+/// sending.
 pub const RING_CHUNKS: u32 = 2048;
-/// Largest frames that a ring must have room for.
+/// Number of frames of maximum size that a ring must have room for.
 const LEAST_RING_FRAMES: u64 = 64;
 
-/// What wants frame memory.
+/// The users of frame memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     /// Receive queues of each interface that frame memory is lent to; 0 for one that copies frames.
     pub receive_queues: [u32; 2],
-    /// Chunks that a largest frame takes.
+    /// Chunks that a frame of maximum size takes.
     pub frame_chunks: u32,
     /// Queues of slices, in both directions.
     pub queues: u64,
-    /// Chunks that these queues take when they are full of largest frames.
+    /// Chunks that these queues take when they are full of frames of maximum size.
     pub queue_chunks: u64,
 }
 
@@ -72,10 +73,10 @@ impl Needs {
 }
 
 impl Budget {
-    /// Divide at most `chunks`; where that is not enough for all, rings get at most half.
+    /// Divide at most `chunks`; if that is not enough for everything, rings get at most half.
     ///
     /// # Errors
-    /// Where it is not enough for rings of [`LEAST_RING_FRAMES`] and a few frames in each queue.
+    /// If it is not enough for rings of [`LEAST_RING_FRAMES`] and a few frames in each queue.
     pub fn divide(chunks: u64, needs: &Needs) -> Result<Self, TooLittle> {
         let frame = u64::from(needs.frame_chunks);
         let (rings, working, needed) = (needs.rings(), needs.working(), needs.chunks_needed());
@@ -124,7 +125,7 @@ impl PortBudget {
         }
     }
 
-    /// What each of so many receive queues gets; `None` where that is not enough to receive frames of
+    /// What each of so many receive queues gets; `None` if that is not enough to receive frames of
     /// `frame_chunks`.
     #[must_use]
     pub fn of_queue(self, receive_queues: u32, frame_chunks: u32) -> Option<u32> {

@@ -1,4 +1,4 @@
-//! Where frames lie between arriving and leaving.
+//! The memory that holds frames between arrival and departure.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ pub use shares::{ShareId, Shares};
 use crate::sys::map::Map;
 use std::io;
 
-/// Bytes of a chunk: a frame of an Ethernet without jumbo frames, and what AF_XDP keeps before it.
+/// Bytes of a chunk: room for an Ethernet frame (not a jumbo frame) and the headroom of AF_XDP.
 pub const CHUNK_BYTES: usize = 2048;
 /// What the kernel leaves free at the beginning of a chunk that it writes to.
 pub const HEADROOM_BYTES: usize = 256;
@@ -30,8 +30,8 @@ pub struct FrameId(pub u32);
 /// written here.
 ///
 /// A frame that waits in a queue is held [for a share](Self::try_hold) of the memory, so that no queue takes
-/// what others need. Shares and ports keep to what [`Budget`] gives them: so a chunk is always there to
-/// receive into.
+/// memory that others need. Shares and ports stay within their [`Budget`], so there is always a chunk to receive
+/// into.
 #[derive(Debug)]
 pub struct FrameMemory {
     map: Map,
@@ -47,7 +47,7 @@ struct Chunk {
     length: u16,
     /// The next chunk of the frame; [`END`] in the last.
     next: u32,
-    /// In the first chunk of a frame: what it is held for.
+    /// In the first chunk of a frame: the share that it is held for.
     share: Option<ShareId>,
 }
 
@@ -63,7 +63,7 @@ impl FrameMemory {
     /// Memory of this many chunks, all of it present.
     ///
     /// # Errors
-    /// Where the system has not so much memory.
+    /// If the system does not have enough memory.
     pub fn new(chunks: u32) -> io::Result<Self> {
         let count = chunks as usize;
         Ok(Self {
@@ -124,7 +124,7 @@ impl FrameMemory {
         }
     }
 
-    /// Make `next`, a frame of its own so far, go on where `last` ends.
+    /// Append `next`, until now a separate frame, after `last`.
     #[inline]
     pub fn chain(&mut self, last: u32, next: u32) {
         if let Some(entry) = self.chunks.get_mut(last as usize) {
@@ -132,8 +132,7 @@ impl FrameMemory {
         }
     }
 
-    /// A frame with a copy of these bytes, one piece behind the other; `None` where there is not
-    /// enough memory.
+    /// A frame with a copy of these bytes, one piece after the other; `None` if there is not enough memory.
     #[inline]
     pub fn store(&mut self, pieces: &[&[u8]]) -> Option<FrameId> {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
@@ -226,7 +225,7 @@ impl FrameMemory {
         })
     }
 
-    /// The bytes of a frame, a piece a chunk.
+    /// The bytes of a frame, one piece per chunk.
     #[inline]
     pub fn pieces(&self, frame: FrameId) -> impl Iterator<Item = &[u8]> {
         self.chunks(frame).map(|chunk| self.bytes(chunk.chunk))
@@ -252,7 +251,7 @@ impl FrameMemory {
         &mut self.shares
     }
 
-    /// Hold a frame for a share; returns whether that has room for it.
+    /// Hold a frame for a share; returns whether the share has room for it.
     #[inline]
     pub fn try_hold(&mut self, frame: FrameId, share: ShareId) -> bool {
         let has_room = self.shares.try_use(share, self.chunk_count(frame));
@@ -262,7 +261,7 @@ impl FrameMemory {
         has_room
     }
 
-    /// Hold a frame for no share any more: it is about to leave.
+    /// Release a frame from its share: it is about to leave.
     #[inline]
     pub fn let_go(&mut self, frame: FrameId) {
         let entry = self.chunks.get_mut(frame.0 as usize);

@@ -1,8 +1,8 @@
 //! How much frame memory the queues of each slice may use.
 //!
-//! Where memory does not suffice for all queues full of largest frames, half of it is divided into parts of
-//! their own (max-min fair: a small queue gets all that it asks for), and the other half is common: first
-//! come, first served. So a flood into one long queue uses up its own part and the common one, and no more.
+//! If memory does not suffice for all queues full of frames of maximum size, half of it is divided into reserved
+//! parts (max-min fair: a small queue gets all that it asks for), and the other half is shared: first come,
+//! first served. A flood into one long queue therefore uses up only its own part and the shared one.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Shares {
     total: u32,
     common: u32,
     used: u32,
-    /// What shares use beyond their own parts.
+    /// Memory that shares use beyond their reserved parts.
     common_used: u32,
     refused: u64,
 }
@@ -37,9 +37,9 @@ impl Share {
 }
 
 impl Shares {
-    /// Divide `total` chunks among shares by name, each with the chunks that it wants. Shares that were there
-    /// before keep their identity and what they use; what a share that is gone still uses is not available
-    /// until it is released. Work: O(shares · log shares).
+    /// Divide `total` chunks among shares by name, each with the chunks that it wants. Existing shares keep
+    /// their identity and the memory they use; memory that a removed share still uses is not available until it
+    /// is released. Work: O(shares · log shares).
     pub fn divide(&mut self, total: u32, wanted: &[(String, u64)]) -> Vec<ShareId> {
         let mut before: BTreeMap<String, usize> = BTreeMap::new();
         for (index, share) in self.shares.iter_mut().enumerate() {
@@ -124,7 +124,7 @@ impl Shares {
     }
 }
 
-/// The part of each share that nobody else can use; their sum is at most `total`.
+/// The reserved part of each share; their sum is at most `total`.
 fn parts(total: u32, wanted: &[(String, u64)]) -> Vec<u32> {
     let mut parts = vec![0; wanted.len()];
     let sum = wanted

@@ -98,15 +98,15 @@ pub(super) struct Interface {
     name: String,
     packet_io: PacketIo,
     open: Option<Open>,
-    /// As it was last seen.
+    /// Its last known state.
     state: Option<InterfaceState>,
     /// What it may hold of the memory.
     budget: PortBudget,
-    /// Why it could last not be opened, so as to say it once.
+    /// Why it could not be opened last time, so that this is logged only once.
     trouble: String,
     /// Of ports that were closed since.
     counted: PortCounters,
-    /// What they did not send, and has not been asked for yet.
+    /// Frames that they did not send and that have not been reported yet.
     unsent: Unsent,
     changed: Changed,
 }
@@ -153,7 +153,7 @@ impl Interface {
         }
     }
 
-    /// From here on it may hold so much of the memory.
+    /// Set how much of the memory it may hold from now on.
     pub(super) const fn set_budget(&mut self, budget: PortBudget) {
         self.budget = budget;
     }
@@ -257,7 +257,7 @@ impl Interface {
         self.state.map_or([0; 6], |state| state.address)
     }
 
-    /// Something is wrong with a descriptor: see what, and whether it matters.
+    /// A descriptor reports an error: find out what it is and whether it matters.
     pub(super) fn on_error(&mut self, memory: &mut FrameMemory) {
         let errors: Vec<io::Error> = self
             .descriptors()
@@ -283,7 +283,7 @@ impl Interface {
         );
     }
 
-    /// See whether it is still the interface that was opened; open it where it is closed.
+    /// Check whether it is still the interface that was opened; open it if it is closed.
     pub(super) fn check(&mut self, system: &Interfaces, memory: &mut FrameMemory) {
         if let Some(open) = &mut self.open {
             // What it did not take at once is tried again, also where nothing more is sent.
@@ -340,7 +340,7 @@ impl Interface {
         self.changed.restore(system, &self.name);
     }
 
-    /// What it has lost over all times it was opened.
+    /// Its losses, summed over all times it was opened.
     pub(super) fn counters(&mut self) -> PortCounters {
         let now = self.open.as_mut().map(|open| open.port().counters());
         self.counted.plus(now.unwrap_or_default())
@@ -392,7 +392,7 @@ impl Port for Interface {
         }
     }
 
-    /// Of a closed interface, whatever it may be when it is back.
+    /// Unlimited for a closed interface, whose MTU may be different when it is back.
     fn largest_frame(&self, ethertype: u16) -> u32 {
         match &self.open {
             Some(Open::AfXdp(port)) => port.largest_frame(ethertype),

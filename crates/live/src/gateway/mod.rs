@@ -41,11 +41,11 @@ pub struct WaitMode {
     /// Never sleep: for machines with a processor to spare. Without real-time scheduling.
     pub busy_poll: bool,
     /// Keep the processors that this process may use from halting between packets ([`Awake`]): on a
-    /// virtual machine, waking one takes longer than all that the gateway does.
+    /// virtual machine, waking one takes longer than all the work of the gateway.
     pub keep_awake: bool,
 }
 
-/// Why a gateway could not start or go on.
+/// Why a gateway could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// The same interface twice.
@@ -75,7 +75,7 @@ pub enum GatewayError {
     },
 }
 
-/// What a gateway that has stopped came to.
+/// The totals of a gateway that has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped {
     /// Frames handed to the interfaces.
@@ -84,22 +84,22 @@ pub struct Stopped {
     pub given_up_frames: u64,
 }
 
-/// How often interfaces are looked at, and closed ones tried again.
+/// How often interfaces are checked and closed ones retried.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// How long an interface that takes no frame is left alone.
+/// How long to wait before retrying an interface that accepts no frame.
 const BLOCKED_FOR: Duration = Duration::from_micros(50);
-/// A shorter sleep takes longer than it is.
+/// Sleeps shorter than this take longer than requested.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(2);
 /// How long queues may take to empty when the gateway stops.
 const DRAIN: Duration = Duration::from_secs(2);
-/// A real-time thread rests at least so often, and so long, so that it does not starve the system.
+/// How often, at least, and how long a real-time thread rests, so that it does not starve the system.
 const REST_EVERY: Duration = Duration::from_millis(10);
 const REST: Duration = Duration::from_micros(200);
 
 /// Forward until SIGINT or SIGTERM. On SIGHUP, `reload` is asked for what to do from then on.
 ///
 /// # Errors
-/// Where it cannot start. An interface that fails later is tried again until it is back.
+/// If it cannot start. An interface that fails later is retried until it is back.
 pub fn run(
     params: &GatewayParams,
     wait: WaitMode,
@@ -235,7 +235,7 @@ impl Gateway {
         }
     }
 
-    /// Until a frame arrives, or one is due, or somebody wants something.
+    /// Wait until a frame arrives, a frame is due, or there is a request.
     fn sleep(
         &mut self,
         waiting: &mut PollSet,
@@ -397,7 +397,7 @@ impl Gateway {
     }
 }
 
-/// Real time where it is allowed and would not starve the system; says which.
+/// Use real-time scheduling if it is allowed and would not starve the system; returns whether it is used.
 fn schedule(wait: WaitMode) -> bool {
     if wait.busy_poll {
         // Whoever started it may be real-time: one that never sleeps stands still for 50 ms a second then.

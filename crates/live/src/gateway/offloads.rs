@@ -1,4 +1,4 @@
-//! Offloads that make several frames one, or take parts out of frames: off while the gateway runs.
+//! Offloads that merge several frames into one, or remove parts of frames: off while the gateway runs.
 
 use crate::log;
 use crate::sys::interface::{Interfaces, Offload};
@@ -14,7 +14,7 @@ const IN_THE_WAY: [(Offload, &str); 3] = [
 ];
 
 impl Changed {
-    /// Turn off what is on. VLAN tags are only in the way where they cannot be put back.
+    /// Turn off the offloads that are on. VLAN offload is turned off only where the tags cannot be put back.
     pub(super) fn turn_off(&mut self, system: &Interfaces, name: &str, keeps_tags: bool) {
         for (offload, word) in IN_THE_WAY {
             if (offload == Offload::VlanReceive && keeps_tags)

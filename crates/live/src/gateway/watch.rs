@@ -1,4 +1,4 @@
-//! What an operator should know before anybody complains: memory that runs low, frames that are lost.
+//! Warnings for the operator: memory that runs low, frames that are lost.
 
 use super::interface::Interface;
 use crate::engine::Engine;
@@ -6,7 +6,7 @@ use crate::frame_memory::bytes_of;
 use crate::log;
 use slicewise_units::{Duration, Instant};
 
-/// How often the same trouble is logged at most.
+/// Minimum interval between log entries about the same problem.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// A count of something that should not happen.
@@ -17,7 +17,7 @@ struct Trouble {
 }
 
 impl Trouble {
-    /// How many more there are than were logged, where it is time to log them.
+    /// How many more there are than were logged, if it is time to log them.
     fn more(&mut self, count: u64, now: Instant) -> Option<u64> {
         if count <= self.logged || now < self.again_at {
             return None;

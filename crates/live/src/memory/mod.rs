@@ -1,4 +1,4 @@
-//! A port in memory: what was put in arrives, what is sent can be looked at.
+//! A port in memory: frames that are put in arrive, and sent frames can be inspected.
 
 use crate::frame_memory::{FrameId, FrameMemory};
 use crate::port::{Arrival, BATCH, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES, Unsent};
@@ -10,7 +10,7 @@ use std::io;
 pub struct MemoryPort {
     arriving: VecDeque<Vec<u8>>,
     sent: Vec<Vec<u8>>,
-    /// Sent, but with their memory still in use, as it is until an interface is done with a frame.
+    /// Sent, but with their memory still in use, as until a real interface has finished with a frame.
     leaving: VecDeque<FrameId>,
     /// Frames that can be leaving at a time.
     room: usize,

@@ -1,4 +1,4 @@
-//! Handing snapshots from the thread that forwards to whoever asks, without it ever waiting.
+//! Passes snapshots from the forwarding thread to those that request them; the forwarding thread never waits.
 
 use super::Snapshot;
 use crate::sys::poll::Waker;
@@ -49,7 +49,8 @@ impl Exchange {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Answer. Where somebody is just taking the last answer, this one waits for the next time.
+    /// Answer. If a reader is just taking the previous answer, this one is dropped and the request is answered
+    /// next time.
     pub fn publish(&self, snapshot: Snapshot) {
         self.waker.reset();
         if let Ok(mut latest) = self.latest.try_lock() {

@@ -17,7 +17,7 @@ use crate::port::PortCounters;
 use slicewise_dataplane::{ClassCounters, DropReason};
 use slicewise_units::Duration;
 
-/// Classes of a direction that are reported one by one: those that were offered most bytes. The rest are
+/// Classes of a direction that are reported one by one: those with the most offered bytes. The rest are
 /// reported together, so that the size of a report does not grow with the number of classes.
 pub const TOP_CLASSES: usize = 32;
 

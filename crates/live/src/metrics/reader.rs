@@ -30,7 +30,7 @@ pub struct Samples(pub Vec<Sample>);
 /// Why nothing could be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Nobody listens, or it went away.
+    /// Nothing listens on the port, or the connection was lost.
     #[error("no gateway answers on 127.0.0.1:{port}: {error}")]
     NoGateway {
         /// The port that was asked.
@@ -38,7 +38,7 @@ pub enum ReadError {
         /// What the system answered.
         error: io::Error,
     },
-    /// Something else than a gateway, or one that does not answer.
+    /// Not a gateway, or one that does not answer.
     #[error(
         "no running gateway answers on 127.0.0.1:{port}, but something that says: {}",
         printable(.answer)
@@ -94,7 +94,7 @@ impl Samples {
         self.0.iter().filter(move |sample| sample.name == name)
     }
 
-    /// From OpenMetrics text; lines that are none are left out.
+    /// From OpenMetrics text; invalid lines are ignored.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -137,7 +137,7 @@ fn sample(line: &str) -> Option<Sample> {
     })
 }
 
-/// Up to the closing quotation mark, and what is behind it.
+/// The text up to the closing quotation mark, and the text after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

@@ -1,6 +1,6 @@
-//! A responder for HTTP GET on the loopback interface: what a scrape needs of HTTP/1.1, and no more.
+//! A responder for HTTP GET on the loopback interface: only the part of HTTP/1.1 that a scrape needs.
 //!
-//! One thread serves all connections and waits for none of them: a client that is slow delays nobody else.
+//! One thread serves all connections and waits for none of them: a slow client does not delay others.
 
 use super::{Exchange, openmetrics};
 use crate::sys::poll::PollSet;
@@ -19,7 +19,7 @@ const REQUEST_BYTES: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The gateway has this long to answer.
 const GATEWAY_PATIENCE: Duration = Duration::from_secs(1);
-/// Connections at a time: where there are more, the oldest is closed.
+/// Maximum number of connections: if there are more, the oldest is closed.
 pub(super) const MOST_CONNECTIONS: usize = 32;
 /// How long to wait where no connection can be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -131,7 +131,7 @@ impl Connection {
         }
     }
 
-    /// Go on as far as possible without waiting; returns whether the client has not been served yet.
+    /// Continue as far as possible without waiting; returns whether the client has not been served yet.
     fn serve(&mut self, exchange: &Exchange, metrics: &mut Option<Answer>) -> io::Result<bool> {
         let served = if self.answer.is_empty() {
             self.read(exchange, metrics)

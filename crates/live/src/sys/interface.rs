@@ -8,11 +8,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// An interface at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterfaceState {
-    /// Its number: another one where an interface was deleted and made again.
+    /// Its number, which changes when an interface is deleted and created again.
     pub index: u32,
     /// Administratively up.
     pub is_up: bool,
-    /// Up and running; the kernel may tell so up to a second late.
+    /// Up and running; the kernel may report this up to a second late.
     pub is_running: bool,
     /// Longest IP packet, bytes.
     pub mtu_bytes: u32,
@@ -127,7 +127,7 @@ impl Interfaces {
     /// The interface as it is now.
     ///
     /// # Errors
-    /// `ENODEV` where there is none of this name.
+    /// `ENODEV` if there is no interface with this name.
     pub fn state(&self, name: &str) -> io::Result<InterfaceState> {
         let index = self.request(name, libc::SIOCGIFINDEX)?;
         // SAFETY: this request fills this member.
@@ -158,7 +158,7 @@ impl Interfaces {
         })
     }
 
-    /// Whether the kernel itself has an IPv4 address there, and so would answer beside us.
+    /// Whether the kernel itself has an IPv4 address there, and so would answer in addition to us.
     #[must_use]
     pub fn has_address(&self, name: &str) -> bool {
         self.request(name, libc::SIOCGIFADDR).is_ok()
@@ -206,10 +206,10 @@ impl Interfaces {
         self.ethtool_value(name, command, value).map(|_| ())
     }
 
-    /// Have an interface send, and hand over, such frames only as could be on a wire: one segment
+    /// Make an interface send and hand over only frames that could be on a wire: one segment
     /// each, with its checksum, and with its VLAN tags (802.1Q) in the frame. Between virtual
-    /// interfaces the kernel saves itself all three, and packet sockets at the other end see what no
-    /// real network would show.
+    /// interfaces the kernel skips all three, and packet sockets at the other end see frames that no real
+    /// network carries.
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`, or where one of them cannot be turned off; it says which.

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
 /// A mapping of memory, unmapped when dropped. The kernel may write to it at any time, so it is
-/// reached by pointers only; whoever makes a slice of it says why nobody else writes there.
+/// accessed through pointers only; code that makes a slice of it must state why nothing else writes there.
 #[derive(Debug)]
 pub struct Map {
     start: NonNull<u8>,
@@ -65,10 +65,10 @@ impl Map {
         self.length == 0
     }
 
-    /// The address of byte `offset`, of which `length` follow in the mapping.
+    /// The address of byte `offset`, from which `length` bytes must be in the mapping.
     ///
     /// # Panics
-    /// Where they do not: a mistake of the caller, never of a packet.
+    /// If they are not: an error of the caller, never caused by a packet.
     #[inline]
     #[must_use]
     pub fn at(&self, offset: usize, length: usize) -> NonNull<u8> {

@@ -24,8 +24,7 @@ pub fn within<T>(name: &str, work: impl FnOnce() -> T) -> io::Result<T> {
 
 /// Open sockets in a network namespace made by `ip netns add`, or, without a name, here.
 ///
-/// On a thread of its own: if the way back were barred, no other work would be left in the wrong
-/// namespace.
+/// On a thread of its own: if returning failed, no other work would remain in the wrong namespace.
 ///
 /// # Errors
 /// Where there is no such namespace, without `CAP_SYS_ADMIN`, and those of `open`.
@@ -47,9 +46,9 @@ pub fn open_in<T: Send>(
     }
 }
 
-/// Have a command run in a network namespace made by `ip netns add`, and outlive nobody: it is killed when
-/// the thread that starts it ends, whatever ends it. It is in a process group of its own, so that Ctrl-C
-/// in the terminal comes to whoever started it, and not to the command.
+/// Have a command run in a network namespace made by `ip netns add`, and end with its starter: it is killed when
+/// the thread that starts it ends, for any reason. It has its own process group, so that Ctrl-C in the terminal
+/// reaches the process that started it, and not the command.
 ///
 /// # Errors
 /// Where there is no such namespace. Without `CAP_SYS_ADMIN` it is starting the command that fails.

@@ -59,7 +59,7 @@ impl Netlink {
     }
 
     /// Zero, or the negative number of an error. The kernel has acted, and answered, when it has taken
-    /// the request, so that there is nothing to wait for.
+    /// the request, so there is nothing to wait for.
     fn answer(&self) -> io::Result<i32> {
         let mut answer = [0u8; ANSWER_BYTES];
         // SAFETY: the kernel writes at most `answer.len()` bytes to memory that is alive, and drops what

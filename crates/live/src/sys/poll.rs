@@ -65,7 +65,7 @@ impl PollSet {
     /// Sleep until something happens or `timeout` has passed.
     ///
     /// # Errors
-    /// As `ppoll(2)`; a signal is none.
+    /// As `ppoll(2)`; a signal is not an error.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<()> {
         let nanos = timeout.nanos();
         let timeout = libc::timespec {
@@ -126,14 +126,14 @@ impl Waker {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    /// Wake whoever waits, or will wait next.
+    /// Wake the thread that waits, or that waits next.
     pub fn wake(&self) {
         let one = 1u64.to_ne_bytes();
         // SAFETY: eight bytes that are alive. Where the counter is full somebody is woken anyway.
         unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    /// Having been woken, wait anew next time.
+    /// Reset after waking, so that the next wait sleeps again.
     pub fn reset(&self) {
         let mut count = [0u8; 8];
         // SAFETY: eight bytes that are alive. Where nobody woke it, there is nothing to read.

@@ -19,7 +19,7 @@ pub fn become_real_time() -> io::Result<()> {
     set_policy(libc::SCHED_FIFO, PRIORITY)
 }
 
-/// Where this thread is real-time, which it may be by whoever started it, run it as threads usually do.
+/// If this thread is real-time, which it may have inherited, return it to ordinary scheduling.
 ///
 /// # Errors
 /// As `sched_setscheduler(2)`.
@@ -39,7 +39,7 @@ fn set_policy(policy: libc::c_int, sched_priority: libc::c_int) -> io::Result<()
     checked(result).map(|_| ())
 }
 
-/// Have a command run before every ordinary process, in turns with others like it (`SCHED_RR`), but after
+/// Have a command run before every ordinary process, round robin with others like it (`SCHED_RR`), but after
 /// threads that [`become_real_time`]. Where that is not allowed, it runs as any other. It must sleep now and
 /// then.
 pub fn be_prompt_before_exec(command: &mut Command) {

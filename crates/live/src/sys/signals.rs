@@ -17,7 +17,7 @@ pub enum Signal {
 /// Ask a process to end (SIGINT).
 ///
 /// # Errors
-/// Where there is none of this number, or it is somebody else's.
+/// If there is no process with this number, or it belongs to another user.
 pub fn interrupt(pid: u32) -> io::Result<()> {
     send(pid, libc::SIGINT)
 }
@@ -38,7 +38,7 @@ fn send(pid: u32, signal: libc::c_int) -> io::Result<()> {
     checked(unsafe { libc::kill(pid, signal) }).map(|_| ())
 }
 
-/// A pipe or a connection that nobody reads from is an error of whoever writes, and does not end the process.
+/// Writing to a pipe or a connection that nobody reads returns an error and does not end the process.
 pub fn ignore_broken_pipes() {
     // SAFETY: ignoring a signal runs no code of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };

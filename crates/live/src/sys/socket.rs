@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// A structure of the kernel's interface: plain integers, any bits are a value.
 ///
 /// # Safety
-/// Implemented only for `repr(C)` types of which every bit pattern is valid.
+/// Implemented only for `repr(C)` types for which every bit pattern is valid.
 pub unsafe trait Plain: Copy {}
 
 // SAFETY: integers.
@@ -47,7 +47,7 @@ pub fn set<T: Plain>(socket: BorrowedFd<'_>, level: i32, name: i32, value: &T) -
     checked(result).map(|_| ())
 }
 
-/// Read an option. What an older kernel does not tell stays zero.
+/// Read an option. Fields that an older kernel does not report stay zero.
 ///
 /// # Errors
 /// As `getsockopt(2)`.
@@ -89,7 +89,7 @@ pub fn bind<T: Plain>(socket: BorrowedFd<'_>, address: &T) -> io::Result<()> {
 /// of congestion notification.
 ///
 /// # Errors
-/// As `setsockopt(2)`: where `is_v6` is not what the socket is.
+/// As `setsockopt(2)`: if `is_v6` does not match the socket.
 pub fn set_dscp(socket: BorrowedFd<'_>, is_v6: bool, dscp: u8) -> io::Result<()> {
     let field = i32::from(dscp) << 2;
     if is_v6 {

@@ -13,7 +13,7 @@ use crate::sys::netlink::Netlink;
 use std::io;
 use std::net::IpAddr;
 
-/// Most rules at an interface. A frame is compared with one after the other, 3 to 5 ns each.
+/// Most rules at an interface. A frame is compared with them one after the other, 3 to 5 ns each.
 pub const MOST_RULES: usize = 1_000;
 
 /// The greatest VLAN identifier (IEEE 802.1Q; 0 is none, and 4095 is reserved).
@@ -37,7 +37,7 @@ pub struct TagRule {
 /// were there are replaced.
 ///
 /// Turn VLAN insertion off ([`Interfaces::send_as_on_a_wire`]), or between virtual interfaces the outer
-/// tag travels beside the frame instead of in it. With two tags, the MTU at the other end must exceed that
+/// tag travels as metadata instead of in the frame. With two tags, the MTU at the other end must exceed that
 /// of the longest packet by 4 bytes: interfaces allow for one tag only.
 ///
 /// # Errors

@@ -39,12 +39,12 @@ fn in_frame(number: u16) -> i32 {
     i32::from(number.to_be())
 }
 
-/// Tags by addresses, for frames that leave. No frame leaves without the tags that it should have: where
-/// the kernel has no memory to put one on, the frame is lost.
+/// Tags by addresses, for frames that leave. No frame leaves without the tags that it should have: if the kernel
+/// has no memory to add one, the frame is lost.
 ///
-/// Addresses are copied to the program's stack first: a packet may be in several pieces. As the kernel's
-/// checker forgets what a value read from there was compared with, it goes over the rules once, not once for
-/// every way to get there.
+/// Addresses are copied to the program's stack first: a packet may be in several pieces. The kernel's verifier
+/// does not track comparisons of values read from the stack, so it checks the rules once, not once for every
+/// path that leads there.
 pub(super) fn push_tags(rules: &[TagRule]) -> Vec<Instruction> {
     let mut program = vec![Instruction::copy(Register::SIX, Register::ONE)];
     for addresses in [V4, V6] {
@@ -73,7 +73,7 @@ pub(super) fn push_tags(rules: &[TagRule]) -> Vec<Instruction> {
     program
 }
 
-/// Up to two tags off, for frames that arrive. Taking one off where there is none does nothing.
+/// Up to two tags off, for frames that arrive. Removing a tag from an untagged frame does nothing.
 pub(super) fn pop_tags() -> Vec<Instruction> {
     let mut program = vec![
         Instruction::copy(Register::SIX, Register::ONE),

@@ -12,8 +12,8 @@ pub(super) struct Vantage {
     pub ttl: u8,
 }
 
-/// Write the first bytes of `packet` as seen from `vantage`: all headers, and zeros behind them up
-/// to the end of the frame or `snap_bytes`, whatever comes first.
+/// Write the first bytes of `packet` as seen from `vantage`: all headers, followed by zeros up to
+/// the end of the frame or `snap_bytes`, whichever comes first.
 ///
 /// The payload begins as iperf3's datagrams do (`iperf_udp_send`, without
 /// `--udp-counters-64bit`): seconds and microseconds when it was sent, then its number, counted
@@ -157,7 +157,7 @@ fn write_transport(frame: &mut Vec<u8>, headers: &Headers, packet: &Packet, behi
     }
 }
 
-/// The checksum of what follows the IP header; all behind what `frame` holds is zero.
+/// The checksum of what follows the IP header; everything after the bytes in `frame` is zero.
 fn put_checksum(frame: &mut [u8], headers: &Headers, transport_at: usize, behind_ip: u32) {
     let place = match headers.protocol {
         UDP => 6,
@@ -179,7 +179,7 @@ fn put_checksum(frame: &mut [u8], headers: &Headers, transport_at: usize, behind
     put_at(frame, transport_at + place, checksum);
 }
 
-/// What tells packets of a flow apart.
+/// What distinguishes the packets of a flow.
 fn payload_start(packet: &Packet, epoch_ns: u64) -> [u8; 12] {
     let sent_ns = epoch_ns.saturating_add(packet.sent_at.nanos());
     let (seconds, _) = split(sent_ns / 1_000_000_000);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// When every captured run starts: 2020-01-01T00:00:00Z, in nanoseconds since the epoch.
 pub const EPOCH_NS: u64 = 1_577_836_800_000_000_000;
-/// Bytes kept of a frame where nothing else is asked for: all headers of a packet with two VLAN
+/// Bytes kept of a frame by default: all headers of a packet with two VLAN
 /// tags, IPv6, UDP and a sequence number.
 pub const DEFAULT_SNAP_BYTES: u32 = 96;
 /// Names of the files that a run is captured in.
@@ -26,22 +26,23 @@ pub const FILE_NAMES: [&str; 2] = ["sent.pcapng", "received.pcapng"];
 /// What is captured of a run, and where it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureParams {
-    /// The folder of the two files; it is made where it is not there.
+    /// The folder of the two files; it is created if it does not exist.
     pub folder: PathBuf,
     /// Most bytes kept of a frame.
     pub snap_bytes: u32,
     /// How long traffic is offered.
     pub duration: Duration,
-    /// The longest on/off cycle of the load; zero where the load is constant.
+    /// The longest on/off cycle of the load; zero if the load is constant.
     pub cycle: Duration,
 }
 
 /// Writes every packet of a run into capture files, as real frames: one file of what the sender
 /// sent, one of what the receiver received, as its host would have stamped it.
 ///
-/// Between the two a router has counted the time to live down and has maybe written another code
-/// point. Until [`Self::finish`] the files have other names, so that none is taken for whole that
-/// is not. Captures of an earlier simulation are replaced; any other file is left alone.
+/// Between the two, a router has decremented the time to live and may have changed the code point.
+/// Until [`Self::finish`] the files have temporary names, so that an incomplete file is not
+/// mistaken for a complete one. Captures of an earlier simulation are replaced; any other file is
+/// left alone.
 #[derive(Debug)]
 pub struct CaptureObserver {
     /// By index of the flow.
@@ -76,7 +77,7 @@ impl CaptureError {
 
 #[derive(Debug)]
 struct CaptureFile {
-    /// Its name once it is whole.
+    /// Its name once it is complete.
     path: PathBuf,
     writer: PcapngWriter<File>,
     vantage: Vantage,
@@ -104,7 +105,7 @@ impl CaptureObserver {
         })
     }
 
-    /// Write what is left, and give the files their names.
+    /// Write the remaining packets, and give the files their names.
     ///
     /// # Errors
     /// Where any packet of the run could not be written.
@@ -212,7 +213,7 @@ impl CaptureFile {
     }
 }
 
-/// An error where a file of somebody else's lies there.
+/// An error if a file exists there that the simulator did not write.
 fn check_replaceable(path: &Path) -> io::Result<()> {
     if is_replaceable(path)? {
         return Ok(());
@@ -230,7 +231,7 @@ fn create_anew(path: &Path) -> io::Result<File> {
     }
 }
 
-/// What a file is called until it is whole.
+/// The name of a file until it is complete.
 fn unfinished(path: &Path) -> PathBuf {
     path.with_extension("pcapng.part")
 }

@@ -1,19 +1,20 @@
 //! Cisco ISR 4221: ports of one rate, and a licence over what it forwards.
 //!
-//! `docs/devices/isr4221.md` tells which of this is published and which assumed, and what follows.
+//! `docs/devices/isr4221.md` states which of this is published and which assumed, and what follows
+//! from it.
 
 use super::DeviceParams;
 use slicewise_dataplane::{BuildError, Pipeline, PipelineParams};
 use slicewise_model::{PolicyParams, Rate, ShaperParams};
 use slicewise_units::{ByteCount, Duration, Instant};
 
-/// The licence for a throughput: a token bucket through which all that the router forwards must
-/// pass, full at the start.
+/// The licence for a throughput: a token bucket that limits everything the router forwards, full at
+/// the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LicenceParams {
     /// Rate at which credit is earned, and which bytes of a frame are charged.
     pub rate: Rate,
-    /// Most credit that can be saved, in counted bytes.
+    /// Maximum credit, in counted bytes.
     pub credit: ByteCount,
     /// Frames of priority classes are charged but do not wait for credit.
     pub priority_borrows: bool,

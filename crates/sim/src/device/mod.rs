@@ -3,8 +3,7 @@
 //! The generic device ([`DeviceParams`]) has one egress port: a frame that arrives is processed for
 //! a fixed time (which the network adds to the ingress link's latency, since a delay line after a
 //! FIFO link is a longer FIFO link), then offered to the forwarding plane, which is polled whenever
-//! the egress link can take a frame. The folder's other files say what particular devices are made
-//! of.
+//! the egress link can take a frame. The other files in this folder describe particular devices.
 
 pub mod isr4221;
 pub mod port;
@@ -20,7 +19,8 @@ pub trait Forwarding {
     fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict;
     /// The next frame to send at `now`, if one may leave.
     fn poll_egress(&mut self, now: Instant) -> Option<Frame>;
-    /// A frame that was queued and has been dropped since; asked after each of the two.
+    /// A frame that was queued and has since been dropped; called after each of the two methods
+    /// above.
     #[inline]
     fn poll_dropped(&mut self) -> Option<Frame> {
         None
@@ -56,8 +56,8 @@ impl Forwarding for Pipeline {
 pub struct DeviceParams<F> {
     /// What decides which frame leaves next.
     pub forwarding: F,
-    /// From the last bit in to the first moment the frame can go out. It delays, and limits no
-    /// rate: any number of frames can be processed at the same time.
+    /// From the arrival of the last bit to the earliest departure of the frame. It adds delay but
+    /// limits no rate: any number of frames can be processed at the same time.
     pub processing: Duration,
 }
 
