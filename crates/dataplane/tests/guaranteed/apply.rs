@@ -275,11 +275,7 @@ fn a_queue_is_full_by_packets_or_by_bytes() {
 #[test]
 fn a_changed_slice_that_waits_for_tokens_keeps_its_guarantee() {
     let promised = guaranteed(10_000_000, LARGEST_FRAME, Duration::from_millis(5));
-    let mut rig = Rig::new(
-        &params(&[1]),
-        &[promised.clone(), best_effort(10_000)],
-        100_000_000,
-    );
+    let mut rig = Rig::new(&params(&[1]), &[promised, best_effort(10_000)], 100_000_000);
     for slice in [0, 1] {
         for _ in 0..500 {
             rig.arrive(Arrival {
