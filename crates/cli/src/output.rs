@@ -6,6 +6,7 @@
 
 use crate::exit::Exit;
 use console::Term;
+use slicewise_units::is_hidden;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
@@ -79,10 +80,17 @@ pub fn coloured_line(text: &str) {
 }
 
 fn coloured(text: &str) -> String {
-    let escaped = escaped(text).into_owned();
-    COLOURS.iter().fold(escaped, |line, colour| {
-        line.replace(&format!("\\u{{1b}}{colour}"), &format!("\u{1b}{colour}"))
-    })
+    let mut safe = String::with_capacity(text.len() + 8);
+    for (index, part) in text.split('\u{1b}').enumerate() {
+        let colour = COLOURS.iter().find(|colour| part.starts_with(**colour));
+        safe.push_str(match (index, colour) {
+            (0, _) => "",
+            (_, Some(_)) => "\u{1b}",
+            (_, None) => "\\u{1b}",
+        });
+        safe.push_str(&escaped(part));
+    }
+    safe
 }
 
 /// Print text as it is, which may have colours in it: what others wrote must be [`escaped`] in it already.
@@ -153,8 +161,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 fn is_unsafe(c: char) -> bool {
-    let turns_text = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    (c.is_control() && c != '\n' && c != '\t') || turns_text
+    is_hidden(c) && c != '\n' && c != '\t'
 }
 
 /// What the process ends with. A reader that has left, as `head` does, is no failure; where something could not
@@ -201,6 +208,8 @@ mod tests {
         let table = "\u{1b}[1;31mworse\u{1b}[0m gold\u{1b}[2J\u{7}";
         let kept = "\u{1b}[1;31mworse\u{1b}[0m gold\\u{1b}[2J\\u{7}";
         assert_eq!(coloured(table), kept);
+        // A name may spell a sequence out: that is text.
+        assert_eq!(coloured("\\u{1b}[1;31m"), "\\u{1b}[1;31m");
     }
 
     #[test]

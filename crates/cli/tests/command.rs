@@ -3,54 +3,18 @@
 
 #[path = "support/small_study.rs"]
 mod small_study;
+mod support;
 
 use small_study::STUDY;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tempfile::TempDir;
+use support::{Sandbox, text};
 
-struct Sandbox {
-    folder: TempDir,
-}
-
-impl Sandbox {
-    fn new() -> Self {
-        let sandbox = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        sandbox.write("small.yaml", STUDY);
-        sandbox
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
-    }
-
-    fn slicewise(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_slicewise"))
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .output()
-            .unwrap()
-    }
-
-    /// Standard error of a call that must exit with `code`.
-    fn refused(&self, code: i32, arguments: &[&str]) -> String {
-        let output = self.slicewise(arguments);
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
-        assert!(!error.contains("panicked"), "{error}");
-        error
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.yaml", STUDY);
+    sandbox
 }
 
 fn succeeded(output: &Output) -> String {
@@ -81,7 +45,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn captures_lie_where_they_were_asked_for_and_change_no_record() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let run = [
         "run",
         "small.yaml",
@@ -134,7 +98,7 @@ fn captures_lie_where_they_were_asked_for_and_change_no_record() {
 
 #[test]
 fn packets_of_captures_go_into_their_results_and_leave_other_folders_alone() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let run = ["run", "small.yaml", "--policy", "first", "--captures"];
     let run = [&run[..], &["wire", "--repetitions", "1"]].concat();
     succeeded(&sandbox.slicewise(&run));
@@ -165,7 +129,7 @@ fn packets_of_captures_go_into_their_results_and_leave_other_folders_alone() {
 
 #[test]
 fn a_study_runs_from_file_to_report() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let printed = succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
     assert!(printed.contains("Performance isolation"), "{printed}");
     assert!(
@@ -197,7 +161,7 @@ fn a_study_runs_from_file_to_report() {
 
 #[test]
 fn the_same_study_and_seed_give_the_same_bytes_whatever_the_number_of_jobs() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "one", "--jobs", "1"]));
     succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "two", "--jobs", "3"]));
     let (one, two) = (runs_in(&sandbox.path("one")), runs_in(&sandbox.path("two")));
@@ -217,7 +181,7 @@ fn the_same_study_and_seed_give_the_same_bytes_whatever_the_number_of_jobs() {
 
 #[test]
 fn the_same_command_goes_on_and_repairs_what_a_killed_run_left() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
     let results = sandbox.path("results/small");
     let runs = runs_in(&results);
@@ -241,7 +205,7 @@ fn the_same_command_goes_on_and_repairs_what_a_killed_run_left() {
 
 #[test]
 fn results_of_another_study_are_never_mixed_in_or_overwritten_silently() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
     let before = fs::read(&runs_in(&sandbox.path("results/small"))[0]).unwrap();
     sandbox.write(
@@ -271,7 +235,7 @@ fn results_of_another_study_are_never_mixed_in_or_overwritten_silently() {
 
 #[test]
 fn an_unwritable_results_folder_is_told() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let error = sandbox.refused(1, &["run", "small.yaml", "--out", "/proc/slicewise"]);
     assert!(error.contains("/proc/slicewise"), "{error}");
     let error = sandbox.refused(2, &["run", "small.yaml", "--out", "small.yaml"]);
@@ -280,7 +244,7 @@ fn an_unwritable_results_folder_is_told() {
 
 #[test]
 fn a_filter_that_names_nothing_is_told_with_what_there_is() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let error = sandbox.refused(2, &["run", "small.yaml", "--policy", "frist"]);
     assert!(
         error.contains("frist") && error.contains("first"),
@@ -295,7 +259,7 @@ fn a_filter_that_names_nothing_is_told_with_what_there_is() {
 
 #[test]
 fn a_part_of_a_study_runs_and_says_what_it_could_not_judge() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let arguments = [
         "run",
         "small.yaml",
@@ -315,7 +279,7 @@ fn a_part_of_a_study_runs_and_says_what_it_could_not_judge() {
 
 #[test]
 fn check_tells_every_mistake_with_its_place() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let printed = succeeded(&sandbox.slicewise(&["check", "small.yaml"]));
     assert!(printed.contains("12 runs"), "{printed}");
 
@@ -336,7 +300,7 @@ fn check_tells_every_mistake_with_its_place() {
 
 #[test]
 fn what_is_no_study_is_refused() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     sandbox.write("malformed.yaml", "name: [unclosed");
     sandbox.write("empty.yaml", "");
     fs::write(sandbox.path("binary.yaml"), [0xff, 0xfe, 0x00]).unwrap();
@@ -357,7 +321,7 @@ fn what_is_no_study_is_refused() {
 
 #[test]
 fn the_report_is_made_again_from_the_folder_alone() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "here"]));
     let before = fs::read(sandbox.path("here/report.html")).unwrap();
     fs::remove_file(sandbox.path("small.yaml")).unwrap();
@@ -370,7 +334,7 @@ fn the_report_is_made_again_from_the_folder_alone() {
 
 #[test]
 fn the_schema_is_json() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let printed = succeeded(&sandbox.slicewise(&["schema"]));
     let schema: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert!(schema["properties"]["policies"].is_object());
@@ -378,7 +342,7 @@ fn the_schema_is_json() {
 
 #[test]
 fn a_policy_is_exported_as_ios_text() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
     let study = study.to_str().unwrap();
     let arguments = ["export", study, "--policy", "priority", "--to", "ios"];
@@ -390,7 +354,7 @@ fn a_policy_is_exported_as_ios_text() {
 
 #[test]
 fn an_exported_policy_map_keeps_the_name_it_was_read_under() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let policies = "policies:
   router:
     ios: |
@@ -415,7 +379,7 @@ fn an_exported_policy_map_keeps_the_name_it_was_read_under() {
 
 #[test]
 fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
     let study = study.to_str().unwrap();
     let arguments = ["export", study, "--policy", "priority", "--to", "tc"];
@@ -456,9 +420,8 @@ fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {
         "small.yaml",
         &STUDY.replace("repetitions: 3", "repetitions: 400"),
     );
-    let mut child = Command::new(env!("CARGO_BIN_EXE_slicewise"))
-        .args(["run", "small.yaml", "--jobs", "1"])
-        .current_dir(sandbox.folder.path())
+    let mut child = sandbox
+        .command(&["run", "small.yaml", "--jobs", "1"])
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
@@ -477,7 +440,7 @@ fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {
 
 #[test]
 fn a_results_folder_that_is_taken_away_stops_the_study_and_does_not_come_back() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let elsewhere = sandbox.path("elsewhere");
     let error = disturbed(&sandbox, |results| fs::rename(results, &elsewhere).unwrap());
     assert!(
@@ -496,7 +459,7 @@ fn a_results_folder_that_is_taken_away_stops_the_study_and_does_not_come_back() 
 
 #[test]
 fn a_results_folder_without_its_marker_gets_no_more_runs() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let error = disturbed(&sandbox, |results| {
         fs::remove_file(results.join("study.json")).unwrap();
     });
@@ -510,7 +473,7 @@ fn a_results_folder_without_its_marker_gets_no_more_runs() {
 
 #[test]
 fn a_record_that_cannot_be_written_stops_the_study_and_keeps_what_is_finished() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     // A file where a folder has to be: works for root too, whom permissions do not stop.
     let error = disturbed(&sandbox, |results| {
         fs::write(results.join("runs/first"), "in the way").unwrap();
@@ -528,7 +491,7 @@ fn a_record_that_cannot_be_written_stops_the_study_and_keeps_what_is_finished() 
 
 #[test]
 fn a_damaged_study_file_is_replaced_where_that_is_asked_for() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
     sandbox.write("results/small/study.json", "{\n  \"sha256\": \"0");
     let error = sandbox.refused(1, &["run", "small.yaml"]);
@@ -546,7 +509,7 @@ fn a_damaged_study_file_is_replaced_where_that_is_asked_for() {
 
 #[test]
 fn a_report_of_what_is_no_results_folder_is_told_which_one_to_name() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let error = sandbox.refused(2, &["report", "."]);
     assert_eq!(
         error.trim(),
@@ -565,14 +528,13 @@ fn a_report_of_what_is_no_results_folder_is_told_which_one_to_name() {
 #[test]
 #[cfg(unix)]
 fn an_interrupted_study_keeps_what_is_finished_and_goes_on() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     sandbox.write(
         "small.yaml",
         &STUDY.replace("repetitions: 3", "repetitions: 400"),
     );
-    let mut child = Command::new(env!("CARGO_BIN_EXE_slicewise"))
-        .args(["run", "small.yaml", "--jobs", "1"])
-        .current_dir(sandbox.folder.path())
+    let mut child = sandbox
+        .command(&["run", "small.yaml", "--jobs", "1"])
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();

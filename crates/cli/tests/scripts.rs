@@ -3,40 +3,18 @@
 
 #[path = "support/small_study.rs"]
 mod small_study;
+mod support;
 
 use serde_json::Value;
 use small_study::STUDY;
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
-use tempfile::TempDir;
+use std::process::Output;
+use support::{Sandbox, text};
 
-struct Sandbox {
-    folder: TempDir,
-}
-
-impl Sandbox {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("small.yaml"), STUDY).unwrap();
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn slicewise(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_slicewise"))
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .output()
-            .unwrap()
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.yaml", STUDY);
+    sandbox
 }
 
 fn json(output: &Output) -> Value {
@@ -45,7 +23,7 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn verdicts_come_as_json_and_nothing_else_does() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let run = sandbox.slicewise(&["run", "small.yaml", "--out", "results", "--json"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let judgement = json(&run);
@@ -68,7 +46,7 @@ fn verdicts_come_as_json_and_nothing_else_does() {
 
 #[test]
 fn a_broken_verdict_fails_a_pipeline_that_asks_for_it() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let run = sandbox.slicewise(&["run", "small.yaml", "--out", "results"]);
     assert_eq!(run.status.code(), Some(0), "nobody asked");
     let gated = sandbox.slicewise(&["report", "results", "--fail-on", "broken"]);
@@ -96,7 +74,7 @@ fn a_broken_verdict_fails_a_pipeline_that_asks_for_it() {
 
 #[test]
 fn what_could_not_be_judged_does_not_pass_a_gate_on_inconclusive_verdicts() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let arguments = ["run", "small.yaml", "--scenario", "calm", "--out", "calm"];
     let gated = |fail_on| {
         let output = sandbox.slicewise(&[&arguments[..], &["--fail-on", fail_on]].concat());
@@ -110,7 +88,7 @@ fn what_could_not_be_judged_does_not_pass_a_gate_on_inconclusive_verdicts() {
 
 #[test]
 fn several_seeds_have_no_single_verdict_to_fail_on() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let arguments = ["run", "small.yaml", "--seeds", "2", "--fail-on", "broken"];
     let refused = sandbox.slicewise(&arguments);
     assert_eq!(refused.status.code(), Some(2));
@@ -119,7 +97,7 @@ fn several_seeds_have_no_single_verdict_to_fail_on() {
 
 #[test]
 fn the_starter_study_passes_check_and_is_never_written_over_a_file() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let made = sandbox.slicewise(&["init"]);
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
     let check = sandbox.slicewise(&["check", "study.yaml"]);
@@ -145,7 +123,7 @@ fn the_starter_study_passes_check_and_is_never_written_over_a_file() {
 /// What the comments of the starter study promise: a policy of each kind of verdict.
 #[test]
 fn the_starter_study_shows_a_verdict_of_each_kind() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     sandbox.slicewise(&["init"]);
     let study = fs::read_to_string(sandbox.path("study.yaml")).unwrap();
     // The same study for less time, so that it runs in a debug build.
@@ -164,7 +142,7 @@ fn the_starter_study_shows_a_verdict_of_each_kind() {
 
 #[test]
 fn every_shell_gets_a_completion_script_and_every_command_a_manual_page() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = sandbox.slicewise(&["completions", shell]);
         assert_eq!(script.status.code(), Some(0));
@@ -181,7 +159,7 @@ fn every_shell_gets_a_completion_script_and_every_command_a_manual_page() {
 
 #[test]
 fn quiet_prints_no_progress_and_verbose_a_line_for_each_run() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let errors = |arguments: &[&str]| {
         let output = sandbox.slicewise(arguments);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -18,6 +18,20 @@ fn of_delay(limit_ns: u64) -> Option<DelayLimit> {
     Some(DelayLimit { limit_ns, at: AT })
 }
 
+fn delay_of_5_ms() -> Objective {
+    Objective {
+        delay: of_delay(5_000_000),
+        ..Objective::default()
+    }
+}
+
+fn throughput_of_5_mbit() -> Objective {
+    Objective {
+        throughput_bits_per_second: Some(5_000_000),
+        ..Objective::default()
+    }
+}
+
 /// A reference and one more scenario; the critical slice has this objective.
 fn with(objective: Objective) -> StudyDescription {
     let mut study = study(&[("p", None)], 2);
@@ -88,10 +102,7 @@ fn judge(study: &StudyDescription, runs: &[RunRecord]) -> IsolationVerdict {
 
 #[test]
 fn a_delay_objective_is_missed_where_packets_are_lost_however_prompt_the_others_are() {
-    let objective = Objective {
-        delay: of_delay(5_000_000),
-        ..Objective::default()
-    };
+    let objective = delay_of_5_ms();
     let mut runs = runs(32, 3.2 * MBIT);
     assert_eq!(judge(&with(objective), &runs).outcome, Outcome::Holds);
     disturbed(&mut runs, |_| true, loses_nearly_all);
@@ -136,10 +147,7 @@ fn a_run_that_received_nothing_counts_against_delay_and_its_variation() {
 
 #[test]
 fn infinite_values_are_decided_by_the_share_of_runs_beyond_the_limit() {
-    let objective = Objective {
-        delay: of_delay(5_000_000),
-        ..Objective::default()
-    };
+    let objective = delay_of_5_ms();
     let judged = |repetitions: u32, lossy: u32| {
         let mut runs = runs(repetitions, 3.2 * MBIT);
         disturbed(&mut runs, |repetition| repetition < lossy, loses_all);
@@ -158,10 +166,7 @@ fn infinite_values_are_decided_by_the_share_of_runs_beyond_the_limit() {
 
 #[test]
 fn a_throughput_that_is_all_a_source_sends_is_judged_within_the_margin() {
-    let objective = Objective {
-        throughput_bits_per_second: Some(5_000_000),
-        ..Objective::default()
-    };
+    let objective = throughput_of_5_mbit();
     // As `cbr` at 5 Mbit/s comes out.
     let sent = 4.9997 * MBIT;
     let mut runs = runs(32, sent);
@@ -176,10 +181,7 @@ fn a_throughput_that_is_all_a_source_sends_is_judged_within_the_margin() {
 
 #[test]
 fn what_a_source_sends_at_random_is_asked_of_each_run_by_itself() {
-    let objective = Objective {
-        throughput_bits_per_second: Some(5_000_000),
-        ..Objective::default()
-    };
+    let objective = throughput_of_5_mbit();
     // 5 Mbit/s on average, ± 4 %, of which everything arrives.
     let all: Vec<RunRecord> = (0..32)
         .flat_map(|repetition| {
@@ -196,10 +198,7 @@ fn what_a_source_sends_at_random_is_asked_of_each_run_by_itself() {
 
 #[test]
 fn a_slice_that_sends_less_than_its_objective_misses_it_by_losing_and_does_not_meet_it() {
-    let objective = Objective {
-        throughput_bits_per_second: Some(5_000_000),
-        ..Objective::default()
-    };
+    let objective = throughput_of_5_mbit();
     let mut runs = runs(32, 3.2 * MBIT);
     let isolation = judge(&with(objective), &runs);
     assert_eq!(isolation.outcome, Outcome::Inconclusive);
@@ -213,10 +212,7 @@ fn a_slice_that_sends_less_than_its_objective_misses_it_by_losing_and_does_not_m
 
 #[test]
 fn what_cannot_be_judged_leaves_isolation_inconclusive_and_influence_beside_it() {
-    let objective = Objective {
-        delay: of_delay(5_000_000),
-        ..Objective::default()
-    };
+    let objective = delay_of_5_ms();
     let mut runs = runs(32, 3.2 * MBIT);
     for slice in runs.iter_mut().map(|run| &mut run.slices[CRITICAL]) {
         slice.delay_of_sent = None;

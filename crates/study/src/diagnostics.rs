@@ -142,7 +142,7 @@ fn floor_boundary(text: &str, mut index: usize) -> usize {
     index
 }
 
-/// Without control characters, which must not reach a terminal, and of bounded length: what is
+/// With hidden characters escaped, which must not reach a terminal, and of bounded length: what is
 /// wrong may be quoted in it.
 fn printable(text: &str) -> String {
     let mut printable = String::new();
@@ -151,7 +151,7 @@ fn printable(text: &str) -> String {
             printable.push('…');
             break;
         }
-        if c.is_control() {
+        if slicewise_units::is_hidden(c) {
             printable.extend(c.escape_debug());
         } else {
             printable.push(c);

@@ -251,6 +251,16 @@ mod tests {
     use slicewise_units::BitRate;
     use std::net::{IpAddr, Ipv4Addr};
 
+    fn capture_writer() -> PcapngWriter<Vec<u8>> {
+        let params = PcapngParams {
+            comment: "",
+            application: "",
+            interface: "",
+            snap_bytes: 96,
+        };
+        PcapngWriter::new(Vec::new(), &params).unwrap()
+    }
+
     const HOST: HostParams = HostParams {
         timer: Duration::from_millis(1),
         clock_drift_ppb: 1_000_000,
@@ -494,13 +504,7 @@ mod tests {
     fn a_capture_is_replayed_with_the_lengths_of_its_ip_packets_behind_headers_of_ones_own() {
         let folder = tempfile::tempdir().unwrap();
         let pcap = folder.path().join("recorded.pcapng");
-        let capture = PcapngParams {
-            comment: "",
-            application: "",
-            interface: "",
-            snap_bytes: 96,
-        };
-        let mut writer = PcapngWriter::new(Vec::new(), &capture).unwrap();
+        let mut writer = capture_writer();
         // Frames of IPv4 with a VLAN tag, of which the first is padded to 64 bytes with its FCS.
         for (time_ns, ip_bytes, wire_bytes) in [(1, 28u16, 60), (2, 1500, 1518), (3, 300, 318)] {
             let mut frame = vec![0; 12];
@@ -560,13 +564,7 @@ mod tests {
         std::fs::write(&pcap, b"GIF89a\0\0").unwrap();
         assert!(named(&refused()), "it is no capture");
 
-        let capture = PcapngParams {
-            comment: "",
-            application: "",
-            interface: "",
-            snap_bytes: 96,
-        };
-        let mut writer = PcapngWriter::new(Vec::new(), &capture).unwrap();
+        let mut writer = capture_writer();
         for time_ns in [100, 400, 900] {
             writer.write_packet(time_ns, &[0; 20], 20).unwrap();
         }

@@ -23,7 +23,7 @@ pub use credit::Credit;
 pub use layer::{Accounting, FrameLengths, Layer};
 pub use rate::BitRate;
 pub use round::Rounded;
-pub use text::QuantityError;
+pub use text::{QuantityError, is_hidden};
 pub use time::{Duration, Instant};
 
 /// Nanoseconds in a second, as the divisor between bit/s × ns and bits.

@@ -311,3 +311,11 @@ pub(crate) fn format(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64
     }
     f.pad(&format!("{value} {base}"))
 }
+
+/// Whether a character changes a terminal or the direction of text instead of being shown: text that others
+/// wrote is printed with such characters escaped.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}

@@ -61,10 +61,7 @@ pub fn printable(text: &str) -> String {
             shown.push('…');
             break;
         }
-        let is_hidden = matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        if character.is_control() || is_hidden {
+        if slicewise_units::is_hidden(character) {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
