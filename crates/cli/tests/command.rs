@@ -210,7 +210,7 @@ fn results_of_another_study_are_never_mixed_in_or_overwritten_silently() {
     let before = fs::read(&runs_in(&sandbox.path("results/small"))[0]).unwrap();
     sandbox.write(
         "small.yaml",
-        &STUDY.replace("duration: 4 s", "duration: 3 s"),
+        STUDY.replace("duration: 4 s", "duration: 3 s"),
     );
     let error = sandbox.refused(2, &["run", "small.yaml"]);
     assert!(
@@ -289,7 +289,7 @@ fn check_tells_every_mistake_with_its_place() {
     sandbox.write("broken.yaml", &broken);
     sandbox.write(
         "uneven.yaml",
-        &STUDY.replace("duration: 4 s", "duration: 75 ms"),
+        STUDY.replace("duration: 4 s", "duration: 75 ms"),
     );
     let error = sandbox.refused(2, &["check", "uneven.yaml"]);
     assert!(error.contains("whole number of bins"), "{error}");
@@ -364,7 +364,7 @@ fn an_exported_policy_map_keeps_the_name_it_was_read_under() {
        class critical
         bandwidth 5000
 ";
-    sandbox.write("ios.yaml", &STUDY.replace("policies:\n", policies));
+    sandbox.write("ios.yaml", STUDY.replace("policies:\n", policies));
     let export = |policy| {
         let arguments = ["export", "ios.yaml", "--policy", policy, "--to", "ios"];
         succeeded(&sandbox.slicewise(&arguments))
@@ -418,7 +418,7 @@ fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
 fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {
     sandbox.write(
         "small.yaml",
-        &STUDY.replace("repetitions: 3", "repetitions: 400"),
+        STUDY.replace("repetitions: 3", "repetitions: 400"),
     );
     let mut child = sandbox
         .command(&["run", "small.yaml", "--jobs", "1"])
@@ -531,7 +531,7 @@ fn an_interrupted_study_keeps_what_is_finished_and_goes_on() {
     let sandbox = sandbox();
     sandbox.write(
         "small.yaml",
-        &STUDY.replace("repetitions: 3", "repetitions: 400"),
+        STUDY.replace("repetitions: 3", "repetitions: 400"),
     );
     let mut child = sandbox
         .command(&["run", "small.yaml", "--jobs", "1"])
