@@ -56,8 +56,8 @@ fn changes(criterion: &mut Criterion) {
         let id = scheduler
             .add_slice(&slice(50_000), Instant::ZERO)
             .expect("the tenant exists");
-        let queued = QueuedFrame {
-            frame: Frame {
+        let queued = QueuedFrame::new(
+            &Frame {
                 handle: u64::from(number),
                 lengths: FrameLengths {
                     l2_bytes: 1_500,
@@ -67,11 +67,10 @@ fn changes(criterion: &mut Criterion) {
                 ecn: slicewise_dataplane::Ecn::NotEct,
                 colour: Colour::Green,
             },
-            class: 0,
-            arrival: Instant::ZERO,
-            flow: 0,
-            marked: false,
-        };
+            0,
+            Instant::ZERO,
+            0,
+        );
         for _ in 0..2 {
             scheduler
                 .try_enqueue(id, queued, &mut pool)

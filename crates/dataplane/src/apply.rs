@@ -8,13 +8,13 @@
 use crate::build::{self, BuildError, Built, ClassState};
 use crate::classifier::Classifier;
 use crate::pipeline::{Pipeline, buffer_frames};
-use crate::queue::QueueState;
+use crate::queue::FifoQueue;
 use crate::scheduler::deficit_round_robin::DeficitRoundRobin;
 use crate::scheduler::strict_priority::StrictPriority;
-use crate::scheduler::{Discipline, Leaf, NodeId, QueueId};
+use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use slicewise_model::{PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A change of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,8 +88,10 @@ pub(crate) fn apply(
     build::add_port_shaper(&mut built, root, params.port_shaper.as_ref(), now);
     resume_credit(pipeline, &mut built, now);
     let class_map = carry_classes(&mut pipeline.classes, &mut built.classes, now);
+    let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
     for (old, new) in moves.into_iter().chain(drain_moves) {
-        move_queue(pipeline, &mut built, old, new, &class_map, now);
+        let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
+        built.tree.take_over(new, tree, old, pool, renamed, now);
     }
     pipeline.classifier = Classifier::new(&params.policy);
     pipeline.classes = built.classes;
@@ -102,8 +104,15 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Old queue → new queue, where the same classes with the same members use it.
+/// Old queue → new queue, where the same classes with the same members use it. A queue that keeps
+/// flows apart takes over only from another such: elsewhere frames do not carry their flow's hash, and
+/// those behind them would overtake them.
 fn match_queues(old: &[ClassState], new: &[ClassState]) -> BTreeMap<QueueId, QueueId> {
+    let by_flow = |classes: &[ClassState]| -> BTreeSet<QueueId> {
+        let by_flow = classes.iter().filter(|class| class.by_flow);
+        by_flow.map(|class| class.queue).collect()
+    };
+    let (old_by_flow, new_by_flow) = (by_flow(old), by_flow(new));
     let signatures = |classes: &[ClassState]| {
         let mut signatures: BTreeMap<QueueId, Vec<(String, String)>> = BTreeMap::new();
         for class in classes.iter().filter(|class| !class.retired) {
@@ -119,6 +128,7 @@ fn match_queues(old: &[ClassState], new: &[ClassState]) -> BTreeMap<QueueId, Que
     signatures(old)
         .into_iter()
         .filter_map(|(queue, signature)| Some((queue, *new_by_signature.get(&signature)?)))
+        .filter(|(old, new)| old_by_flow.contains(old) || !new_by_flow.contains(new))
         .collect()
 }
 
@@ -167,18 +177,15 @@ fn add_drains(
     };
     let mut leaves = Vec::with_capacity(old_queues.len());
     for &old in old_queues {
-        let leaf = Leaf {
-            state: QueueState::new(limit, None),
-            priority: false,
-        };
-        let new = built.tree.add(Discipline::Queue(leaf), Vec::new());
+        let leaf = Leaf::Fifo(FifoQueue::new(limit, None));
+        let new = built.tree.add_leaf(leaf, false);
         moves.push((old, QueueId::of(new)));
-        leaves.push(new);
+        leaves.push(NodeId::Leaf(new));
     }
     let ring = DeficitRoundRobin::new(&vec![1; leaves.len()]);
-    let drains = built.tree.add(Discipline::DeficitRoundRobin(ring), leaves);
-    built.tree.add(
-        Discipline::StrictPriority(StrictPriority::new()),
+    let drains = built.tree.add_inner(Inner::DeficitRoundRobin(ring), leaves);
+    built.tree.add_inner(
+        Inner::StrictPriority(StrictPriority::new()),
         vec![drains, root],
     )
 }
@@ -189,10 +196,9 @@ fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
         let Some(&old) = pipeline.credits.shapers.get(path) else {
             continue;
         };
-        if let (Discipline::Shaper(new), Discipline::Shaper(old)) = (
-            built.tree.discipline_mut(new),
-            pipeline.tree.discipline_mut(old),
-        ) {
+        if let (Some(Inner::Shaper(new)), Some(Inner::Shaper(old))) =
+            (built.tree.inner_mut(new), pipeline.tree.inner_mut(old))
+        {
             new.resume_from(old, now);
         }
     }
@@ -200,10 +206,9 @@ fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
         let Some(&(old, position)) = pipeline.credits.minimums.get(path) else {
             continue;
         };
-        if let (Discipline::MinimumShare(new), Discipline::MinimumShare(old)) = (
-            built.tree.discipline_mut(new),
-            pipeline.tree.discipline_mut(old),
-        ) {
+        if let (Some(Inner::MinimumShare(new)), Some(Inner::MinimumShare(old))) =
+            (built.tree.inner_mut(new), pipeline.tree.inner_mut(old))
+        {
             new.resume_child(to, old, position, now);
         }
     }
@@ -212,8 +217,8 @@ fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
         let mut before = pipeline.classes.iter().filter(|class| !class.retired);
         if let Some(old) = before.find(|old| &old.counters.class == path)
             && let (Some(old_slice), Some(slice)) = (old.queue.slice, new.queue.slice)
-            && let Some(old_scheduler) = pipeline.tree.guaranteed_mut(old.queue.node)
-            && let Some(scheduler) = built.tree.guaranteed_mut(new.queue.node)
+            && let Some(Leaf::Guaranteed(old_scheduler)) = pipeline.tree.leaf_mut(old.queue.leaf)
+            && let Some(Leaf::Guaranteed(scheduler)) = built.tree.leaf_mut(new.queue.leaf)
         {
             scheduler.resume_slice(slice, old_scheduler, old_slice, now);
         }
@@ -254,34 +259,4 @@ fn carry_classes(old: &mut Vec<ClassState>, new: &mut Vec<ClassState>, now: Inst
         class_map.push(u32::try_from(index).unwrap_or(u32::MAX));
     }
     class_map
-}
-
-fn move_queue(
-    pipeline: &mut Pipeline,
-    built: &mut Built,
-    old: QueueId,
-    new: QueueId,
-    class_map: &[u32],
-    now: Instant,
-) {
-    let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
-    let frames = pipeline.tree.packets(old);
-    let pool = &mut pipeline.pool;
-    if let (Some(old_leaf), Some(leaf)) = (
-        pipeline.tree.leaf_mut(old.node),
-        built.tree.leaf_mut(new.node),
-    ) {
-        leaf.state.take_over(&mut old_leaf.state, pool, renamed);
-    } else {
-        while let Some(mut queued) = pipeline.tree.pop_unserved(old, pool) {
-            queued.class = renamed(queued.class);
-            built.tree.append(new, queued, pool);
-        }
-        if let (Some(slice), Some(scheduler)) = (new.slice, built.tree.guaranteed_mut(new.node)) {
-            scheduler.place_moved(slice, pool, now);
-        }
-    }
-    if frames > 0 {
-        built.tree.on_enqueued(new.node, frames);
-    }
 }

@@ -4,13 +4,13 @@ use crate::TokenBucket;
 use crate::counters::ClassCounters;
 use crate::guaranteed::{Guaranteed, SliceError};
 use crate::meter::policer::PolicerState;
-use crate::queue::QueueState;
+use crate::queue::{FifoQueue, FlowQueue};
 use crate::scheduler::deficit_round_robin::DeficitRoundRobin;
 use crate::scheduler::minimum_share::{MinimumShare, Share};
 use crate::scheduler::shaper::Shaper;
 use crate::scheduler::strict_priority::{MAX_LEVELS, StrictPriority};
-use crate::scheduler::{Discipline, Leaf, NodeId, QueueId, Tree};
-use slicewise_model::{ClassParams, Discipline as Sharing, PolicyParams, ShaperParams};
+use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
+use slicewise_model::{ClassParams, Discipline, PolicyParams, ShaperParams};
 use slicewise_units::Instant;
 use std::collections::BTreeMap;
 
@@ -61,6 +61,8 @@ pub(crate) struct ClassState {
     pub(crate) queue: QueueId,
     /// What happens at ingress, outermost class first.
     pub(crate) ingress: Vec<Ingress>,
+    /// Its queue keeps flows apart.
+    pub(crate) by_flow: bool,
     /// The policer that acts only under congestion.
     pub(crate) priority_police: Option<TokenBucket>,
     /// Frames that reach this class, as text: equal text means equal membership.
@@ -107,7 +109,7 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
             classes: Vec::new(),
             policers: Vec::new(),
             tree: Tree::new(),
-            policy_root: NodeId(0),
+            policy_root: NodeId::Leaf(0),
             credits: CreditNodes::default(),
             capacity: 0,
         },
@@ -126,8 +128,8 @@ pub(crate) fn add_port_shaper(
     now: Instant,
 ) {
     if let Some(shaper) = shaper {
-        let node = Discipline::Shaper(Shaper::new(shaper, now));
-        let id = built.tree.add(node, vec![root]);
+        let shaper = Inner::Shaper(Shaper::new(shaper, now));
+        let id = built.tree.add_inner(shaper, vec![root]);
         built.credits.shapers.insert(String::new(), id);
     }
 }
@@ -159,9 +161,9 @@ impl Builder {
         context: &mut Context,
     ) -> Result<NodeId, BuildError> {
         let shared = match policy.discipline {
-            Sharing::Fifo => Some(self.queue_node(policy.classes.last(), false)),
-            Sharing::Guaranteed => Some(self.guaranteed_node(policy)?),
-            Sharing::MinimumShare | Sharing::DeficitRoundRobin => None,
+            Discipline::Fifo => Some(self.queue_node(policy.classes.last(), false)),
+            Discipline::Guaranteed => Some(self.guaranteed_node(policy)?),
+            Discipline::MinimumShare | Discipline::DeficitRoundRobin => None,
         };
         let mut levels: BTreeMap<u8, Vec<NodeId>> = BTreeMap::new();
         let mut others: Vec<(NodeId, &ClassParams)> = Vec::new();
@@ -179,8 +181,8 @@ impl Builder {
                 None => others.push((node, class)),
             }
         }
-        if let Some(node) = shared {
-            return Ok(node);
+        if let Some(leaf) = shared {
+            return Ok(NodeId::Leaf(leaf));
         }
         let rest = self.sharing_node(policy, &others, context);
         if levels.is_empty() {
@@ -201,7 +203,7 @@ impl Builder {
         Ok(self
             .built
             .tree
-            .add(Discipline::StrictPriority(StrictPriority::new()), children))
+            .add_inner(Inner::StrictPriority(StrictPriority::new()), children))
     }
 
     /// Classes on one priority level take turns.
@@ -212,7 +214,7 @@ impl Builder {
                 let ring = DeficitRoundRobin::new(&vec![1; nodes.len()]);
                 self.built
                     .tree
-                    .add(Discipline::DeficitRoundRobin(ring), nodes)
+                    .add_inner(Inner::DeficitRoundRobin(ring), nodes)
             }
         }
     }
@@ -227,9 +229,9 @@ impl Builder {
             return *only;
         }
         let children: Vec<NodeId> = others.iter().map(|(node, _)| *node).collect();
-        let discipline = if policy.discipline == Sharing::DeficitRoundRobin {
+        let discipline = if policy.discipline == Discipline::DeficitRoundRobin {
             let weights: Vec<u32> = others.iter().map(|(_, class)| class.weight).collect();
-            Discipline::DeficitRoundRobin(DeficitRoundRobin::new(&weights))
+            Inner::DeficitRoundRobin(DeficitRoundRobin::new(&weights))
         } else {
             let shares: Vec<Share> = others
                 .iter()
@@ -238,9 +240,9 @@ impl Builder {
                     weight: class.weight,
                 })
                 .collect();
-            Discipline::MinimumShare(MinimumShare::new(&shares, self.now))
+            Inner::MinimumShare(MinimumShare::new(&shares, self.now))
         };
-        let id = self.built.tree.add(discipline, children);
+        let id = self.built.tree.add_inner(discipline, children);
         for (position, (_, class)) in (0u32..).zip(others) {
             self.built
                 .credits
@@ -253,7 +255,7 @@ impl Builder {
     fn class(
         &mut self,
         class: &ClassParams,
-        shared: Option<NodeId>,
+        shared: Option<u32>,
         context: &mut Context,
     ) -> Result<NodeId, BuildError> {
         if let Some(dscp) = class.set_dscp {
@@ -272,8 +274,8 @@ impl Builder {
         Ok(match &class.shape {
             None => node,
             Some(shape) => {
-                let shaper = Discipline::Shaper(Shaper::new(shape, self.now));
-                let id = self.built.tree.add(shaper, vec![node]);
+                let shaper = Inner::Shaper(Shaper::new(shape, self.now));
+                let id = self.built.tree.add_inner(shaper, vec![node]);
                 self.built.credits.shapers.insert(context.path.clone(), id);
                 id
             }
@@ -281,7 +283,7 @@ impl Builder {
     }
 
     /// A leaf for the slices of a guaranteed policy; they are added class by class.
-    fn guaranteed_node(&mut self, policy: &PolicyParams) -> Result<NodeId, BuildError> {
+    fn guaranteed_node(&mut self, policy: &PolicyParams) -> Result<u32, BuildError> {
         let params = policy
             .guaranteed
             .as_ref()
@@ -289,24 +291,25 @@ impl Builder {
                 policy: policy.name.clone(),
             })?;
         let guaranteed = Guaranteed::new(params, policy.classes.len());
-        let node = Discipline::Guaranteed(Box::new(guaranteed));
-        Ok(self.built.tree.add(node, Vec::new()))
+        let leaf = Leaf::Guaranteed(Box::new(guaranteed));
+        Ok(self.built.tree.add_leaf(leaf, false))
     }
 
     /// The queue of a class: a node of its own, that of its policy, or a slice of that.
     fn queue(
         &mut self,
         class: &ClassParams,
-        shared: Option<NodeId>,
+        shared: Option<u32>,
         context: &Context,
     ) -> Result<QueueId, BuildError> {
-        let Some(node) = shared else {
-            let node = self.queue_node(Some(class), class.priority.is_some());
-            return Ok(QueueId::of(node));
+        let Some(leaf) = shared else {
+            let leaf = self.queue_node(Some(class), class.priority.is_some());
+            return Ok(QueueId::of(leaf));
         };
-        let (Some(guaranteed), Some(slice)) = (self.built.tree.guaranteed_mut(node), &class.slice)
+        let (Some(Leaf::Guaranteed(guaranteed)), Some(slice)) =
+            (self.built.tree.leaf_mut(leaf), &class.slice)
         else {
-            return Ok(QueueId::of(node));
+            return Ok(QueueId::of(leaf));
         };
         let added = match &class.flow_queue {
             Some(flow_queue) => guaranteed.add_flow_queued_slice(slice, flow_queue, self.now),
@@ -317,16 +320,13 @@ impl Builder {
             error,
         })?;
         self.built.capacity += room(class.queue_limit);
-        Ok(QueueId {
-            node,
-            slice: Some(slice),
-        })
+        Ok(QueueId::of_slice(leaf, slice))
     }
 
     fn leaf(
         &mut self,
         class: &ClassParams,
-        shared: Option<NodeId>,
+        shared: Option<u32>,
         context: &Context,
     ) -> Result<NodeId, BuildError> {
         let queue = self.queue(class, shared, context)?;
@@ -344,6 +344,7 @@ impl Builder {
                 ..ClassCounters::default()
             },
             queue,
+            by_flow: class.flow_queue.is_some(),
             ingress,
             priority_police: class
                 .priority
@@ -352,10 +353,10 @@ impl Builder {
             membership: context.membership.clone(),
             retired: false,
         });
-        Ok(queue.node)
+        Ok(NodeId::Leaf(queue.leaf))
     }
 
-    fn queue_node(&mut self, class: Option<&ClassParams>, priority: bool) -> NodeId {
+    fn queue_node(&mut self, class: Option<&ClassParams>, priority: bool) -> u32 {
         let limit = class.map_or(
             slicewise_model::QueueLimitParams {
                 packets: 64,
@@ -364,13 +365,11 @@ impl Builder {
             |class| class.queue_limit,
         );
         self.built.capacity += room(limit);
-        let state = match class.and_then(|c| c.flow_queue.as_ref()) {
-            Some(flow_queue) => QueueState::flows(limit, flow_queue),
-            None => QueueState::new(limit, class.and_then(|c| c.wred.as_ref())),
+        let leaf = match class.and_then(|c| c.flow_queue.as_ref()) {
+            Some(flow_queue) => Leaf::Flows(Box::new(FlowQueue::new(flow_queue, limit))),
+            None => Leaf::Fifo(FifoQueue::new(limit, class.and_then(|c| c.wred.as_ref()))),
         };
-        self.built
-            .tree
-            .add(Discipline::Queue(Leaf { state, priority }), Vec::new())
+        self.built.tree.add_leaf(leaf, priority)
     }
 }
 

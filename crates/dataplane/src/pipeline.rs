@@ -7,7 +7,7 @@ use crate::counters::ClassCounters;
 use crate::frame::{Departure, DropReason, Dropped, Frame, Verdict};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
-use crate::scheduler::{Peek, Tree};
+use crate::scheduler::{Offer, Tree};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
@@ -104,13 +104,12 @@ impl Pipeline {
                 if !has_memory(index) {
                     return Err(DropReason::BufferFull);
                 }
-                let queued = QueuedFrame {
-                    frame,
-                    class: index,
-                    arrival: now,
-                    flow: self.flow_hash.of(headers),
-                    marked: false,
+                let flow = if class.by_flow {
+                    self.flow_hash.of(headers)
+                } else {
+                    0
                 };
+                let queued = QueuedFrame::new(&frame, index, now, flow);
                 self.tree
                     .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
             });
@@ -183,32 +182,37 @@ impl Pipeline {
     }
 
     fn next_departure(&mut self, now: Instant) -> Option<Departure> {
-        match self.tree.peek(&mut self.pool, now) {
-            Peek::Ready(head) => {
+        let Some(offer) = self.tree.offer(&mut self.pool, now) else {
+            self.next_poll = None;
+            return None;
+        };
+        match offer {
+            Offer::Ready(head) => {
                 let queued = self.tree.take(&head, &mut self.pool, now)?;
-                if let Some(class) = self.classes.get_mut(queued.class as usize) {
+                if let Some(class) = self.classes.get_mut(queued.class() as usize) {
                     class.counters.queued_frames -= 1;
                     class.counters.sent_frames += 1;
-                    class.counters.sent_bytes += u64::from(queued.frame.lengths.l2_bytes);
-                    class.counters.marked_frames += u64::from(queued.marked);
+                    class.counters.sent_bytes += u64::from(queued.lengths().l2_bytes);
+                    class.counters.marked_frames += u64::from(queued.is_marked());
                 }
-                // Frames below a shaper usually have to wait: computing that now avoids a useless poll
-                // when the link becomes free.
                 self.next_poll = if self.tree.backlog() == 0 {
                     None
                 } else if self.tree.is_shaped() {
-                    self.tree.peek(&mut self.pool, now).poll_at(now)
+                    // Frames below a shaper usually have to wait: knowing that now avoids a useless
+                    // poll when the link becomes free.
+                    let offer = self.tree.offer(&mut self.pool, now);
+                    offer.and_then(|offer| offer.poll_at(now))
                 } else {
                     Some(now)
                 };
                 Some(Departure {
-                    frame: queued.frame,
-                    class: queued.class,
-                    queued_at: queued.arrival,
+                    frame: queued.frame(),
+                    class: queued.class(),
+                    queued_at: queued.arrival(),
                 })
             }
-            waiting => {
-                self.next_poll = waiting.poll_at(now);
+            Offer::Wait(_) => {
+                self.next_poll = offer.poll_at(now);
                 None
             }
         }

@@ -188,8 +188,8 @@ impl Port {
         let bytes = population.frame_bytes;
         self.collector
             .on_sent(population.measured_as, false, now, bytes);
-        let queued = QueuedFrame {
-            frame: Frame {
+        let queued = QueuedFrame::new(
+            &Frame {
                 handle: 0,
                 lengths: FrameLengths {
                     l2_bytes: bytes,
@@ -199,11 +199,10 @@ impl Port {
                 ecn: Ecn::NotEct,
                 colour: Colour::Green,
             },
-            class: u32::try_from(number).unwrap_or(u32::MAX),
-            arrival: now,
-            flow: 0,
-            marked: false,
-        };
+            u32::try_from(number).unwrap_or(u32::MAX),
+            now,
+            0,
+        );
         let accepted = self
             .scheduler
             .try_enqueue(SliceId::new(id), queued, &mut self.pool);
@@ -269,13 +268,13 @@ impl Port {
     }
 
     fn send(&mut self, id: SliceId, queued: &QueuedFrame, now: Instant) {
-        let lengths = queued.frame.lengths;
+        let lengths = queued.lengths();
         let done = self.link.send(self.accounting.count(lengths), now);
-        let number = queued.class as usize;
+        let number = queued.class() as usize;
         let population = &self.populations[number];
         let bytes = lengths.l2_bytes;
         self.collector
-            .on_received(population.measured_as, None, queued.arrival, done, bytes);
+            .on_received(population.measured_as, None, queued.arrival(), done, bytes);
         if now < self.end {
             if let Some(sent) = self.sent_bytes.get_mut(id.index() as usize) {
                 *sent += u64::from(bytes);

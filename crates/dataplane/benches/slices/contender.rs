@@ -113,19 +113,18 @@ impl Contender for GuaranteedSlices {
         self.arrivals.clear();
         let arrivals = burst.iter().map(|&(slice, _, handle)| Arrival {
             slice: SliceId::new(slice),
-            queued: QueuedFrame {
-                frame: Frame {
+            queued: QueuedFrame::new(
+                &Frame {
                     handle,
                     lengths: LENGTHS,
                     dscp: 0,
                     ecn: slicewise_wire::Ecn::NotEct,
                     colour: Colour::Green,
                 },
-                class: 0,
-                arrival: Instant::from_nanos(now_ns),
-                flow: 0,
-                marked: false,
-            },
+                0,
+                Instant::from_nanos(now_ns),
+                0,
+            ),
         });
         self.arrivals.extend(arrivals);
         let mut dropped = 0;
@@ -145,7 +144,7 @@ impl Contender for GuaranteedSlices {
         let left = self
             .departures
             .iter()
-            .map(|departure| (departure.slice.index(), departure.queued.frame.handle));
+            .map(|departure| (departure.slice.index(), departure.queued.handle()));
         out.extend(left);
     }
 }

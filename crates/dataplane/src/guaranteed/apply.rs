@@ -114,7 +114,7 @@ impl Guaranteed {
         let (Some(slot), Some(slice)) = (slot, self.slices.get_mut(id.0 as usize)) else {
             return;
         };
-        slice.push(slot, queued.frame.lengths.l2_bytes, pool);
+        slice.push(slot, queued.lengths().l2_bytes, pool);
         self.backlog += 1;
     }
 

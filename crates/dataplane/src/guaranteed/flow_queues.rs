@@ -90,7 +90,7 @@ impl Guaranteed {
         };
         let is_new_front = queue.try_enqueue(pool, queued)?;
         let was_empty = self.slices[id as usize].packets == 0;
-        let now = queued.arrival;
+        let now = queued.arrival();
         if is_new_front {
             self.stage(id, index, pool, now);
         }

@@ -253,8 +253,8 @@ impl Guaranteed {
         queued: QueuedFrame,
         pool: &mut FramePool,
     ) -> Result<(), DropReason> {
-        let frame = &queued.frame;
-        let bytes = self.counted(frame.lengths);
+        let lengths = queued.lengths();
+        let bytes = self.counted(lengths);
         let slice = match self.slices.get_mut(id.0 as usize) {
             Some(slice) if slice.life == Life::Live => slice,
             _ => return Err(DropReason::SliceRemoved),
@@ -265,16 +265,16 @@ impl Guaranteed {
         if let Some(index) = slice.flow_queue() {
             return self.enqueue_by_flow(id.0, index, queued, pool);
         }
-        if !slice.has_room(frame.lengths.l2_bytes) {
+        if !slice.has_room(lengths.l2_bytes) {
             return Err(DropReason::QueueFull);
         }
         let slot = pool.try_take(queued).ok_or(DropReason::BufferFull)?;
         self.backlog += 1;
-        let was_empty = slice.push(slot, frame.lengths.l2_bytes, pool);
+        let was_empty = slice.push(slot, lengths.l2_bytes, pool);
         if !was_empty {
             return Ok(());
         }
-        let now = queued.arrival.nanos();
+        let now = queued.arrival().nanos();
         self.place(id.0, now, cost(bytes), now);
         Ok(())
     }
@@ -354,7 +354,7 @@ impl Guaranteed {
     #[inline]
     fn serve_guaranteed(&mut self, id: u32, pool: &mut FramePool, now: u64) -> QueuedFrame {
         let queued = self.pop(id, pool, now);
-        let price = cost(self.counted(queued.frame.lengths));
+        let price = cost(self.counted(queued.lengths()));
         let slice = &mut self.slices[id as usize];
         slice.tier = Tier::Idle;
         // Clocked by eligibility, not by departure: the wait of a frame does not penalise those behind
@@ -370,7 +370,7 @@ impl Guaranteed {
     /// Send the head of a slice whose turn it is.
     fn serve_excess(&mut self, id: u32, pool: &mut FramePool, now: u64) -> QueuedFrame {
         let queued = self.pop(id, pool, now);
-        let bytes = self.counted(queued.frame.lengths);
+        let bytes = self.counted(queued.lengths());
         let next = self.slices[id as usize].head;
         let next_bytes = (next != NIL).then(|| self.counted(pool.head(next).0));
         let slice = &mut self.slices[id as usize];
@@ -398,7 +398,7 @@ impl Guaranteed {
         let (queued, next) = pool.release(slice.head);
         slice.head = next;
         slice.packets -= 1;
-        slice.bytes = slice.bytes.saturating_sub(queued.frame.lengths.l2_bytes);
+        slice.bytes = slice.bytes.saturating_sub(queued.lengths().l2_bytes);
         self.backlog -= 1;
         queued
     }

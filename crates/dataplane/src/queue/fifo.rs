@@ -1,90 +1,103 @@
-//! A first-in first-out list of frames in the shared pool.
+//! A queue in order of arrival, with tail drop, and (W)RED if configured.
 
-use super::pool::{FramePool, NIL, QueuedFrame};
+use super::list::FrameList;
+use super::pool::{FramePool, QueuedFrame};
+use super::red::{RedDecision, RedState};
+use super::tail_drop::TailDrop;
+use crate::frame::DropReason;
+use rand_core::Rng;
+use slicewise_model::{QueueLimitParams, WredParams};
+use slicewise_units::{FrameLengths, Instant};
 
-/// Frames in arrival order. All operations are O(1).
+/// Frames in order of arrival, tail drop, and (W)RED if configured.
 #[derive(Debug, Clone)]
-pub struct Fifo {
-    head: u32,
-    tail: u32,
-    packets: u32,
-    bytes: u64,
+pub struct FifoQueue {
+    frames: FrameList,
+    limit: TailDrop,
+    red: Option<Box<RedState>>,
 }
 
-impl Default for Fifo {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Fifo {
-    /// An empty list.
+impl FifoQueue {
+    /// An empty queue.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new(limit: QueueLimitParams, wred: Option<&WredParams>) -> Self {
         Self {
-            head: NIL,
-            tail: NIL,
-            packets: 0,
-            bytes: 0,
+            frames: FrameList::new(),
+            limit: TailDrop::new(limit),
+            red: wred.map(|wred| Box::new(RedState::new(wred))),
         }
     }
 
-    /// Append a frame.
+    /// Queue a frame that has just arrived, or say why not; returns whether it is the only one. O(1).
     ///
     /// # Errors
-    /// Returns the frame if the pool is full.
+    /// The reason to drop the frame; the queue is unchanged except for the RED average.
     #[inline]
-    pub fn try_push(
+    pub fn try_enqueue(
         &mut self,
         pool: &mut FramePool,
         queued: QueuedFrame,
-    ) -> Result<(), QueuedFrame> {
-        let Some(slot) = pool.try_take(queued) else {
-            return Err(queued);
-        };
-        if self.tail == NIL {
-            self.head = slot;
-        } else {
-            pool.link(self.tail, slot);
+        random: &mut impl Rng,
+    ) -> Result<bool, DropReason> {
+        if let Some(red) = &mut self.red {
+            let dscp = queued.dscp();
+            match red.on_arrival(self.frames.packets(), dscp, queued.arrival(), random) {
+                RedDecision::Admit => {}
+                RedDecision::DropEarly => return Err(DropReason::RedEarly),
+                RedDecision::DropForced => return Err(DropReason::RedForced),
+            }
         }
-        self.tail = slot;
-        self.packets += 1;
-        self.bytes += u64::from(queued.frame.lengths.l2_bytes);
-        Ok(())
+        if !self.limit.admits(&self.frames, queued.lengths()) {
+            return Err(DropReason::QueueFull);
+        }
+        let was_empty = self.frames.packets() == 0;
+        self.frames
+            .try_push(pool, queued)
+            .map_err(|_| DropReason::BufferFull)?;
+        Ok(was_empty)
     }
 
-    /// The oldest frame.
+    /// The lengths of the oldest frame.
     #[inline]
     #[must_use]
-    pub fn front(&self, pool: &FramePool) -> Option<QueuedFrame> {
-        (self.head != NIL).then(|| pool.get(self.head))
+    pub fn front(&self, pool: &FramePool) -> Option<FrameLengths> {
+        self.frames.front(pool)
     }
 
-    /// Remove the oldest frame.
+    /// Take the oldest frame. O(1).
     #[inline]
-    pub fn pop(&mut self, pool: &mut FramePool) -> Option<QueuedFrame> {
-        if self.head == NIL {
-            return None;
+    pub fn dequeue(&mut self, pool: &mut FramePool, now: Instant) -> Option<QueuedFrame> {
+        let queued = self.frames.pop(pool)?;
+        if self.frames.packets() == 0
+            && let Some(red) = &mut self.red
+        {
+            red.on_empty(now);
         }
-        let (queued, next) = pool.release(self.head);
-        self.head = next;
-        if next == NIL {
-            self.tail = NIL;
-        }
-        self.packets -= 1;
-        self.bytes -= u64::from(queued.frame.lengths.l2_bytes);
         Some(queued)
     }
 
-    /// Frames in the list.
+    /// Frames waiting.
+    #[inline]
     #[must_use]
     pub const fn packets(&self) -> u32 {
-        self.packets
+        self.frames.packets()
     }
 
-    /// Bytes in the list, L2 without FCS.
-    #[must_use]
-    pub const fn bytes(&self) -> u64 {
-        self.bytes
+    /// Take a frame without early detection: the queue is being replaced.
+    pub(crate) fn pop_unserved(&mut self, pool: &mut FramePool) -> Option<QueuedFrame> {
+        self.frames.pop(pool)
+    }
+
+    /// Put a frame at the end whatever the limits; it has just been taken from another queue.
+    pub(crate) fn append(&mut self, queued: QueuedFrame, pool: &mut FramePool) {
+        let pushed = self.frames.try_push(pool, queued);
+        debug_assert!(pushed.is_ok(), "the slot just freed is there");
+    }
+
+    /// Go on with the RED average of `old`.
+    pub(crate) fn resume_from(&mut self, old: &Self) {
+        if let (Some(red), Some(old)) = (&mut self.red, &old.red) {
+            red.resume_from(old);
+        }
     }
 }

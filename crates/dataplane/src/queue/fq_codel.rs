@@ -121,7 +121,7 @@ impl FlowQueue {
         pool: &mut FramePool,
         queued: QueuedFrame,
     ) -> Result<bool, DropReason> {
-        let bytes = u64::from(queued.frame.lengths.l2_bytes);
+        let bytes = u64::from(queued.lengths().l2_bytes);
         if bytes > self.limit_bytes {
             return Err(DropReason::QueueFull);
         }
@@ -140,9 +140,9 @@ impl FlowQueue {
 
     /// Put a frame at the end of its flow's queue whatever the limits.
     fn push(&mut self, pool: &mut FramePool, slot: u32, queued: QueuedFrame) -> usize {
-        let bytes = queued.frame.lengths.l2_bytes;
-        let level = self.params.levels.of(queued.frame.dscp);
-        let id = self.flow_of(queued.flow, level);
+        let bytes = queued.lengths().l2_bytes;
+        let level = self.params.levels.of(queued.dscp());
+        let id = self.flow_of(queued.flow(), level);
         let flow = &mut self.flows[id as usize];
         flow.push(pool, slot, bytes);
         if flow.turn == Turn::None {
@@ -282,9 +282,9 @@ impl FlowQueue {
             let queued = pool.get(slot);
             let flow = &mut self.flows[id as usize];
             let candidate = Candidate {
-                arrival: queued.arrival,
+                arrival: queued.arrival(),
                 bytes_behind: u64::from(flow.bytes),
-                is_ecn_capable: queued.frame.ecn.is_capable(),
+                is_ecn_capable: queued.ecn().is_capable(),
             };
             match self.codel.judge(&mut flow.codel, candidate, now) {
                 CoDelDecision::Send => return Some((slot, bytes)),

@@ -5,31 +5,14 @@ use slicewise_model::Colour;
 use slicewise_units::{FrameLengths, Instant};
 use slicewise_wire::Ecn;
 
-/// A frame in a queue, with the class it was counted under.
+/// A frame in a queue, with the class it was counted under. 32 bytes, so that two share a cache line.
 #[derive(Debug, Clone, Copy)]
 pub struct QueuedFrame {
-    /// The frame.
-    pub frame: Frame,
-    /// Index of its class.
-    pub class: u32,
-    /// When it joined the queue.
-    pub arrival: Instant,
-    /// Hash of its flow, of which [`FLOW_BITS`] are used.
-    pub flow: u16,
-    /// A queue marked it instead of dropping it.
-    pub marked: bool,
-}
-
-/// Bits of a flow's hash that are kept.
-pub const FLOW_BITS: u32 = 13;
-
-/// A queued frame in 32 bytes, so that two share a cache line.
-#[derive(Debug, Clone, Copy)]
-struct Slot {
     handle: u64,
     arrival: Instant,
     l2_bytes: u32,
     class: u32,
+    /// The slot behind this one in its list.
     next: u32,
     l3_offset: u8,
     /// DSCP and, in the two low bits, congestion notification: as in the IP header.
@@ -37,7 +20,10 @@ struct Slot {
     tags: Tags,
 }
 
-const _: () = assert!(size_of::<Slot>() == 32, "two slots to a cache line");
+const _: () = assert!(size_of::<QueuedFrame>() == 32, "two slots to a cache line");
+
+/// Bits of a flow's hash that are kept.
+pub const FLOW_BITS: u32 = 13;
 
 /// Colour (2 bits), whether it was marked (1 bit) and flow (13 bits); of a dropped frame the
 /// reason instead of the flow.
@@ -71,38 +57,95 @@ impl Tags {
     }
 }
 
-impl Slot {
-    const fn new(queued: QueuedFrame, next: u32) -> Self {
-        let frame = queued.frame;
+impl QueuedFrame {
+    /// A frame of a class that joins its queue at `arrival`. Of the hash of its flow,
+    /// [`FLOW_BITS`] are kept.
+    #[inline]
+    #[must_use]
+    pub const fn new(frame: &Frame, class: u32, arrival: Instant, flow: u16) -> Self {
         Self {
             handle: frame.handle,
-            arrival: queued.arrival,
+            arrival,
             l2_bytes: frame.lengths.l2_bytes,
-            class: queued.class,
-            next,
+            class,
+            next: NIL,
             l3_offset: frame.lengths.l3_offset,
             traffic_class: frame.dscp << 2 | frame.ecn.bits(),
-            tags: Tags::new(frame.colour, queued.marked, queued.flow),
+            tags: Tags::new(frame.colour, false, flow),
         }
     }
 
-    const fn queued(&self) -> QueuedFrame {
-        QueuedFrame {
-            frame: Frame {
-                handle: self.handle,
-                lengths: FrameLengths {
-                    l2_bytes: self.l2_bytes,
-                    l3_offset: self.l3_offset,
-                },
-                dscp: self.traffic_class >> 2,
-                ecn: Ecn::from_bits(self.traffic_class),
-                colour: self.tags.colour(),
-            },
-            class: self.class,
-            arrival: self.arrival,
-            flow: self.tags.flow(),
-            marked: self.tags.is_marked(),
+    /// The frame.
+    #[inline]
+    #[must_use]
+    pub const fn frame(&self) -> Frame {
+        Frame {
+            handle: self.handle,
+            lengths: self.lengths(),
+            dscp: self.dscp(),
+            ecn: self.ecn(),
+            colour: self.tags.colour(),
         }
+    }
+
+    /// The caller's handle of the frame.
+    #[must_use]
+    pub const fn handle(&self) -> u64 {
+        self.handle
+    }
+
+    /// Its lengths.
+    #[inline]
+    #[must_use]
+    pub const fn lengths(&self) -> FrameLengths {
+        FrameLengths {
+            l2_bytes: self.l2_bytes,
+            l3_offset: self.l3_offset,
+        }
+    }
+
+    /// Index of its class.
+    #[inline]
+    #[must_use]
+    pub const fn class(&self) -> u32 {
+        self.class
+    }
+
+    pub(crate) const fn set_class(&mut self, class: u32) {
+        self.class = class;
+    }
+
+    /// When it joined the queue.
+    #[inline]
+    #[must_use]
+    pub const fn arrival(&self) -> Instant {
+        self.arrival
+    }
+
+    /// Its code point.
+    #[inline]
+    #[must_use]
+    pub const fn dscp(&self) -> u8 {
+        self.traffic_class >> 2
+    }
+
+    /// Its congestion notification.
+    #[must_use]
+    pub const fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.traffic_class)
+    }
+
+    /// Hash of its flow.
+    #[must_use]
+    pub const fn flow(&self) -> u16 {
+        self.tags.flow()
+    }
+
+    /// A queue marked it instead of dropping it.
+    #[inline]
+    #[must_use]
+    pub const fn is_marked(&self) -> bool {
+        self.tags.is_marked()
     }
 
     fn reason(&self) -> DropReason {
@@ -117,7 +160,7 @@ pub(crate) const NIL: u32 = u32::MAX;
 /// Slots for frames. Memory is reserved at construction but touched only as it is first used.
 #[derive(Debug)]
 pub struct FramePool {
-    slots: Vec<Slot>,
+    slots: Vec<QueuedFrame>,
     free: u32,
     capacity: u32,
     dropped: DroppedList,
@@ -170,10 +213,12 @@ impl FramePool {
     /// A slot holding `queued` with nothing behind it; `None` when all are taken.
     #[inline]
     pub(crate) fn try_take(&mut self, queued: QueuedFrame) -> Option<u32> {
-        let slot = Slot::new(queued, NIL);
-        if self.free != NIL {
-            let index = self.free;
-            let entry = &mut self.slots[index as usize];
+        let slot = QueuedFrame {
+            next: NIL,
+            ..queued
+        };
+        let index = self.free;
+        if let Some(entry) = self.slots.get_mut(index as usize) {
             self.free = entry.next;
             *entry = slot;
             return Some(index);
@@ -190,10 +235,10 @@ impl FramePool {
     pub(crate) fn release(&mut self, index: u32) -> (QueuedFrame, u32) {
         let free = self.free;
         let slot = &mut self.slots[index as usize];
-        let (queued, next) = (slot.queued(), slot.next);
+        let queued = *slot;
         slot.next = free;
         self.free = index;
-        (queued, next)
+        (queued, queued.next)
     }
 
     /// Drop a frame that is in no list any more. Its slot is freed once it has been counted and
@@ -242,7 +287,7 @@ impl FramePool {
             self.dropped.tail = NIL;
         }
         Dropped {
-            frame: queued.frame,
+            frame: queued.frame(),
             reason,
         }
     }
@@ -264,11 +309,7 @@ impl FramePool {
     #[inline]
     pub(crate) fn head(&self, index: u32) -> (FrameLengths, Instant) {
         let slot = &self.slots[index as usize];
-        let lengths = FrameLengths {
-            l2_bytes: slot.l2_bytes,
-            l3_offset: slot.l3_offset,
-        };
-        (lengths, slot.arrival)
+        (slot.lengths(), slot.arrival)
     }
 
     /// Any part of a slot, to have it read, and the slot behind it. Zero and [`NIL`] where there
@@ -285,7 +326,7 @@ impl FramePool {
     }
 
     #[inline]
-    pub(crate) fn get(&self, index: u32) -> QueuedFrame {
-        self.slots[index as usize].queued()
+    pub(crate) fn get(&self, index: u32) -> &QueuedFrame {
+        &self.slots[index as usize]
     }
 }

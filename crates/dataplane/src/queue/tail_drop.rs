@@ -1,6 +1,6 @@
 //! Tail drop: a frame that would exceed the limit is dropped.
 
-use super::Fifo;
+use super::FrameList;
 use slicewise_model::QueueLimitParams;
 use slicewise_units::FrameLengths;
 
@@ -20,8 +20,8 @@ impl TailDrop {
 
     /// True if both limits are met with a frame of these lengths added.
     #[must_use]
-    pub fn admits(&self, fifo: &Fifo, frame: FrameLengths) -> bool {
-        fifo.packets() < self.limit.packets
-            && fifo.bytes().saturating_add(u64::from(frame.l2_bytes)) <= self.limit.bytes.bytes()
+    pub fn admits(&self, frames: &FrameList, frame: FrameLengths) -> bool {
+        frames.packets() < self.limit.packets
+            && frames.bytes().saturating_add(u64::from(frame.l2_bytes)) <= self.limit.bytes.bytes()
     }
 }

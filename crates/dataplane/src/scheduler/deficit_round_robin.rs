@@ -10,8 +10,7 @@
 //! a shaper below its fair share gets its rate whatever the quanta, and no child accumulates more than
 //! one turn. Such children are checked first: one step each per decision.
 
-use super::{Discipline, NodeId, Peek, Tree};
-use crate::queue::FramePool;
+use super::offer::{Offer, Offers, Step};
 use slicewise_units::{FrameLengths, Instant};
 
 /// Quantum in bytes of the child with the smallest weight: a largest frame with two VLAN tags, so
@@ -48,6 +47,26 @@ pub struct DeficitRoundRobin {
     /// Quanta are multiples of the weights by a largest frame, and frames cost their length by
     /// this: so quanta are no larger than they must be, and shares are exact.
     least_weight: i64,
+    search: Search,
+}
+
+/// How far a decision has come, while it waits for the offer of a child.
+#[derive(Debug, Clone, Copy)]
+struct Search {
+    /// Entries of `waiting` that were looked at.
+    looked_at: usize,
+    /// Children in turn that had to wait, one after another.
+    had_to_wait: u32,
+    /// When the first of all that had to wait need wait no longer.
+    earliest: Instant,
+}
+
+impl Search {
+    const START: Self = Self {
+        looked_at: 0,
+        had_to_wait: 0,
+        earliest: Instant::MAX,
+    };
 }
 
 impl DeficitRoundRobin {
@@ -73,7 +92,71 @@ impl DeficitRoundRobin {
             ring_len: 0,
             waiting: Vec::with_capacity(weights.len()),
             least_weight: i64::from(least),
+            search: Search::START,
         }
+    }
+
+    /// First those that kept a turn and need wait no longer; then round the ring from the current
+    /// turn until a child may send. If all children of a round must wait, so must the node.
+    pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
+        let mut search = self.search;
+        let step = match self.find_postponed(offers, &mut search) {
+            Some(step) => step,
+            None => self.find_in_turn(offers, &mut search),
+        };
+        self.search = match step {
+            Step::Ask(_) => search,
+            Step::Offer(_) => Search::START,
+        };
+        step
+    }
+
+    #[inline]
+    fn find_postponed(&mut self, offers: Offers<'_>, search: &mut Search) -> Option<Step> {
+        while search.looked_at < self.waiting.len() {
+            let Some(position) = self.postponed(search.looked_at) else {
+                continue;
+            };
+            match offers.of(position) {
+                None => return Some(Step::Ask(position)),
+                Some(Offer::Ready(head)) if self.try_postponed(position, head.lengths) => {
+                    return Some(Step::Offer(Offer::Ready(head).until(search.earliest)));
+                }
+                Some(Offer::Ready(_)) => {}
+                Some(Offer::Wait(until)) => search.earliest = search.earliest.min(until),
+            }
+            search.looked_at += 1;
+        }
+        None
+    }
+
+    #[inline]
+    fn find_in_turn(&mut self, offers: Offers<'_>, search: &mut Search) -> Step {
+        // Those that are postponed from here on had their turn in this decision.
+        search.looked_at = usize::MAX;
+        while search.had_to_wait < self.ring_len {
+            let current = self.current;
+            match offers.of(current) {
+                None => return Step::Ask(current),
+                Some(Offer::Ready(head)) if self.try_turn(head.lengths) => {
+                    return Step::Offer(Offer::Ready(head).until(search.earliest));
+                }
+                Some(Offer::Ready(_)) => {
+                    search.had_to_wait = 0;
+                    self.end_turn();
+                }
+                Some(Offer::Wait(until)) => {
+                    search.earliest = search.earliest.min(until);
+                    search.had_to_wait += 1;
+                    self.postpone_turn();
+                }
+            }
+        }
+        Step::Offer(Offer::Wait(search.earliest))
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.ring_len == 0
     }
 
     /// A child got its first frame: it joins the ring just before the current turn, that is last.
@@ -186,83 +269,6 @@ impl Turn {
         if !self.granted {
             self.deficit += self.quantum;
             self.granted = true;
-        }
-    }
-}
-
-/// Gives access to the ring inside the node that holds it.
-type RingOf = fn(&mut Discipline) -> Option<&mut DeficitRoundRobin>;
-
-pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
-    peek_ring(tree, id, pool, now, |discipline| match discipline {
-        Discipline::DeficitRoundRobin(ring) => Some(ring),
-        _ => None,
-    })
-}
-
-/// First those that kept a turn and need wait no longer; then round the ring from the current
-/// turn until a child may send. If all children of a round must wait, so must the node.
-pub(super) fn peek_ring(
-    tree: &mut Tree,
-    id: NodeId,
-    pool: &mut FramePool,
-    now: Instant,
-    ring_of: RingOf,
-) -> Peek {
-    let mut earliest = Instant::MAX;
-    let mut index = 0;
-    while let Some(ring) = ring_of(tree.discipline_mut(id))
-        && index < ring.waiting.len()
-    {
-        let Some(position) = ring.postponed(index) else {
-            continue;
-        };
-        let below = tree.peek_child(id, position, pool, now);
-        let Some(ring) = ring_of(tree.discipline_mut(id)) else {
-            return Peek::Empty;
-        };
-        match below {
-            Peek::Ready(head) if ring.try_postponed(position, head.lengths) => {
-                return Peek::Ready(head.until(earliest));
-            }
-            Peek::Ready(_) | Peek::Empty => {}
-            Peek::Wait(until) => earliest = earliest.min(until),
-        }
-        index += 1;
-    }
-    let mut waiting = 0;
-    loop {
-        let Some(ring) = ring_of(tree.discipline_mut(id)) else {
-            return Peek::Empty;
-        };
-        if ring.ring_len == 0 {
-            return Peek::Empty;
-        }
-        if waiting >= ring.ring_len {
-            return Peek::Wait(earliest);
-        }
-        let current = ring.current;
-        let below = tree.peek_child(id, current, pool, now);
-        let Some(ring) = ring_of(tree.discipline_mut(id)) else {
-            return Peek::Empty;
-        };
-        match below {
-            Peek::Ready(head) if ring.try_turn(head.lengths) => {
-                return Peek::Ready(head.until(earliest));
-            }
-            Peek::Ready(_) => {
-                waiting = 0;
-                ring.end_turn();
-            }
-            Peek::Wait(until) => {
-                earliest = earliest.min(until);
-                waiting += 1;
-                ring.postpone_turn();
-            }
-            Peek::Empty => {
-                waiting += 1;
-                ring.postpone_turn();
-            }
         }
     }
 }

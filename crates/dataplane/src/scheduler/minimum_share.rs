@@ -8,10 +8,9 @@
 //! This is the "minimum / excess" pair of the three-parameter schedulers in routers; the third,
 //! the maximum, is a [`Shaper`](super::shaper::Shaper) on the child.
 
-use super::deficit_round_robin::{self, DeficitRoundRobin};
-use super::{Discipline, NodeId, Peek, Tree};
+use super::deficit_round_robin::DeficitRoundRobin;
+use super::offer::{Offer, Offers, Step};
 use crate::bucket::TokenBucket;
-use crate::queue::FramePool;
 use slicewise_model::Rate;
 use slicewise_units::{ByteCount, FrameLengths, Instant};
 
@@ -42,6 +41,23 @@ pub struct MinimumShare {
     excess: DeficitRoundRobin,
     /// The entry charged for the frame last found; `None` if it was excess.
     paying: Option<usize>,
+    search: Search,
+}
+
+/// How far a decision has come, while it waits for the offer of a child.
+#[derive(Debug, Clone, Copy)]
+struct Search {
+    /// Minimums tried.
+    tried: usize,
+    /// When one that was passed over may come first after all.
+    earliest: Instant,
+}
+
+impl Search {
+    const START: Self = Self {
+        tried: 0,
+        earliest: Instant::MAX,
+    };
 }
 
 impl MinimumShare {
@@ -69,6 +85,7 @@ impl MinimumShare {
             next: 0,
             excess,
             paying: None,
+            search: Search::START,
         }
     }
 
@@ -95,10 +112,17 @@ impl MinimumShare {
         self.excess.on_backlogged(position);
     }
 
-    pub(super) fn on_departure(&mut self, position: u32, lengths: FrameLengths, emptied: bool) {
+    pub(super) fn on_departure(
+        &mut self,
+        position: u32,
+        lengths: FrameLengths,
+        emptied: bool,
+        now: Instant,
+    ) {
         match self.paying.take() {
             Some(entry) => {
                 let bucket = &mut self.minimums[entry].bucket;
+                bucket.refill(now);
                 let cost = bucket.cost(lengths);
                 bucket.spend(cost);
                 self.next = (entry + 1) % self.minimums.len();
@@ -112,53 +136,54 @@ impl MinimumShare {
             self.excess.on_emptied(position);
         }
     }
-}
 
-/// O(classes with a minimum), of which devices hold at most a few hundred.
-pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
-    let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
-        return Peek::Empty;
-    };
-    node.paying = None;
-    let (count, first) = (node.minimums.len(), node.next);
-    // When a minimum passed over here may come first after all.
-    let mut changes_at = Instant::MAX;
-    for step in 0..count {
-        let entry = (first + step) % count;
-        let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
-            return Peek::Empty;
-        };
-        let minimum = &mut node.minimums[entry];
-        if !minimum.backlogged {
-            continue;
-        }
-        minimum.bucket.refill(now);
-        let position = minimum.position;
-        let below = tree.peek_child(id, position, pool, now);
-        let Discipline::MinimumShare(node) = tree.discipline_mut(id) else {
-            return Peek::Empty;
-        };
-        match below {
-            Peek::Ready(head) => {
-                let bucket = &node.minimums[entry].bucket;
-                let needed = bucket.cost(head.lengths).min(bucket.burst());
-                if bucket.credit() >= needed {
-                    node.paying = Some(entry);
-                    return Peek::Ready(head.until(changes_at));
+    pub(super) const fn is_empty(&self) -> bool {
+        self.excess.is_empty()
+    }
+
+    /// O(classes with a minimum), of which devices hold at most a few hundred.
+    pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
+        while self.search.tried < self.minimums.len() {
+            let entry = (self.next + self.search.tried) % self.minimums.len();
+            let minimum = &mut self.minimums[entry];
+            if minimum.backlogged {
+                match offers.of(minimum.position) {
+                    None => return Step::Ask(minimum.position),
+                    Some(ready @ Offer::Ready(head)) => {
+                        let needed = minimum
+                            .bucket
+                            .cost(head.lengths)
+                            .min(minimum.bucket.burst());
+                        if minimum.bucket.refill(offers.now) >= needed {
+                            self.paying = Some(entry);
+                            return self.decide(ready);
+                        }
+                        let earned = minimum.bucket.ready_at(needed).unwrap_or(Instant::MAX);
+                        self.search.earliest =
+                            self.search.earliest.min(earned).min(head.changes_at);
+                    }
+                    Some(Offer::Wait(until)) => {
+                        self.search.earliest = self.search.earliest.min(until);
+                    }
                 }
-                let earned = bucket.ready_at(needed).unwrap_or(Instant::MAX);
-                changes_at = changes_at.min(earned).min(head.changes_at);
             }
-            Peek::Wait(until) => changes_at = changes_at.min(until),
-            Peek::Empty => {}
+            self.search.tried += 1;
+        }
+        match self.excess.select(offers) {
+            ask @ Step::Ask(_) => ask,
+            Step::Offer(offer) => {
+                self.paying = None;
+                self.decide(offer)
+            }
         }
     }
-    let excess = deficit_round_robin::peek_ring(tree, id, pool, now, |d| match d {
-        Discipline::MinimumShare(node) => Some(&mut node.excess),
-        _ => None,
-    });
-    match excess {
-        Peek::Ready(head) => Peek::Ready(head.until(changes_at)),
-        waiting => waiting,
+
+    /// `offer` is the node's, unless a minimum that was passed over is earned before it expires.
+    fn decide(&mut self, offer: Offer) -> Step {
+        let earliest = std::mem::replace(&mut self.search, Search::START).earliest;
+        Step::Offer(match offer {
+            ready @ Offer::Ready(_) => ready.until(earliest),
+            waiting @ Offer::Wait(_) => waiting,
+        })
     }
 }

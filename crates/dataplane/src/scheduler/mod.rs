@@ -1,210 +1,173 @@
 //! Schedulers, composed into a tree: which queue sends next, and when.
 //!
-//! A tree works in two steps. [`Tree::peek`] finds the frame that would leave now, without removing it;
-//! [`Tree::commit`] then charges every node between that frame's queue and the root. So a shaper above
-//! any scheduler can compare the exact frame that would leave with its credit.
+//! Frames wait in *leaves*; *inner nodes* choose between their children. Each node keeps what its
+//! children last offered, until that expires or something below changes. To find the frame that
+//! would leave, [`Tree::offer`] goes down to the children whose offers are needed and not known,
+//! and up again with the answers: no node asks for a frame twice, and none knows the tree. [`Tree::take`] then
+//! removes that frame and charges every node above it. So a shaper above any scheduler can compare
+//! the exact frame that would leave with its credit.
+//!
+//! Adding a discipline takes its own file and an arm of [`Inner`] or [`Leaf`].
 
 pub mod deficit_round_robin;
+mod inner;
+mod leaf;
 pub mod minimum_share;
+mod offer;
 pub mod shaper;
 pub mod strict_priority;
 
+pub use inner::Inner;
+pub use leaf::Leaf;
+pub use offer::{Head, Offer, QueueId};
+
 use crate::frame::DropReason;
-use crate::guaranteed::{Effects, Guaranteed, Selection, SliceId};
-use crate::queue::{FramePool, QueueState, QueuedFrame};
-use deficit_round_robin::DeficitRoundRobin;
-use minimum_share::MinimumShare;
+use crate::guaranteed::SliceId;
+use crate::queue::{FramePool, QueuedFrame};
+use leaf::Enqueued;
+use offer::{Offers, Step};
 use rand_core::Rng;
-use shaper::Shaper;
-use slicewise_units::{FrameLengths, Instant};
-use strict_priority::StrictPriority;
+use slicewise_units::Instant;
 
-/// Index of a node in its tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NodeId(pub(crate) u32);
-
-impl NodeId {
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
+/// A node of a tree: its position among the leaves or among the inner nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeId {
+    /// A leaf.
+    Leaf(u32),
+    /// An inner node.
+    Inner(u32),
 }
 
-/// A queue: a leaf, and a slice of it if that is a guaranteed scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct QueueId {
-    /// The leaf.
-    pub node: NodeId,
-    /// The slice.
-    pub slice: Option<SliceId>,
-}
-
-impl QueueId {
-    /// The only queue of a leaf.
-    pub(crate) const fn of(node: NodeId) -> Self {
-        Self { node, slice: None }
-    }
-}
-
-/// The frame a subtree would send now.
+/// Where a node hangs.
 #[derive(Debug, Clone, Copy)]
-pub struct Head {
-    /// The queue it waits in.
-    pub queue: QueueId,
-    /// Its lengths.
-    pub lengths: FrameLengths,
-    /// It belongs to a priority class, or leaves under its slice's guarantee.
-    pub priority: bool,
-    /// From then on another frame may be first, though nothing arrived or left: one that is
-    /// ahead of this one waits for a shaper, or earns its minimum.
-    pub changes_at: Instant,
+struct Parent {
+    /// Position among the inner nodes, or [`NONE`] for the root.
+    inner: u32,
+    /// Position among the parent's children.
+    position: u32,
 }
 
-impl Head {
-    /// The same frame, first at most until `until`.
-    const fn until(mut self, until: Instant) -> Self {
-        if until.nanos() < self.changes_at.nanos() {
-            self.changes_at = until;
-        }
-        self
-    }
-}
+const NONE: u32 = u32::MAX;
+const ROOT: Parent = Parent {
+    inner: NONE,
+    position: 0,
+};
 
-/// Answer of a subtree to a request for a frame.
-#[derive(Debug, Clone, Copy)]
-pub enum Peek {
-    /// This one may leave now.
-    Ready(Head),
-    /// Frames wait, but none may leave before this time.
-    Wait(Instant),
-    /// No frame waits.
-    Empty,
-}
-
-impl Peek {
-    /// When to ask again, having asked at `now`; `None` where only a new frame could change the
-    /// answer.
-    pub(crate) fn poll_at(self, now: Instant) -> Option<Instant> {
-        match self {
-            Self::Ready(_) => Some(now),
-            Self::Wait(until) => (until < Instant::MAX).then_some(until),
-            Self::Empty => None,
-        }
-    }
-}
-
-/// A queue at a leaf.
 #[derive(Debug)]
-pub struct Leaf {
-    pub(crate) state: QueueState,
+struct LeafNode {
+    leaf: Leaf,
     /// Frames of this queue need not wait for a shaper that priority may borrow from.
-    pub(crate) priority: bool,
-}
-
-/// What a node does. Children are known by their position in the node's list.
-#[derive(Debug)]
-pub enum Discipline {
-    /// A queue.
-    Queue(Leaf),
-    /// Limits its only child to a rate.
-    Shaper(Shaper),
-    /// The first child that may send.
-    StrictPriority(StrictPriority),
-    /// Turns by weight.
-    DeficitRoundRobin(DeficitRoundRobin),
-    /// Guaranteed minimums first, the excess by weight.
-    MinimumShare(MinimumShare),
-    /// A leaf: slices with a queue each, by deadline and by weight.
-    Guaranteed(Box<Guaranteed>),
+    priority: bool,
+    parent: Parent,
 }
 
 #[derive(Debug)]
-struct Node {
-    discipline: Discipline,
-    children: Vec<NodeId>,
-    /// The parent, and this node's position among its children; the root has none.
-    parent: Option<(NodeId, u32)>,
-    /// Frames waiting in the subtree.
-    backlog: u32,
+struct InnerNode {
+    inner: Inner,
+    children: Box<[NodeId]>,
+    /// What each child last offered; `None` where it must be asked. While it is `None`, no offer
+    /// further up depends on that child.
+    offers: Box<[Option<Offer>]>,
+    parent: Parent,
 }
 
 /// A tree of schedulers with queues at its leaves.
 #[derive(Debug)]
 pub struct Tree {
-    nodes: Vec<Node>,
+    leaves: Vec<LeafNode>,
+    inners: Vec<InnerNode>,
     root: NodeId,
+    /// What the root last offered.
+    offer: Option<Offer>,
+    backlog: u32,
 }
 
 impl Tree {
-    /// A tree without nodes; add them with [`Tree::add`], children first, the root last.
+    /// A tree without nodes; add them children first, the root last.
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            nodes: Vec::new(),
-            root: NodeId(0),
+            leaves: Vec::new(),
+            inners: Vec::new(),
+            root: NodeId::Leaf(0),
+            offer: None,
+            backlog: 0,
         }
+    }
+
+    /// Add a leaf; it is the root until the next node is added. Frames of a `priority` leaf do not wait
+    /// for a shaper that priority may borrow from.
+    pub fn add_leaf(&mut self, leaf: Leaf, priority: bool) -> u32 {
+        let position = count(self.leaves.len());
+        self.leaves.push(LeafNode {
+            leaf,
+            priority,
+            parent: ROOT,
+        });
+        self.root = NodeId::Leaf(position);
+        position
     }
 
     /// Add a node over `children`, which become its own; it is the root until the next is added.
-    pub fn add(&mut self, discipline: Discipline, children: Vec<NodeId>) -> NodeId {
-        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        for (position, child) in (0u32..).zip(&children) {
-            self.nodes[child.index()].parent = Some((id, position));
+    pub fn add_inner(&mut self, inner: Inner, children: Vec<NodeId>) -> NodeId {
+        let index = count(self.inners.len());
+        for (position, &child) in (0u32..).zip(&children) {
+            *self.parent_mut(child) = Parent {
+                inner: index,
+                position,
+            };
         }
-        self.nodes.push(Node {
-            discipline,
-            children,
-            parent: None,
-            backlog: 0,
+        self.inners.push(InnerNode {
+            inner,
+            offers: vec![None; children.len()].into(),
+            children: children.into(),
+            parent: ROOT,
         });
-        self.root = id;
-        id
+        self.root = NodeId::Inner(index);
+        self.root
+    }
+
+    fn parent_mut(&mut self, id: NodeId) -> &mut Parent {
+        match id {
+            NodeId::Leaf(leaf) => &mut self.leaves[leaf as usize].parent,
+            NodeId::Inner(inner) => &mut self.inners[inner as usize].parent,
+        }
     }
 
     /// Frames waiting in all queues.
+    #[inline]
     #[must_use]
-    pub fn backlog(&self) -> u32 {
-        self.nodes
-            .get(self.root.index())
-            .map_or(0, |root| root.backlog)
+    pub const fn backlog(&self) -> u32 {
+        self.backlog
     }
 
     /// True where a shaper is over everything.
     pub(crate) fn is_shaped(&self) -> bool {
-        let root = self.nodes.get(self.root.index());
-        root.is_some_and(|root| matches!(root.discipline, Discipline::Shaper(_)))
-    }
-
-    pub(crate) fn discipline_mut(&mut self, id: NodeId) -> &mut Discipline {
-        &mut self.nodes[id.index()].discipline
-    }
-
-    pub(crate) fn leaf_mut(&mut self, id: NodeId) -> Option<&mut Leaf> {
-        match &mut self.nodes[id.index()].discipline {
-            Discipline::Queue(leaf) => Some(leaf),
-            _ => None,
+        match self.root {
+            NodeId::Inner(root) => matches!(self.inners[root as usize].inner, Inner::Shaper(_)),
+            NodeId::Leaf(_) => false,
         }
     }
 
-    pub(crate) fn guaranteed_mut(&mut self, id: NodeId) -> Option<&mut Guaranteed> {
-        match &mut self.nodes[id.index()].discipline {
-            Discipline::Guaranteed(guaranteed) => Some(guaranteed),
-            _ => None,
+    pub(crate) fn inner_mut(&mut self, id: NodeId) -> Option<&mut Inner> {
+        match id {
+            NodeId::Inner(inner) => Some(&mut self.inners.get_mut(inner as usize)?.inner),
+            NodeId::Leaf(_) => None,
         }
+    }
+
+    pub(crate) fn leaf_mut(&mut self, leaf: u32) -> Option<&mut Leaf> {
+        Some(&mut self.leaves.get_mut(leaf as usize)?.leaf)
     }
 
     /// Frames waiting in one queue.
     pub(crate) fn packets(&self, queue: QueueId) -> u32 {
-        match (self.nodes.get(queue.node.index()), queue.slice) {
-            (Some(node), None) => node.backlog,
-            (Some(node), Some(slice)) => match &node.discipline {
-                Discipline::Guaranteed(guaranteed) => guaranteed.slice_backlog(slice),
-                _ => 0,
-            },
-            (None, _) => 0,
-        }
+        let node = self.leaves.get(queue.leaf as usize);
+        node.map_or(0, |node| node.leaf.packets(queue.slice))
     }
 
-    /// Put a frame into a queue; returns whether another may now be the next to leave it.
+    /// Put a frame into a queue; returns whether another may now be the next to leave it. O(1), and
+    /// O(depth) where the queue was empty.
     ///
     /// # Errors
     /// The reason to drop the frame.
@@ -216,55 +179,105 @@ impl Tree {
         pool: &mut FramePool,
         random: &mut impl Rng,
     ) -> Result<bool, DropReason> {
-        let (is_new_front, dropped) =
-            match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
-                (Discipline::Queue(leaf), None) => {
-                    let state = &mut leaf.state;
-                    let is_new_front = state.try_enqueue(pool, queued, queued.arrival, random)?;
-                    (is_new_front, state.take_dropped())
-                }
-                (Discipline::Guaranteed(guaranteed), Some(slice)) => {
-                    let was_empty = guaranteed.slice_backlog(slice) == 0;
-                    guaranteed.try_enqueue(slice, queued, pool)?;
-                    let Effects { dropped, restaged } = guaranteed.take_effects();
-                    (was_empty || restaged, dropped)
-                }
-                _ => return Err(DropReason::QueueFull),
-            };
-        self.on_enqueued(queue.node, 1);
-        if dropped > 0 {
-            self.on_dropped(queue.node, dropped);
+        let node = &mut self.leaves[queue.leaf as usize];
+        let Enqueued {
+            was_empty,
+            is_new_front,
+            dropped,
+        } = node.leaf.try_enqueue(queue.slice, queued, pool, random)?;
+        self.backlog = self.backlog + 1 - dropped;
+        let parent = node.parent;
+        if was_empty {
+            self.on_backlogged(parent);
+        } else if is_new_front {
+            self.forget_offer(parent);
         }
         Ok(is_new_front)
     }
 
-    /// Remove the oldest frame from a queue of a tree that is being replaced.
-    pub(crate) fn pop_unserved(
-        &mut self,
-        queue: QueueId,
-        pool: &mut FramePool,
-    ) -> Option<QueuedFrame> {
-        match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
-            (Discipline::Queue(leaf), _) => leaf.state.pop_unserved(pool),
-            (Discipline::Guaranteed(guaranteed), Some(slice)) => {
-                guaranteed.pop_unserved(slice, pool)
+    /// The child at `parent` had no frames, and has some now.
+    #[inline]
+    fn on_backlogged(&mut self, mut parent: Parent) {
+        while let Some(node) = self.inners.get_mut(parent.inner as usize) {
+            let was_empty = node.inner.is_empty();
+            node.inner.on_backlogged(parent.position);
+            node.offers[parent.position as usize] = None;
+            parent = node.parent;
+            if !was_empty {
+                return self.forget_offer(parent);
             }
-            _ => None,
+        }
+        self.offer = None;
+    }
+
+    /// The child at `parent` would send another frame than it offered.
+    #[inline]
+    fn forget_offer(&mut self, mut parent: Parent) {
+        while let Some(node) = self.inners.get_mut(parent.inner as usize) {
+            if node.offers[parent.position as usize].take().is_none() {
+                return;
+            }
+            parent = node.parent;
+        }
+        self.offer = None;
+    }
+
+    /// What the whole tree offers at `now`; `None` where no frame waits. Frames that have waited too
+    /// long in a queue with `CoDel` are dropped on the way.
+    ///
+    /// O(depth) where one frame has left or arrived since.
+    #[inline]
+    pub fn offer(&mut self, pool: &mut FramePool, now: Instant) -> Option<Offer> {
+        if self.backlog == 0 {
+            return None;
+        }
+        let root = Offers {
+            known: std::slice::from_ref(&self.offer),
+            now,
+        };
+        if let Some(offer) = root.of(0) {
+            return Some(offer);
+        }
+        let mut at = self.root;
+        loop {
+            let (offer, parent) = match at {
+                NodeId::Leaf(leaf) => self.ask_leaf(leaf, pool, now),
+                NodeId::Inner(inner) => {
+                    let node = &mut self.inners[inner as usize];
+                    let offers = Offers {
+                        known: &node.offers,
+                        now,
+                    };
+                    match node.inner.select(offers) {
+                        Step::Ask(position) => {
+                            at = node.children[position as usize];
+                            continue;
+                        }
+                        Step::Offer(offer) => (offer, node.parent),
+                    }
+                }
+            };
+            let offer = offer.valid_at(now);
+            let Some(node) = self.inners.get_mut(parent.inner as usize) else {
+                self.offer = Some(offer);
+                return Some(offer);
+            };
+            node.offers[parent.position as usize] = Some(offer);
+            at = NodeId::Inner(parent.inner);
         }
     }
 
-    /// Put a frame at the end of a queue whatever its limits; the nodes above are not notified.
-    pub(crate) fn append(&mut self, queue: QueueId, queued: QueuedFrame, pool: &mut FramePool) {
-        match (&mut self.nodes[queue.node.index()].discipline, queue.slice) {
-            (Discipline::Queue(leaf), _) => leaf.state.append(queued, pool),
-            (Discipline::Guaranteed(guaranteed), Some(slice)) => {
-                guaranteed.append(slice, queued, pool);
-            }
-            _ => {}
-        }
+    #[inline]
+    fn ask_leaf(&mut self, leaf: u32, pool: &mut FramePool, now: Instant) -> (Offer, Parent) {
+        let node = &mut self.leaves[leaf as usize];
+        let answer = node.leaf.offer(leaf, node.priority, pool, now);
+        debug_assert!(answer.is_some(), "only leaves with frames are asked");
+        let (offer, dropped) = answer.unwrap_or((Offer::Wait(Instant::MAX), 0));
+        self.backlog -= dropped;
+        (offer, node.parent)
     }
 
-    /// Take the frame last found by [`Tree::peek`], and charge it to every node above its queue.
+    /// Take the frame last offered, and charge it to every node above its queue. O(depth).
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -272,157 +285,61 @@ impl Tree {
         pool: &mut FramePool,
         now: Instant,
     ) -> Option<QueuedFrame> {
-        let queue = head.queue;
-        let (queued, dropped) = match (&mut self.nodes[queue.node.index()].discipline, queue.slice)
-        {
-            // Its front was staged when it was found: nothing is dropped here.
-            (Discipline::Queue(leaf), _) => (leaf.state.dequeue(pool, now)?, 0),
-            (Discipline::Guaranteed(guaranteed), Some(slice)) => {
-                let queued = guaranteed.take(slice, head.priority, pool, now);
-                (queued, guaranteed.take_effects().dropped)
-            }
-            _ => return None,
-        };
-        if dropped > 0 {
-            self.on_dropped(queue.node, dropped);
+        let node = &mut self.leaves[head.queue.leaf as usize];
+        let (queued, dropped) = node.leaf.take(head, pool, now)?;
+        self.backlog -= 1 + dropped;
+        let mut emptied = node.leaf.is_empty();
+        let mut parent = node.parent;
+        while let Some(node) = self.inners.get_mut(parent.inner as usize) {
+            node.offers[parent.position as usize] = None;
+            node.inner
+                .on_departure(parent.position, head.lengths, emptied, now);
+            emptied = node.inner.is_empty();
+            parent = node.parent;
         }
-        self.commit(head, now);
+        self.offer = None;
         Some(queued)
     }
 
-    /// Notify every node above `leaf` that `frames` joined its queue.
-    pub(crate) fn on_enqueued(&mut self, leaf: NodeId, frames: u32) {
-        let mut id = leaf;
-        loop {
-            let node = &mut self.nodes[id.index()];
-            let was_empty = node.backlog == 0;
-            node.backlog += frames;
-            let Some((parent, position)) = node.parent else {
-                return;
-            };
-            if was_empty {
-                match &mut self.nodes[parent.index()].discipline {
-                    Discipline::Queue(_) | Discipline::Shaper(_) | Discipline::Guaranteed(_) => {}
-                    Discipline::StrictPriority(d) => d.on_backlogged(position),
-                    Discipline::DeficitRoundRobin(d) => d.on_backlogged(position),
-                    Discipline::MinimumShare(d) => d.on_backlogged(position),
-                }
-            }
-            id = parent;
-        }
-    }
-
-    /// Notify every node above `leaf` that `frames` were dropped from its queue. Others still wait: a
-    /// queue never drops all its frames, so no node becomes empty.
-    fn on_dropped(&mut self, leaf: NodeId, frames: u32) {
-        let mut id = leaf;
-        loop {
-            let node = &mut self.nodes[id.index()];
-            debug_assert!(node.backlog > frames, "the last frame is never dropped");
-            node.backlog = node.backlog.saturating_sub(frames);
-            let Some((parent, _)) = node.parent else {
-                return;
-            };
-            id = parent;
-        }
-    }
-
-    /// The frame that would leave the whole tree at `now`. Frames that have waited too long in a
-    /// queue with `CoDel` are dropped on the way.
-    pub fn peek(&mut self, pool: &mut FramePool, now: Instant) -> Peek {
-        self.peek_node(self.root, pool, now)
-    }
-
-    #[inline]
-    fn peek_node(&mut self, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
-        let Some(node) = self.nodes.get(id.index()) else {
-            return Peek::Empty;
-        };
-        if node.backlog == 0 {
-            return Peek::Empty;
-        }
-        match &node.discipline {
-            Discipline::Queue(_) => self.peek_queue(id, pool, now),
-            Discipline::Guaranteed(_) => self.peek_guaranteed(id, pool, now),
-            Discipline::Shaper(_) => shaper::peek(self, id, pool, now),
-            Discipline::StrictPriority(_) => strict_priority::peek(self, id, pool, now),
-            Discipline::DeficitRoundRobin(_) => deficit_round_robin::peek(self, id, pool, now),
-            Discipline::MinimumShare(_) => minimum_share::peek(self, id, pool, now),
-        }
-    }
-
-    #[inline]
-    fn peek_queue(&mut self, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
-        let Some(leaf) = self.leaf_mut(id) else {
-            return Peek::Empty;
-        };
-        let Some(queued) = leaf.state.front(pool, now) else {
-            return Peek::Empty;
-        };
-        let priority = leaf.priority;
-        let dropped = leaf.state.take_dropped();
-        if dropped > 0 {
-            self.on_dropped(id, dropped);
-        }
-        Peek::Ready(Head {
-            queue: QueueId::of(id),
-            lengths: queued.frame.lengths,
-            priority,
-            changes_at: Instant::MAX,
-        })
-    }
-
-    fn peek_guaranteed(&mut self, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
-        let Some(guaranteed) = self.guaranteed_mut(id) else {
-            return Peek::Empty;
-        };
-        match guaranteed.select(pool, now) {
-            Selection::Ready(selected) => Peek::Ready(Head {
-                queue: QueueId {
-                    node: id,
-                    slice: Some(selected.slice),
-                },
-                lengths: selected.lengths,
-                priority: selected.guaranteed,
-                changes_at: selected.changes_at,
-            }),
-            Selection::Wait(until) => Peek::Wait(until),
-            Selection::Empty => Peek::Empty,
-        }
-    }
-
-    #[inline]
-    fn peek_child(
+    /// Move the frames of queue `from` of `old`, which is being replaced, to the end of queue `to`:
+    /// see [`Leaf::take_over`].
+    pub(crate) fn take_over(
         &mut self,
-        id: NodeId,
-        position: u32,
+        to: QueueId,
+        old: &mut Self,
+        from: QueueId,
         pool: &mut FramePool,
+        rename: impl Fn(u32) -> u32,
         now: Instant,
-    ) -> Peek {
-        let child = self.nodes[id.index()].children[position as usize];
-        self.peek_node(child, pool, now)
+    ) {
+        let (Some(node), Some(old_node)) = (
+            self.leaves.get_mut(to.leaf as usize),
+            old.leaves.get_mut(from.leaf as usize),
+        ) else {
+            return;
+        };
+        let was_empty = node.leaf.is_empty();
+        let old = (&mut old_node.leaf, from.slice);
+        let moved = node.leaf.take_over(to.slice, old, pool, rename, now);
+        let parent = node.parent;
+        self.backlog += moved;
+        if was_empty && moved > 0 {
+            self.on_backlogged(parent);
+        }
+    }
+}
+
+impl QueueId {
+    /// The only queue of a leaf.
+    pub(crate) const fn of(leaf: u32) -> Self {
+        Self { leaf, slice: None }
     }
 
-    /// Charge a frame to every node above its queue, from which it has just been taken.
-    fn commit(&mut self, head: &Head, now: Instant) {
-        let mut id = head.queue.node;
-        loop {
-            let node = &mut self.nodes[id.index()];
-            node.backlog -= 1;
-            let emptied = node.backlog == 0;
-            let Some((parent, position)) = node.parent else {
-                return;
-            };
-            match &mut self.nodes[parent.index()].discipline {
-                Discipline::Queue(_) | Discipline::Guaranteed(_) => {}
-                Discipline::Shaper(d) => d.on_departure(head.lengths, now),
-                Discipline::StrictPriority(d) => d.on_departure(position, emptied),
-                Discipline::DeficitRoundRobin(d) => {
-                    d.on_departure(position, head.lengths, emptied);
-                }
-                Discipline::MinimumShare(d) => d.on_departure(position, head.lengths, emptied),
-            }
-            id = parent;
+    /// A slice of a guaranteed leaf.
+    pub(crate) const fn of_slice(leaf: u32, slice: SliceId) -> Self {
+        Self {
+            leaf,
+            slice: Some(slice),
         }
     }
 }
@@ -431,4 +348,8 @@ impl Default for Tree {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn count(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(NONE)
 }

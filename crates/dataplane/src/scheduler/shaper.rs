@@ -7,9 +7,8 @@
 //! If priority may borrow, frames of priority classes leave at once and are charged anyway; the others
 //! wait until the debt is paid.
 
-use super::{Discipline, NodeId, Peek, Tree};
+use super::offer::{Offer, Offers, Step};
 use crate::bucket::TokenBucket;
-use crate::queue::FramePool;
 use slicewise_model::ShaperParams;
 use slicewise_units::{FrameLengths, Instant};
 
@@ -18,6 +17,7 @@ use slicewise_units::{FrameLengths, Instant};
 pub struct Shaper {
     bucket: TokenBucket,
     priority_borrows: bool,
+    backlogged: bool,
 }
 
 impl Shaper {
@@ -27,6 +27,7 @@ impl Shaper {
         Self {
             bucket: TokenBucket::full(params.rate, params.burst, now),
             priority_borrows: params.priority_borrows,
+            backlogged: false,
         }
     }
 
@@ -35,29 +36,37 @@ impl Shaper {
         self.bucket.resume_from(&old.bucket, now);
     }
 
-    pub(super) fn on_departure(&mut self, lengths: FrameLengths, now: Instant) {
+    pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
+        let Some(below) = offers.of(0) else {
+            return Step::Ask(0);
+        };
+        let Offer::Ready(head) = below else {
+            return Step::Offer(below);
+        };
+        if head.priority && self.priority_borrows {
+            return Step::Offer(below);
+        }
+        let needed = self.bucket.cost(head.lengths).min(self.bucket.burst());
+        if self.bucket.refill(offers.now) >= needed {
+            return Step::Offer(below);
+        }
+        let covered = self.bucket.ready_at(needed).unwrap_or(Instant::MAX);
+        // Before that another frame may come first, and cost less.
+        Step::Offer(Offer::Wait(covered.min(head.changes_at)))
+    }
+
+    pub(super) const fn on_backlogged(&mut self) {
+        self.backlogged = true;
+    }
+
+    pub(super) fn on_departure(&mut self, lengths: FrameLengths, emptied: bool, now: Instant) {
         self.bucket.refill(now);
         let cost = self.bucket.cost(lengths);
         self.bucket.spend(cost);
+        self.backlogged = !emptied;
     }
-}
 
-pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
-    let below = tree.peek_child(id, 0, pool, now);
-    let Discipline::Shaper(shaper) = tree.discipline_mut(id) else {
-        return Peek::Empty;
-    };
-    let Peek::Ready(head) = below else {
-        return below;
-    };
-    if head.priority && shaper.priority_borrows {
-        return below;
+    pub(super) const fn is_empty(&self) -> bool {
+        !self.backlogged
     }
-    let needed = shaper.bucket.cost(head.lengths).min(shaper.bucket.burst());
-    if shaper.bucket.refill(now) >= needed {
-        return below;
-    }
-    let covered = shaper.bucket.ready_at(needed).unwrap_or(Instant::MAX);
-    // Before that another frame may come first, and cost less.
-    Peek::Wait(covered.min(head.changes_at))
 }

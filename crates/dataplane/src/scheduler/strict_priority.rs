@@ -2,8 +2,7 @@
 //!
 //! A child that must wait for its shaper does not delay those after it.
 
-use super::{Discipline, NodeId, Peek, Tree};
-use crate::queue::FramePool;
+use super::offer::{Offer, Offers, Step};
 use slicewise_units::Instant;
 
 /// Most children of one node: levels are found by their bit in a word.
@@ -31,24 +30,25 @@ impl StrictPriority {
             self.backlogged &= !(1 << position);
         }
     }
-}
 
-pub(super) fn peek(tree: &mut Tree, id: NodeId, pool: &mut FramePool, now: Instant) -> Peek {
-    let Discipline::StrictPriority(strict) = tree.discipline_mut(id) else {
-        return Peek::Empty;
-    };
-    let mut remaining = strict.backlogged;
-    let mut earliest: Option<Instant> = None;
-    while remaining != 0 {
-        let position = remaining.trailing_zeros();
-        remaining &= remaining - 1;
-        match tree.peek_child(id, position, pool, now) {
-            Peek::Ready(head) => {
-                return Peek::Ready(head.until(earliest.unwrap_or(Instant::MAX)));
-            }
-            Peek::Wait(until) => earliest = Some(earliest.map_or(until, |e| e.min(until))),
-            Peek::Empty => {}
-        }
+    pub(super) const fn is_empty(&self) -> bool {
+        self.backlogged == 0
     }
-    earliest.map_or(Peek::Empty, Peek::Wait)
+
+    #[inline]
+    pub(super) fn select(&self, offers: Offers<'_>) -> Step {
+        let mut remaining = self.backlogged;
+        // When a child that was passed over may send.
+        let mut earliest = Instant::MAX;
+        while remaining != 0 {
+            let position = remaining.trailing_zeros();
+            remaining &= remaining - 1;
+            match offers.of(position) {
+                None => return Step::Ask(position),
+                Some(ready @ Offer::Ready(_)) => return Step::Offer(ready.until(earliest)),
+                Some(Offer::Wait(until)) => earliest = earliest.min(until),
+            }
+        }
+        Step::Offer(Offer::Wait(earliest))
+    }
 }

@@ -32,8 +32,8 @@ fn rig() -> (Guaranteed, FramePool) {
 }
 
 fn queued(handle: u64, arrival: Arrival) -> QueuedFrame {
-    QueuedFrame {
-        frame: Frame {
+    QueuedFrame::new(
+        &Frame {
             handle,
             lengths: FrameLengths {
                 l2_bytes: arrival.bytes as u32,
@@ -43,11 +43,10 @@ fn queued(handle: u64, arrival: Arrival) -> QueuedFrame {
             ecn: slicewise_wire::Ecn::NotEct,
             colour: Colour::Green,
         },
-        class: arrival.slice,
-        arrival: Instant::from_nanos(arrival.at),
-        flow: 0,
-        marked: false,
-    }
+        arrival.slice,
+        Instant::from_nanos(arrival.at),
+        0,
+    )
 }
 
 /// Handles that left or were dropped, with the reason.
@@ -69,14 +68,14 @@ fn in_bursts(rounds: &[(Vec<(u32, u64)>, usize)]) -> Fate {
             })
             .collect();
         scheduler.enqueue_burst(&arrivals, &mut pool, |arrival, reason| {
-            fate.push((arrival.queued.frame.handle, Some(reason)));
+            fate.push((arrival.queued.handle(), Some(reason)));
         });
         let mut left = Vec::new();
         let now = Instant::from_nanos(at);
         let taken = scheduler.dequeue_burst(*limit, &mut left, &mut pool, now);
         assert_eq!(taken, left.len());
         assert!(taken <= *limit);
-        fate.extend(left.iter().map(|left| (left.queued.frame.handle, None)));
+        fate.extend(left.iter().map(|left| (left.queued.handle(), None)));
     }
     fate
 }
@@ -99,7 +98,7 @@ fn one_by_one(rounds: &[(Vec<(u32, u64)>, usize)]) -> Fate {
                 break;
             };
             let left = scheduler.take(next.slice, next.guaranteed, &mut pool, now);
-            fate.push((left.frame.handle, None));
+            fate.push((left.handle(), None));
         }
     }
     fate

@@ -126,13 +126,7 @@ impl Rig {
         };
         self.handles += 1;
         let id = SliceId::new(arrival.slice);
-        let queued = QueuedFrame {
-            frame,
-            class: arrival.slice,
-            arrival: Instant::from_nanos(arrival.at),
-            flow,
-            marked: false,
-        };
+        let queued = QueuedFrame::new(&frame, arrival.slice, Instant::from_nanos(arrival.at), flow);
         self.scheduler.try_enqueue(id, queued, &mut self.pool)
     }
 
@@ -153,13 +147,13 @@ impl Rig {
                         &mut self.pool,
                         at,
                     );
-                    let bytes = u64::from(queued.frame.lengths.l2_bytes);
+                    let bytes = u64::from(queued.lengths().l2_bytes);
                     let end = self.link.send(ByteCount::new(bytes), at);
                     self.sent.push(Sent {
                         slice: selected.slice.index(),
-                        handle: queued.frame.handle,
+                        handle: queued.handle(),
                         bytes,
-                        arrival: queued.arrival.nanos(),
+                        arrival: queued.arrival().nanos(),
                         start: now,
                         end: end.nanos(),
                         guaranteed: selected.guaranteed,

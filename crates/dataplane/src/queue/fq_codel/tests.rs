@@ -77,22 +77,17 @@ impl Rig {
     fn push(&mut self, offer: Offer, now: u64) -> u64 {
         let handle = self.handles;
         self.handles += 1;
-        let queued = QueuedFrame {
-            frame: Frame {
-                handle,
-                lengths: FrameLengths {
-                    l2_bytes: offer.bytes,
-                    l3_offset: 14,
-                },
-                dscp: offer.dscp,
-                ecn: offer.ecn,
-                colour: Colour::Green,
+        let frame = Frame {
+            handle,
+            lengths: FrameLengths {
+                l2_bytes: offer.bytes,
+                l3_offset: 14,
             },
-            class: 0,
-            arrival: Instant::from_nanos(now),
-            flow: offer.flow << 3,
-            marked: false,
+            dscp: offer.dscp,
+            ecn: offer.ecn,
+            colour: Colour::Green,
         };
+        let queued = QueuedFrame::new(&frame, 0, Instant::from_nanos(now), offer.flow << 3);
         self.queue.try_enqueue(&mut self.pool, queued).unwrap();
         self.collect();
         handle
@@ -102,9 +97,9 @@ impl Rig {
         let queued = self.queue.dequeue(&mut self.pool, Instant::from_nanos(now));
         self.collect();
         if let Some(queued) = queued {
-            assert!(!queued.marked || queued.frame.ecn == Ecn::Ce);
+            assert!(!queued.is_marked() || queued.ecn() == Ecn::Ce);
             self.marked
-                .extend(queued.marked.then_some(queued.flow >> 3));
+                .extend(queued.is_marked().then_some(queued.flow() >> 3));
         }
         queued
     }
@@ -120,7 +115,7 @@ impl Rig {
     }
 
     fn handle(&mut self, now: u64) -> Option<u64> {
-        self.pop(now).map(|queued| queued.frame.handle)
+        self.pop(now).map(|queued| queued.handle())
     }
 }
 
@@ -154,7 +149,7 @@ fn flows_that_always_send_share_within_a_quantum_and_a_frame() {
     let mut sent: BTreeMap<u16, u64> = (0u16..).zip(&sizes).map(|(flow, _)| (flow, 0)).collect();
     for _ in 0..3_000 {
         let queued = rig.pop(1).unwrap();
-        *sent.get_mut(&(queued.flow >> 3)).unwrap() += u64::from(queued.frame.lengths.l2_bytes);
+        *sent.get_mut(&(queued.flow() >> 3)).unwrap() += u64::from(queued.lengths().l2_bytes);
         let (least, most) = (sent.values().min().unwrap(), sent.values().max().unwrap());
         assert!(most - least <= QUANTUM + 1514, "{sent:?}");
     }
@@ -183,8 +178,8 @@ fn beside_a_flood(spec: FlowQueueSpec, ecn: Ecn) -> (BTreeMap<u16, u64>, Rig) {
         if let Some(queued) = rig.pop(now)
             && now > 1_000 * MS
         {
-            let wait = now - queued.arrival.nanos();
-            let longest = longest.entry(queued.flow >> 3).or_insert(0);
+            let wait = now - queued.arrival().nanos();
+            let longest = longest.entry(queued.flow() >> 3).or_insert(0);
             *longest = wait.max(*longest);
         }
     }
@@ -244,8 +239,9 @@ fn a_frame_that_alone_exceeds_the_limit_is_refused_and_the_only_one_is_never_dro
     let mut rig = Rig::new(FlowQueueSpec::default(), 10);
     rig.queue = FlowQueue::new(&params, limit);
     let first = rig.push(offer(1, 1522), 0);
-    let mut long = rig.pool.get(0);
-    long.frame.lengths.l2_bytes = 1523;
+    let mut frame = rig.pool.get(0).frame();
+    frame.lengths.l2_bytes = 1523;
+    let long = QueuedFrame::new(&frame, 0, Instant::ZERO, 1 << 3);
     let refused = rig.queue.try_enqueue(&mut rig.pool, long);
     assert_eq!(refused, Err(DropReason::QueueFull));
     rig.queue.set_limit(QueueLimitParams {
@@ -350,9 +346,9 @@ proptest! {
                     prop_assert_eq!(queued.is_some(), waits);
                     if let Some(queued) = queued {
                         sent += 1;
-                        let level = rig.queue.params.levels.of(queued.frame.dscp);
-                        let last = order.insert((queued.flow, level), queued.frame.handle);
-                        prop_assert!(last < Some(queued.frame.handle));
+                        let level = rig.queue.params.levels.of(queued.dscp());
+                        let last = order.insert((queued.flow(), level), queued.handle());
+                        prop_assert!(last < Some(queued.handle()));
                     }
                 }
             }

@@ -1,0 +1,77 @@
+//! Inner nodes: which of its children a node lets send.
+//!
+//! A node sees positions, offers and lengths, never the tree: it asks for the offers of the
+//! children that decide, and is told of each child that gets its first frame and of each frame that
+//! leaves.
+
+use super::deficit_round_robin::DeficitRoundRobin;
+use super::minimum_share::MinimumShare;
+use super::offer::{Offers, Step};
+use super::shaper::Shaper;
+use super::strict_priority::StrictPriority;
+use slicewise_units::{FrameLengths, Instant};
+
+/// A node over children, which it knows by their position.
+#[derive(Debug)]
+pub enum Inner {
+    /// Limits its only child to a rate.
+    Shaper(Shaper),
+    /// The first child that may send.
+    StrictPriority(StrictPriority),
+    /// Turns by weight.
+    DeficitRoundRobin(DeficitRoundRobin),
+    /// Guaranteed minimums first, the excess by weight.
+    MinimumShare(MinimumShare),
+}
+
+impl Inner {
+    /// The next step towards the node's offer at `now`; some child has frames.
+    #[inline]
+    pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
+        match self {
+            Self::Shaper(node) => node.select(offers),
+            Self::StrictPriority(node) => node.select(offers),
+            Self::DeficitRoundRobin(node) => node.select(offers),
+            Self::MinimumShare(node) => node.select(offers),
+        }
+    }
+
+    /// The child at `position` had no frames, and has some now.
+    #[inline]
+    pub(super) fn on_backlogged(&mut self, position: u32) {
+        match self {
+            Self::Shaper(node) => node.on_backlogged(),
+            Self::StrictPriority(node) => node.on_backlogged(position),
+            Self::DeficitRoundRobin(node) => node.on_backlogged(position),
+            Self::MinimumShare(node) => node.on_backlogged(position),
+        }
+    }
+
+    /// A frame that the child at `position` offered has left, its last one if it is `emptied`.
+    #[inline]
+    pub(super) fn on_departure(
+        &mut self,
+        position: u32,
+        lengths: FrameLengths,
+        emptied: bool,
+        now: Instant,
+    ) {
+        match self {
+            Self::Shaper(node) => node.on_departure(lengths, emptied, now),
+            Self::StrictPriority(node) => node.on_departure(position, emptied),
+            Self::DeficitRoundRobin(node) => node.on_departure(position, lengths, emptied),
+            Self::MinimumShare(node) => node.on_departure(position, lengths, emptied, now),
+        }
+    }
+
+    /// True where no child has frames.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Shaper(node) => node.is_empty(),
+            Self::StrictPriority(node) => node.is_empty(),
+            Self::DeficitRoundRobin(node) => node.is_empty(),
+            Self::MinimumShare(node) => node.is_empty(),
+        }
+    }
+}
