@@ -183,10 +183,12 @@ fn add_drains(
         leaves.push(NodeId::Leaf(new));
     }
     let ring = DeficitRoundRobin::new(&vec![1; leaves.len()]);
-    let drains = built.tree.add_inner(Inner::DeficitRoundRobin(ring), leaves);
+    let drains = built
+        .tree
+        .add_inner(Inner::DeficitRoundRobin(ring), &leaves);
     built.tree.add_inner(
         Inner::StrictPriority(StrictPriority::new()),
-        vec![drains, root],
+        &[drains, root],
     )
 }
 
@@ -216,11 +218,10 @@ fn resume_credit(pipeline: &mut Pipeline, built: &mut Built, now: Instant) {
         let path = &new.counters.class;
         let mut before = pipeline.classes.iter().filter(|class| !class.retired);
         if let Some(old) = before.find(|old| &old.counters.class == path)
-            && let (Some(old_slice), Some(slice)) = (old.queue.slice, new.queue.slice)
             && let Some(Leaf::Guaranteed(old_scheduler)) = pipeline.tree.leaf_mut(old.queue.leaf)
             && let Some(Leaf::Guaranteed(scheduler)) = built.tree.leaf_mut(new.queue.leaf)
         {
-            scheduler.resume_slice(slice, old_scheduler, old_slice, now);
+            scheduler.resume_slice(new.queue.slice(), old_scheduler, old.queue.slice(), now);
         }
     }
     for (path, policer) in &mut built.policers {

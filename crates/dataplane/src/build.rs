@@ -129,7 +129,7 @@ pub(crate) fn add_port_shaper(
 ) {
     if let Some(shaper) = shaper {
         let shaper = Inner::Shaper(Shaper::new(shaper, now));
-        let id = built.tree.add_inner(shaper, vec![root]);
+        let id = built.tree.add_inner(shaper, &[root]);
         built.credits.shapers.insert(String::new(), id);
     }
 }
@@ -203,7 +203,7 @@ impl Builder {
         Ok(self
             .built
             .tree
-            .add_inner(Inner::StrictPriority(StrictPriority::new()), children))
+            .add_inner(Inner::StrictPriority(StrictPriority::new()), &children))
     }
 
     /// Classes on one priority level take turns.
@@ -214,7 +214,7 @@ impl Builder {
                 let ring = DeficitRoundRobin::new(&vec![1; nodes.len()]);
                 self.built
                     .tree
-                    .add_inner(Inner::DeficitRoundRobin(ring), nodes)
+                    .add_inner(Inner::DeficitRoundRobin(ring), &nodes)
             }
         }
     }
@@ -242,7 +242,7 @@ impl Builder {
                 .collect();
             Inner::MinimumShare(MinimumShare::new(&shares, self.now))
         };
-        let id = self.built.tree.add_inner(discipline, children);
+        let id = self.built.tree.add_inner(discipline, &children);
         for (position, (_, class)) in (0u32..).zip(others) {
             self.built
                 .credits
@@ -275,7 +275,7 @@ impl Builder {
             None => node,
             Some(shape) => {
                 let shaper = Inner::Shaper(Shaper::new(shape, self.now));
-                let id = self.built.tree.add_inner(shaper, vec![node]);
+                let id = self.built.tree.add_inner(shaper, &[node]);
                 self.built.credits.shapers.insert(context.path.clone(), id);
                 id
             }

@@ -7,7 +7,7 @@ use crate::counters::ClassCounters;
 use crate::frame::{Departure, DropReason, Dropped, Frame, Verdict};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
-use crate::scheduler::{Offer, Tree};
+use crate::scheduler::Tree;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
@@ -131,6 +131,7 @@ impl Pipeline {
     }
 
     /// What happens to a frame before it reaches a queue.
+    #[inline]
     fn admit(
         class: &mut ClassState,
         policers: &mut [(String, PolicerState)],
@@ -175,47 +176,38 @@ impl Pipeline {
     }
 
     /// [`poll_egress`](Self::poll_egress), with the queue and arrival time of the frame.
+    #[inline]
     pub fn poll_departure(&mut self, now: Instant) -> Option<Departure> {
         let departure = self.next_departure(now);
         self.count_dropped();
         departure
     }
 
+    #[inline]
     fn next_departure(&mut self, now: Instant) -> Option<Departure> {
-        let Some(offer) = self.tree.offer(&mut self.pool, now) else {
-            self.next_poll = None;
+        let Some(queued) = self.tree.dequeue(&mut self.pool, now) else {
+            self.next_poll = self.tree.poll_at(now);
             return None;
         };
-        match offer {
-            Offer::Ready(head) => {
-                let queued = self.tree.take(&head, &mut self.pool, now)?;
-                if let Some(class) = self.classes.get_mut(queued.class() as usize) {
-                    class.counters.queued_frames -= 1;
-                    class.counters.sent_frames += 1;
-                    class.counters.sent_bytes += u64::from(queued.lengths().l2_bytes);
-                    class.counters.marked_frames += u64::from(queued.is_marked());
-                }
-                self.next_poll = if self.tree.backlog() == 0 {
-                    None
-                } else if self.tree.is_shaped() {
-                    // Frames below a shaper usually have to wait: knowing that now avoids a useless
-                    // poll when the link becomes free.
-                    let offer = self.tree.offer(&mut self.pool, now);
-                    offer.and_then(|offer| offer.poll_at(now))
-                } else {
-                    Some(now)
-                };
-                Some(Departure {
-                    frame: queued.frame(),
-                    class: queued.class(),
-                    queued_at: queued.arrival(),
-                })
-            }
-            Offer::Wait(_) => {
-                self.next_poll = offer.poll_at(now);
-                None
-            }
+        if let Some(class) = self.classes.get_mut(queued.class() as usize) {
+            class.counters.queued_frames -= 1;
+            class.counters.sent_frames += 1;
+            class.counters.sent_bytes += u64::from(queued.lengths().l2_bytes);
+            class.counters.marked_frames += u64::from(queued.is_marked());
         }
+        self.next_poll = if self.tree.is_shaped() {
+            // Frames below a shaper usually have to wait: knowing that now avoids a useless poll
+            // when the link becomes free.
+            self.tree.settle(&mut self.pool, now);
+            self.tree.poll_at(now)
+        } else {
+            (self.tree.backlog() > 0).then_some(now)
+        };
+        Some(Departure {
+            frame: queued.frame(),
+            class: queued.class(),
+            queued_at: queued.arrival(),
+        })
     }
 
     /// A frame dropped after it was queued: its handle returns to the caller, and it is counted. If a

@@ -10,7 +10,7 @@
 //! a shaper below its fair share gets its rate whatever the quanta, and no child accumulates more than
 //! one turn. Such children are checked first: one step each per decision.
 
-use super::offer::{Offer, Offers, Step};
+use super::offer::{Offers, Step};
 use slicewise_units::{FrameLengths, Instant};
 
 /// Quantum in bytes of the child with the smallest weight: a largest frame with two VLAN tags, so
@@ -106,7 +106,7 @@ impl DeficitRoundRobin {
         };
         self.search = match step {
             Step::Ask(_) => search,
-            Step::Offer(_) => Search::START,
+            Step::Choose(..) | Step::Wait(_) => Search::START,
         };
         step
     }
@@ -117,13 +117,15 @@ impl DeficitRoundRobin {
             let Some(position) = self.postponed(search.looked_at) else {
                 continue;
             };
-            match offers.of(position) {
-                None => return Some(Step::Ask(position)),
-                Some(Offer::Ready(head)) if self.try_postponed(position, head.lengths) => {
-                    return Some(Step::Offer(Offer::Ready(head).until(search.earliest)));
+            let Some(offer) = offers.of(position) else {
+                return Some(Step::Ask(position));
+            };
+            match &offer.head {
+                Some(head) if self.try_postponed(position, head.lengths) => {
+                    return Some(Step::Choose(position, search.earliest));
                 }
-                Some(Offer::Ready(_)) => {}
-                Some(Offer::Wait(until)) => search.earliest = search.earliest.min(until),
+                Some(_) => {}
+                None => search.earliest = search.earliest.min(offer.until),
             }
             search.looked_at += 1;
         }
@@ -136,23 +138,25 @@ impl DeficitRoundRobin {
         search.looked_at = usize::MAX;
         while search.had_to_wait < self.ring_len {
             let current = self.current;
-            match offers.of(current) {
-                None => return Step::Ask(current),
-                Some(Offer::Ready(head)) if self.try_turn(head.lengths) => {
-                    return Step::Offer(Offer::Ready(head).until(search.earliest));
+            let Some(offer) = offers.of(current) else {
+                return Step::Ask(current);
+            };
+            match &offer.head {
+                Some(head) if self.try_turn(head.lengths) => {
+                    return Step::Choose(current, search.earliest);
                 }
-                Some(Offer::Ready(_)) => {
+                Some(_) => {
                     search.had_to_wait = 0;
                     self.end_turn();
                 }
-                Some(Offer::Wait(until)) => {
-                    search.earliest = search.earliest.min(until);
+                None => {
+                    search.earliest = search.earliest.min(offer.until);
                     search.had_to_wait += 1;
                     self.postpone_turn();
                 }
             }
         }
-        Step::Offer(Offer::Wait(search.earliest))
+        Step::Wait(search.earliest)
     }
 
     pub(super) const fn is_empty(&self) -> bool {

@@ -37,13 +37,13 @@ impl Leaf {
     #[inline]
     pub(super) fn try_enqueue(
         &mut self,
-        slice: Option<SliceId>,
+        slice: SliceId,
         queued: QueuedFrame,
         pool: &mut FramePool,
         random: &mut impl Rng,
     ) -> Result<Enqueued, DropReason> {
-        match (self, slice) {
-            (Self::Fifo(queue), None) => {
+        match self {
+            Self::Fifo(queue) => {
                 let was_empty = queue.try_enqueue(pool, queued, random)?;
                 Ok(Enqueued {
                     was_empty,
@@ -51,7 +51,7 @@ impl Leaf {
                     dropped: 0,
                 })
             }
-            (Self::Flows(queue), None) => {
+            Self::Flows(queue) => {
                 let was_empty = queue.packets() == 0;
                 Ok(Enqueued {
                     is_new_front: queue.try_enqueue(pool, queued)?,
@@ -59,7 +59,7 @@ impl Leaf {
                     dropped: queue.take_dropped(),
                 })
             }
-            (Self::Guaranteed(scheduler), Some(slice)) => {
+            Self::Guaranteed(scheduler) => {
                 let was_empty = scheduler.backlog() == 0;
                 let slice_was_empty = scheduler.slice_backlog(slice) == 0;
                 scheduler.try_enqueue(slice, queued, pool)?;
@@ -70,52 +70,50 @@ impl Leaf {
                     dropped,
                 })
             }
-            _ => Err(DropReason::QueueFull),
         }
     }
 
-    /// What the leaf at position `leaf` offers at `now`, and how many frames were dropped to find it;
-    /// `None` where it is empty.
+    /// What the leaf offers at `now`, if that takes no look at the clock: the offer of a leaf in order
+    /// of arrival is its oldest frame. Else it must be [asked](Self::offer).
     #[inline]
+    pub(super) fn known_offer(&self, leaf: u32, priority: bool, pool: &FramePool) -> Offer {
+        match self {
+            Self::Fifo(queue) => queue.front(pool).map_or(Offer::UNKNOWN, |lengths| {
+                Offer::ready(QueueId::of(leaf), lengths, priority)
+            }),
+            Self::Flows(_) | Self::Guaranteed(_) => Offer::UNKNOWN,
+        }
+    }
+
+    /// What the leaf at position `leaf`, which has frames, offers at `now`, and how many frames were
+    /// dropped to find it.
     pub(super) fn offer(
         &mut self,
         leaf: u32,
         priority: bool,
         pool: &mut FramePool,
         now: Instant,
-    ) -> Option<(Offer, u32)> {
-        let queue = QueueId { leaf, slice: None };
-        let ready = |lengths| {
-            Offer::Ready(Head {
-                queue,
-                lengths,
-                priority,
-                changes_at: Instant::MAX,
-            })
-        };
+    ) -> (Offer, u32) {
         match self {
-            Self::Fifo(fifo) => Some((ready(fifo.front(pool)?), 0)),
+            Self::Fifo(_) => (self.known_offer(leaf, priority, pool), 0),
             Self::Flows(flows) => {
-                let slot = flows.stage(pool, now)?;
-                let (lengths, _) = pool.head(slot);
-                Some((ready(lengths), flows.take_dropped()))
+                let offer = flows.stage(pool, now).map_or(Offer::UNKNOWN, |slot| {
+                    Offer::ready(QueueId::of(leaf), pool.get(slot).lengths(), priority)
+                });
+                (offer, flows.take_dropped())
             }
-            Self::Guaranteed(scheduler) => match scheduler.select(pool, now) {
-                Selection::Ready(selected) => {
-                    let head = Head {
-                        queue: QueueId {
-                            leaf,
-                            slice: Some(selected.slice),
-                        },
-                        lengths: selected.lengths,
-                        priority: selected.guaranteed,
-                        changes_at: selected.changes_at,
-                    };
-                    Some((Offer::Ready(head), 0))
-                }
-                Selection::Wait(until) => Some((Offer::Wait(until), 0)),
-                Selection::Empty => None,
-            },
+            Self::Guaranteed(scheduler) => {
+                let offer = match scheduler.select(pool, now) {
+                    Selection::Ready(selected) => {
+                        let queue = QueueId::of_slice(leaf, selected.slice);
+                        Offer::ready(queue, selected.lengths, selected.guaranteed)
+                            .until(selected.changes_at)
+                    }
+                    Selection::Wait(until) => Offer::wait(until),
+                    Selection::Empty => Offer::UNKNOWN,
+                };
+                (offer, 0)
+            }
         }
     }
 
@@ -127,15 +125,14 @@ impl Leaf {
         pool: &mut FramePool,
         now: Instant,
     ) -> Option<(QueuedFrame, u32)> {
-        match (self, head.queue.slice) {
-            (Self::Fifo(queue), _) => Some((queue.dequeue(pool, now)?, 0)),
+        match self {
+            Self::Fifo(queue) => Some((queue.dequeue(pool, now)?, 0)),
             // It was staged when it was found: nothing is dropped here.
-            (Self::Flows(queue), _) => Some((queue.dequeue(pool, now)?, 0)),
-            (Self::Guaranteed(scheduler), Some(slice)) => {
-                let queued = scheduler.take(slice, head.priority, pool, now);
+            Self::Flows(queue) => Some((queue.dequeue(pool, now)?, 0)),
+            Self::Guaranteed(scheduler) => {
+                let queued = scheduler.take(head.queue.slice(), head.priority, pool, now);
                 Some((queued, scheduler.take_effects().dropped))
             }
-            (Self::Guaranteed(_), None) => None,
         }
     }
 
@@ -150,12 +147,11 @@ impl Leaf {
     }
 
     /// Frames waiting in one queue.
-    pub(super) fn packets(&self, slice: Option<SliceId>) -> u32 {
-        match (self, slice) {
-            (Self::Fifo(queue), _) => queue.packets(),
-            (Self::Flows(queue), _) => queue.packets(),
-            (Self::Guaranteed(scheduler), Some(slice)) => scheduler.slice_backlog(slice),
-            (Self::Guaranteed(_), None) => 0,
+    pub(super) fn packets(&self, slice: SliceId) -> u32 {
+        match self {
+            Self::Fifo(queue) => queue.packets(),
+            Self::Flows(queue) => queue.packets(),
+            Self::Guaranteed(scheduler) => scheduler.slice_backlog(slice),
         }
     }
 
@@ -164,8 +160,8 @@ impl Leaf {
     /// apply: nothing queued is lost. Returns how many were moved.
     pub(crate) fn take_over(
         &mut self,
-        slice: Option<SliceId>,
-        old: (&mut Self, Option<SliceId>),
+        slice: SliceId,
+        old: (&mut Self, SliceId),
         pool: &mut FramePool,
         rename: impl Fn(u32) -> u32,
         now: Instant,
@@ -182,33 +178,27 @@ impl Leaf {
             self.append(slice, queued, pool);
             moved += 1;
         }
-        if let (Self::Guaranteed(scheduler), Some(slice)) = (self, slice) {
+        if let Self::Guaranteed(scheduler) = self {
             scheduler.place_moved(slice, pool, now);
         }
         moved
     }
 
     /// Remove the oldest frame of a queue that is being replaced.
-    fn pop_unserved(
-        &mut self,
-        slice: Option<SliceId>,
-        pool: &mut FramePool,
-    ) -> Option<QueuedFrame> {
-        match (self, slice) {
-            (Self::Fifo(queue), _) => queue.pop_unserved(pool),
-            (Self::Flows(queue), _) => queue.pop_unserved(pool),
-            (Self::Guaranteed(scheduler), Some(slice)) => scheduler.pop_unserved(slice, pool),
-            (Self::Guaranteed(_), None) => None,
+    fn pop_unserved(&mut self, slice: SliceId, pool: &mut FramePool) -> Option<QueuedFrame> {
+        match self {
+            Self::Fifo(queue) => queue.pop_unserved(pool),
+            Self::Flows(queue) => queue.pop_unserved(pool),
+            Self::Guaranteed(scheduler) => scheduler.pop_unserved(slice, pool),
         }
     }
 
     /// Put a frame at the end of a queue whatever its limits.
-    fn append(&mut self, slice: Option<SliceId>, queued: QueuedFrame, pool: &mut FramePool) {
-        match (self, slice) {
-            (Self::Fifo(queue), _) => queue.append(queued, pool),
-            (Self::Flows(queue), _) => queue.append(queued, pool),
-            (Self::Guaranteed(scheduler), Some(slice)) => scheduler.append(slice, queued, pool),
-            (Self::Guaranteed(_), None) => {}
+    fn append(&mut self, slice: SliceId, queued: QueuedFrame, pool: &mut FramePool) {
+        match self {
+            Self::Fifo(queue) => queue.append(queued, pool),
+            Self::Flows(queue) => queue.append(queued, pool),
+            Self::Guaranteed(scheduler) => scheduler.append(slice, queued, pool),
         }
     }
 }

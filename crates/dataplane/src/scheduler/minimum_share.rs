@@ -9,7 +9,7 @@
 //! the maximum, is a [`Shaper`](super::shaper::Shaper) on the child.
 
 use super::deficit_round_robin::DeficitRoundRobin;
-use super::offer::{Offer, Offers, Step};
+use super::offer::{Offers, Step};
 use crate::bucket::TokenBucket;
 use slicewise_model::Rate;
 use slicewise_units::{ByteCount, FrameLengths, Instant};
@@ -147,43 +147,41 @@ impl MinimumShare {
             let entry = (self.next + self.search.tried) % self.minimums.len();
             let minimum = &mut self.minimums[entry];
             if minimum.backlogged {
-                match offers.of(minimum.position) {
-                    None => return Step::Ask(minimum.position),
-                    Some(ready @ Offer::Ready(head)) => {
-                        let needed = minimum
-                            .bucket
-                            .cost(head.lengths)
-                            .min(minimum.bucket.burst());
-                        if minimum.bucket.refill(offers.now) >= needed {
-                            self.paying = Some(entry);
-                            return self.decide(ready);
-                        }
-                        let earned = minimum.bucket.ready_at(needed).unwrap_or(Instant::MAX);
-                        self.search.earliest =
-                            self.search.earliest.min(earned).min(head.changes_at);
+                let Some(offer) = offers.of(minimum.position) else {
+                    return Step::Ask(minimum.position);
+                };
+                let mut earliest = offer.until;
+                if let Some(head) = &offer.head {
+                    let needed = minimum
+                        .bucket
+                        .cost(head.lengths)
+                        .min(minimum.bucket.burst());
+                    if minimum.bucket.refill(offers.now) >= needed {
+                        self.paying = Some(entry);
+                        let position = minimum.position;
+                        return Step::Choose(position, self.end_search());
                     }
-                    Some(Offer::Wait(until)) => {
-                        self.search.earliest = self.search.earliest.min(until);
-                    }
+                    let earned = minimum.bucket.ready_at(needed).unwrap_or(Instant::MAX);
+                    earliest = earliest.min(earned);
                 }
+                self.search.earliest = self.search.earliest.min(earliest);
             }
             self.search.tried += 1;
         }
-        match self.excess.select(offers) {
-            ask @ Step::Ask(_) => ask,
-            Step::Offer(offer) => {
-                self.paying = None;
-                self.decide(offer)
-            }
+        let step = self.excess.select(offers);
+        if matches!(step, Step::Ask(_)) {
+            return step;
+        }
+        self.paying = None;
+        let earliest = self.end_search();
+        match step {
+            Step::Choose(position, until) => Step::Choose(position, until.min(earliest)),
+            waiting => waiting,
         }
     }
 
-    /// `offer` is the node's, unless a minimum that was passed over is earned before it expires.
-    fn decide(&mut self, offer: Offer) -> Step {
-        let earliest = std::mem::replace(&mut self.search, Search::START).earliest;
-        Step::Offer(match offer {
-            ready @ Offer::Ready(_) => ready.until(earliest),
-            waiting @ Offer::Wait(_) => waiting,
-        })
+    /// The decision is made. When a minimum that was passed over may come first after all.
+    fn end_search(&mut self) -> Instant {
+        std::mem::replace(&mut self.search, Search::START).earliest
     }
 }

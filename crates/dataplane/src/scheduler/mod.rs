@@ -2,9 +2,9 @@
 //!
 //! Frames wait in *leaves*; *inner nodes* choose between their children. Each node keeps what its
 //! children last offered, until that expires or something below changes. To find the frame that
-//! would leave, [`Tree::offer`] goes down to the children whose offers are needed and not known,
-//! and up again with the answers: no node asks for a frame twice, and none knows the tree. [`Tree::take`] then
-//! removes that frame and charges every node above it. So a shaper above any scheduler can compare
+//! would leave, [`Tree::settle`] goes down to the children whose offers are needed and not known,
+//! and up again with the answers: no node is asked for a frame twice, and none knows the tree.
+//! [`Tree::dequeue`] then removes that frame and charges every node above it. So a shaper above any scheduler can compare
 //! the exact frame that would leave with its credit.
 //!
 //! Adding a discipline takes its own file and an arm of [`Inner`] or [`Leaf`].
@@ -19,13 +19,12 @@ pub mod strict_priority;
 
 pub use inner::Inner;
 pub use leaf::Leaf;
-pub use offer::{Head, Offer, QueueId};
+pub use offer::QueueId;
 
 use crate::frame::DropReason;
-use crate::guaranteed::SliceId;
 use crate::queue::{FramePool, QueuedFrame};
 use leaf::Enqueued;
-use offer::{Offers, Step};
+use offer::{Offer, Offers, Step};
 use rand_core::Rng;
 use slicewise_units::Instant;
 
@@ -38,37 +37,40 @@ pub enum NodeId {
     Inner(u32),
 }
 
+/// No inner node.
+const NONE: u32 = u32::MAX;
+
 /// Where a node hangs.
 #[derive(Debug, Clone, Copy)]
-struct Parent {
-    /// Position among the inner nodes, or [`NONE`] for the root.
-    inner: u32,
-    /// Position among the parent's children.
-    position: u32,
+struct Place {
+    /// Position of the parent among the inner nodes; [`NONE`] for the root.
+    parent: u32,
+    /// Where the node's last offer is kept.
+    slot: u32,
 }
 
-const NONE: u32 = u32::MAX;
-const ROOT: Parent = Parent {
-    inner: NONE,
-    position: 0,
-};
+impl Place {
+    const ROOT: Self = Self {
+        parent: NONE,
+        slot: 0,
+    };
+}
 
 #[derive(Debug)]
 struct LeafNode {
     leaf: Leaf,
     /// Frames of this queue need not wait for a shaper that priority may borrow from.
     priority: bool,
-    parent: Parent,
+    place: Place,
 }
 
 #[derive(Debug)]
 struct InnerNode {
     inner: Inner,
-    children: Box<[NodeId]>,
-    /// What each child last offered; `None` where it must be asked. While it is `None`, no offer
-    /// further up depends on that child.
-    offers: Box<[Option<Offer>]>,
-    parent: Parent,
+    /// Slot of the first child; the others follow.
+    first: u32,
+    children: u32,
+    place: Place,
 }
 
 /// A tree of schedulers with queues at its leaves.
@@ -76,21 +78,23 @@ struct InnerNode {
 pub struct Tree {
     leaves: Vec<LeafNode>,
     inners: Vec<InnerNode>,
-    root: NodeId,
-    /// What the root last offered.
-    offer: Option<Offer>,
+    /// What each node last offered, the root first and siblings together. While it is unknown, no
+    /// offer further up depends on that node.
+    offers: Vec<Offer>,
+    /// The node of each slot.
+    nodes: Vec<NodeId>,
     backlog: u32,
 }
 
 impl Tree {
     /// A tree without nodes; add them children first, the root last.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             leaves: Vec::new(),
             inners: Vec::new(),
-            root: NodeId::Leaf(0),
-            offer: None,
+            offers: vec![Offer::UNKNOWN],
+            nodes: vec![NodeId::Leaf(0)],
             backlog: 0,
         }
     }
@@ -102,36 +106,33 @@ impl Tree {
         self.leaves.push(LeafNode {
             leaf,
             priority,
-            parent: ROOT,
+            place: Place::ROOT,
         });
-        self.root = NodeId::Leaf(position);
+        self.nodes[0] = NodeId::Leaf(position);
         position
     }
 
     /// Add a node over `children`, which become its own; it is the root until the next is added.
-    pub fn add_inner(&mut self, inner: Inner, children: Vec<NodeId>) -> NodeId {
-        let index = count(self.inners.len());
-        for (position, &child) in (0u32..).zip(&children) {
-            *self.parent_mut(child) = Parent {
-                inner: index,
-                position,
+    pub fn add_inner(&mut self, inner: Inner, children: &[NodeId]) -> NodeId {
+        let parent = count(self.inners.len());
+        let first = count(self.offers.len());
+        for (slot, &child) in (first..).zip(children) {
+            let place = match child {
+                NodeId::Leaf(leaf) => &mut self.leaves[leaf as usize].place,
+                NodeId::Inner(inner) => &mut self.inners[inner as usize].place,
             };
+            *place = Place { parent, slot };
+            self.offers.push(Offer::UNKNOWN);
+            self.nodes.push(child);
         }
         self.inners.push(InnerNode {
             inner,
-            offers: vec![None; children.len()].into(),
-            children: children.into(),
-            parent: ROOT,
+            first,
+            children: count(children.len()),
+            place: Place::ROOT,
         });
-        self.root = NodeId::Inner(index);
-        self.root
-    }
-
-    fn parent_mut(&mut self, id: NodeId) -> &mut Parent {
-        match id {
-            NodeId::Leaf(leaf) => &mut self.leaves[leaf as usize].parent,
-            NodeId::Inner(inner) => &mut self.inners[inner as usize].parent,
-        }
+        self.nodes[0] = NodeId::Inner(parent);
+        self.nodes[0]
     }
 
     /// Frames waiting in all queues.
@@ -142,8 +143,9 @@ impl Tree {
     }
 
     /// True where a shaper is over everything.
+    #[inline]
     pub(crate) fn is_shaped(&self) -> bool {
-        match self.root {
+        match self.nodes[0] {
             NodeId::Inner(root) => matches!(self.inners[root as usize].inner, Inner::Shaper(_)),
             NodeId::Leaf(_) => false,
         }
@@ -163,7 +165,7 @@ impl Tree {
     /// Frames waiting in one queue.
     pub(crate) fn packets(&self, queue: QueueId) -> u32 {
         let node = self.leaves.get(queue.leaf as usize);
-        node.map_or(0, |node| node.leaf.packets(queue.slice))
+        node.map_or(0, |node| node.leaf.packets(queue.slice()))
     }
 
     /// Put a frame into a queue; returns whether another may now be the next to leave it. O(1), and
@@ -184,120 +186,133 @@ impl Tree {
             was_empty,
             is_new_front,
             dropped,
-        } = node.leaf.try_enqueue(queue.slice, queued, pool, random)?;
+        } = node.leaf.try_enqueue(queue.slice(), queued, pool, random)?;
         self.backlog = self.backlog + 1 - dropped;
-        let parent = node.parent;
         if was_empty {
-            self.on_backlogged(parent);
+            let offer = node.leaf.known_offer(queue.leaf, node.priority, pool);
+            let place = node.place;
+            self.on_backlogged(place, offer);
         } else if is_new_front {
-            self.forget_offer(parent);
+            let place = node.place;
+            self.forget_offers(place);
         }
         Ok(is_new_front)
     }
 
-    /// The child at `parent` had no frames, and has some now.
+    /// The leaf at `place` had no frames, and has some now.
     #[inline]
-    fn on_backlogged(&mut self, mut parent: Parent) {
-        while let Some(node) = self.inners.get_mut(parent.inner as usize) {
+    fn on_backlogged(&mut self, mut place: Place, offer: Offer) {
+        self.offers[place.slot as usize] = offer;
+        while let Some(node) = self.inners.get_mut(place.parent as usize) {
             let was_empty = node.inner.is_empty();
-            node.inner.on_backlogged(parent.position);
-            node.offers[parent.position as usize] = None;
-            parent = node.parent;
+            node.inner.on_backlogged(place.slot - node.first);
+            place = node.place;
             if !was_empty {
-                return self.forget_offer(parent);
+                return self.forget_offers(place);
             }
+            self.offers[place.slot as usize] = Offer::UNKNOWN;
         }
-        self.offer = None;
     }
 
-    /// The child at `parent` would send another frame than it offered.
+    /// The node at `place` would send another frame than it offered.
     #[inline]
-    fn forget_offer(&mut self, mut parent: Parent) {
-        while let Some(node) = self.inners.get_mut(parent.inner as usize) {
-            if node.offers[parent.position as usize].take().is_none() {
+    fn forget_offers(&mut self, mut place: Place) {
+        loop {
+            let offer = &mut self.offers[place.slot as usize];
+            if offer.until == Instant::ZERO {
                 return;
             }
-            parent = node.parent;
+            *offer = Offer::UNKNOWN;
+            let Some(node) = self.inners.get(place.parent as usize) else {
+                return;
+            };
+            place = node.place;
         }
-        self.offer = None;
     }
 
-    /// What the whole tree offers at `now`; `None` where no frame waits. Frames that have waited too
-    /// long in a queue with `CoDel` are dropped on the way.
-    ///
-    /// O(depth) where one frame has left or arrived since.
+    /// Find what the whole tree offers at `now`. Frames that have waited too long in a queue with
+    /// `CoDel` are dropped on the way. O(depth) where one frame has left or arrived since.
     #[inline]
-    pub fn offer(&mut self, pool: &mut FramePool, now: Instant) -> Option<Offer> {
+    pub(crate) fn settle(&mut self, pool: &mut FramePool, now: Instant) {
+        if self.backlog > 0 && self.offers[0].until <= now {
+            self.ask(pool, now);
+        }
+    }
+
+    /// Down to the nodes whose offers are needed and not known, and up again with the answers.
+    fn ask(&mut self, pool: &mut FramePool, now: Instant) {
+        let mut slot = 0;
+        loop {
+            let (offer, place) = match self.nodes[slot as usize] {
+                NodeId::Leaf(leaf) => {
+                    let node = &mut self.leaves[leaf as usize];
+                    let (offer, dropped) = node.leaf.offer(leaf, node.priority, pool, now);
+                    self.backlog -= dropped;
+                    (offer, node.place)
+                }
+                NodeId::Inner(inner) => {
+                    let node = &mut self.inners[inner as usize];
+                    let first = node.first as usize;
+                    let known = &self.offers[first..first + node.children as usize];
+                    let offer = match node.inner.select(Offers { known, now }) {
+                        Step::Ask(position) => {
+                            slot = node.first + position;
+                            continue;
+                        }
+                        Step::Choose(position, until) => known[position as usize].until(until),
+                        Step::Wait(until) => Offer::wait(until),
+                    };
+                    (offer, node.place)
+                }
+            };
+            let kept = &mut self.offers[place.slot as usize];
+            *kept = offer;
+            // An answer that has expired when it is given would be asked for without end.
+            kept.until = kept
+                .until
+                .max(Instant::from_nanos(now.nanos().saturating_add(1)));
+            match self.inners.get(place.parent as usize) {
+                Some(parent) => slot = parent.place.slot,
+                None => return,
+            }
+        }
+    }
+
+    /// When to ask again, having [settled](Self::settle) at `now`; `None` where only a new frame could
+    /// change the answer.
+    #[inline]
+    pub(crate) fn poll_at(&self, now: Instant) -> Option<Instant> {
+        let offer = &self.offers[0];
+        match offer.head {
+            _ if self.backlog == 0 => None,
+            Some(_) => Some(now),
+            None => (offer.until < Instant::MAX).then_some(offer.until),
+        }
+    }
+
+    /// Take the frame that leaves at `now`, if one may, and charge it to every node above its queue.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, pool: &mut FramePool, now: Instant) -> Option<QueuedFrame> {
         if self.backlog == 0 {
             return None;
         }
-        let root = Offers {
-            known: std::slice::from_ref(&self.offer),
-            now,
-        };
-        if let Some(offer) = root.of(0) {
-            return Some(offer);
-        }
-        let mut at = self.root;
-        loop {
-            let (offer, parent) = match at {
-                NodeId::Leaf(leaf) => self.ask_leaf(leaf, pool, now),
-                NodeId::Inner(inner) => {
-                    let node = &mut self.inners[inner as usize];
-                    let offers = Offers {
-                        known: &node.offers,
-                        now,
-                    };
-                    match node.inner.select(offers) {
-                        Step::Ask(position) => {
-                            at = node.children[position as usize];
-                            continue;
-                        }
-                        Step::Offer(offer) => (offer, node.parent),
-                    }
-                }
-            };
-            let offer = offer.valid_at(now);
-            let Some(node) = self.inners.get_mut(parent.inner as usize) else {
-                self.offer = Some(offer);
-                return Some(offer);
-            };
-            node.offers[parent.position as usize] = Some(offer);
-            at = NodeId::Inner(parent.inner);
-        }
-    }
-
-    #[inline]
-    fn ask_leaf(&mut self, leaf: u32, pool: &mut FramePool, now: Instant) -> (Offer, Parent) {
-        let node = &mut self.leaves[leaf as usize];
-        let answer = node.leaf.offer(leaf, node.priority, pool, now);
-        debug_assert!(answer.is_some(), "only leaves with frames are asked");
-        let (offer, dropped) = answer.unwrap_or((Offer::Wait(Instant::MAX), 0));
-        self.backlog -= dropped;
-        (offer, node.parent)
-    }
-
-    /// Take the frame last offered, and charge it to every node above its queue. O(depth).
-    #[inline]
-    pub(crate) fn take(
-        &mut self,
-        head: &Head,
-        pool: &mut FramePool,
-        now: Instant,
-    ) -> Option<QueuedFrame> {
+        self.settle(pool, now);
+        let head = self.offers[0].head?;
         let node = &mut self.leaves[head.queue.leaf as usize];
-        let (queued, dropped) = node.leaf.take(head, pool, now)?;
+        let (queued, dropped) = node.leaf.take(&head, pool, now)?;
         self.backlog -= 1 + dropped;
+        let mut place = node.place;
         let mut emptied = node.leaf.is_empty();
-        let mut parent = node.parent;
-        while let Some(node) = self.inners.get_mut(parent.inner as usize) {
-            node.offers[parent.position as usize] = None;
+        self.offers[place.slot as usize] =
+            node.leaf.known_offer(head.queue.leaf, node.priority, pool);
+        while let Some(node) = self.inners.get_mut(place.parent as usize) {
+            let position = place.slot - node.first;
             node.inner
-                .on_departure(parent.position, head.lengths, emptied, now);
+                .on_departure(position, head.lengths, emptied, now);
             emptied = node.inner.is_empty();
-            parent = node.parent;
+            place = node.place;
+            self.offers[place.slot as usize] = Offer::UNKNOWN;
         }
-        self.offer = None;
         Some(queued)
     }
 
@@ -319,27 +334,12 @@ impl Tree {
             return;
         };
         let was_empty = node.leaf.is_empty();
-        let old = (&mut old_node.leaf, from.slice);
-        let moved = node.leaf.take_over(to.slice, old, pool, rename, now);
-        let parent = node.parent;
+        let old = (&mut old_node.leaf, from.slice());
+        let moved = node.leaf.take_over(to.slice(), old, pool, rename, now);
+        let place = node.place;
         self.backlog += moved;
         if was_empty && moved > 0 {
-            self.on_backlogged(parent);
-        }
-    }
-}
-
-impl QueueId {
-    /// The only queue of a leaf.
-    pub(crate) const fn of(leaf: u32) -> Self {
-        Self { leaf, slice: None }
-    }
-
-    /// A slice of a guaranteed leaf.
-    pub(crate) const fn of_slice(leaf: u32, slice: SliceId) -> Self {
-        Self {
-            leaf,
-            slice: Some(slice),
+            self.on_backlogged(place, Offer::UNKNOWN);
         }
     }
 }

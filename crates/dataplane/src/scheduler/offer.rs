@@ -8,88 +8,104 @@ use slicewise_units::{FrameLengths, Instant};
 pub struct QueueId {
     /// Position of the leaf in its tree.
     pub(crate) leaf: u32,
-    /// The slice.
-    pub(crate) slice: Option<SliceId>,
+    /// Index of the slice; [`NO_SLICE`] in other leaves.
+    slice: u32,
+}
+
+const NO_SLICE: u32 = u32::MAX;
+
+impl QueueId {
+    /// The only queue of a leaf.
+    pub(crate) const fn of(leaf: u32) -> Self {
+        Self {
+            leaf,
+            slice: NO_SLICE,
+        }
+    }
+
+    /// A slice of a guaranteed leaf.
+    pub(crate) const fn of_slice(leaf: u32, slice: SliceId) -> Self {
+        Self {
+            leaf,
+            slice: slice.index(),
+        }
+    }
+
+    /// The slice of a guaranteed leaf. In other leaves none that exists.
+    #[inline]
+    pub(crate) const fn slice(self) -> SliceId {
+        SliceId::new(self.slice)
+    }
 }
 
 /// The frame that a node would send.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
     /// The queue it waits in.
-    pub queue: QueueId,
+    pub(crate) queue: QueueId,
     /// Its lengths.
-    pub lengths: FrameLengths,
+    pub(crate) lengths: FrameLengths,
     /// It belongs to a priority class, or leaves under its slice's guarantee.
-    pub priority: bool,
-    /// From then on another frame may be first, though nothing arrived or left: one that is
-    /// ahead of this one waits for a shaper, or earns its minimum.
-    pub changes_at: Instant,
+    pub(crate) priority: bool,
 }
 
 /// The answer of a node with frames waiting. It holds until its time comes, a frame leaves the
 /// node, or another frame becomes the first of one of its queues.
 #[derive(Debug, Clone, Copy)]
-pub enum Offer {
-    /// This frame may leave.
-    Ready(Head),
-    /// No frame may leave before this time.
-    Wait(Instant),
+pub struct Offer {
+    /// The frame that may leave; `None` where none may before `until`.
+    pub(super) head: Option<Head>,
+    /// From then on the answer may be another, though nothing arrived or left: a frame that is
+    /// ahead of this one waits for a shaper, or earns its minimum.
+    pub(super) until: Instant,
 }
 
 impl Offer {
-    /// When to ask again, having asked at `now`; `None` where only a new frame could change the
-    /// answer.
-    pub(crate) fn poll_at(&self, now: Instant) -> Option<Instant> {
-        match *self {
-            Self::Ready(_) => Some(now),
-            Self::Wait(until) => (until < Instant::MAX).then_some(until),
-        }
+    /// No answer: it has expired at any time.
+    pub(super) const UNKNOWN: Self = Self::wait(Instant::ZERO);
+
+    /// No frame may leave before `until`.
+    #[inline]
+    pub(super) const fn wait(until: Instant) -> Self {
+        Self { head: None, until }
     }
 
-    /// When it expires.
+    /// This frame may leave, whatever the time.
     #[inline]
-    fn changes_at(&mut self) -> &mut Instant {
-        match self {
-            Self::Ready(head) => &mut head.changes_at,
-            Self::Wait(until) => until,
+    pub(super) const fn ready(queue: QueueId, lengths: FrameLengths, priority: bool) -> Self {
+        Self {
+            head: Some(Head {
+                queue,
+                lengths,
+                priority,
+            }),
+            until: Instant::MAX,
         }
     }
 
     /// The same answer, valid at most until `until`.
     #[inline]
-    pub(super) fn until(mut self, until: Instant) -> Self {
-        let changes_at = self.changes_at();
-        *changes_at = until.min(*changes_at);
-        self
-    }
-
-    /// The same answer, valid at least at `now`: an answer that has expired when it is given would be
-    /// asked for again without end.
-    #[inline]
-    pub(super) fn valid_at(mut self, now: Instant) -> Self {
-        let changes_at = self.changes_at();
-        if *changes_at <= now {
-            *changes_at = Instant::from_nanos(now.nanos().saturating_add(1));
+    pub(super) fn until(self, until: Instant) -> Self {
+        Self {
+            until: until.min(self.until),
+            ..self
         }
-        self
     }
 }
 
 /// What the children of a node offer at `now`, as far as they were asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Offers<'a> {
-    pub(super) known: &'a [Option<Offer>],
+    pub(super) known: &'a [Offer],
     pub(super) now: Instant,
 }
 
-impl Offers<'_> {
+impl<'a> Offers<'a> {
     /// The offer of the child at `position`; `None` where it must be asked.
     #[inline]
-    pub(super) fn of(&self, position: u32) -> Option<Offer> {
-        self.known[position as usize].filter(|offer| match offer {
-            Offer::Ready(head) => self.now < head.changes_at,
-            Offer::Wait(until) => self.now < *until,
-        })
+    pub(super) fn of(&self, position: u32) -> Option<&'a Offer> {
+        let offer = &self.known[position as usize];
+        (self.now < offer.until).then_some(offer)
     }
 }
 
@@ -98,6 +114,8 @@ impl Offers<'_> {
 pub enum Step {
     /// The offer of the child at this position decides: ask it, then repeat the step.
     Ask(u32),
-    /// The node's offer.
-    Offer(Offer),
+    /// The frame that the child at this position offers, which is first at most until this time.
+    Choose(u32, Instant),
+    /// No frame may leave before this time.
+    Wait(Instant),
 }

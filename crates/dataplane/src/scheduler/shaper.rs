@@ -7,7 +7,7 @@
 //! If priority may borrow, frames of priority classes leave at once and are charged anyway; the others
 //! wait until the debt is paid.
 
-use super::offer::{Offer, Offers, Step};
+use super::offer::{Offers, Step};
 use crate::bucket::TokenBucket;
 use slicewise_model::ShaperParams;
 use slicewise_units::{FrameLengths, Instant};
@@ -40,19 +40,19 @@ impl Shaper {
         let Some(below) = offers.of(0) else {
             return Step::Ask(0);
         };
-        let Offer::Ready(head) = below else {
-            return Step::Offer(below);
+        let Some(head) = below.head else {
+            return Step::Wait(below.until);
         };
         if head.priority && self.priority_borrows {
-            return Step::Offer(below);
+            return Step::Choose(0, Instant::MAX);
         }
         let needed = self.bucket.cost(head.lengths).min(self.bucket.burst());
         if self.bucket.refill(offers.now) >= needed {
-            return Step::Offer(below);
+            return Step::Choose(0, Instant::MAX);
         }
         let covered = self.bucket.ready_at(needed).unwrap_or(Instant::MAX);
         // Before that another frame may come first, and cost less.
-        Step::Offer(Offer::Wait(covered.min(head.changes_at)))
+        Step::Wait(covered.min(below.until))
     }
 
     pub(super) const fn on_backlogged(&mut self) {

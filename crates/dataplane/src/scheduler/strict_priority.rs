@@ -2,7 +2,7 @@
 //!
 //! A child that must wait for its shaper does not delay those after it.
 
-use super::offer::{Offer, Offers, Step};
+use super::offer::{Offers, Step};
 use slicewise_units::Instant;
 
 /// Most children of one node: levels are found by their bit in a word.
@@ -45,10 +45,10 @@ impl StrictPriority {
             remaining &= remaining - 1;
             match offers.of(position) {
                 None => return Step::Ask(position),
-                Some(ready @ Offer::Ready(_)) => return Step::Offer(ready.until(earliest)),
-                Some(Offer::Wait(until)) => earliest = earliest.min(until),
+                Some(offer) if offer.head.is_some() => return Step::Choose(position, earliest),
+                Some(offer) => earliest = earliest.min(offer.until),
             }
         }
-        Step::Offer(Offer::Wait(earliest))
+        Step::Wait(earliest)
     }
 }
