@@ -100,7 +100,11 @@ pub(crate) fn apply(
     pipeline.credits = built.credits;
     pipeline.draining = draining;
     pipeline.params = params;
-    pipeline.next_poll = (pipeline.tree.backlog() > 0).then_some(now);
+    pipeline.next_poll = if pipeline.tree.backlog() > 0 {
+        now
+    } else {
+        Instant::MAX
+    };
     Ok(())
 }
 

@@ -35,7 +35,8 @@ pub struct Pipeline {
     pub(crate) pool: FramePool,
     pub(crate) flow_hash: FlowHash,
     pub(crate) random: Xoshiro256PlusPlus,
-    pub(crate) next_poll: Option<Instant>,
+    /// [`Instant::MAX`] for never.
+    pub(crate) next_poll: Instant,
 }
 
 impl Pipeline {
@@ -66,7 +67,7 @@ impl Pipeline {
             pool: FramePool::with_capacity(buffer_frames(capacity)),
             flow_hash: FlowHash::new(params.seed),
             random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
-            next_poll: None,
+            next_poll: Instant::MAX,
         })
     }
 
@@ -118,7 +119,7 @@ impl Pipeline {
                 class.counters.queued_frames += 1;
                 // Behind another frame of its queue it changes neither which frame is next nor when.
                 if is_new_front {
-                    self.next_poll = Some(self.next_poll.map_or(now, |at| at.min(now)));
+                    self.next_poll = self.next_poll.min(now);
                 }
                 self.count_dropped();
                 Verdict::Queued
@@ -195,13 +196,15 @@ impl Pipeline {
             class.counters.sent_bytes += u64::from(queued.lengths().l2_bytes);
             class.counters.marked_frames += u64::from(queued.is_marked());
         }
-        self.next_poll = if self.tree.is_shaped() {
+        self.next_poll = if self.tree.backlog() == 0 {
+            Instant::MAX
+        } else if self.tree.is_shaped() {
             // Frames below a shaper usually have to wait: knowing that now avoids a useless poll
             // when the link becomes free.
             self.tree.settle(&mut self.pool, now);
             self.tree.poll_at(now)
         } else {
-            (self.tree.backlog() > 0).then_some(now)
+            now
         };
         Some(Departure {
             frame: queued.frame(),
@@ -233,7 +236,11 @@ impl Pipeline {
     /// delay.
     #[must_use]
     pub const fn poll_at(&self) -> Option<Instant> {
-        self.next_poll
+        if self.next_poll.nanos() == Instant::MAX.nanos() {
+            None
+        } else {
+            Some(self.next_poll)
+        }
     }
 
     /// Change the configuration while frames wait: nothing queued is lost, reordered or reset.

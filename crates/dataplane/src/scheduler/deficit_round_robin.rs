@@ -120,12 +120,10 @@ impl DeficitRoundRobin {
             let Some(offer) = offers.of(position) else {
                 return Some(Step::Ask(position));
             };
-            match &offer.head {
-                Some(head) if self.try_postponed(position, head.lengths) => {
-                    return Some(Step::Choose(position, search.earliest));
-                }
-                Some(_) => {}
-                None => search.earliest = search.earliest.min(offer.until),
+            if !offer.is_ready {
+                search.earliest = search.earliest.min(offer.until);
+            } else if self.try_postponed(position, offer.lengths) {
+                return Some(Step::Choose(position, search.earliest));
             }
             search.looked_at += 1;
         }
@@ -141,32 +139,25 @@ impl DeficitRoundRobin {
             let Some(offer) = offers.of(current) else {
                 return Step::Ask(current);
             };
-            match &offer.head {
-                Some(head) if self.try_turn(head.lengths) => {
-                    return Step::Choose(current, search.earliest);
-                }
-                Some(_) => {
-                    search.had_to_wait = 0;
-                    self.end_turn();
-                }
-                None => {
-                    search.earliest = search.earliest.min(offer.until);
-                    search.had_to_wait += 1;
-                    self.postpone_turn();
-                }
+            if !offer.is_ready {
+                search.earliest = search.earliest.min(offer.until);
+                search.had_to_wait += 1;
+                self.postpone_turn();
+            } else if self.try_turn(offer.lengths) {
+                return Step::Choose(current, search.earliest);
+            } else {
+                search.had_to_wait = 0;
+                self.end_turn();
             }
         }
         Step::Wait(search.earliest)
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
-        self.ring_len == 0
-    }
-
     /// A child got its first frame: it joins the ring just before the current turn, that is last.
-    pub(super) fn on_backlogged(&mut self, position: u32) {
+    pub(super) fn on_backlogged(&mut self, position: u32) -> bool {
+        let was_empty = self.ring_len == 0;
         if self.turns[position as usize].in_ring {
-            return;
+            return was_empty;
         }
         let (previous, next) = if self.current == NONE {
             self.current = position;
@@ -183,23 +174,26 @@ impl DeficitRoundRobin {
         self.turns[previous as usize].next = position;
         self.turns[next as usize].previous = position;
         self.ring_len += 1;
+        was_empty
     }
 
-    /// A child has no frames left: it leaves the ring and forfeits its deficit.
-    pub(super) fn on_emptied(&mut self, position: u32) {
-        let turn = self.turns[position as usize];
-        if !turn.in_ring {
-            return;
+    /// A child has no frames left: it leaves the ring and forfeits its deficit. Returns whether it was
+    /// the last.
+    pub(super) fn on_emptied(&mut self, position: u32) -> bool {
+        let turn = &mut self.turns[position as usize];
+        if turn.in_ring {
+            turn.in_ring = false;
+            let (previous, next) = (turn.previous, turn.next);
+            self.turns[previous as usize].next = next;
+            self.turns[next as usize].previous = previous;
+            self.ring_len -= 1;
+            if self.ring_len == 0 {
+                self.current = NONE;
+            } else if self.current == position {
+                self.current = next;
+            }
         }
-        self.turns[turn.previous as usize].next = turn.next;
-        self.turns[turn.next as usize].previous = turn.previous;
-        self.turns[position as usize].in_ring = false;
-        self.ring_len -= 1;
-        if self.ring_len == 0 {
-            self.current = NONE;
-        } else if self.current == position {
-            self.current = turn.next;
-        }
+        self.ring_len == 0
     }
 
     /// Charge a frame sent by its turn.
@@ -207,11 +201,14 @@ impl DeficitRoundRobin {
         self.turns[position as usize].deficit -= self.cost(lengths);
     }
 
-    pub(super) fn on_departure(&mut self, position: u32, lengths: FrameLengths, emptied: bool) {
+    pub(super) fn on_departure(
+        &mut self,
+        position: u32,
+        lengths: FrameLengths,
+        emptied: bool,
+    ) -> bool {
         self.charge(position, lengths);
-        if emptied {
-            self.on_emptied(position);
-        }
+        emptied && self.on_emptied(position)
     }
 
     fn cost(&self, lengths: FrameLengths) -> i64 {

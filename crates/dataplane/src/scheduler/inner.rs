@@ -36,18 +36,20 @@ impl Inner {
         }
     }
 
-    /// The child at `position` had no frames, and has some now.
+    /// The child at `position` had no frames, and has some now. Returns whether that is true of the node,
+    /// too; a shaper has no other child.
     #[inline]
-    pub(super) fn on_backlogged(&mut self, position: u32) {
+    pub(super) fn on_backlogged(&mut self, position: u32) -> bool {
         match self {
-            Self::Shaper(node) => node.on_backlogged(),
+            Self::Shaper(_) => true,
             Self::StrictPriority(node) => node.on_backlogged(position),
             Self::DeficitRoundRobin(node) => node.on_backlogged(position),
             Self::MinimumShare(node) => node.on_backlogged(position),
         }
     }
 
-    /// A frame that the child at `position` offered has left, its last one if it is `emptied`.
+    /// A frame that the child at `position` offered has left, its last one if it is `emptied`. Returns
+    /// whether it was the node's last one, too.
     #[inline]
     pub(super) fn on_departure(
         &mut self,
@@ -55,23 +57,15 @@ impl Inner {
         lengths: FrameLengths,
         emptied: bool,
         now: Instant,
-    ) {
+    ) -> bool {
         match self {
-            Self::Shaper(node) => node.on_departure(lengths, emptied, now),
+            Self::Shaper(node) => {
+                node.on_departure(lengths, now);
+                emptied
+            }
             Self::StrictPriority(node) => node.on_departure(position, emptied),
             Self::DeficitRoundRobin(node) => node.on_departure(position, lengths, emptied),
             Self::MinimumShare(node) => node.on_departure(position, lengths, emptied, now),
-        }
-    }
-
-    /// True where no child has frames.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Self::Shaper(node) => node.is_empty(),
-            Self::StrictPriority(node) => node.is_empty(),
-            Self::DeficitRoundRobin(node) => node.is_empty(),
-            Self::MinimumShare(node) => node.is_empty(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Leaves: what frames wait in.
 
-use super::offer::{Head, Offer, QueueId};
+use super::offer::{Offer, QueueId};
 use crate::frame::DropReason;
 use crate::guaranteed::{Effects, Guaranteed, Selection, SliceId};
 use crate::queue::{FifoQueue, FlowQueue, FramePool, QueuedFrame};
@@ -19,18 +19,18 @@ pub enum Leaf {
 }
 
 /// What a frame that was queued has changed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Enqueued {
-    /// It is the only one of the leaf.
-    pub(super) was_empty: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Enqueued {
+    /// It is behind others: the leaf offers what it did.
+    Behind,
     /// Another frame may be the next to leave now.
-    pub(super) is_new_front: bool,
-    /// Frames dropped for it; never all.
-    pub(super) dropped: u32,
+    NewFront,
+    /// It is the only one of the leaf.
+    First,
 }
 
 impl Leaf {
-    /// Queue a frame.
+    /// Queue a frame, and count it in `backlog`. Others may be dropped for it, but never all.
     ///
     /// # Errors
     /// The reason to drop the frame.
@@ -41,36 +41,36 @@ impl Leaf {
         queued: QueuedFrame,
         pool: &mut FramePool,
         random: &mut impl Rng,
+        backlog: &mut u32,
     ) -> Result<Enqueued, DropReason> {
-        match self {
+        let (was_empty, is_new_front) = match self {
             Self::Fifo(queue) => {
                 let was_empty = queue.try_enqueue(pool, queued, random)?;
-                Ok(Enqueued {
-                    was_empty,
-                    is_new_front: was_empty,
-                    dropped: 0,
-                })
+                (was_empty, false)
             }
             Self::Flows(queue) => {
                 let was_empty = queue.packets() == 0;
-                Ok(Enqueued {
-                    is_new_front: queue.try_enqueue(pool, queued)?,
-                    was_empty,
-                    dropped: queue.take_dropped(),
-                })
+                let is_new_front = queue.try_enqueue(pool, queued)?;
+                *backlog -= queue.take_dropped();
+                (was_empty, is_new_front)
             }
             Self::Guaranteed(scheduler) => {
                 let was_empty = scheduler.backlog() == 0;
                 let slice_was_empty = scheduler.slice_backlog(slice) == 0;
                 scheduler.try_enqueue(slice, queued, pool)?;
                 let Effects { dropped, restaged } = scheduler.take_effects();
-                Ok(Enqueued {
-                    was_empty,
-                    is_new_front: slice_was_empty || restaged,
-                    dropped,
-                })
+                *backlog -= dropped;
+                (was_empty, slice_was_empty || restaged)
             }
-        }
+        };
+        *backlog += 1;
+        Ok(if was_empty {
+            Enqueued::First
+        } else if is_new_front {
+            Enqueued::NewFront
+        } else {
+            Enqueued::Behind
+        })
     }
 
     /// What the leaf offers at `now`, if that takes no look at the clock: the offer of a leaf in order
@@ -85,55 +85,59 @@ impl Leaf {
         }
     }
 
-    /// What the leaf at position `leaf`, which has frames, offers at `now`, and how many frames were
-    /// dropped to find it.
+    /// What the leaf at position `leaf`, which has frames, offers at `now`. Frames that are dropped to
+    /// find it are no longer counted in `backlog`.
     pub(super) fn offer(
         &mut self,
         leaf: u32,
         priority: bool,
         pool: &mut FramePool,
         now: Instant,
-    ) -> (Offer, u32) {
+        backlog: &mut u32,
+    ) -> Offer {
         match self {
-            Self::Fifo(_) => (self.known_offer(leaf, priority, pool), 0),
+            Self::Fifo(_) => self.known_offer(leaf, priority, pool),
             Self::Flows(flows) => {
-                let offer = flows.stage(pool, now).map_or(Offer::UNKNOWN, |slot| {
+                let slot = flows.stage(pool, now);
+                *backlog -= flows.take_dropped();
+                slot.map_or(Offer::UNKNOWN, |slot| {
                     Offer::ready(QueueId::of(leaf), pool.get(slot).lengths(), priority)
-                });
-                (offer, flows.take_dropped())
+                })
             }
-            Self::Guaranteed(scheduler) => {
-                let offer = match scheduler.select(pool, now) {
-                    Selection::Ready(selected) => {
-                        let queue = QueueId::of_slice(leaf, selected.slice);
-                        Offer::ready(queue, selected.lengths, selected.guaranteed)
-                            .until(selected.changes_at)
-                    }
-                    Selection::Wait(until) => Offer::wait(until),
-                    Selection::Empty => Offer::UNKNOWN,
-                };
-                (offer, 0)
-            }
+            Self::Guaranteed(scheduler) => match scheduler.select(pool, now) {
+                Selection::Ready(selected) => {
+                    let queue = QueueId::of_slice(leaf, selected.slice);
+                    Offer::ready(queue, selected.lengths, selected.guaranteed)
+                        .until(selected.changes_at)
+                }
+                Selection::Wait(until) => Offer::wait(until),
+                Selection::Empty => Offer::UNKNOWN,
+            },
         }
     }
 
-    /// Take the frame last offered; also returns how many were dropped with it.
+    /// Take the frame last offered, no longer counted in `backlog`; others may be dropped with it, but
+    /// never all.
     #[inline]
     pub(super) fn take(
         &mut self,
-        head: &Head,
+        offer: &Offer,
         pool: &mut FramePool,
         now: Instant,
-    ) -> Option<(QueuedFrame, u32)> {
-        match self {
-            Self::Fifo(queue) => Some((queue.dequeue(pool, now)?, 0)),
+        backlog: &mut u32,
+    ) -> Option<QueuedFrame> {
+        let queued = match self {
+            Self::Fifo(queue) => queue.dequeue(pool, now)?,
             // It was staged when it was found: nothing is dropped here.
-            Self::Flows(queue) => Some((queue.dequeue(pool, now)?, 0)),
+            Self::Flows(queue) => queue.dequeue(pool, now)?,
             Self::Guaranteed(scheduler) => {
-                let queued = scheduler.take(head.queue.slice(), head.priority, pool, now);
-                Some((queued, scheduler.take_effects().dropped))
+                let queued = scheduler.take(offer.queue.slice(), offer.priority, pool, now);
+                *backlog -= scheduler.take_effects().dropped;
+                queued
             }
-        }
+        };
+        *backlog -= 1;
+        Some(queued)
     }
 
     /// True where no frame waits.

@@ -105,11 +105,11 @@ impl MinimumShare {
         self.minimums.get_mut(entry as usize)
     }
 
-    pub(super) fn on_backlogged(&mut self, position: u32) {
+    pub(super) fn on_backlogged(&mut self, position: u32) -> bool {
         if let Some(minimum) = self.minimum_mut(position) {
             minimum.backlogged = true;
         }
-        self.excess.on_backlogged(position);
+        self.excess.on_backlogged(position)
     }
 
     pub(super) fn on_departure(
@@ -118,7 +118,7 @@ impl MinimumShare {
         lengths: FrameLengths,
         emptied: bool,
         now: Instant,
-    ) {
+    ) -> bool {
         match self.paying.take() {
             Some(entry) => {
                 let bucket = &mut self.minimums[entry].bucket;
@@ -129,16 +129,13 @@ impl MinimumShare {
             }
             None => self.excess.charge(position, lengths),
         }
-        if emptied {
-            if let Some(minimum) = self.minimum_mut(position) {
-                minimum.backlogged = false;
-            }
-            self.excess.on_emptied(position);
+        if !emptied {
+            return false;
         }
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.excess.is_empty()
+        if let Some(minimum) = self.minimum_mut(position) {
+            minimum.backlogged = false;
+        }
+        self.excess.on_emptied(position)
     }
 
     /// O(classes with a minimum), of which devices hold at most a few hundred.
@@ -151,10 +148,10 @@ impl MinimumShare {
                     return Step::Ask(minimum.position);
                 };
                 let mut earliest = offer.until;
-                if let Some(head) = &offer.head {
+                if offer.is_ready {
                     let needed = minimum
                         .bucket
-                        .cost(head.lengths)
+                        .cost(offer.lengths)
                         .min(minimum.bucket.burst());
                     if minimum.bucket.refill(offers.now) >= needed {
                         self.paying = Some(entry);

@@ -69,7 +69,6 @@ struct InnerNode {
     inner: Inner,
     /// Slot of the first child; the others follow.
     first: u32,
-    children: u32,
     place: Place,
 }
 
@@ -83,6 +82,8 @@ pub struct Tree {
     offers: Vec<Offer>,
     /// The node of each slot.
     nodes: Vec<NodeId>,
+    /// A shaper is over everything.
+    is_shaped: bool,
     backlog: u32,
 }
 
@@ -95,6 +96,7 @@ impl Tree {
             inners: Vec::new(),
             offers: vec![Offer::UNKNOWN],
             nodes: vec![NodeId::Leaf(0)],
+            is_shaped: false,
             backlog: 0,
         }
     }
@@ -109,11 +111,13 @@ impl Tree {
             place: Place::ROOT,
         });
         self.nodes[0] = NodeId::Leaf(position);
+        self.is_shaped = false;
         position
     }
 
     /// Add a node over `children`, which become its own; it is the root until the next is added.
     pub fn add_inner(&mut self, inner: Inner, children: &[NodeId]) -> NodeId {
+        self.is_shaped = matches!(inner, Inner::Shaper(_));
         let parent = count(self.inners.len());
         let first = count(self.offers.len());
         for (slot, &child) in (first..).zip(children) {
@@ -128,7 +132,6 @@ impl Tree {
         self.inners.push(InnerNode {
             inner,
             first,
-            children: count(children.len()),
             place: Place::ROOT,
         });
         self.nodes[0] = NodeId::Inner(parent);
@@ -144,11 +147,8 @@ impl Tree {
 
     /// True where a shaper is over everything.
     #[inline]
-    pub(crate) fn is_shaped(&self) -> bool {
-        match self.nodes[0] {
-            NodeId::Inner(root) => matches!(self.inners[root as usize].inner, Inner::Shaper(_)),
-            NodeId::Leaf(_) => false,
-        }
+    pub(crate) const fn is_shaped(&self) -> bool {
+        self.is_shaped
     }
 
     pub(crate) fn inner_mut(&mut self, id: NodeId) -> Option<&mut Inner> {
@@ -182,35 +182,35 @@ impl Tree {
         random: &mut impl Rng,
     ) -> Result<bool, DropReason> {
         let node = &mut self.leaves[queue.leaf as usize];
-        let Enqueued {
-            was_empty,
-            is_new_front,
-            dropped,
-        } = node.leaf.try_enqueue(queue.slice(), queued, pool, random)?;
-        self.backlog = self.backlog + 1 - dropped;
-        if was_empty {
-            let offer = node.leaf.known_offer(queue.leaf, node.priority, pool);
-            let place = node.place;
-            self.on_backlogged(place, offer);
-        } else if is_new_front {
-            let place = node.place;
-            self.forget_offers(place);
+        let backlog = &mut self.backlog;
+        let enqueued = node
+            .leaf
+            .try_enqueue(queue.slice(), queued, pool, random, backlog)?;
+        match enqueued {
+            Enqueued::Behind => {}
+            Enqueued::NewFront => {
+                let place = node.place;
+                self.forget_offers(place);
+            }
+            Enqueued::First => {
+                let place = node.place;
+                self.offers[place.slot as usize] =
+                    node.leaf.known_offer(queue.leaf, node.priority, pool);
+                self.on_backlogged(place);
+            }
         }
-        Ok(is_new_front)
+        Ok(enqueued != Enqueued::Behind)
     }
 
-    /// The leaf at `place` had no frames, and has some now.
+    /// The node at `place` had no frames, and has some now.
     #[inline]
-    fn on_backlogged(&mut self, mut place: Place, offer: Offer) {
-        self.offers[place.slot as usize] = offer;
+    fn on_backlogged(&mut self, mut place: Place) {
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
-            let was_empty = node.inner.is_empty();
-            node.inner.on_backlogged(place.slot - node.first);
+            let was_empty = node.inner.on_backlogged(place.slot - node.first);
             place = node.place;
             if !was_empty {
                 return self.forget_offers(place);
             }
-            self.offers[place.slot as usize] = Offer::UNKNOWN;
         }
     }
 
@@ -222,7 +222,7 @@ impl Tree {
             if offer.until == Instant::ZERO {
                 return;
             }
-            *offer = Offer::UNKNOWN;
+            offer.forget();
             let Some(node) = self.inners.get(place.parent as usize) else {
                 return;
             };
@@ -246,20 +246,25 @@ impl Tree {
             let (offer, place) = match self.nodes[slot as usize] {
                 NodeId::Leaf(leaf) => {
                     let node = &mut self.leaves[leaf as usize];
-                    let (offer, dropped) = node.leaf.offer(leaf, node.priority, pool, now);
-                    self.backlog -= dropped;
+                    let backlog = &mut self.backlog;
+                    let offer = node.leaf.offer(leaf, node.priority, pool, now, backlog);
                     (offer, node.place)
                 }
                 NodeId::Inner(inner) => {
                     let node = &mut self.inners[inner as usize];
-                    let first = node.first as usize;
-                    let known = &self.offers[first..first + node.children as usize];
-                    let offer = match node.inner.select(Offers { known, now }) {
+                    let offers = Offers {
+                        all: &self.offers,
+                        first: node.first,
+                        now,
+                    };
+                    let offer = match node.inner.select(offers) {
                         Step::Ask(position) => {
                             slot = node.first + position;
                             continue;
                         }
-                        Step::Choose(position, until) => known[position as usize].until(until),
+                        Step::Choose(position, until) => {
+                            self.offers[(node.first + position) as usize].until(until)
+                        }
                         Step::Wait(until) => Offer::wait(until),
                     };
                     (offer, node.place)
@@ -278,15 +283,17 @@ impl Tree {
         }
     }
 
-    /// When to ask again, having [settled](Self::settle) at `now`; `None` where only a new frame could
-    /// change the answer.
+    /// When to ask again, having [settled](Self::settle) at `now`; [`Instant::MAX`] where only a new
+    /// frame could change the answer.
     #[inline]
-    pub(crate) fn poll_at(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn poll_at(&self, now: Instant) -> Instant {
         let offer = &self.offers[0];
-        match offer.head {
-            _ if self.backlog == 0 => None,
-            Some(_) => Some(now),
-            None => (offer.until < Instant::MAX).then_some(offer.until),
+        if self.backlog == 0 {
+            Instant::MAX
+        } else if offer.is_ready {
+            now
+        } else {
+            offer.until
         }
     }
 
@@ -296,22 +303,31 @@ impl Tree {
         if self.backlog == 0 {
             return None;
         }
+        if let NodeId::Leaf(root) = self.nodes[0]
+            && let Leaf::Fifo(queue) = &mut self.leaves[root as usize].leaf
+        {
+            // Nothing to decide.
+            self.backlog -= 1;
+            return queue.dequeue(pool, now);
+        }
         self.settle(pool, now);
-        let head = self.offers[0].head?;
-        let node = &mut self.leaves[head.queue.leaf as usize];
-        let (queued, dropped) = node.leaf.take(&head, pool, now)?;
-        self.backlog -= 1 + dropped;
-        let mut place = node.place;
+        let offer = self.offers[0];
+        if !offer.is_ready {
+            return None;
+        }
+        let leaf = offer.queue.leaf;
+        let node = &mut self.leaves[leaf as usize];
+        let queued = node.leaf.take(&offer, pool, now, &mut self.backlog)?;
         let mut emptied = node.leaf.is_empty();
-        self.offers[place.slot as usize] =
-            node.leaf.known_offer(head.queue.leaf, node.priority, pool);
+        let mut place = node.place;
+        self.offers[place.slot as usize] = node.leaf.known_offer(leaf, node.priority, pool);
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
             let position = place.slot - node.first;
-            node.inner
-                .on_departure(position, head.lengths, emptied, now);
-            emptied = node.inner.is_empty();
+            emptied = node
+                .inner
+                .on_departure(position, offer.lengths, emptied, now);
             place = node.place;
-            self.offers[place.slot as usize] = Offer::UNKNOWN;
+            self.offers[place.slot as usize].forget();
         }
         Some(queued)
     }
@@ -339,7 +355,7 @@ impl Tree {
         let place = node.place;
         self.backlog += moved;
         if was_empty && moved > 0 {
-            self.on_backlogged(place, Offer::UNKNOWN);
+            self.on_backlogged(place);
         }
     }
 }

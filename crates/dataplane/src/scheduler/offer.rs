@@ -38,27 +38,25 @@ impl QueueId {
     }
 }
 
-/// The frame that a node would send.
-#[derive(Debug, Clone, Copy)]
-pub struct Head {
-    /// The queue it waits in.
-    pub(crate) queue: QueueId,
-    /// Its lengths.
-    pub(crate) lengths: FrameLengths,
-    /// It belongs to a priority class, or leaves under its slice's guarantee.
-    pub(crate) priority: bool,
-}
-
-/// The answer of a node with frames waiting. It holds until its time comes, a frame leaves the
-/// node, or another frame becomes the first of one of its queues.
+/// The answer of a node with frames waiting: the frame it would send, or that none may leave yet. It
+/// holds until its time comes, a frame leaves the node, or another frame becomes the first of one of
+/// its queues.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
-    /// The frame that may leave; `None` where none may before `until`.
-    pub(super) head: Option<Head>,
     /// From then on the answer may be another, though nothing arrived or left: a frame that is
     /// ahead of this one waits for a shaper, or earns its minimum.
     pub(super) until: Instant,
+    /// The queue it waits in.
+    pub(super) queue: QueueId,
+    /// Its lengths.
+    pub(super) lengths: FrameLengths,
+    /// It belongs to a priority class, or leaves under its slice's guarantee.
+    pub(super) priority: bool,
+    /// It may leave; else no frame may before `until`, and the other fields have no meaning.
+    pub(super) is_ready: bool,
 }
+
+const _: () = assert!(size_of::<Offer>() == 32, "two offers to a cache line");
 
 impl Offer {
     /// No answer: it has expired at any time.
@@ -67,36 +65,51 @@ impl Offer {
     /// No frame may leave before `until`.
     #[inline]
     pub(super) const fn wait(until: Instant) -> Self {
-        Self { head: None, until }
+        Self {
+            until,
+            queue: QueueId::of(0),
+            lengths: FrameLengths {
+                l2_bytes: 0,
+                l3_offset: 0,
+            },
+            priority: false,
+            is_ready: false,
+        }
     }
 
     /// This frame may leave, whatever the time.
     #[inline]
     pub(super) const fn ready(queue: QueueId, lengths: FrameLengths, priority: bool) -> Self {
         Self {
-            head: Some(Head {
-                queue,
-                lengths,
-                priority,
-            }),
             until: Instant::MAX,
+            queue,
+            lengths,
+            priority,
+            is_ready: true,
         }
     }
 
     /// The same answer, valid at most until `until`.
     #[inline]
-    pub(super) fn until(self, until: Instant) -> Self {
-        Self {
-            until: until.min(self.until),
-            ..self
-        }
+    pub(super) fn until(mut self, until: Instant) -> Self {
+        self.until = until.min(self.until);
+        self
+    }
+
+    /// It must be asked for again.
+    #[inline]
+    pub(super) const fn forget(&mut self) {
+        self.until = Instant::ZERO;
     }
 }
 
 /// What the children of a node offer at `now`, as far as they were asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Offers<'a> {
-    pub(super) known: &'a [Offer],
+    /// The offers of all nodes.
+    pub(super) all: &'a [Offer],
+    /// Where those of the children begin.
+    pub(super) first: u32,
     pub(super) now: Instant,
 }
 
@@ -104,7 +117,7 @@ impl<'a> Offers<'a> {
     /// The offer of the child at `position`; `None` where it must be asked.
     #[inline]
     pub(super) fn of(&self, position: u32) -> Option<&'a Offer> {
-        let offer = &self.known[position as usize];
+        let offer = &self.all[(self.first + position) as usize];
         (self.now < offer.until).then_some(offer)
     }
 }

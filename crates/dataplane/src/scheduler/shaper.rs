@@ -17,7 +17,6 @@ use slicewise_units::{FrameLengths, Instant};
 pub struct Shaper {
     bucket: TokenBucket,
     priority_borrows: bool,
-    backlogged: bool,
 }
 
 impl Shaper {
@@ -27,7 +26,6 @@ impl Shaper {
         Self {
             bucket: TokenBucket::full(params.rate, params.burst, now),
             priority_borrows: params.priority_borrows,
-            backlogged: false,
         }
     }
 
@@ -40,13 +38,13 @@ impl Shaper {
         let Some(below) = offers.of(0) else {
             return Step::Ask(0);
         };
-        let Some(head) = below.head else {
+        if !below.is_ready {
             return Step::Wait(below.until);
-        };
-        if head.priority && self.priority_borrows {
+        }
+        if below.priority && self.priority_borrows {
             return Step::Choose(0, Instant::MAX);
         }
-        let needed = self.bucket.cost(head.lengths).min(self.bucket.burst());
+        let needed = self.bucket.cost(below.lengths).min(self.bucket.burst());
         if self.bucket.refill(offers.now) >= needed {
             return Step::Choose(0, Instant::MAX);
         }
@@ -55,18 +53,9 @@ impl Shaper {
         Step::Wait(covered.min(below.until))
     }
 
-    pub(super) const fn on_backlogged(&mut self) {
-        self.backlogged = true;
-    }
-
-    pub(super) fn on_departure(&mut self, lengths: FrameLengths, emptied: bool, now: Instant) {
+    pub(super) fn on_departure(&mut self, lengths: FrameLengths, now: Instant) {
         self.bucket.refill(now);
         let cost = self.bucket.cost(lengths);
         self.bucket.spend(cost);
-        self.backlogged = !emptied;
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        !self.backlogged
     }
 }

@@ -21,17 +21,18 @@ impl StrictPriority {
         Self { backlogged: 0 }
     }
 
-    pub(super) fn on_backlogged(&mut self, position: u32) {
+    #[inline]
+    pub(super) const fn on_backlogged(&mut self, position: u32) -> bool {
+        let was_empty = self.backlogged == 0;
         self.backlogged |= 1 << position;
+        was_empty
     }
 
-    pub(super) fn on_departure(&mut self, position: u32, emptied: bool) {
+    #[inline]
+    pub(super) const fn on_departure(&mut self, position: u32, emptied: bool) -> bool {
         if emptied {
             self.backlogged &= !(1 << position);
         }
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
         self.backlogged == 0
     }
 
@@ -45,7 +46,7 @@ impl StrictPriority {
             remaining &= remaining - 1;
             match offers.of(position) {
                 None => return Step::Ask(position),
-                Some(offer) if offer.head.is_some() => return Step::Choose(position, earliest),
+                Some(offer) if offer.is_ready => return Step::Choose(position, earliest),
                 Some(offer) => earliest = earliest.min(offer.until),
             }
         }
