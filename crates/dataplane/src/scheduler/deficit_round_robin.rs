@@ -120,9 +120,9 @@ impl DeficitRoundRobin {
             let Some(offer) = offers.of(position) else {
                 return Some(Step::Ask(position));
             };
-            if !offer.is_ready {
+            if !offer.is_ready() {
                 search.earliest = search.earliest.min(offer.until);
-            } else if self.try_postponed(position, offer.lengths) {
+            } else if self.try_postponed(position, offers.head(offer).lengths) {
                 return Some(Step::Choose(position, search.earliest));
             }
             search.looked_at += 1;
@@ -139,11 +139,11 @@ impl DeficitRoundRobin {
             let Some(offer) = offers.of(current) else {
                 return Step::Ask(current);
             };
-            if !offer.is_ready {
+            if !offer.is_ready() {
                 search.earliest = search.earliest.min(offer.until);
                 search.had_to_wait += 1;
                 self.postpone_turn();
-            } else if self.try_turn(offer.lengths) {
+            } else if self.try_turn(offers.head(offer).lengths) {
                 return Step::Choose(current, search.earliest);
             } else {
                 search.had_to_wait = 0;

@@ -1,11 +1,11 @@
 //! Leaves: what frames wait in.
 
-use super::offer::{Offer, QueueId};
+use super::offer::{Head, Offer};
 use crate::frame::DropReason;
 use crate::guaranteed::{Effects, Guaranteed, Selection, SliceId};
 use crate::queue::{FifoQueue, FlowQueue, FramePool, QueuedFrame};
 use rand_core::Rng;
-use slicewise_units::Instant;
+use slicewise_units::{FrameLengths, Instant};
 
 /// A leaf of the tree.
 #[derive(Debug)]
@@ -73,46 +73,52 @@ impl Leaf {
         })
     }
 
-    /// What the leaf offers at `now`, if that takes no look at the clock: the offer of a leaf in order
-    /// of arrival is its oldest frame. Else it must be [asked](Self::offer).
+    /// The head of a leaf in order of arrival: what it offers at any time. Other leaves must be
+    /// [asked](Self::offer).
     #[inline]
-    pub(super) fn known_offer(&self, leaf: u32, priority: bool, pool: &FramePool) -> Offer {
+    pub(super) fn front(&self, pool: &FramePool) -> Option<FrameLengths> {
         match self {
-            Self::Fifo(queue) => queue.front(pool).map_or(Offer::UNKNOWN, |lengths| {
-                Offer::ready(QueueId::of(leaf), lengths, priority)
-            }),
-            Self::Flows(_) | Self::Guaranteed(_) => Offer::UNKNOWN,
+            Self::Fifo(queue) => queue.front(pool),
+            Self::Flows(_) | Self::Guaranteed(_) => None,
         }
     }
 
-    /// What the leaf at position `leaf`, which has frames, offers at `now`. Frames that are dropped to
-    /// find it are no longer counted in `backlog`.
+    /// What the leaf at position `leaf`, which has frames, offers at `now`; its frame is written to
+    /// `head`. Frames that are dropped to find it are no longer counted in `backlog`.
     pub(super) fn offer(
         &mut self,
         leaf: u32,
-        priority: bool,
+        head: &mut Head,
         pool: &mut FramePool,
         now: Instant,
         backlog: &mut u32,
     ) -> Offer {
-        match self {
-            Self::Fifo(_) => self.known_offer(leaf, priority, pool),
+        let lengths = match self {
+            Self::Fifo(queue) => queue.front(pool),
             Self::Flows(flows) => {
                 let slot = flows.stage(pool, now);
                 *backlog -= flows.take_dropped();
-                slot.map_or(Offer::UNKNOWN, |slot| {
-                    Offer::ready(QueueId::of(leaf), pool.get(slot).lengths(), priority)
-                })
+                slot.map(|slot| pool.get(slot).lengths())
             }
             Self::Guaranteed(scheduler) => match scheduler.select(pool, now) {
                 Selection::Ready(selected) => {
-                    let queue = QueueId::of_slice(leaf, selected.slice);
-                    Offer::ready(queue, selected.lengths, selected.guaranteed)
-                        .until(selected.changes_at)
+                    *head = Head {
+                        slice: selected.slice,
+                        lengths: selected.lengths,
+                        priority: selected.guaranteed,
+                    };
+                    return Offer::ready(leaf).until(selected.changes_at);
                 }
-                Selection::Wait(until) => Offer::wait(until),
-                Selection::Empty => Offer::UNKNOWN,
+                Selection::Wait(until) => return Offer::wait(until),
+                Selection::Empty => None,
             },
+        };
+        match lengths {
+            Some(lengths) => {
+                head.lengths = lengths;
+                Offer::ready(leaf)
+            }
+            None => Offer::UNKNOWN,
         }
     }
 
@@ -121,7 +127,7 @@ impl Leaf {
     #[inline]
     pub(super) fn take(
         &mut self,
-        offer: &Offer,
+        head: &Head,
         pool: &mut FramePool,
         now: Instant,
         backlog: &mut u32,
@@ -131,7 +137,7 @@ impl Leaf {
             // It was staged when it was found: nothing is dropped here.
             Self::Flows(queue) => queue.dequeue(pool, now)?,
             Self::Guaranteed(scheduler) => {
-                let queued = scheduler.take(offer.queue.slice(), offer.priority, pool, now);
+                let queued = scheduler.take(head.slice, head.priority, pool, now);
                 *backlog -= scheduler.take_effects().dropped;
                 queued
             }

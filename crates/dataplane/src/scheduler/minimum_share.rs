@@ -148,11 +148,9 @@ impl MinimumShare {
                     return Step::Ask(minimum.position);
                 };
                 let mut earliest = offer.until;
-                if offer.is_ready {
-                    let needed = minimum
-                        .bucket
-                        .cost(offer.lengths)
-                        .min(minimum.bucket.burst());
+                if offer.is_ready() {
+                    let lengths = offers.head(offer).lengths;
+                    let needed = minimum.bucket.cost(lengths).min(minimum.bucket.burst());
                     if minimum.bucket.refill(offers.now) >= needed {
                         self.paying = Some(entry);
                         let position = minimum.position;

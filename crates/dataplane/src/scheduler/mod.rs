@@ -22,11 +22,12 @@ pub use leaf::Leaf;
 pub use offer::QueueId;
 
 use crate::frame::DropReason;
+use crate::guaranteed::SliceId;
 use crate::queue::{FramePool, QueuedFrame};
 use leaf::Enqueued;
-use offer::{Offer, Offers, Step};
+use offer::{Head, Offer, Offers, Step};
 use rand_core::Rng;
-use slicewise_units::Instant;
+use slicewise_units::{FrameLengths, Instant};
 
 /// A node of a tree: its position among the leaves or among the inner nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +60,6 @@ impl Place {
 #[derive(Debug)]
 struct LeafNode {
     leaf: Leaf,
-    /// Frames of this queue need not wait for a shaper that priority may borrow from.
-    priority: bool,
     place: Place,
 }
 
@@ -76,6 +75,8 @@ struct InnerNode {
 #[derive(Debug)]
 pub struct Tree {
     leaves: Vec<LeafNode>,
+    /// The frame that each leaf last offered.
+    heads: Vec<Head>,
     inners: Vec<InnerNode>,
     /// What each node last offered, the root first and siblings together. While it is unknown, no
     /// offer further up depends on that node.
@@ -93,6 +94,7 @@ impl Tree {
     pub fn new() -> Self {
         Self {
             leaves: Vec::new(),
+            heads: Vec::new(),
             inners: Vec::new(),
             offers: vec![Offer::UNKNOWN],
             nodes: vec![NodeId::Leaf(0)],
@@ -107,8 +109,15 @@ impl Tree {
         let position = count(self.leaves.len());
         self.leaves.push(LeafNode {
             leaf,
-            priority,
             place: Place::ROOT,
+        });
+        self.heads.push(Head {
+            slice: SliceId::new(NONE),
+            lengths: FrameLengths {
+                l2_bytes: 0,
+                l3_offset: 0,
+            },
+            priority,
         });
         self.nodes[0] = NodeId::Leaf(position);
         self.is_shaped = false;
@@ -194,8 +203,10 @@ impl Tree {
             }
             Enqueued::First => {
                 let place = node.place;
-                self.offers[place.slot as usize] =
-                    node.leaf.known_offer(queue.leaf, node.priority, pool);
+                if let Some(lengths) = node.leaf.front(pool) {
+                    self.heads[queue.leaf as usize].lengths = lengths;
+                    self.offers[place.slot as usize] = Offer::ready(queue.leaf);
+                }
                 self.on_backlogged(place);
             }
         }
@@ -222,7 +233,7 @@ impl Tree {
             if offer.until == Instant::ZERO {
                 return;
             }
-            offer.forget();
+            *offer = Offer::UNKNOWN;
             let Some(node) = self.inners.get(place.parent as usize) else {
                 return;
             };
@@ -246,15 +257,15 @@ impl Tree {
             let (offer, place) = match self.nodes[slot as usize] {
                 NodeId::Leaf(leaf) => {
                     let node = &mut self.leaves[leaf as usize];
-                    let backlog = &mut self.backlog;
-                    let offer = node.leaf.offer(leaf, node.priority, pool, now, backlog);
-                    (offer, node.place)
+                    let (head, backlog) = (&mut self.heads[leaf as usize], &mut self.backlog);
+                    (node.leaf.offer(leaf, head, pool, now, backlog), node.place)
                 }
                 NodeId::Inner(inner) => {
                     let node = &mut self.inners[inner as usize];
                     let offers = Offers {
                         all: &self.offers,
                         first: node.first,
+                        heads: &self.heads,
                         now,
                     };
                     let offer = match node.inner.select(offers) {
@@ -290,7 +301,7 @@ impl Tree {
         let offer = &self.offers[0];
         if self.backlog == 0 {
             Instant::MAX
-        } else if offer.is_ready {
+        } else if offer.is_ready() {
             now
         } else {
             offer.until
@@ -312,22 +323,27 @@ impl Tree {
         }
         self.settle(pool, now);
         let offer = self.offers[0];
-        if !offer.is_ready {
+        if !offer.is_ready() {
             return None;
         }
-        let leaf = offer.queue.leaf;
-        let node = &mut self.leaves[leaf as usize];
-        let queued = node.leaf.take(&offer, pool, now, &mut self.backlog)?;
+        let node = &mut self.leaves[offer.leaf as usize];
+        let head = &mut self.heads[offer.leaf as usize];
+        let lengths = head.lengths;
+        let queued = node.leaf.take(head, pool, now, &mut self.backlog)?;
         let mut emptied = node.leaf.is_empty();
         let mut place = node.place;
-        self.offers[place.slot as usize] = node.leaf.known_offer(leaf, node.priority, pool);
+        self.offers[place.slot as usize] = match node.leaf.front(pool) {
+            Some(next) => {
+                head.lengths = next;
+                Offer::ready(offer.leaf)
+            }
+            None => Offer::UNKNOWN,
+        };
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
             let position = place.slot - node.first;
-            emptied = node
-                .inner
-                .on_departure(position, offer.lengths, emptied, now);
+            emptied = node.inner.on_departure(position, lengths, emptied, now);
             place = node.place;
-            self.offers[place.slot as usize].forget();
+            self.offers[place.slot as usize] = Offer::UNKNOWN;
         }
         Some(queued)
     }

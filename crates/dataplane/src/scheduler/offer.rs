@@ -38,25 +38,31 @@ impl QueueId {
     }
 }
 
-/// The answer of a node with frames waiting: the frame it would send, or that none may leave yet. It
-/// holds until its time comes, a frame leaves the node, or another frame becomes the first of one of
-/// its queues.
+/// The frame that a leaf would send.
 #[derive(Debug, Clone, Copy)]
-pub struct Offer {
-    /// From then on the answer may be another, though nothing arrived or left: a frame that is
-    /// ahead of this one waits for a shaper, or earns its minimum.
-    pub(super) until: Instant,
-    /// The queue it waits in.
-    pub(super) queue: QueueId,
+pub(super) struct Head {
+    /// Its slice, in a guaranteed leaf.
+    pub(super) slice: SliceId,
     /// Its lengths.
     pub(super) lengths: FrameLengths,
     /// It belongs to a priority class, or leaves under its slice's guarantee.
     pub(super) priority: bool,
-    /// It may leave; else no frame may before `until`, and the other fields have no meaning.
-    pub(super) is_ready: bool,
 }
 
-const _: () = assert!(size_of::<Offer>() == 32, "two offers to a cache line");
+/// The answer of a node with frames waiting: the leaf whose head it would send, or that none may
+/// leave yet. It holds until its time comes, a frame leaves the node, or another frame becomes the first
+/// of one of its queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// From then on the answer may be another, though nothing arrived or left: a frame that is
+    /// ahead of this one waits for a shaper, or earns its minimum.
+    pub(super) until: Instant,
+    /// Position of the leaf; [`NO_LEAF`] where no frame may leave before `until`.
+    pub(super) leaf: u32,
+}
+
+/// No leaf.
+const NO_LEAF: u32 = u32::MAX;
 
 impl Offer {
     /// No answer: it has expired at any time.
@@ -67,64 +73,65 @@ impl Offer {
     pub(super) const fn wait(until: Instant) -> Self {
         Self {
             until,
-            queue: QueueId::of(0),
-            lengths: FrameLengths {
-                l2_bytes: 0,
-                l3_offset: 0,
-            },
-            priority: false,
-            is_ready: false,
+            leaf: NO_LEAF,
         }
     }
 
-    /// This frame may leave, whatever the time.
+    /// The head of `leaf` may leave, whatever the time.
     #[inline]
-    pub(super) const fn ready(queue: QueueId, lengths: FrameLengths, priority: bool) -> Self {
+    pub(super) const fn ready(leaf: u32) -> Self {
         Self {
             until: Instant::MAX,
-            queue,
-            lengths,
-            priority,
-            is_ready: true,
+            leaf,
         }
+    }
+
+    /// True where a frame may leave.
+    #[inline]
+    pub(super) const fn is_ready(&self) -> bool {
+        self.leaf != NO_LEAF
     }
 
     /// The same answer, valid at most until `until`.
     #[inline]
-    pub(super) fn until(mut self, until: Instant) -> Self {
-        self.until = until.min(self.until);
-        self
-    }
-
-    /// It must be asked for again.
-    #[inline]
-    pub(super) const fn forget(&mut self) {
-        self.until = Instant::ZERO;
+    pub(super) fn until(self, until: Instant) -> Self {
+        Self {
+            until: until.min(self.until),
+            ..self
+        }
     }
 }
 
 /// What the children of a node offer at `now`, as far as they were asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Offers<'a> {
+pub(super) struct Offers<'a> {
     /// The offers of all nodes.
     pub(super) all: &'a [Offer],
     /// Where those of the children begin.
     pub(super) first: u32,
+    /// The heads of all leaves.
+    pub(super) heads: &'a [Head],
     pub(super) now: Instant,
 }
 
 impl<'a> Offers<'a> {
     /// The offer of the child at `position`; `None` where it must be asked.
     #[inline]
-    pub(super) fn of(&self, position: u32) -> Option<&'a Offer> {
-        let offer = &self.all[(self.first + position) as usize];
+    pub(super) fn of(&self, position: u32) -> Option<Offer> {
+        let offer = self.all[(self.first + position) as usize];
         (self.now < offer.until).then_some(offer)
+    }
+
+    /// The frame of an offer that is ready.
+    #[inline]
+    pub(super) fn head(&self, offer: Offer) -> &'a Head {
+        &self.heads[offer.leaf as usize]
     }
 }
 
 /// A step of an inner node towards its own offer.
 #[derive(Debug, Clone, Copy)]
-pub enum Step {
+pub(super) enum Step {
     /// The offer of the child at this position decides: ask it, then repeat the step.
     Ask(u32),
     /// The frame that the child at this position offers, which is first at most until this time.

@@ -38,13 +38,14 @@ impl Shaper {
         let Some(below) = offers.of(0) else {
             return Step::Ask(0);
         };
-        if !below.is_ready {
+        if !below.is_ready() {
             return Step::Wait(below.until);
         }
-        if below.priority && self.priority_borrows {
+        let head = offers.head(below);
+        if head.priority && self.priority_borrows {
             return Step::Choose(0, Instant::MAX);
         }
-        let needed = self.bucket.cost(below.lengths).min(self.bucket.burst());
+        let needed = self.bucket.cost(head.lengths).min(self.bucket.burst());
         if self.bucket.refill(offers.now) >= needed {
             return Step::Choose(0, Instant::MAX);
         }

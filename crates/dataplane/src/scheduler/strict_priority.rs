@@ -46,7 +46,7 @@ impl StrictPriority {
             remaining &= remaining - 1;
             match offers.of(position) {
                 None => return Step::Ask(position),
-                Some(offer) if offer.is_ready => return Step::Choose(position, earliest),
+                Some(offer) if offer.is_ready() => return Step::Choose(position, earliest),
                 Some(offer) => earliest = earliest.min(offer.until),
             }
         }
