@@ -241,6 +241,25 @@ fn every_link_in_the_documentation_leads_somewhere() {
 }
 
 #[test]
+fn integration_tests_are_modules_of_one_binary() {
+    for krate in std::fs::read_dir(root().join("crates")).unwrap() {
+        let tests = krate.unwrap().path().join("tests");
+        let Ok(entries) = std::fs::read_dir(&tests) else {
+            continue;
+        };
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            let alone = "//! A binary of its own";
+            let main = std::fs::read_to_string(path.join("main.rs")).unwrap_or_default();
+            assert!(
+                path.is_dir() && (main.is_empty() || path.ends_with("it") || main.contains(alone)),
+                "{}: a module of `tests/it`, or with the reason: `{alone}`",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
 fn every_promise_of_the_specification_names_a_test_and_every_test_named_exists() {
     let root = root();
     let tests: BTreeSet<String> = rust_files(&root.join("crates"))
