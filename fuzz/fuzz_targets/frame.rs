@@ -4,7 +4,7 @@
 
 #![no_main]
 
-#[path = "../../crates/capture/tests/support/robust.rs"]
+#[path = "../../crates/capture/tests/it/support/robust.rs"]
 #[allow(dead_code)]
 mod robust;
 

@@ -1,6 +1,6 @@
 //! Any text as a configuration of a gateway: no panic, and what is read has a link.
 //!
-//! `cargo +nightly fuzz run gateway_config`. Mutations also run in `crates/study/tests/gateway.rs`.
+//! `cargo +nightly fuzz run gateway_config`. Mutations also run in `crates/study/tests/it/gateway.rs`.
 
 #![no_main]
 

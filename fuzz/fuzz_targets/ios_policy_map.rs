@@ -5,7 +5,7 @@
 
 #![no_main]
 
-#[path = "../../crates/formats/tests/support/fixpoint.rs"]
+#[path = "../../crates/formats/tests/it/support/fixpoint.rs"]
 mod fixpoint;
 
 libfuzzer_sys::fuzz_target!(|text: &str| fixpoint::check(text));

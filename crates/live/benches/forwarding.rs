@@ -9,7 +9,7 @@
 //! never sleeps. Sender and receiver read one clock.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use slicewise_live::port::Port;

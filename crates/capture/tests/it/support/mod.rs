@@ -1,0 +1,3 @@
+//! What the tests share with the fuzz targets.
+
+pub mod robust;

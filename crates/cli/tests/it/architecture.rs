@@ -1,0 +1,331 @@
+//! What ARCHITECTURE.md states of the workspace, held over `cargo metadata` and the sources.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Crate → the crates of ours it may depend on. An arrow not here is an error.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("wire", &[]),
+    ("model", &["units"]),
+    ("dataplane", &["units", "model", "wire"]),
+    ("stats", &["units"]),
+    ("formats", &["units", "model"]),
+    ("study", &["units", "model", "wire", "stats", "formats"]),
+    (
+        "sim",
+        &[
+            "units",
+            "model",
+            "wire",
+            "dataplane",
+            "stats",
+            "study",
+            "capture",
+            "traffic",
+        ],
+    ),
+    ("report", &["units", "stats"]),
+    ("capture", &["wire"]),
+    ("live", &["units", "model", "wire", "dataplane"]),
+    ("traffic", &["units", "study", "capture", "wire"]),
+    (
+        "testbed",
+        &[
+            "units", "model", "wire", "live", "traffic", "analysis", "capture", "study", "stats",
+            "formats",
+        ],
+    ),
+    (
+        "analysis",
+        &["units", "model", "wire", "dataplane", "stats", "capture"],
+    ),
+];
+
+/// Licences that may come into the program: permissive ones, as SPDX identifiers.
+const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn packages(metadata: &Value) -> &[Value] {
+    metadata["packages"].as_array().unwrap()
+}
+
+fn ours(name: &str) -> Option<&str> {
+    name.strip_prefix("slicewise-")
+}
+
+#[test]
+fn dependencies_between_crates_point_only_where_they_may() {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.iter().copied().collect();
+    let metadata = metadata();
+    for package in packages(&metadata) {
+        let Some(from) = ours(package["name"].as_str().unwrap()) else {
+            continue;
+        };
+        let may = allowed.get(from).unwrap_or_else(|| {
+            panic!("crate `{from}` is new: say in ALLOWED what it may depend on")
+        });
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let dev = dependency["kind"] == "dev";
+            if let Some(to) = ours(dependency["name"].as_str().unwrap()) {
+                assert!(
+                    dev || may.contains(&to),
+                    "{from} → {to} is not an allowed arrow"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn pure_crates_stay_free_of_clocks_input_output_and_async_runtimes() {
+    let forbidden = [
+        "std::time::",
+        "std::fs",
+        "std::io",
+        "std::net::Tcp",
+        "std::net::Udp",
+        "std::thread",
+        "std::env",
+        "std::process",
+        "tokio",
+        "println!",
+    ];
+    for name in ["units", "wire", "model", "dataplane"] {
+        for file in rust_files(&root().join("crates").join(name).join("src")) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for word in forbidden {
+                assert!(!text.contains(word), "{}: `{word}`", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_crate_but_the_live_gateway_forbids_unsafe_code() {
+    let crates = std::fs::read_dir(root().join("crates")).unwrap();
+    for entry in crates {
+        let entry = entry.unwrap();
+        let source = entry.path().join("src");
+        // It shares memory with the kernel. What it denies, single modules allow.
+        let wanted = if entry.file_name() == "live" {
+            "#![deny(unsafe_code)]\n#![warn(clippy::undocumented_unsafe_blocks)]"
+        } else {
+            "#![forbid(unsafe_code)]"
+        };
+        let entry = ["lib.rs", "main.rs"]
+            .map(|f| source.join(f))
+            .into_iter()
+            .find(|f| f.exists());
+        let text = std::fs::read_to_string(entry.unwrap()).unwrap();
+        assert!(text.contains(wanted), "{}", source.display());
+    }
+}
+
+#[test]
+fn every_dependency_has_a_permissive_licence_and_comes_from_the_registry() {
+    let metadata = metadata();
+    let mut refused = BTreeSet::new();
+    for package in packages(&metadata) {
+        let name = package["name"].as_str().unwrap();
+        match package["source"].as_str() {
+            None => {}
+            Some(source) if source.starts_with("registry+") => {}
+            Some(source) => {
+                refused.insert(format!("{name}: from {source}, not from the registry"));
+            }
+        }
+        let licence = package["license"].as_str().unwrap_or("none stated");
+        if !is_permissive(licence) {
+            refused.insert(format!("{name}: {licence}"));
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+/// An SPDX expression of OR and AND without precedence tricks: every AND part needs one allowed
+/// OR alternative. `/` is the old form of OR.
+fn is_permissive(expression: &str) -> bool {
+    let flat = expression.replace(['(', ')'], "").replace('/', " OR ");
+    flat.split(" AND ").all(|part| {
+        part.split(" OR ")
+            .any(|licence| LICENCES.contains(&licence.trim()))
+    })
+}
+
+#[test]
+fn no_file_of_ours_outgrows_a_head() {
+    let limit = 650;
+    for file in rust_files(&root().join("crates")) {
+        let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+        assert!(
+            lines <= limit,
+            "{}: {lines} lines: more than one subject?",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn names_that_say_nothing_are_not_used_for_files() {
+    for file in rust_files(&root().join("crates")) {
+        let stem = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let says_nothing = [
+            "utils", "util", "common", "helper", "helpers", "misc", "manager",
+        ];
+        assert!(!says_nothing.contains(&stem.as_str()), "{}", file.display());
+    }
+}
+
+#[test]
+fn every_link_in_the_documentation_leads_somewhere() {
+    let root = root();
+    let pages = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "SPECIFICATION.md",
+        "CONTRIBUTING.md",
+    ];
+    let mut pages: Vec<PathBuf> = pages.map(|page| root.join(page)).into();
+    pages.extend(files_with(&root.join("docs"), "md"));
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let path = target.split('#').next().unwrap();
+            if path.is_empty() || path.contains("://") {
+                continue;
+            }
+            let leads = page.parent().unwrap().join(path).exists();
+            assert!(leads, "{}: `{target}`", page.display());
+        }
+    }
+}
+
+#[test]
+fn integration_tests_are_modules_of_one_binary() {
+    for krate in std::fs::read_dir(root().join("crates")).unwrap() {
+        let tests = krate.unwrap().path().join("tests");
+        let Ok(entries) = std::fs::read_dir(&tests) else {
+            continue;
+        };
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            let alone = "//! A binary of its own";
+            let main = std::fs::read_to_string(path.join("main.rs")).unwrap_or_default();
+            assert!(
+                path.is_dir() && (main.is_empty() || path.ends_with("it") || main.contains(alone)),
+                "{}: a module of `tests/it`, or with the reason: `{alone}`",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn every_promise_of_the_specification_names_a_test_and_every_test_named_exists() {
+    let root = root();
+    let tests: BTreeSet<String> = rust_files(&root.join("crates"))
+        .iter()
+        .flat_map(|file| tests_in(file))
+        .collect();
+    let text = std::fs::read_to_string(root.join("SPECIFICATION.md")).unwrap();
+    let (promises, _) = text.split_once("\n## Speed\n").unwrap();
+    let rows = promises
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| promise | tests |"));
+    let mut count = 0;
+    for row in rows {
+        let named: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
+        let is_name = |word: &&&str| {
+            word.chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        };
+        let unknown = named
+            .iter()
+            .filter(is_name)
+            .find(|name| name.contains('_') && !tests.contains(**name));
+        assert_eq!(unknown, None, "no test is called that");
+        assert!(
+            named.iter().any(|name| tests.contains(*name)),
+            "no test: {row}"
+        );
+        count += 1;
+    }
+    assert!(count > 70, "only {count} promises were found");
+}
+
+/// Names of the tests in a file: what is marked, or all of a test program without a harness.
+fn tests_in(file: &Path) -> Vec<String> {
+    let source = std::fs::read_to_string(file).unwrap();
+    let is_program = file.ancestors().nth(2).unwrap().ends_with("tests")
+        && std::fs::read_to_string(file.with_file_name("main.rs"))
+            .is_ok_and(|main| main.contains("\nfn main() {"));
+    let mut names = Vec::new();
+    let mut is_test = false;
+    for line in source.lines().map(str::trim) {
+        if let Some((name, _)) = line
+            .strip_prefix("fn ")
+            .and_then(|rest| rest.split_once('('))
+        {
+            names.extend((is_test || is_program).then(|| name.to_owned()));
+            is_test = false;
+        }
+        is_test |= line == "#[test]";
+    }
+    names
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    files_with(folder, "rs")
+}
+
+fn files_with(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_with(&path, extension));
+        } else if path.extension().is_some_and(|e| e == extension) {
+            files.push(path);
+        }
+    }
+    files
+}

@@ -1,0 +1,559 @@
+//! The command itself, end to end: what it prints, writes and exits with.
+
+use crate::support::small_study::STUDY;
+use crate::support::{Sandbox, text};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.yaml", STUDY);
+    sandbox
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn runs_in(folder: &Path) -> Vec<PathBuf> {
+    files_below(&folder.join("runs"))
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                found.push(path)
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn captures_lie_where_they_were_asked_for_and_change_no_record() {
+    let sandbox = sandbox();
+    let run = [
+        "run",
+        "small.yaml",
+        "--policy",
+        "first",
+        "--repetitions",
+        "1",
+        "--out",
+    ];
+    let with = |out: &str, more: &[&str]| {
+        let output = sandbox.slicewise(&[&run[..], &[out], more].concat());
+        succeeded(&output);
+        text(&output.stderr)
+    };
+    with("plain", &[]);
+    let stderr = with("captured", &["--captures", "wire", "--snap-length", "64"]);
+    assert!(
+        stderr.contains("captures of 2 runs are in wire"),
+        "{stderr}"
+    );
+    for scenario in ["calm", "crowded"] {
+        let folder = sandbox.path("wire/first").join(scenario).join("rep-000");
+        let size = |name: &str| fs::metadata(folder.join(name)).unwrap().len();
+        assert!(size("sent.pcapng") >= size("received.pcapng"));
+        let record = |out: &str| {
+            let runs = sandbox.path(out).join("runs/first").join(scenario);
+            let mut files = fs::read_dir(runs).unwrap();
+            fs::read(files.next().unwrap().unwrap().path()).unwrap()
+        };
+        assert_eq!(record("plain"), record("captured"));
+    }
+    let stderr = with("captured", &["--captures", "wire"]);
+    assert!(
+        stderr.contains("no captures of the 2 runs kept from before"),
+        "{stderr}"
+    );
+    sandbox.refused(2, &["run", "small.yaml", "--snap-length", "96"]);
+    sandbox.refused(
+        2,
+        &[
+            "run",
+            "small.yaml",
+            "--captures",
+            "wire",
+            "--snap-length",
+            "20",
+        ],
+    );
+}
+
+#[test]
+fn packets_of_captures_go_into_their_results_and_leave_other_folders_alone() {
+    let sandbox = sandbox();
+    let run = ["run", "small.yaml", "--policy", "first", "--captures"];
+    let run = [&run[..], &["wire", "--repetitions", "1"]].concat();
+    succeeded(&sandbox.slicewise(&run));
+    let captured = "wire/first/calm/rep-000";
+    let (sent, received) = (
+        format!("{captured}/sent.pcapng"),
+        format!("{captured}/received.pcapng"),
+    );
+    let ends = ["analyse", "--sent", &sent, "--received", &received];
+    let stderr = [&ends[..], &["--slices", "small.yaml", "--out", "sliced"]].concat();
+    let packets = |out: &str| sandbox.path(out).join("packets");
+    // Slices that are found in the captures.
+    let found = [&ends[..], &["--packets", "--out", "found"]].concat();
+    succeeded(&sandbox.slicewise(&found));
+    assert_eq!(files_below(&packets("found")).len(), 1);
+    assert!(!sandbox.path("found/.packets.partial").exists());
+    // Slices given by `--slices`; packets are requested only later.
+    succeeded(&sandbox.slicewise(&stderr));
+    assert!(!packets("sliced").exists());
+    succeeded(&sandbox.slicewise(&[&stderr[..], &["--packets"]].concat()));
+    assert_eq!(files_below(&packets("sliced")).len(), 1);
+    // Results of something else.
+    let before = files_below(&sandbox.path("results/small"));
+    let other = [&ends[..], &["--packets", "--out", "results/small"]].concat();
+    sandbox.refused(2, &other);
+    assert_eq!(files_below(&sandbox.path("results/small")), before);
+}
+
+#[test]
+fn a_study_runs_from_file_to_report() {
+    let sandbox = sandbox();
+    let printed = succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    assert!(printed.contains("Performance isolation"), "{printed}");
+    assert!(
+        printed.contains("shared") && printed.contains("first"),
+        "{printed}"
+    );
+    assert!(printed.contains("report.html"), "{printed}");
+    let results = sandbox.path("results/small");
+    assert_eq!(runs_in(&results).len(), 2 * 2 * 3);
+    let page = fs::read_to_string(results.join("report.html")).unwrap();
+    assert!(
+        !page.contains("<script src") && !page.contains("<link"),
+        "the page stands alone"
+    );
+    for table in ["runs", "cells", "series", "verdicts"] {
+        assert!(
+            results.join("data").join(format!("{table}.csv")).exists(),
+            "{table}"
+        );
+        assert!(
+            results
+                .join("data")
+                .join(format!("{table}.parquet"))
+                .exists(),
+            "{table}"
+        );
+    }
+}
+
+#[test]
+fn the_same_study_and_seed_give_the_same_bytes_whatever_the_number_of_jobs() {
+    let sandbox = sandbox();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "one", "--jobs", "1"]));
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "two", "--jobs", "3"]));
+    let (one, two) = (runs_in(&sandbox.path("one")), runs_in(&sandbox.path("two")));
+    assert_eq!(one.len(), two.len());
+    for (a, b) in one.iter().zip(&two) {
+        assert_eq!(
+            fs::read(a).unwrap(),
+            fs::read(b).unwrap(),
+            "{}",
+            a.display()
+        );
+    }
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "three", "--seed", "8"]));
+    let three = runs_in(&sandbox.path("three"));
+    assert_ne!(fs::read(&one[0]).unwrap(), fs::read(&three[0]).unwrap());
+}
+
+#[test]
+fn the_same_command_goes_on_and_repairs_what_a_killed_run_left() {
+    let sandbox = sandbox();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    let results = sandbox.path("results/small");
+    let runs = runs_in(&results);
+    let whole = fs::read(&runs[0]).unwrap();
+    fs::write(&runs[0], &whole[..whole.len() / 2]).unwrap();
+    fs::remove_file(&runs[1]).unwrap();
+    let output = sandbox.slicewise(&["run", "small.yaml"]);
+    succeeded(&output);
+    let stderr = text(&output.stderr);
+    assert!(
+        stderr.contains("10 of 12 runs were finished before"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("cannot be trusted") && stderr.contains("this run is repeated"),
+        "the damaged record is named: {stderr}"
+    );
+    assert_eq!(fs::read(&runs[0]).unwrap(), whole);
+    assert_eq!(runs_in(&results), runs);
+}
+
+#[test]
+fn results_of_another_study_are_never_mixed_in_or_overwritten_silently() {
+    let sandbox = sandbox();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    let before = fs::read(&runs_in(&sandbox.path("results/small"))[0]).unwrap();
+    sandbox.write(
+        "small.yaml",
+        STUDY.replace("duration: 4 s", "duration: 3 s"),
+    );
+    let error = sandbox.refused(2, &["run", "small.yaml"]);
+    assert!(
+        error.contains("results") && error.contains("--"),
+        "says what to do: {error}"
+    );
+    assert_eq!(
+        fs::read(&runs_in(&sandbox.path("results/small"))[0]).unwrap(),
+        before
+    );
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--replace"]));
+
+    fs::create_dir(sandbox.path("precious")).unwrap();
+    sandbox.write("precious/letter.txt", "dear");
+    sandbox.refused(2, &["run", "small.yaml", "--out", "precious"]);
+    sandbox.refused(2, &["run", "small.yaml", "--out", "precious", "--replace"]);
+    assert_eq!(
+        fs::read_to_string(sandbox.path("precious/letter.txt")).unwrap(),
+        "dear"
+    );
+}
+
+#[test]
+fn an_unwritable_results_folder_is_told() {
+    let sandbox = sandbox();
+    let error = sandbox.refused(1, &["run", "small.yaml", "--out", "/proc/slicewise"]);
+    assert!(error.contains("/proc/slicewise"), "{error}");
+    let error = sandbox.refused(2, &["run", "small.yaml", "--out", "small.yaml"]);
+    assert!(error.contains("small.yaml"), "{error}");
+}
+
+#[test]
+fn a_filter_that_names_nothing_is_told_with_what_there_is() {
+    let sandbox = sandbox();
+    let error = sandbox.refused(2, &["run", "small.yaml", "--policy", "frist"]);
+    assert!(
+        error.contains("frist") && error.contains("first"),
+        "{error}"
+    );
+    let error = sandbox.refused(2, &["run", "small.yaml", "--scenario", "storm"]);
+    assert!(error.contains("storm"), "{error}");
+    sandbox.refused(2, &["run", "small.yaml", "--repetitions", "0"]);
+    sandbox.refused(2, &["run", "small.yaml", "--repetitions", "4000000000"]);
+    sandbox.refused(2, &["run", "small.yaml", "--jobs", "none"]);
+}
+
+#[test]
+fn a_part_of_a_study_runs_and_says_what_it_could_not_judge() {
+    let sandbox = sandbox();
+    let arguments = [
+        "run",
+        "small.yaml",
+        "--policy",
+        "first",
+        "--repetitions",
+        "2",
+    ];
+    let output = sandbox.slicewise(&arguments);
+    succeeded(&output);
+    assert_eq!(runs_in(&sandbox.path("results/small")).len(), 2 * 2);
+    // The whole study then goes on from there.
+    let output = sandbox.slicewise(&["run", "small.yaml"]);
+    succeeded(&output);
+    assert!(text(&output.stderr).contains("4 of 12 runs were finished before"));
+}
+
+#[test]
+fn check_tells_every_mistake_with_its_place() {
+    let sandbox = sandbox();
+    let printed = succeeded(&sandbox.slicewise(&["check", "small.yaml"]));
+    assert!(printed.contains("12 runs"), "{printed}");
+
+    let broken = STUDY
+        .replace("slice: rest,", "slice: rst,")
+        .replace("duration: 4 s", "duration: -4 s");
+    sandbox.write("broken.yaml", &broken);
+    sandbox.write(
+        "uneven.yaml",
+        STUDY.replace("duration: 4 s", "duration: 75 ms"),
+    );
+    let error = sandbox.refused(2, &["check", "uneven.yaml"]);
+    assert!(error.contains("whole number of bins"), "{error}");
+    let error = sandbox.refused(2, &["check", "broken.yaml"]);
+    assert!(error.contains("broken.yaml:"), "{error}");
+    assert!(error.contains("rst") && error.contains("-4 s"), "{error}");
+}
+
+#[test]
+fn what_is_no_study_is_refused() {
+    let sandbox = sandbox();
+    sandbox.write("malformed.yaml", "name: [unclosed");
+    sandbox.write("empty.yaml", "");
+    fs::write(sandbox.path("binary.yaml"), [0xff, 0xfe, 0x00]).unwrap();
+    let huge = fs::File::create(sandbox.path("huge.yaml")).unwrap();
+    huge.set_len(10 << 30).unwrap();
+    for name in [
+        "malformed.yaml",
+        "empty.yaml",
+        "binary.yaml",
+        "huge.yaml",
+        "absent.yaml",
+        ".",
+    ] {
+        let error = sandbox.refused(2, &["check", name]);
+        assert!(error.contains(name), "{name}: {error}");
+    }
+}
+
+#[test]
+fn the_report_is_made_again_from_the_folder_alone() {
+    let sandbox = sandbox();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--out", "here"]));
+    let before = fs::read(sandbox.path("here/report.html")).unwrap();
+    fs::remove_file(sandbox.path("small.yaml")).unwrap();
+    fs::remove_file(sandbox.path("here/report.html")).unwrap();
+    let printed = succeeded(&sandbox.slicewise(&["report", "here"]));
+    assert!(printed.contains("Performance isolation"), "{printed}");
+    assert_eq!(fs::read(sandbox.path("here/report.html")).unwrap(), before);
+    sandbox.refused(2, &["report", "nowhere"]);
+}
+
+#[test]
+fn the_schema_is_json() {
+    let sandbox = sandbox();
+    let printed = succeeded(&sandbox.slicewise(&["schema"]));
+    let schema: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert!(schema["properties"]["policies"].is_object());
+}
+
+#[test]
+fn a_policy_is_exported_as_ios_text() {
+    let sandbox = sandbox();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
+    let study = study.to_str().unwrap();
+    let arguments = ["export", study, "--policy", "priority", "--to", "ios"];
+    let printed = succeeded(&sandbox.slicewise(&arguments));
+    assert!(printed.contains("priority 17500"), "{printed}");
+    let error = sandbox.refused(2, &["export", study, "--policy", "none", "--to", "ios"]);
+    assert!(error.contains("no-policy"), "names what there is: {error}");
+}
+
+#[test]
+fn an_exported_policy_map_keeps_the_name_it_was_read_under() {
+    let sandbox = sandbox();
+    let policies = "policies:
+  router:
+    ios: |
+      class-map match-any critical
+       match vlan 10
+      policy-map GOLD
+       class critical
+        bandwidth 5000
+";
+    sandbox.write("ios.yaml", STUDY.replace("policies:\n", policies));
+    let export = |policy| {
+        let arguments = ["export", "ios.yaml", "--policy", policy, "--to", "ios"];
+        succeeded(&sandbox.slicewise(&arguments))
+    };
+    let printed = export("router");
+    assert!(
+        printed.contains("policy-map GOLD\n class critical\n  bandwidth 5000"),
+        "{printed}"
+    );
+    assert!(export("first").contains("policy-map first\n"));
+}
+
+#[test]
+fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
+    let sandbox = sandbox();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
+    let study = study.to_str().unwrap();
+    let arguments = ["export", study, "--policy", "priority", "--to", "tc"];
+    let printed = succeeded(&sandbox.slicewise(&arguments));
+    assert!(
+        printed.contains(
+            "tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit"
+        ),
+        "the licence is the link: {printed}"
+    );
+    let printed =
+        succeeded(&sandbox.slicewise(&[&arguments[..], &["--interface", "right"]].concat()));
+    assert!(printed.contains("dev right root"), "{printed}");
+    for (policy, reason) in [
+        ("guaranteed", "no scheduler that keeps a delay bound"),
+        ("wred", "several curves"),
+    ] {
+        let error = sandbox.refused(2, &["export", study, "--policy", policy, "--to", "tc"]);
+        assert!(error.contains(reason), "{error}");
+    }
+    let ios = [
+        "export",
+        study,
+        "--policy",
+        "priority",
+        "--to",
+        "ios",
+        "--interface",
+        "right",
+    ];
+    sandbox.refused(2, &ios);
+}
+
+/// Start a study of many runs, wait for the first of them, do `change` to the results folder, and
+/// give what the command prints; it must exit with 1.
+fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {
+    sandbox.write(
+        "small.yaml",
+        STUDY.replace("repetitions: 3", "repetitions: 400"),
+    );
+    let mut child = sandbox
+        .command(&["run", "small.yaml", "--jobs", "1"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let results = sandbox.path("results/small");
+    let first = results.join("runs/shared/calm/rep-001.json");
+    while child.try_wait().unwrap().is_none() && !first.exists() {
+        std::thread::yield_now();
+    }
+    change(&results);
+    let output = child.wait_with_output().unwrap();
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(!error.contains("panicked"), "{error}");
+    error
+}
+
+#[test]
+fn a_results_folder_that_is_taken_away_stops_the_study_and_does_not_come_back() {
+    let sandbox = sandbox();
+    let elsewhere = sandbox.path("elsewhere");
+    let error = disturbed(&sandbox, |results| fs::rename(results, &elsewhere).unwrap());
+    assert!(
+        error.contains("study.json` is gone") && error.contains("no finished run is left"),
+        "{error}"
+    );
+    assert!(!sandbox.path("results/small").exists());
+    // What was finished is where it was taken, and can be gone on with from there.
+    let finished = runs_in(&elsewhere).len();
+    assert!((2..1600).contains(&finished), "{finished} runs");
+    fs::rename(&elsewhere, sandbox.path("results/small")).unwrap();
+    let output = sandbox.slicewise(&["run", "small.yaml", "--repetitions", "3", "--seed", "7"]);
+    succeeded(&output);
+    assert!(text(&output.stderr).contains("were finished before"));
+}
+
+#[test]
+fn a_results_folder_without_its_marker_gets_no_more_runs() {
+    let sandbox = sandbox();
+    let error = disturbed(&sandbox, |results| {
+        fs::remove_file(results.join("study.json")).unwrap();
+    });
+    assert!(
+        error.contains("is gone") && error.contains("finished runs are left there"),
+        "{error}"
+    );
+    let results = sandbox.path("results/small");
+    assert!(!results.join("host.json").exists() && !results.join("report.html").exists());
+}
+
+#[test]
+fn a_record_that_cannot_be_written_stops_the_study_and_keeps_what_is_finished() {
+    let sandbox = sandbox();
+    // A file where a folder has to be: works for root too, whom permissions do not stop.
+    let error = disturbed(&sandbox, |results| {
+        fs::write(results.join("runs/first"), "in the way").unwrap();
+    });
+    let results = sandbox.path("results/small");
+    assert!(
+        error.contains("runs/first") && error.contains("800 finished runs are on disk"),
+        "{error}"
+    );
+    fs::remove_file(results.join("runs/first")).unwrap();
+    let output = sandbox.slicewise(&["run", "small.yaml", "--repetitions", "3"]);
+    succeeded(&output);
+    assert!(text(&output.stderr).contains("6 of 12 runs were finished before"));
+}
+
+#[test]
+fn a_damaged_study_file_is_replaced_where_that_is_asked_for() {
+    let sandbox = sandbox();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    sandbox.write("results/small/study.json", "{\n  \"sha256\": \"0");
+    let error = sandbox.refused(1, &["run", "small.yaml"]);
+    assert!(
+        error.contains("damaged") && error.contains("--replace"),
+        "{error}"
+    );
+    let error = sandbox.refused(1, &["report", "results/small"]);
+    assert!(
+        error.contains("damaged") && !error.contains("--replace"),
+        "{error}"
+    );
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--replace"]));
+}
+
+#[test]
+fn a_report_of_what_is_no_results_folder_is_told_which_one_to_name() {
+    let sandbox = sandbox();
+    let error = sandbox.refused(2, &["report", "."]);
+    assert_eq!(
+        error.trim(),
+        "error: `.` holds no results of a study: name the folder that a study was run into"
+    );
+    let error = sandbox.refused(2, &["report", "small.yaml"]);
+    assert_eq!(
+        error.trim(),
+        "error: `small.yaml` is a file: name the folder that a study was run into"
+    );
+    succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
+    let error = sandbox.refused(2, &["report", "results/small/report.html"]);
+    assert!(error.contains("here `results/small`"), "{error}");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_study_keeps_what_is_finished_and_goes_on() {
+    let sandbox = sandbox();
+    sandbox.write(
+        "small.yaml",
+        STUDY.replace("repetitions: 3", "repetitions: 400"),
+    );
+    let mut child = sandbox
+        .command(&["run", "small.yaml", "--jobs", "1"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // Wait for the first finished run, however slow the machine.
+    let runs = sandbox.path("results/small/runs");
+    while child.try_wait().unwrap().is_none() && !runs.join("shared/calm/rep-001.json").exists() {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let finished = runs_in(&sandbox.path("results/small")).len();
+    assert!((2..1600).contains(&finished), "{finished} runs");
+
+    let first = fs::read(runs.join("shared/calm/rep-000.json")).unwrap();
+    succeeded(&sandbox.slicewise(&["run", "small.yaml", "--repetitions", "3"]));
+    assert_eq!(
+        fs::read(runs.join("shared/calm/rep-000.json")).unwrap(),
+        first
+    );
+}

@@ -1,0 +1,20 @@
+//! Integration tests of the command.
+#![allow(clippy::unwrap_used)]
+
+mod analyse;
+mod analyse_bad_input;
+mod analyse_times;
+mod analyse_unclear;
+mod architecture;
+mod beside;
+mod check;
+mod command;
+mod compare;
+mod doctor;
+mod files_of_others;
+mod output;
+mod plan;
+mod round_trip;
+mod scripts;
+mod seeds;
+mod support;

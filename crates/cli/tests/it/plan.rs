@@ -1,0 +1,449 @@
+//! `slicewise plan`, end to end: what it prints and exits with.
+
+use insta::assert_snapshot;
+use std::process::{Command, Output};
+
+/// What `slicewise plan` does with a file of this text.
+fn run(text: &str, arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("plan.yaml"), text).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_slicewise"))
+        .args(["plan", "plan.yaml"])
+        .args(arguments)
+        .current_dir(folder.path())
+        .output()
+        .unwrap()
+}
+
+fn printed(code: i32, text: &str) -> String {
+    let output = run(text, &[]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    assert_eq!(error, "");
+    // The table pads its last column.
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    printed
+        .lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn mistakes(text: &str) -> String {
+    let output = run(text, &[]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(output.stdout.is_empty());
+    error
+}
+
+const FITTING: &str = "
+link: {rate: 1 Gbit/s, counts: L2}
+buffer: 10 MB
+slices:
+  voice: {count: 20, guarantee: {rate: 1 Mbit/s, burst: 3044 B, delay: 1 ms}}
+  video: {guarantee: {rate: 300 Mbit/s, burst: 100 kB, delay: 10 ms}, maximum: 400 Mbit/s}
+  own: {guarantee: 10 Mbit/s}
+  rest: {weight: 3}
+";
+
+#[test]
+fn a_plan_that_fits_shows_bounds_and_what_is_left() {
+    assert_snapshot!(printed(0, FITTING), @"
+    plan.yaml: link of 1 Gbit/s (L2)
+    ───────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR          CBS        Delay requested   Delay bound   Guarantee
+    ═══════════════════════════════════════════════════════════════════════════════════
+     voice      20     1 Mbit/s   3.044 kB              1 ms      905.1 µs   admitted
+    ───────────────────────────────────────────────────────────────────────────────────
+     video       1   300 Mbit/s     100 kB             10 ms      8.611 ms   admitted
+    ───────────────────────────────────────────────────────────────────────────────────
+     own         1    10 Mbit/s       5 kB           CBS/CIR      3.621 ms   admitted
+    ───────────────────────────────────────────────────────────────────────────────────
+     rest        1                                                           none
+    ───────────────────────────────────────────────────────────────────────────────────
+
+    ─────────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR          CBS        Unreserved burst
+    ═════════════════════════════════════════════════════════════════
+        905.1 µs       20    20 Mbit/s   60.88 kB           50.73 kB
+    ─────────────────────────────────────────────────────────────────
+        3.621 ms        1    10 Mbit/s       5 kB           378.3 kB
+    ─────────────────────────────────────────────────────────────────
+        8.611 ms        1   300 Mbit/s     100 kB           883.4 kB
+    ─────────────────────────────────────────────────────────────────
+    unreserved: 670 Mbit/s, 9.504 MB of 10 MB buffer
+    ");
+}
+
+#[test]
+fn a_plan_that_does_not_fit_says_why_and_what_would() {
+    let text = "
+link: 100 Mbit/s
+slices:
+  voice: {guarantee: {rate: 1 Mbit/s, burst: 1000 B, delay: 1 ms}}
+  quick: {guarantee: {rate: 1 Mbit/s, delay: 9 us}}
+  video: {guarantee: {rate: 200 Mbit/s, burst: 3044 B, delay: 10 ms}}
+  ten: {count: 50, guarantee: {rate: 1 Mbit/s, delay: 5 ms}}
+  kept: {guarantee: {rate: 10 Mbit/s, delay: 50 ms}}
+";
+    assert_snapshot!(printed(1, text), @"
+    plan.yaml: link of 100 Mbit/s (L1); guarantees count L2; it carries 71.42 Mbit/s of that if all frames are small
+    ────────────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR          CBS        Delay requested   Delay bound   Guarantee
+    ════════════════════════════════════════════════════════════════════════════════════════
+     voice       1     1 Mbit/s       1 kB              1 ms                 refused: burst
+    ────────────────────────────────────────────────────────────────────────────────────────
+     quick       1     1 Mbit/s   3.044 kB              9 µs                 refused: delay
+    ────────────────────────────────────────────────────────────────────────────────────────
+     video       1   200 Mbit/s   3.044 kB             10 ms                 refused: rate
+    ────────────────────────────────────────────────────────────────────────────────────────
+     ten        50     1 Mbit/s   3.044 kB              5 ms                 refused: delay
+    ────────────────────────────────────────────────────────────────────────────────────────
+     kept        1    10 Mbit/s       5 kB             50 ms      48.71 ms   admitted
+    ────────────────────────────────────────────────────────────────────────────────────────
+    voice: a burst of 1 kB is smaller than the largest frame: at least 1.522 kB is needed
+    quick: a delay of 9 µs is shorter than the shortest delay class, of 10 µs: a delay of at least 538.2 µs would be accepted
+    video: guarantees 200 Mbit/s, but only 71.42 Mbit/s of the link is unreserved: a rate of at most 71.42 Mbit/s would be accepted
+    ten: up to 214.7 kB may be due within 4.306 ms, in which the link sends only 53.81 kB: a delay of at least 17.23 ms, or 12 such slices, would be accepted
+
+    ────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR         CBS    Unreserved burst
+    ════════════════════════════════════════════════════════════
+        48.71 ms        1   10 Mbit/s   5 kB           428.8 kB
+    ────────────────────────────────────────────────────────────
+    unreserved: 61.42 Mbit/s
+    ");
+}
+
+#[test]
+fn the_same_as_json() {
+    let output = run(FITTING, &["--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let plan = &json["plans"][0];
+    assert_eq!(plan["admitted"], true);
+    assert_eq!(plan["rate_left_bits_per_second"], 670_000_000);
+    assert_eq!(plan["slices"][0]["verdict"], "admitted");
+    assert_eq!(plan["slices"][0]["delay_bound_ns"], 905_088);
+    assert_eq!(plan["slices"][3]["verdict"], "best_effort");
+    assert_eq!(plan["delay_classes"][0]["slices"], 20);
+    let tight = FITTING.replace("1 Gbit/s", "300 Mbit/s");
+    let output = run(&tight, &["--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let refusal = &json["plans"][0]["slices"][0]["refusal"];
+    assert_eq!(refusal["condition"], "delay");
+    assert_eq!(refusal["largest_count"], 10);
+    assert_eq!(
+        json["plans"][0]["slices"][2]["refusal"]["condition"],
+        "rate"
+    );
+}
+
+#[test]
+fn a_million_slices_are_one_line() {
+    let text = "
+link: {rate: 400 Gbit/s, counts: L2}
+slices: {all: {count: 1000000, guarantee: {rate: 400 kbit/s, burst: 1522 B, delay: 80 ms}}}
+";
+    assert_snapshot!(printed(0, text), @"
+    plan.yaml: link of 400 Gbit/s (L2)
+    ─────────────────────────────────────────────────────────────────────────────────────
+     Slice   Count     CIR          CBS        Delay requested   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════════
+     all     1000000   400 kbit/s   1.522 kB             80 ms      68.89 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────────
+
+    ──────────────────────────────────────────────────────────────────
+     Delay class   Slices    CIR          CBS        Unreserved burst
+    ══════════════════════════════════════════════════════════════════
+        68.89 ms   1000000   400 Gbit/s   1.522 GB           1.922 GB
+    ──────────────────────────────────────────────────────────────────
+    unreserved: 0 bit/s
+    ");
+}
+
+#[test]
+fn bad_input_is_told_at_its_place() {
+    assert_snapshot!(mistakes("
+link: 1 Gbit/s
+slices:
+  a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
+  b: {weight: 0, count: 0}
+  c: {guarantee: 0 bit/s}
+  d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
+  e: {tenant: nobody}
+"), @"
+    error: `99999999999999999999 Mbit/s` is too large for a rate
+     --> plan.yaml:4:25
+      |
+    4 |   a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
+      |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error: `99999999999 GB` is neither a size nor a duration: write for example `15 kB` or `10 ms`
+     --> plan.yaml:4:61
+      |
+    4 |   a: {guarantee: {rate: 99999999999999999999 Mbit/s, burst: 99999999999 GB}}
+      |                                                             ^^^^^^^^^^^^^^
+
+    error: a slice needs a weight of at least 1
+     --> plan.yaml:5:15
+      |
+    5 |   b: {weight: 0, count: 0}
+      |               ^
+
+    error: there must be a number of slices of at least 1
+     --> plan.yaml:5:25
+      |
+    5 |   b: {weight: 0, count: 0}
+      |                         ^
+
+    error: `guarantee` is a rate of zero: nothing could ever pass
+     --> plan.yaml:6:18
+      |
+    6 |   c: {guarantee: 0 bit/s}
+      |                  ^^^^^^^
+
+    error: `maximum` is 1 Mbit/s, below the guarantee of 2 Mbit/s
+     --> plan.yaml:7:37
+      |
+    7 |   d: {guarantee: 2 Mbit/s, maximum: 1 Mbit/s}
+      |                                     ^^^^^^^^
+
+    error: there is no tenant `nobody`
+     --> plan.yaml:8:15
+      |
+    8 |   e: {tenant: nobody}
+      |               ^^^^^^
+
+    error: 7 mistakes in plan.yaml
+    ");
+    assert_snapshot!(mistakes("
+link: 1 Gbit/s
+slices:
+  a: {guarantee: 1 Mbit/s}
+  a: {guarantee: 2 Mbit/s}
+"), @"
+error: duplicate mapping key `a` is not allowed here
+ --> plan.yaml:5:3
+  |
+5 |   a: {guarantee: 2 Mbit/s}
+  |   ^
+
+error: 1 mistake in plan.yaml
+");
+    assert_snapshot!(mistakes("
+link: 0 bit/s
+largest_frame: 100 kB
+delay: {shortest: 1 us}
+tenants: {gold: 0}
+"), @"
+    error: `slices` is missing: at least one is required
+     --> plan.yaml:2:1
+      |
+    2 | link: 0 bit/s
+      | ^
+
+    error: a rate of zero: nothing could pass
+     --> plan.yaml:2:7
+      |
+    2 | link: 0 bit/s
+      |       ^^^^^^^
+
+    error: `delay` is not a setting here
+     --> plan.yaml:4:1
+      |
+    4 | delay: {shortest: 1 us}
+      | ^^^^^
+      |
+      = help: did you mean `delays`?
+
+    error: a tenant needs a weight of at least 1
+     --> plan.yaml:5:17
+      |
+    5 | tenants: {gold: 0}
+      |                 ^
+
+    error: 4 mistakes in plan.yaml
+    ");
+    assert_snapshot!(mistakes(""), @"
+error: the file is empty: it should hold a study
+ --> plan.yaml:1:1
+  |
+1 |
+  | ^
+
+error: 1 mistake in plan.yaml
+");
+}
+
+#[test]
+fn a_study_is_planned_policy_by_policy() {
+    let study = "
+name: small
+link: {rate: 1 Gbit/s}
+dut: {model: port, port_rate: 10 Mbit/s}
+slices:
+  gold: {match: {vlan: 10}, share: 50 %}
+sources:
+  gold: {slice: gold, headers: {vlan: 10, source: 10.0.10.2, destination: 10.0.10.3}, pattern: cbr, payload: 1000 B, rate: 40 %}
+scenarios: {calm: {}}
+policies:
+  shared: {none: true}
+  promised:
+    discipline: guaranteed
+    classes: [{name: gold, slice: gold, guarantee: {rate: 2 Mbit/s, delay: 20 ms}}]
+repetitions: 1
+duration: 1 s
+";
+    assert_snapshot!(printed(0, study), @"
+    promised: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════════════
+     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     class-default       1                                                         none
+    ─────────────────────────────────────────────────────────────────────────────────────────
+
+    ───────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR        CBS        Unreserved burst
+    ═══════════════════════════════════════════════════════════════
+        17.23 ms        1   2 Mbit/s   3.044 kB           11.22 kB
+    ───────────────────────────────────────────────────────────────
+    unreserved: 5.142 Mbit/s
+    ");
+    assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @"
+    error: class `gold`, guarantee: guarantees 9 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted
+      --> plan.yaml:14:41
+       |
+    14 |     classes: [{name: gold, slice: gold, guarantee: {rate: 9 Mbit/s, delay: 20 ms}}]
+       |                                         ^^^^^^^^^
+
+    error: 1 mistake in plan.yaml
+    ");
+    let without = study
+        .replace("    discipline: guaranteed\n", "")
+        .replace(", guarantee: {rate: 2 Mbit/s, delay: 20 ms}", "");
+    assert_snapshot!(mistakes(&without), @"error: plan.yaml: no policy of this study has the discipline `guaranteed`: there is nothing to plan");
+}
+
+/// Two scenarios of a study of populations; in the second, `gold` has as many slices as is written.
+fn populations(gold: u32) -> String {
+    format!(
+        "
+name: many
+link: {{rate: 1 Gbit/s}}
+dut: {{model: port}}
+slices:
+  gold: {{match: {{vlan: 10}}, share: 400 Mbit/s}}
+  rest: {{match: {{vlan: 20}}, share: 500 Mbit/s}}
+populations:
+  gold: {{sends: bursts, frame: 1514 B, burst: 3028 B, every: 5 ms}}
+  rest: {{sends: backlog, frame: 1514 B}}
+scenarios:
+  few: {{populations: {{gold: 4, rest: 10}}}}
+  many: {{populations: {{gold: {gold}, rest: 200}}}}
+policies:
+  bounded:
+    discipline: guaranteed
+    guaranteed: {{counts: L1, largest_frame: 1546 B}}
+    classes:
+      - {{name: gold, slice: gold, guarantee: {{rate: 10 Mbit/s, burst: 3092 B, delay: 2 ms}}}}
+      - {{name: rest, slice: rest}}
+repetitions: 1
+duration: 50 ms
+"
+    )
+}
+
+#[test]
+fn populations_are_planned_with_the_slices_of_each_scenario() {
+    assert_snapshot!(printed(0, &populations(60)), @"
+    bounded, scenario few: link of 1 Gbit/s (L1)
+    ──────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR         CBS        Delay requested   Delay bound   Guarantee
+    ══════════════════════════════════════════════════════════════════════════════════
+     gold        4   10 Mbit/s   3.092 kB              2 ms      1.811 ms   admitted
+    ──────────────────────────────────────────────────────────────────────────────────
+     rest       10                                                          none
+    ──────────────────────────────────────────────────────────────────────────────────
+
+    ────────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR         CBS        Unreserved burst
+    ════════════════════════════════════════════════════════════════
+        1.811 ms        4   40 Mbit/s   12.37 kB           212.3 kB
+    ────────────────────────────────────────────────────────────────
+    unreserved: 960 Mbit/s
+
+    bounded, scenario many: link of 1 Gbit/s (L1)
+    ──────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR         CBS        Delay requested   Delay bound   Guarantee
+    ══════════════════════════════════════════════════════════════════════════════════
+     gold       60   10 Mbit/s   3.092 kB              2 ms      1.811 ms   admitted
+    ──────────────────────────────────────────────────────────────────────────────────
+     rest      200                                                          none
+    ──────────────────────────────────────────────────────────────────────────────────
+
+    ─────────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR          CBS        Unreserved burst
+    ═════════════════════════════════════════════════════════════════
+        1.811 ms       60   600 Mbit/s   185.6 kB            39.2 kB
+    ─────────────────────────────────────────────────────────────────
+    unreserved: 400 Mbit/s
+    ");
+    let output = run(&populations(60), &["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let left: Vec<(&str, u64)> = json["plans"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|plan| {
+            let left = plan["rate_left_bits_per_second"].as_u64().unwrap();
+            (plan["scenario"].as_str().unwrap(), left)
+        })
+        .collect();
+    assert_eq!(left, [("few", 960_000_000), ("many", 400_000_000)]);
+    assert_snapshot!(mistakes(&populations(120)), @"
+    error: under policy `bounded`: guarantees 1.2 Gbit/s, but only 1 Gbit/s of the link is unreserved: 72 such slices would be accepted
+      --> plan.yaml:13:30
+       |
+    13 |   many: {populations: {gold: 120, rest: 200}}
+       |                              ^^^
+
+    error: 1 mistake in plan.yaml
+    ");
+}
+
+#[test]
+fn the_largest_frame_is_one_that_the_layer_counted_can_have() {
+    let plan = |settings: &str| {
+        format!("link: 1 Gbit/s\n{settings}\nslices: {{a: {{guarantee: 1 Mbit/s}}}}\n")
+    };
+    assert_snapshot!(mistakes(&plan("counts: L1\nlargest_frame: 60 B")), @"
+    error: largest_frame: 60 B is outside 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them
+     --> plan.yaml:3:16
+      |
+    3 | largest_frame: 60 B
+      |                ^^^^
+
+    error: 1 mistake in plan.yaml
+    ");
+    assert_snapshot!(mistakes(&plan("counts: L3\nlargest_frame: 65536 B")), @"
+    error: largest_frame: 65.536 kB is outside 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them
+     --> plan.yaml:3:16
+      |
+    3 | largest_frame: 65536 B
+      |                ^^^^^^^
+
+    error: 1 mistake in plan.yaml
+    ");
+    for least in [
+        "counts: L1\nlargest_frame: 84 B",
+        "largest_frame: 60 B",
+        "counts: L3\nlargest_frame: 38 B",
+    ] {
+        assert_eq!(run(&plan(least), &[]).status.code(), Some(0), "{least}");
+    }
+}

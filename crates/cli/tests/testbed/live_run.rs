@@ -1,0 +1,232 @@
+//! `slicewise run --on gateway` and `--on tc`, from the command to the report, on real packets.
+//!
+//! They require root and network namespaces. Without them each test reports that it was skipped. A busy
+//! machine makes delays longer, so none is judged here: what a policy must keep is the loss.
+
+use crate::bench::Bench;
+use crate::support::record;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value}"))
+}
+
+/// Frames of a slice that were sent, and lost, in all repetitions.
+fn frames(bench: &Bench, results: &str, cell: &str, slice: usize, repetitions: u32) -> [u64; 2] {
+    let mut sum = [0, 0];
+    for repetition in 0..repetitions {
+        let record = record(&bench.record(results, cell, repetition));
+        let whole = &record["slices"][slice]["whole"];
+        sum[0] += number(&whole["sent_frames"]);
+        sum[1] += number(&whole["lost_frames"]);
+    }
+    sum
+}
+
+/// What is written down beside the figures.
+fn assert_is_live(record: &Value, device: &str) {
+    let live = &record["live"];
+    assert!(
+        live["device"].as_str().unwrap().starts_with(device),
+        "{live}"
+    );
+    let baseline = &live["baseline"];
+    assert!(number(&baseline["samples"]) > 20 && number(&baseline["p50_ns"]) > 0);
+    for ratio in ["steal_ratio", "idle_ratio"] {
+        let ratio = live[ratio].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&ratio), "{live}");
+    }
+    let versions = live["versions"].as_array().unwrap();
+    for name in ["Linux", "iperf3", "tcpdump", "tc"] {
+        let version = versions.iter().find(|version| version[0] == name).unwrap();
+        assert!(!version[1].as_str().unwrap().is_empty(), "{version}");
+    }
+    let senders = live["senders"].as_array().unwrap();
+    assert_eq!(senders.len(), 1);
+    assert_eq!(senders[0]["source"], "bursts");
+    assert!(number(&senders[0]["sent_frames"]) > 0);
+}
+
+fn assert_isolates(bench: &Bench, results: &str, policy: &str, repetitions: u32) {
+    for scenario in ["calm", "overload"] {
+        let cell = format!("{policy}/{scenario}");
+        let [sent, lost] = frames(bench, results, &cell, 0, repetitions);
+        // 6 Mbit/s of 1446 bytes for 1 s are 518.
+        assert!(
+            (400..620).contains(&(sent / u64::from(repetitions))),
+            "{cell}: {sent}"
+        );
+        assert_eq!(lost, 0, "{cell}: of {sent}");
+    }
+    let overload = format!("{policy}/overload");
+    let [sent, lost] = frames(bench, results, &overload, 1, repetitions);
+    assert!(
+        lost > sent / 20,
+        "{overload}: best effort loses {lost} of {sent}"
+    );
+}
+
+/// Without a policy, critical waits where best effort does. Which of them then loses most depends on how the
+/// phases of their senders happen to lie: it may be best effort alone.
+fn assert_shares_a_queue(bench: &Bench, repetitions: u32) {
+    let all = |slice| frames(bench, "out", "none/overload", slice, repetitions)[1];
+    assert!(all(0) + all(1) > 100);
+    assert_eq!(frames(bench, "out", "none/calm", 0, repetitions)[1], 0);
+    for repetition in 0..repetitions {
+        let record = record(&bench.record("out", "none/overload", repetition));
+        let longest = number(&record["slices"][0]["whole"]["delay"]["max_ns"]);
+        // The queue holds 50 ms, and is full while the bursts last.
+        assert!(longest > 30_000_000, "{longest} ns");
+    }
+}
+
+fn assert_reported(results: &Path) {
+    for file in [
+        "report.html",
+        "prediction/study.json",
+        "replay/study.json",
+        "data/cells.csv",
+        "data/prediction.csv",
+        "data/testbed_runs.parquet",
+    ] {
+        let length = fs::metadata(results.join(file)).map(|file| file.len());
+        assert!(
+            length.as_ref().is_ok_and(|&length| length > 0),
+            "{file}: {length:?}"
+        );
+    }
+}
+
+#[test]
+fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_nothing_behind() {
+    let Some(bench) = Bench::new() else { return };
+    let out = ["--on", "gateway", "--out", "out"];
+    let stderr = bench.stderr(0, &out);
+    assert!(stderr.contains("measuring 12 runs on gateway"), "{stderr}");
+    bench.assert_cleared_up();
+    let results = bench.sandbox.path("out");
+    assert_reported(&results);
+    assert!(!results.join("unsupported.json").exists());
+    for policy in ["none", "priority", "guaranteed"] {
+        for scenario in ["calm", "overload"] {
+            for repetition in 0..2 {
+                let cell = format!("{policy}/{scenario}");
+                let record = record(&bench.record("out", &cell, repetition));
+                assert_is_live(&record, "Slicewise gateway, af_");
+                assert!(number(&record["live"]["departures"]["frames"]) > 1_000);
+                assert!(bench.record("out/prediction", &cell, repetition).exists());
+                assert!(bench.record("out/replay", &cell, repetition).exists());
+            }
+        }
+    }
+    assert_isolates(&bench, "out", "priority", 2);
+    assert_isolates(&bench, "out", "guaranteed", 2);
+    assert_shares_a_queue(&bench, 2);
+
+    // What is there is kept, byte for byte.
+    let file = bench.record("out", "priority/overload", 1);
+    let before = fs::read(&file).unwrap();
+    let stderr = bench.stderr(0, &out);
+    assert!(
+        stderr.contains("12 of 12 runs were finished before"),
+        "{stderr}"
+    );
+    assert_eq!(fs::read(&file).unwrap(), before);
+    bench.assert_cleared_up();
+}
+
+#[test]
+fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
+    let Some(bench) = Bench::new() else { return };
+    let stderr = bench.stderr(0, &["--on", "tc", "--out", "out", "--repetitions", "1"]);
+    assert!(
+        stderr.contains("guaranteed: not on tc: class `critical`: guarantee: the kernel has no"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("measuring 4 runs on tc"), "{stderr}");
+    bench.assert_cleared_up();
+    assert_reported(&bench.sandbox.path("out"));
+    let unsupported = record(&bench.sandbox.path("out/unsupported.json"));
+    let listed = unsupported.to_string();
+    assert!(
+        listed.contains("\"guaranteed\"") && listed.contains("reason"),
+        "{listed}"
+    );
+    assert!(!bench.record("out", "guaranteed/calm", 0).exists());
+    // It stays reported when only another policy is requested.
+    let only_none = [
+        "--on",
+        "tc",
+        "--out",
+        "out",
+        "--repetitions",
+        "1",
+        "--policy",
+        "none",
+    ];
+    bench.stderr(0, &only_none);
+    assert_eq!(
+        record(&bench.sandbox.path("out/unsupported.json")),
+        unsupported
+    );
+    for cell in [
+        "none/calm",
+        "none/overload",
+        "priority/calm",
+        "priority/overload",
+    ] {
+        assert_is_live(&record(&bench.record("out", cell, 0)), "Linux tc");
+    }
+    assert_isolates(&bench, "out", "priority", 1);
+    assert_shares_a_queue(&bench, 1);
+    // What the captures miss at the far end is what the queues dropped.
+    let overload = record(&bench.record("out", "priority/overload", 0));
+    let drops = overload["drops"].as_array().unwrap().iter();
+    let dropped: u64 = drops.map(|drop| number(&drop["frames"])).sum();
+    let lost = number(&overload["slices"][1]["whole"]["lost_frames"]);
+    // Queues also drop what is sent before and after the measured second.
+    assert!(dropped >= lost, "{dropped} dropped, {lost} lost");
+}
+
+#[test]
+fn captures_are_kept_where_they_are_asked_for() {
+    let Some(bench) = Bench::new() else { return };
+    let one = [
+        "--policy",
+        "priority",
+        "--scenario",
+        "calm",
+        "--repetitions",
+        "1",
+    ];
+    let more = ["--on", "gateway", "--out", "out", "--captures", "captures"];
+    let stderr = bench.stderr(0, &[&one[..], &more].concat());
+    assert!(
+        stderr.contains("captures of 1 runs are in captures"),
+        "{stderr}"
+    );
+    for end in ["sent", "received"] {
+        let file = format!("captures/priority/calm/rep-000/{end}.pcap");
+        let length = fs::metadata(bench.sandbox.path(&file)).unwrap().len();
+        assert!(length > 50_000, "{file}: {length}");
+    }
+    bench.assert_cleared_up();
+    let folder = bench.sandbox.path("captures/priority/calm/rep-000");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
+    // Real packets cannot be captured again.
+    let more = [
+        "--on",
+        "gateway",
+        "--out",
+        "again",
+        "--captures",
+        "captures",
+    ];
+    let stderr = bench.stderr(2, &[&one[..], &more].concat());
+    assert!(
+        stderr.contains("sent.pcap` exists and is not replaced"),
+        "{stderr}"
+    );
+}

@@ -1,0 +1,309 @@
+//! Changes while frames wait: nothing lost, reordered or reset.
+
+use crate::support::*;
+use proptest::prelude::*;
+use slicewise_model::{
+    BurstSpec, ClassSpec, Discipline, GuaranteeSpec, MaximumSpec, PrioritySpec, QueueLimitSpec,
+    RateSpec, ShaperSpec,
+};
+use slicewise_units::{Accounting, ByteCount, Duration};
+
+/// What a class of the random policies is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Absent,
+    Plain,
+    Priority,
+    Shaped,
+    Minimum,
+}
+
+fn class(vlan: u16, kind: Kind) -> Option<ClassSpec> {
+    let mut class = vlan_class(vlan);
+    match kind {
+        Kind::Absent => return None,
+        Kind::Plain => {}
+        Kind::Priority => {
+            class.priority = Some(PrioritySpec {
+                level: 1,
+                rate: None,
+                burst: None,
+                accounting: Accounting::L2,
+            });
+        }
+        Kind::Shaped => {
+            class.shape = Some(ShaperSpec {
+                rate: RateSpec::Absolute(rate("3 Mbit/s")),
+                committed_burst_bits: None,
+                excess_burst_bits: None,
+                peak: false,
+                accounting: Accounting::L2,
+            });
+        }
+        Kind::Minimum => class.minimum = Some(RateSpec::Absolute(rate("2 Mbit/s"))),
+    }
+    Some(class)
+}
+
+/// The same kinds as slices of a guaranteed policy.
+fn slice(vlan: u16, kind: Kind) -> Option<ClassSpec> {
+    let mut class = vlan_class(vlan);
+    let guarantee = |burst| {
+        Some(GuaranteeSpec {
+            rate: RateSpec::Absolute(rate("1 Mbit/s")),
+            burst: Some(BurstSpec::Size(ByteCount::new(burst))),
+            delay: Some(Duration::from_millis(80)),
+        })
+    };
+    match kind {
+        Kind::Absent => return None,
+        Kind::Plain => class.weight = Some(3),
+        Kind::Priority => class.guarantee = guarantee(4_000),
+        Kind::Minimum => class.guarantee = guarantee(1_522),
+        Kind::Shaped => {
+            class.maximum = Some(MaximumSpec {
+                rate: RateSpec::Absolute(rate("3 Mbit/s")),
+                burst: None,
+            });
+        }
+    }
+    Some(class)
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Offer {
+        vlan: u16,
+        bytes: u32,
+        gap: u64,
+    },
+    Apply {
+        kinds: [Kind; 3],
+        reversed: bool,
+        guaranteed: bool,
+    },
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        Just(Kind::Absent),
+        Just(Kind::Plain),
+        Just(Kind::Priority),
+        Just(Kind::Shaped),
+        Just(Kind::Minimum)
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => (0u16..4, 60u32..1522, 0u64..800_000)
+            .prop_map(|(vlan, bytes, gap)| Step::Offer { vlan, bytes, gap }),
+        1 => (kind(), kind(), kind(), any::<bool>(), any::<bool>()).prop_map(
+            |(a, b, c, reversed, guaranteed)| Step::Apply { kinds: [a, b, c], reversed, guaranteed }
+        ),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn no_change_loses_or_reorders_a_frame(steps in prop::collection::vec(step(), 1..400)) {
+        let mut port = Port::new(&policy(vec![vlan_class(0), vlan_class(1)]), Some(rate("5 Mbit/s")));
+        let mut at = 0;
+        for step in steps {
+            match step {
+                Step::Offer { vlan, bytes, gap } => {
+                    at += gap;
+                    let _ = port.offer(Arrival { at, vlan, bytes });
+                }
+                Step::Apply { kinds, reversed, guaranteed } => {
+                    let class = if guaranteed { slice } else { class };
+                    let mut classes: Vec<ClassSpec> =
+                        (0u16..).zip(kinds).filter_map(|(vlan, kind)| class(vlan, kind)).collect();
+                    if reversed {
+                        classes.reverse();
+                    }
+                    let before = port.pipeline.backlog();
+                    let mut spec = policy(classes);
+                    if guaranteed {
+                        spec.discipline = Discipline::Guaranteed;
+                    }
+                    port.apply(&spec);
+                    prop_assert_eq!(port.pipeline.backlog(), before, "a change loses nothing");
+                }
+            }
+        }
+        port.run_until(u64::MAX / 2);
+        prop_assert_eq!(port.pipeline.backlog(), 0, "everything drains");
+        prop_assert_eq!(port.offered(), port.departures.len() as u64 + port.dropped);
+        assert_in_order(&port.departures);
+    }
+}
+
+#[test]
+fn a_change_of_rate_keeps_the_credit_and_the_counters() {
+    let shaped = |text: &str| {
+        let mut class = class(1, Kind::Shaped).unwrap();
+        class.shape.as_mut().unwrap().rate = RateSpec::Absolute(rate(text));
+        class.shape.as_mut().unwrap().committed_burst_bits = Some(16_000);
+        policy(vec![class])
+    };
+    let mut port = Port::new(&shaped("8 Mbit/s"), None);
+    for _ in 0..10 {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
+    }
+    port.run_until(1);
+    assert_eq!(port.departures.len(), 2, "the burst of 2,000 B");
+    port.apply(&shaped("4 Mbit/s"));
+    port.run_until(1_999_000);
+    assert_eq!(
+        port.departures.len(),
+        2,
+        "a change gives no new burst: 1,000 B take 2 ms at 4 Mbit/s"
+    );
+    port.run_until(2_001_000);
+    assert_eq!(port.departures.len(), 3);
+    let counters = port.pipeline.counters().next().unwrap();
+    assert_eq!(
+        (
+            counters.offered_frames,
+            counters.sent_frames,
+            counters.queued_frames
+        ),
+        (10, 3, 7)
+    );
+}
+
+#[test]
+fn a_rejected_change_leaves_the_old_policy_active() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
+    // Every change reorders the class maps, so queued frames must drain first; none can.
+    let mut refused = 0;
+    for round in 0..40u16 {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
+        let spec = policy(vec![vlan_class(100 + round), vlan_class(1)]);
+        let params = spec.resolve(rate("1 Gbit/s")).unwrap();
+        let change = slicewise_dataplane::Change::Policy(params);
+        let now = slicewise_units::Instant::from_nanos(port.now());
+        refused += usize::from(port.pipeline.apply(&change, now).is_err());
+    }
+    assert_eq!(refused, 8, "32 changes may be pending");
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 40);
+    assert_in_order(&port.departures);
+}
+
+#[test]
+fn a_slice_keeps_its_deadlines_over_a_change_of_another() {
+    let guaranteed = |classes: Vec<ClassSpec>| {
+        let mut spec = policy(classes);
+        spec.discipline = Discipline::Guaranteed;
+        spec
+    };
+    let kept = slice(1, Kind::Priority).unwrap();
+    let mut port = Port::new(
+        &guaranteed(vec![kept.clone(), vlan_class(2)]),
+        Some(rate("5 Mbit/s")),
+    );
+    for vlan in [2, 2, 2, 1, 1] {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan,
+            bytes: 1500,
+        });
+    }
+    let heavier = slice(2, Kind::Plain).unwrap();
+    port.apply(&guaranteed(vec![kept, heavier]));
+    port.run_until(u64::MAX / 2);
+    let order: Vec<u16> = port.departures.iter().map(|d| d.vlan).collect();
+    // Its first frames were eligible when they came, before the change.
+    assert_eq!(order[..3], [1, 1, 2]);
+    assert_in_order(&port.departures);
+}
+
+#[test]
+fn a_change_of_another_class_gives_a_slice_no_fresh_burst() {
+    let guaranteed = |other: u16| {
+        let mut limited = vlan_class(2);
+        limited.maximum = Some(MaximumSpec {
+            rate: RateSpec::Absolute(rate("1 Mbit/s")),
+            burst: Some(BurstSpec::Size(ByteCount::new(3_044))),
+        });
+        let mut spec = policy(vec![vlan_class(other), limited]);
+        spec.discipline = Discipline::Guaranteed;
+        spec
+    };
+    let mut port = Port::new(&guaranteed(1), Some(rate("1 Gbit/s")));
+    let burst = |at| {
+        [at, at].map(|at| Arrival {
+            at,
+            vlan: 2,
+            bytes: 1_500,
+        })
+    };
+    port.offer_all(&burst(0));
+    port.run_until(100_000);
+    assert_eq!(port.departures.len(), 2, "the burst");
+    // Which frames are of the second class now reads otherwise, and it is the same class.
+    port.apply(&guaranteed(3));
+    port.offer_all(&burst(100_000));
+    port.run_until(1_000_000);
+    assert_eq!(port.departures.len(), 2, "not another one");
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 4);
+}
+
+#[test]
+fn a_port_without_waiting_frames_takes_any_number_of_changes() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), None);
+    for round in 0..100u16 {
+        port.apply(&policy(vec![vlan_class(100 + round), vlan_class(1)]));
+    }
+}
+
+#[test]
+fn a_removed_class_counts_its_frames_until_the_last_has_left() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
+    for _ in 0..3 {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
+    }
+    let counted = |port: &Port| {
+        let class = port.pipeline.counters().find(|c| c.class == "vlan1");
+        class.map(|c| (c.sent_frames, c.queued_frames))
+    };
+    port.apply(&policy(vec![vlan_class(2)]));
+    assert_eq!(counted(&port), Some((0, 3)));
+    port.run_until(9_000_000);
+    assert_eq!(counted(&port), Some((2, 1)), "8 ms a frame");
+    port.run_until(u64::MAX / 2);
+    port.apply(&policy(vec![vlan_class(3)]));
+    assert_eq!(counted(&port), None, "nothing refers to it");
+}
+
+#[test]
+fn the_buffer_holds_what_all_queues_may_hold_and_a_frame_more_for_each() {
+    let limited = |vlan, packets| {
+        let mut class = vlan_class(vlan);
+        class.queue_limit = Some(QueueLimitSpec::Packets(packets));
+        class
+    };
+    let spec = policy(vec![limited(1, 10), limited(2, 20)]);
+    // Beside the two classes there is the default class.
+    let port = Port::new(&spec, None);
+    let default = spec.resolve(rate("1 Gbit/s")).unwrap();
+    let default = default.classes.last().unwrap().queue_limit.packets;
+    assert_eq!(port.pipeline.capacity(), 11 + 21 + default + 1);
+}

@@ -1,0 +1,266 @@
+//! What no guarantee needs is given out by weight, and never left unused.
+
+use super::rig::{Arrival, LARGEST_FRAME, Rig, best_effort, guaranteed, params, with_maximum};
+use proptest::prelude::*;
+use slicewise_model::{GuaranteedParams, SliceParams};
+use slicewise_units::{Accounting, Duration};
+
+const LINK: u64 = 1_000_000_000;
+
+/// All frames at once, enough that no slice runs out before `frames` have left.
+fn backlog(slices: &[SliceParams], frames: usize, sizes: &[u64]) -> Vec<Arrival> {
+    (0..slices.len() as u32)
+        .flat_map(|slice| {
+            (0..frames).map(move |n| Arrival {
+                at: 0,
+                slice,
+                bytes: sizes[(n + slice as usize) % sizes.len()],
+            })
+        })
+        .collect()
+}
+
+fn offer(rig: &mut Rig, arrivals: &[Arrival]) {
+    for arrival in arrivals {
+        rig.arrive(*arrival).unwrap();
+    }
+}
+
+fn sent_bytes(rig: &Rig, slices: usize) -> Vec<u64> {
+    let mut bytes = vec![0; slices];
+    for sent in rig.sent.iter().filter(|sent| !sent.guaranteed) {
+        bytes[sent.slice as usize] += sent.bytes;
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Two slices that stay backlogged never differ by more than a turn of each, weights
+    /// considered (Shreedhar & Varghese, theorem 2: one quantum and a frame).
+    #[test]
+    fn shares_are_within_one_quantum_of_the_weights(
+        weights in prop::collection::vec(1u32..6, 2..12),
+        sizes in prop::collection::vec(60u64..=LARGEST_FRAME, 1..5),
+        stop in 1_000_000u64..8_000_000,
+    ) {
+        let slices: Vec<SliceParams> = weights.iter().map(|&weight| best_effort(weight)).collect();
+        let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+        offer(&mut rig, &backlog(&slices, 20_000, &sizes));
+        rig.send_until(stop);
+        let bytes = sent_bytes(&rig, slices.len());
+        for (one, weight) in bytes.iter().zip(&weights) {
+            for (other, other_weight) in bytes.iter().zip(&weights) {
+                let turns = one / u64::from(*weight);
+                let other_turns = other / u64::from(*other_weight);
+                prop_assert!(turns.abs_diff(other_turns) <= 2 * LARGEST_FRAME, "{bytes:?}");
+            }
+        }
+    }
+
+    /// Tenants share by their weights, however many slices each has.
+    #[test]
+    fn tenants_share_by_weight_whatever_their_slices(
+        weights in prop::collection::vec(1u32..5, 2..5),
+        counts in prop::collection::vec(1usize..6, 5),
+    ) {
+        let slices: Vec<SliceParams> = weights
+            .iter()
+            .zip(&counts)
+            .zip(0..)
+            .flat_map(|((_, &count), tenant)| {
+                (0..count).map(move |n| SliceParams { tenant, ..best_effort(1 + n as u32) })
+            })
+            .collect();
+        let mut rig = Rig::new(&params(&weights), &slices, LINK);
+        offer(&mut rig, &backlog(&slices, 5_000, &[LARGEST_FRAME, 700]));
+        rig.send_until(10_000_000);
+        let bytes = sent_bytes(&rig, slices.len());
+        let shares: Vec<u64> = weights
+            .iter()
+            .zip(0..)
+            .map(|(&weight, tenant)| {
+                let own = slices.iter().zip(&bytes).filter(|(slice, _)| slice.tenant == tenant);
+                own.map(|(_, bytes)| bytes).sum::<u64>() / u64::from(weight)
+            })
+            .collect();
+        for pair in shares.windows(2) {
+            prop_assert!(pair[0].abs_diff(pair[1]) <= 2 * LARGEST_FRAME, "{shares:?}");
+        }
+    }
+
+    /// The link is idle only while every slice with frames has had its maximum; and no slice has
+    /// more than that beside its guarantee.
+    #[test]
+    fn the_link_never_idles_while_a_frame_may_leave(
+        kinds in prop::collection::vec((0u8..3, 1u32..4), 1..12),
+        times in prop::collection::vec((0u64..3_000_000, 60u64..=LARGEST_FRAME), 1..200),
+    ) {
+        let (rate, burst) = (30_000_000, 4 * LARGEST_FRAME);
+        let slices: Vec<SliceParams> = kinds
+            .iter()
+            .map(|&(kind, weight)| match kind {
+                0 => best_effort(weight),
+                1 => guaranteed(5_000_000, 2 * LARGEST_FRAME, Duration::from_millis(1)),
+                _ => with_maximum(best_effort(weight), rate, burst),
+            })
+            .collect();
+        let limited = |slice: u32| slices[slice as usize].maximum.is_some();
+        let mut arrivals: Vec<Arrival> = times
+            .iter()
+            .zip(0u32..)
+            .map(|(&(at, bytes), n)| Arrival { at, slice: n % slices.len() as u32, bytes })
+            .collect();
+        arrivals.sort();
+        let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+        rig.run(&arrivals);
+        rig.assert_in_order();
+        let granularity = rig.scheduler.granularity().nanos();
+        // Where the link was idle before a frame, that frame had just come, or had to wait.
+        let mut free = 0;
+        for sent in &rig.sent {
+            if sent.start > free && sent.start > sent.arrival {
+                prop_assert!(limited(sent.slice), "{sent:?} might have gone at {free}");
+            }
+            free = sent.end;
+        }
+        for id in (0..slices.len() as u32).filter(|&id| limited(id)) {
+            let own: Vec<_> = rig.sent.iter().filter(|sent| sent.slice == id).collect();
+            for (n, first) in own.iter().enumerate() {
+                let mut bytes = 0;
+                for last in &own[n..] {
+                    bytes += last.bytes;
+                    let time = last.start - first.start;
+                    let most = u128::from(burst) * 8_000_000_000
+                        + u128::from(rate) * u128::from(time);
+                    prop_assert!(u128::from(bytes) * 8_000_000_000 <= most);
+                }
+            }
+            // And it is not held longer than needed while no other slice wants the link.
+            if slices.len() == 1 {
+                let total: u64 = own.iter().map(|sent| sent.bytes).sum();
+                let needed = u128::from(total.saturating_sub(burst)) * 8_000_000_000
+                    / u128::from(rate);
+                let last_arrival = arrivals.last().unwrap().at;
+                let end = own.last().unwrap().start;
+                let waits = own.len() as u64 * granularity;
+                prop_assert!(u128::from(end) <= u128::from(last_arrival + waits) + needed + 13_000);
+            }
+        }
+    }
+}
+
+#[test]
+fn service_beyond_the_guarantee_does_not_consume_it() {
+    // A slice that had the whole link for itself finds its guarantee untouched when others come.
+    let objective = Duration::from_millis(1);
+    let slices = [
+        guaranteed(100_000_000, 4 * LARGEST_FRAME, objective),
+        best_effort(100),
+    ];
+    let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+    let arrivals = |slice, at, frames| {
+        (0..frames).map(move |_| Arrival {
+            at,
+            slice,
+            bytes: LARGEST_FRAME,
+        })
+    };
+    for arrival in arrivals(0, 0, 400) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(4_000_000);
+    for arrival in arrivals(1, 4_000_000, 1_000) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(8_000_000);
+    let own: u64 = rig
+        .sent
+        .iter()
+        .filter(|sent| sent.slice == 0 && sent.start >= 4_000_000)
+        .map(|sent| sent.bytes)
+        .sum();
+    // 4 ms at 100 Mbit/s, though it had ten times its rate before.
+    assert!(own >= 4_000_000 / 80 - LARGEST_FRAME, "{own} B");
+}
+
+/// A slice that has to wait for seconds must not keep others that wait for less: its calendar is
+/// not as long as that.
+#[test]
+fn a_slice_that_waits_for_long_does_not_hold_up_others() {
+    let slices = [
+        with_maximum(best_effort(1), 1_000, LARGEST_FRAME),
+        with_maximum(best_effort(1), 100_000_000, 2 * LARGEST_FRAME),
+    ];
+    let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+    let frames = |slice, count| {
+        (0..count).map(move |_| Arrival {
+            at: 0,
+            slice,
+            bytes: LARGEST_FRAME,
+        })
+    };
+    for arrival in frames(0, 4).chain(frames(1, 1_000)) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(100_000_000);
+    let fast = rig.sent.iter().filter(|sent| sent.slice == 1).count() as u64;
+    // 100 Mbit/s for 100 ms.
+    assert!(fast >= 1_250_000 / LARGEST_FRAME - 1, "{fast} frames");
+}
+
+#[test]
+fn a_guarantee_is_woken_in_time_beside_a_slower_one() {
+    let slow = guaranteed(1_000, LARGEST_FRAME, Duration::from_millis(40));
+    let fast = guaranteed(50_000_000, LARGEST_FRAME, Duration::from_millis(40));
+    let mut rig = Rig::new(&params(&[1]), &[slow, fast, best_effort(50_000)], LINK);
+    let frames = |slice, count| {
+        (0..count).map(move |_| Arrival {
+            at: 0,
+            slice,
+            bytes: LARGEST_FRAME,
+        })
+    };
+    for arrival in frames(0, 3)
+        .chain(frames(1, 1_000))
+        .chain(frames(2, 20_000))
+    {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(100_000_000);
+    let own = rig
+        .sent
+        .iter()
+        .filter(|sent| sent.slice == 1 && sent.guaranteed);
+    let bytes: u64 = own.map(|sent| sent.bytes).sum();
+    // 50 Mbit/s for 100 ms.
+    assert!(bytes + 2 * LARGEST_FRAME >= 625_000, "{bytes} B");
+}
+
+#[test]
+fn a_maximum_of_l1_counts_preamble_gap_and_fcs_of_every_frame() {
+    let counted = GuaranteedParams {
+        accounting: Accounting::L1,
+        ..params(&[1])
+    };
+    // 60 bytes are 84 on the wire: 672 µs each at 1 Mbit/s.
+    let limited = with_maximum(best_effort(1), 1_000_000, LARGEST_FRAME);
+    let mut rig = Rig::new(&counted, &[limited], 1_000_000_000);
+    for _ in 0..100 {
+        rig.arrive(Arrival {
+            at: 0,
+            slice: 0,
+            bytes: 60,
+        })
+        .unwrap();
+    }
+    rig.send_until(1_000_000);
+    let burst = rig.sent.len();
+    rig.send_until(21_000_000);
+    assert!(
+        (29..=31).contains(&(rig.sent.len() - burst)),
+        "{} in 20 ms",
+        rig.sent.len() - burst
+    );
+}

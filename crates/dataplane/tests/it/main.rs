@@ -1,0 +1,12 @@
+//! Integration tests of the data plane.
+#![allow(clippy::unwrap_used)]
+
+mod apply;
+mod classifier;
+mod deficit_round_robin;
+mod flow_queue;
+mod guaranteed;
+mod no_allocation;
+mod policing;
+mod schedulers;
+mod support;

@@ -1,0 +1,139 @@
+//! The packet path allocates nothing, whatever the policy and however full the queues.
+#![allow(unsafe_code, reason = "a global allocator that counts")]
+
+use crate::support::{self, frame, headers, policy, rate, vlan_class};
+use slicewise_dataplane::Verdict;
+use slicewise_model::{
+    Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec, PrioritySpec,
+    QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+};
+use slicewise_units::{Accounting, BitRate, Duration, Instant};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on unchanged.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on unchanged.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn the_packet_path_allocates_nothing() {
+    let mut priority = vlan_class(1);
+    priority.priority = Some(PrioritySpec {
+        level: 1,
+        rate: Some(RateSpec::Absolute(rate("100 Mbit/s"))),
+        burst: None,
+        accounting: Accounting::L2,
+    });
+    let mut shaped = vlan_class(2);
+    shaped.shape = Some(ShaperSpec {
+        rate: RateSpec::Absolute(rate("50 Mbit/s")),
+        committed_burst_bits: None,
+        excess_burst_bits: None,
+        peak: false,
+        accounting: Accounting::L2,
+    });
+    let mut red = vlan_class(3);
+    red.minimum = Some(RateSpec::Absolute(rate("50 Mbit/s")));
+    red.wred = Some(WredSpec {
+        key: WredKey::Dscp,
+        curves: vec![(
+            0,
+            RedCurve {
+                min_packets: 5,
+                max_packets: 30,
+                mark_denominator: 10,
+            },
+        )],
+        exponential_weight: Some(4),
+    });
+    assert_allocates_nothing(&policy(vec![priority, shaped, red]));
+}
+
+#[test]
+fn slices_with_a_delay_bound_allocate_nothing() {
+    let mut guaranteed = vlan_class(1);
+    guaranteed.guarantee = Some(GuaranteeSpec {
+        rate: RateSpec::Absolute(rate("100 Mbit/s")),
+        burst: None,
+        delay: None,
+    });
+    let mut limited = vlan_class(2);
+    limited.maximum = Some(MaximumSpec {
+        rate: RateSpec::Absolute(rate("50 Mbit/s")),
+        burst: None,
+    });
+    let mut spec = policy(vec![guaranteed, limited, vlan_class(3)]);
+    spec.discipline = Discipline::Guaranteed;
+    for class in &mut spec.classes {
+        class.queue_limit = Some(QueueLimitSpec::Packets(40));
+    }
+    assert_allocates_nothing(&spec);
+}
+
+#[test]
+fn flow_queues_allocate_nothing() {
+    let mut of_slices = policy((1..4).map(vlan_class).collect());
+    of_slices.discipline = Discipline::Guaranteed;
+    of_slices.classes[0].guarantee = Some(GuaranteeSpec {
+        rate: RateSpec::Absolute(rate("100 Mbit/s")),
+        burst: None,
+        delay: None,
+    });
+    let of_classes = policy((1..4).map(vlan_class).collect());
+    for mut spec in [of_slices, of_classes] {
+        for class in &mut spec.classes {
+            class.queue_limit = Some(QueueLimitSpec::Packets(40));
+            class.flow_queue = Some(FlowQueueSpec {
+                target: Some(Duration::from_micros(50)),
+                interval: Some(Duration::from_micros(500)),
+                ..FlowQueueSpec::default()
+            });
+        }
+        assert_allocates_nothing(&spec);
+    }
+}
+
+fn assert_allocates_nothing(spec: &PolicySpec) {
+    let mut pipeline = support::Port::new(spec, Some(BitRate::new(1_000_000_000))).pipeline;
+
+    let before = ALLOCATIONS.with(Cell::get);
+    let (mut sent, mut dropped) = (0u32, 0u32);
+    for sequence in 0..200_000u64 {
+        let now = Instant::from_nanos(sequence * 5_000);
+        // More flows than the classifier's cache has entries, so that it misses, too.
+        let mut fields = headers((sequence % 5) as u16);
+        fields.source_port = (sequence % 3_001) as u16;
+        let verdict = pipeline.on_frame(frame(sequence, 0, 1494), &fields, now);
+        dropped += u32::from(matches!(verdict, Verdict::Dropped(_)));
+        if sequence % 2 == 0 {
+            sent += u32::from(pipeline.poll_egress(now).is_some());
+        }
+        while pipeline.poll_dropped().is_some() {
+            dropped += 1;
+        }
+    }
+    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    assert!(
+        sent > 10_000 && dropped > 10_000,
+        "sent {sent}, dropped {dropped}"
+    );
+    assert_eq!(allocations, 0);
+}

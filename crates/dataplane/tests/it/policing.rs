@@ -1,0 +1,111 @@
+//! Policers and random early detection in a pipeline: who is dropped, who is remarked, and that
+//! neither delays anyone.
+
+use crate::support::*;
+use slicewise_dataplane::{DropReason, Pipeline, PipelineParams, Verdict};
+use slicewise_model::{
+    Action, ClassSpec, PolicerSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+};
+use slicewise_units::{Accounting, ByteCount, Duration, Instant};
+
+fn police(text: &str) -> PolicerSpec {
+    PolicerSpec::new(RateSpec::Absolute(rate(text)))
+}
+
+fn dropped(port: &Port, class: &str, reason: DropReason) -> u64 {
+    let counters = port.pipeline.counters();
+    let class = counters
+        .into_iter()
+        .find(|counters| counters.class == class)
+        .unwrap();
+    class.dropped(reason)
+}
+
+#[test]
+fn a_policer_drops_the_excess_and_delays_nothing() {
+    let policed = ClassSpec {
+        police: Some(police("17.5 Mbit/s")),
+        ..vlan_class(1)
+    };
+    let mut port = Port::new(&policy(vec![policed]), Some(rate("1 Gbit/s")));
+    let traffic = constant(1, 1_500, rate("35 Mbit/s"), Duration::from_secs(4));
+    port.offer_all(&traffic);
+    port.run_until(5_000_000_000);
+    assert_conserved(&port);
+    let sent = bytes_sent(&port.departures, 1, 0, u64::MAX);
+    let promised = 546_875 + 4 * 17_500_000 / 8;
+    assert!(
+        sent <= promised && sent > promised - 2 * 1_500,
+        "{sent} of {promised} bytes"
+    );
+    assert_eq!(dropped(&port, "vlan1", DropReason::Policed), port.dropped);
+    for departure in &port.departures {
+        let sequence = usize::try_from(departure.sequence).unwrap();
+        assert_eq!(departure.at, traffic[sequence].at);
+    }
+}
+
+#[test]
+fn exceeding_frames_leave_with_the_remarked_code_point() {
+    let policed = ClassSpec {
+        police: Some(PolicerSpec {
+            cbs: Some(ByteCount::new(2_000).into()),
+            exceed: Some(Action::SetDscp(8)),
+            conform: Some(Action::SetQosGroup(1)),
+            ..police("8 Mbit/s")
+        }),
+        set_dscp: Some(46),
+        ..vlan_class(1)
+    };
+    let params = PipelineParams {
+        policy: policy(vec![policed]).resolve(rate("1 Gbit/s")).unwrap(),
+        port_shaper: None,
+        seed: 1,
+    };
+    let mut pipeline = Pipeline::new(&params, Instant::ZERO).unwrap();
+    for sequence in 0..3 {
+        let verdict = pipeline.on_frame(frame(sequence, 1, 1_000), &headers(1), Instant::ZERO);
+        assert_eq!(verdict, Verdict::Queued);
+    }
+    let left = std::iter::from_fn(|| pipeline.poll_egress(Instant::ZERO));
+    assert_eq!(
+        left.map(|frame| frame.dscp).collect::<Vec<_>>(),
+        [46, 46, 8]
+    );
+}
+
+/// `random-detect dscp 0 1 1 1` on top of `shape average 17500000`, overloaded by a third: all
+/// drops are forced, long before the queue of 72 is full.
+#[test]
+fn wred_1_1_1_keeps_the_queue_of_a_shaped_class_short() {
+    let curve = RedCurve {
+        min_packets: 1,
+        max_packets: 1,
+        mark_denominator: 1,
+    };
+    let class = ClassSpec {
+        shape: Some(ShaperSpec {
+            rate: RateSpec::Absolute(rate("17.5 Mbit/s")),
+            committed_burst_bits: None,
+            excess_burst_bits: None,
+            peak: false,
+            accounting: Accounting::L2,
+        }),
+        wred: Some(WredSpec {
+            key: WredKey::Dscp,
+            curves: vec![(0, curve)],
+            exponential_weight: None,
+        }),
+        ..vlan_class(1)
+    };
+    let mut port = Port::new(&policy(vec![class]), Some(rate("1 Gbit/s")));
+    let mut longest = 0;
+    for arrival in constant(1, 1_500, rate("23 Mbit/s"), Duration::from_secs(10)) {
+        let _ = port.offer(arrival);
+        longest = longest.max(port.pipeline.backlog());
+    }
+    assert_conserved(&port);
+    assert_eq!(dropped(&port, "vlan1", DropReason::RedForced), port.dropped);
+    assert!(port.dropped > 0);
+    assert!(longest < 36, "{longest} packets waited");
+}

@@ -1,0 +1,15 @@
+//! Integration tests of foreign configurations.
+#![allow(clippy::unwrap_used)]
+
+mod defaults;
+mod export;
+mod golden;
+mod messages;
+mod robustness;
+mod round_trip;
+mod running_config;
+mod support;
+mod tc_export;
+mod tc_filter;
+mod tc_kernel;
+mod tc_properties;

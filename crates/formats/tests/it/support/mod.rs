@@ -1,0 +1,6 @@
+//! What several modules share.
+
+pub mod any_policy;
+pub mod bpf_machine;
+pub mod fixpoint;
+pub mod shipped;

@@ -1,0 +1,510 @@
+//! Policies as scripts of `tc`, and what is refused.
+
+use crate::support::shipped::{LICENCE, no_policy, parse, policy, resolve};
+use insta::assert_snapshot;
+use slicewise_formats::tc;
+use slicewise_model::{
+    ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
+    PolicyParams, PolicySpec, Rate, RateSpec,
+};
+use slicewise_units::{Accounting, BitRate};
+
+fn script(policy: &PolicyParams) -> String {
+    tc::write(policy, LICENCE, "eth0").unwrap().to_string()
+}
+
+#[test]
+fn no_policy_is_one_queue_below_the_link() {
+    assert_snapshot!(script(&no_policy()), @"
+    #!/bin/sh
+    # Policy `no-policy` at the egress of eth0, a link of 35 Mbit/s (L3).
+    # Remove it with: tc qdisc del dev eth0 root
+    # Needs of the kernel: sch_tbf, sch_fifo.
+    # What differs from the policy:
+    # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
+    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   are dropped.
+    # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
+    #   tag counts as 4 bytes of the IP packet.
+    set -e
+
+    # The link: frames leave one after another at its rate.
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+
+    # Queue of `class-default`.
+    tc qdisc add dev eth0 parent 1:1 pfifo limit 4166
+    ");
+}
+
+#[test]
+fn priority_is_a_class_within_its_rate_and_the_rest_is_kept_for_the_others() {
+    assert_snapshot!(script(&policy("priority")), @"
+    #!/bin/sh
+    # Policy `priority` at the egress of eth0, a link of 35 Mbit/s (L3).
+    # Remove it with: tc qdisc del dev eth0 root
+    # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf.
+    # What differs from the policy:
+    # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
+    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   are dropped.
+    # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
+    #   tag counts as 4 bytes of the IP packet.
+    # - The priority rate of class `critical` counts frames without FCS (L2), but the kernel counts for
+    #   it as for the link: IP packets (L3). A frame of 1518 bytes counts 18 bytes less, so that 1.2 %
+    #   more passes than it says.
+    # - HTB gives every class a rate: a class without one gets the smallest, 8 bit/s, and sends one
+    #   frame per minute as if it were within a minimum (behind priority classes within their rates).
+    # - Frames of priority class `critical` beyond 17.5 Mbit/s and 437500 bytes of burst are not dropped
+    #   while others wait: they wait behind what is kept for the others, in the queue of the class, so
+    #   that the others lose nothing by it, and its own frames are late before they are lost.
+    set -e
+
+    # The link: frames leave one after another at its rate.
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+
+    # The scheduler.
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
+
+    # What the classes share.
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+
+    # What priority classes beyond their rates must leave to the others.
+    tc class add dev eth0 parent 10:1 classid 10:2 htb rate 17500000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+
+    # Class `critical`.
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 17500000bit ceil 35000000bit burst 435978 cburst 6088 quantum 1522 prio 0
+
+    # Queue of `critical`.
+    tc qdisc add dev eth0 parent 10:10 pfifo limit 512
+
+    # Class `class-default`.
+    tc class add dev eth0 parent 10:2 classid 10:11 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 1522 prio 1
+
+    # Queue of `class-default`.
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 4166
+
+    # What belongs to `critical`.
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode '27,0 0 0 4294967295,2 0 0 0,48 0 0 4294963248,21 3 0 0,40 0 0 4294963244,84 0 0 4095,2 0 0 0,40 0 0 12,21 5 0 33024,21 4 0 34984,21 3 0 37120,1 0 0 14,3 0 0 3,5 0 0 6,40 0 0 14,84 0 0 4095,7 0 0 0,96 0 0 0,21 0 1 4294967295,3 0 0 0,96 0 0 0,21 3 0 10,96 0 0 0,21 1 0 30,5 0 0 1,6 0 0 4294967295,6 0 0 0' flowid 10:10
+    ");
+}
+
+#[test]
+fn shaping_is_a_ceiling() {
+    assert_snapshot!(script(&policy("shaping")), @"
+    #!/bin/sh
+    # Policy `shaping` at the egress of eth0, a link of 35 Mbit/s (L3).
+    # Remove it with: tc qdisc del dev eth0 root
+    # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf.
+    # What differs from the policy:
+    # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
+    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   are dropped.
+    # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
+    #   tag counts as 4 bytes of the IP packet.
+    # - The shaper of class `be` counts frames without FCS (L2), but the kernel counts for it as for the
+    #   link: IP packets (L3). A frame of 1518 bytes counts 18 bytes less, so that 1.2 % more passes
+    #   than it says.
+    # - The shaper of class `be` lets a frame go while there is any credit, not once there is enough for
+    #   it; its bucket is one frame of 1522 bytes smaller for that, so that no more leaves in any time
+    #   than 8750 bytes of burst and the rate. A burst of shorter frames is up to 1522 bytes smaller.
+    set -e
+
+    # The link: frames leave one after another at its rate.
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+
+    # The scheduler.
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
+
+    # What the classes share.
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+
+    # Class `be`.
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 8bit ceil 17500000bit burst 1 cburst 7228 quantum 1522 prio 0
+
+    # Queue of `be`.
+    tc qdisc add dev eth0 parent 10:10 pfifo limit 72
+
+    # Class `class-default`.
+    tc class add dev eth0 parent 10:1 classid 10:11 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 1522 prio 0
+
+    # Queue of `class-default`.
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 4166
+
+    # What belongs to `be`.
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode '27,0 0 0 4294967295,2 0 0 0,48 0 0 4294963248,21 3 0 0,40 0 0 4294963244,84 0 0 4095,2 0 0 0,40 0 0 12,21 5 0 33024,21 4 0 34984,21 3 0 37120,1 0 0 14,3 0 0 3,5 0 0 6,40 0 0 14,84 0 0 4095,7 0 0 0,96 0 0 0,21 0 1 4294967295,3 0 0 0,96 0 0 0,21 3 0 20,96 0 0 0,21 1 0 40,5 0 0 1,6 0 0 4294967295,6 0 0 0' flowid 10:10
+    ");
+}
+
+#[test]
+fn policing_is_an_action_of_the_filter() {
+    assert_snapshot!(script(&policy("policing")), @"
+    #!/bin/sh
+    # Policy `policing` at the egress of eth0, a link of 35 Mbit/s (L3).
+    # Remove it with: tc qdisc del dev eth0 root
+    # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf, act_police.
+    # What differs from the policy:
+    # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
+    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   are dropped.
+    # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
+    #   tag counts as 4 bytes of the IP packet.
+    # - The policer of class `be` counts frames without FCS (L2), but the kernel counts for it as for
+    #   the link: IP packets (L3). A frame of 1518 bytes counts 18 bytes less, so that 1.2 % more passes
+    #   than it says.
+    set -e
+
+    # The link: frames leave one after another at its rate.
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+
+    # The scheduler.
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
+
+    # What the classes share.
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+
+    # Class `be`.
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 1522 prio 0
+
+    # Queue of `be`.
+    tc qdisc add dev eth0 parent 10:10 pfifo limit 4166
+
+    # Class `class-default`.
+    tc class add dev eth0 parent 10:1 classid 10:11 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 1522 prio 0
+
+    # Queue of `class-default`.
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 4166
+
+    # What belongs to `be`.
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode '27,0 0 0 4294967295,2 0 0 0,48 0 0 4294963248,21 3 0 0,40 0 0 4294963244,84 0 0 4095,2 0 0 0,40 0 0 12,21 5 0 33024,21 4 0 34984,21 3 0 37120,1 0 0 14,3 0 0 3,5 0 0 6,40 0 0 14,84 0 0 4095,7 0 0 0,96 0 0 0,21 0 1 4294967295,3 0 0 0,96 0 0 0,21 3 0 20,96 0 0 0,21 1 0 40,5 0 0 1,6 0 0 4294967295,6 0 0 0' flowid 10:10 action police rate 17500000bit burst 546875 conform-exceed drop/ok
+    ");
+}
+
+#[test]
+fn a_minimum_is_the_rate_of_a_class() {
+    assert_snapshot!(script(&policy("bandwidth")), @"
+    #!/bin/sh
+    # Policy `bandwidth` at the egress of eth0, a link of 35 Mbit/s (L3).
+    # Remove it with: tc qdisc del dev eth0 root
+    # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf.
+    # What differs from the policy:
+    # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
+    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   are dropped.
+    # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
+    #   tag counts as 4 bytes of the IP packet.
+    # - The minimum of class `critical` counts frames without FCS (L2), but the kernel counts for it as
+    #   for the link: IP packets (L3). A frame of 1518 bytes counts 18 bytes less, so that 1.2 % more
+    #   passes than it says.
+    # - HTB gives every class a rate: a class without one gets the smallest, 8 bit/s, and sends one
+    #   frame per minute as if it were within a minimum (behind priority classes within their rates).
+    set -e
+
+    # The link: frames leave one after another at its rate.
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+
+    # The scheduler.
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
+
+    # What the classes share.
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+
+    # Class `critical`.
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 17500000bit ceil 35000000bit burst 7228 cburst 6088 quantum 1522 prio 0
+
+    # Queue of `critical`.
+    tc qdisc add dev eth0 parent 10:10 pfifo limit 72
+
+    # Class `class-default`.
+    tc class add dev eth0 parent 10:1 classid 10:11 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 1522 prio 0
+
+    # Queue of `class-default`.
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 4166
+
+    # What belongs to `critical`.
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode '27,0 0 0 4294967295,2 0 0 0,48 0 0 4294963248,21 3 0 0,40 0 0 4294963244,84 0 0 4095,2 0 0 0,40 0 0 12,21 5 0 33024,21 4 0 34984,21 3 0 37120,1 0 0 14,3 0 0 3,5 0 0 6,40 0 0 14,84 0 0 4095,7 0 0 0,96 0 0 0,21 0 1 4294967295,3 0 0 0,96 0 0 0,21 3 0 10,96 0 0 0,21 1 0 30,5 0 0 1,6 0 0 4294967295,6 0 0 0' flowid 10:10
+    ");
+}
+
+#[test]
+fn a_queue_limit_in_time_is_one_in_bytes() {
+    assert_snapshot!(script(&policy("tail-drop")), @"
+    #!/bin/sh
+    # Policy `tail-drop` at the egress of eth0, a link of 35 Mbit/s (L3).
+    # Remove it with: tc qdisc del dev eth0 root
+    # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf.
+    # What differs from the policy:
+    # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
+    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   are dropped.
+    # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
+    #   tag counts as 4 bytes of the IP packet.
+    # - The queue limit of class `be` counts frames without FCS (L2), but the kernel counts for it as
+    #   for the link: IP packets (L3). A frame of 1518 bytes counts 18 bytes less, so that 1.2 % more is
+    #   held than it says.
+    # - The shaper of class `be` counts frames without FCS (L2), but the kernel counts for it as for the
+    #   link: IP packets (L3). A frame of 1518 bytes counts 18 bytes less, so that 1.2 % more passes
+    #   than it says.
+    # - The shaper of class `be` lets a frame go while there is any credit, not once there is enough for
+    #   it; its bucket is one frame of 1522 bytes smaller for that, so that no more leaves in any time
+    #   than 8750 bytes of burst and the rate. A burst of shorter frames is up to 1522 bytes smaller.
+    set -e
+
+    # The link: frames leave one after another at its rate.
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+
+    # The scheduler.
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
+
+    # What the classes share.
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+
+    # Class `be`.
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 8bit ceil 17500000bit burst 1 cburst 7228 quantum 1522 prio 0
+
+    # Queue of `be`.
+    tc qdisc add dev eth0 parent 10:10 bfifo limit 21875
+
+    # Class `class-default`.
+    tc class add dev eth0 parent 10:1 classid 10:11 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 1522 prio 0
+
+    # Queue of `class-default`.
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 4166
+
+    # What belongs to `be`.
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode '27,0 0 0 4294967295,2 0 0 0,48 0 0 4294963248,21 3 0 0,40 0 0 4294963244,84 0 0 4095,2 0 0 0,40 0 0 12,21 5 0 33024,21 4 0 34984,21 3 0 37120,1 0 0 14,3 0 0 3,5 0 0 6,40 0 0 14,84 0 0 4095,7 0 0 0,96 0 0 0,21 0 1 4294967295,3 0 0 0,96 0 0 0,21 3 0 20,96 0 0 0,21 1 0 40,5 0 0 1,6 0 0 4294967295,6 0 0 0' flowid 10:10
+    ");
+}
+
+/// IOS text, resolved, for a link of 35 Mbit/s of frames.
+fn of_text(text: &str) -> Result<tc::TcConfig, tc::TcExportError> {
+    let link = Rate::l2(BitRate::new(35_000_000));
+    tc::write(&resolve(&parse(text)), link, "eth0")
+}
+
+/// The commands without the programs of the filters.
+fn commands(config: &tc::TcConfig) -> String {
+    let lines: Vec<String> = config
+        .commands
+        .iter()
+        .map(|command| {
+            let mut command = command.clone();
+            if let Some(program) = command.arguments.iter_mut().find(|a| a.contains(',')) {
+                *program = "PROGRAM".to_owned();
+            }
+            command.to_string()
+        })
+        .collect();
+    lines.join("\n")
+}
+
+#[test]
+fn a_policy_within_a_class_is_a_scheduler_within_it() {
+    let config = of_text(
+        "class-map match-any a\n match vlan 1 2\nclass-map match-any b\n match dscp ef\n\
+         class-map match-any c\n match dscp af11\n\
+         policy-map inner\n class b\n  priority 1000\n class c\n  bandwidth remaining ratio 6\n \
+         class class-default\n  bandwidth remaining ratio 4\n\
+         policy-map outer\n class a\n  shape average 10000000\n  service-policy inner\n \
+         class class-default\n  bandwidth remaining ratio 2\n",
+    );
+    assert_snapshot!(commands(&config.unwrap()), @"
+    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 8bit ceil 10000000bit burst 1 cburst 3478 quantum 1522 prio 0
+    tc qdisc add dev eth0 parent 10:10 handle 11: htb default 12
+    tc class add dev eth0 parent 11: classid 11:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+    tc class add dev eth0 parent 11:1 classid 11:2 htb rate 9000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+    tc class add dev eth0 parent 11:1 classid 11:10 htb rate 1000000bit ceil 35000000bit burst 23478 cburst 6088 quantum 1522 prio 0
+    tc qdisc add dev eth0 parent 11:10 pfifo limit 512
+    tc class add dev eth0 parent 11:2 classid 11:11 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 4566 prio 1
+    tc qdisc add dev eth0 parent 11:11 pfifo limit 64
+    tc class add dev eth0 parent 11:2 classid 11:12 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 3044 prio 1
+    tc qdisc add dev eth0 parent 11:12 pfifo limit 64
+    tc filter add dev eth0 parent 11: protocol all prio 1 bpf bytecode PROGRAM flowid 11:10
+    tc filter add dev eth0 parent 11: protocol all prio 2 bpf bytecode PROGRAM flowid 11:11
+    tc class add dev eth0 parent 10:1 classid 10:11 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 3044 prio 0
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 4166
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode PROGRAM flowid 10:10
+    ");
+}
+
+#[test]
+fn buckets_that_must_not_limit_hold_what_a_fast_link_lets_out_at_once() {
+    let policy = resolve(&parse(
+        "class-map match-any a\n match vlan 1\npolicy-map p\n class a\n  priority level 1\n",
+    ));
+    let link = Rate::l2(BitRate::new(10_000_000_000));
+    let config = tc::write(&policy, link, "eth0").unwrap();
+    assert_snapshot!(commands(&config), @"
+    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 10000000000bit burst 125000 limit 125000
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 10000000000bit ceil 10000000000bit burst 125000 cburst 125000 quantum 1522
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 10000000000bit ceil 10000000000bit burst 125000 cburst 125000 quantum 1522 prio 0
+    tc qdisc add dev eth0 parent 10:10 pfifo limit 512
+    tc class add dev eth0 parent 10:1 classid 10:11 htb rate 8bit ceil 10000000000bit burst 1 cburst 125000 quantum 1522 prio 1
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 4166
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode PROGRAM flowid 10:10
+    ");
+}
+
+#[test]
+fn levels_of_priority_come_before_minimums_and_these_before_the_rest() {
+    let config = of_text(
+        "class-map match-any a\n match vlan 1\nclass-map match-any b\n match vlan 2\n\
+         class-map match-any c\n match vlan 3\n\
+         policy-map p\n class a\n  priority level 1\n class b\n  priority level 2 5000\n \
+         class c\n  bandwidth 4000\n  queue-limit 30000 bytes\n",
+    );
+    assert_snapshot!(commands(&config.unwrap()), @"
+    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 parent 1:1 handle 10: htb default 13
+    tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+    tc class add dev eth0 parent 10:1 classid 10:2 htb rate 30000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
+    tc class add dev eth0 parent 10:1 classid 10:10 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522 prio 0
+    tc qdisc add dev eth0 parent 10:10 pfifo limit 512
+    tc class add dev eth0 parent 10:1 classid 10:11 htb rate 5000000bit ceil 35000000bit burst 123478 cburst 6088 quantum 1522 prio 1
+    tc qdisc add dev eth0 parent 10:11 pfifo limit 512
+    tc class add dev eth0 parent 10:2 classid 10:12 htb rate 4000000bit ceil 35000000bit burst 1522 cburst 6088 quantum 1522 prio 2
+    tc qdisc add dev eth0 parent 10:12 bfifo limit 30000
+    tc class add dev eth0 parent 10:2 classid 10:13 htb rate 8bit ceil 35000000bit burst 1 cburst 6088 quantum 1522 prio 2
+    tc qdisc add dev eth0 parent 10:13 pfifo limit 4166
+    tc filter add dev eth0 parent 10: protocol all prio 1 bpf bytecode PROGRAM flowid 10:10
+    tc filter add dev eth0 parent 10: protocol all prio 2 bpf bytecode PROGRAM flowid 10:11
+    tc filter add dev eth0 parent 10: protocol all prio 3 bpf bytecode PROGRAM flowid 10:12
+    ");
+}
+
+#[test]
+fn one_curve_of_early_detection_is_red() {
+    let text = "policy-map p\n class class-default\n  random-detect precedence-based\n";
+    let mut policy = resolve(&parse(text));
+    let wred = policy.classes[0].wred.as_mut().unwrap();
+    let curve = wred.curves[0];
+    wred.curves.fill(curve);
+    let config = tc::write(&policy, LICENCE, "eth0").unwrap();
+    assert_snapshot!(commands(&config), @"
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 parent 1:1 red limit 6249000 min 1561500 max 3124500 avpkt 1500 burst 1295 probability 0.1 bandwidth 35000000bit
+    ");
+    assert_snapshot!(config.differences.join("\n"), @"
+    A frame that finds the link idle leaves at once, before the time that sending it takes and not after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes are dropped.
+    Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further tag counts as 4 bytes of the IP packet.
+    Class `class-default`: red averages and limits bytes, not packets: its thresholds are those of packets that count 1500 bytes, and shorter ones fill the queue less (its limit of 4166 packets is 6249000 bytes).
+    Random early detection of class `class-default` counts frames without FCS (L2), but the kernel counts for it as for the link: IP packets (L3). A frame of 1514 bytes counts 14 bytes less, so that 0.9 % more is held than it says.
+    ");
+}
+
+#[test]
+fn flow_queues_are_codel_and_fq_codel() {
+    let of_flows = |flows: Option<u32>| {
+        let spec = PolicySpec {
+            name: "p".into(),
+            classes: vec![ClassSpec {
+                flow_queue: Some(FlowQueueSpec {
+                    flows,
+                    ..FlowQueueSpec::default()
+                }),
+                ..ClassSpec::class_default()
+            }],
+            discipline: Discipline::MinimumShare,
+            guaranteed: None,
+        };
+        commands(&tc::write(&resolve(&spec), LICENCE, "eth0").unwrap())
+    };
+    assert_snapshot!(of_flows(None), @"
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 parent 1:1 fq_codel limit 4166 target 5000us interval 100000us flows 1024 quantum 1514 ecn
+    ");
+    assert_snapshot!(of_flows(Some(1)), @"
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 parent 1:1 codel limit 4166 target 5000us interval 100000us ecn
+    ");
+}
+
+#[test]
+fn a_link_of_the_wire_counts_short_frames_as_long_as_they_occupy_it() {
+    let link = Rate {
+        rate: BitRate::new(1_000_000_000),
+        accounting: Accounting::L1,
+    };
+    let config = tc::write(&policy("shaping"), link, "eth0").unwrap();
+    assert_snapshot!(config.commands[0].to_string(), @"tc qdisc add dev eth0 root handle 1: stab overhead 28 mpu 84 mtu 2047 tsize 2048 tbf rate 1000000000bit burst 12500 limit 12500");
+    assert_snapshot!(config.differences[1], @"Frames are taken to have a VLAN tag, because the policy matches VLANs: a frame without counts 4 bytes too many.");
+}
+
+#[test]
+fn everything_that_cannot_be_expressed_is_listed() {
+    let error = of_text(
+        "class-map match-any a\n match vlan 1\nclass-map match-any b\n match vlan 2\n\
+         class-map match-any c\n match vlan 3\n\
+         policy-map p\n class a\n  police cir 1000000 pir 2000000 exceed-action set-dscp-transmit 8\n \
+         class b\n  shape average 5000000\n  random-detect dscp-based\n \
+         class c\n  set dscp ef\n  police 1000000 8000 8000 violate-action drop exceed-action transmit\n",
+    );
+    assert_snapshot!(error.unwrap_err(), @"
+    policy `p`: Linux traffic control cannot express this:
+      class `b`: wred: has several curves: red has one for all packets of its queue, and gred chooses its curve by a mark (tc_index) that no classic filter sets
+      class `a`: police: sets DSCP 8 on some packets: act_police passes or drops, and has no other action for what exceeds
+      class `c`: set_dscp: the kernel rewrites headers with act_pedit alone, which does not find IP behind a second VLAN tag and leaves the checksum to another action
+      class `c`: police: passes what either the committed or the excess bucket holds (RFC 2697): act_police has one bucket
+    ");
+}
+
+#[test]
+fn guarantees_with_a_delay_bound_are_refused_class_by_class() {
+    let class = |name: &str, guarantee: bool| ClassSpec {
+        guarantee: guarantee.then_some(GuaranteeSpec {
+            rate: RateSpec::Absolute(BitRate::new(5_000_000)),
+            burst: None,
+            delay: None,
+        }),
+        ..ClassSpec::new(ClassMap {
+            name: name.into(),
+            mode: MatchMode::Any,
+            conditions: vec![Condition::Everything],
+        })
+    };
+    let spec = PolicySpec {
+        name: "guaranteed".into(),
+        classes: vec![class("a", true), class("b", false), class("c", true)],
+        discipline: Discipline::Guaranteed,
+        guaranteed: None,
+    };
+    let error = tc::write(&resolve(&spec), LICENCE, "eth0").unwrap_err();
+    assert_snapshot!(error, @"
+    policy `guaranteed`: Linux traffic control cannot express this:
+      class `a`: guarantee: the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps rates, and serves first or in turn
+      class `c`: guarantee: the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps rates, and serves first or in turn
+    ");
+}
+
+#[test]
+fn refuses_guarantees_beyond_the_link_and_impossible_names() {
+    let link = Rate::l2(BitRate::new(10_000_000));
+    let error = tc::write(&policy("bandwidth"), link, "eth 0").unwrap_err();
+    assert_snapshot!(error, @"
+    policy `bandwidth`: Linux traffic control cannot express this:
+      interface: `eth 0` is not the name of one: 1 to 15 characters, none of them a space, `/` or `:`
+      guarantees: add up to 17.5 Mbit/s, more than the 10 Mbit/s there is: HTB would not keep any of them
+    ");
+    let none = Rate::l2(BitRate::ZERO);
+    let error = tc::write(&no_policy(), none, "eth0").unwrap_err();
+    assert_snapshot!(error, @"
+    policy `no-policy`: Linux traffic control cannot express this:
+      link: 0 bit/s is less than one byte per second
+    ");
+}
+
+#[test]
+fn a_name_cannot_break_out_of_a_script() {
+    let mut policy = policy("shaping");
+    policy.name = "p\nreboot".into();
+    policy.classes[0].name = "be\n$(reboot)".into();
+    let script = script(&policy);
+    let harmless = |line: &str| line.is_empty() || line.starts_with('#') || line.starts_with("tc ");
+    let others: Vec<&str> = script.lines().filter(|line| !harmless(line)).collect();
+    assert_eq!(others, ["set -e"]);
+    let commands: Vec<&str> = script.lines().filter(|l| l.starts_with("tc ")).collect();
+    assert!(commands.iter().all(|command| !command.contains("reboot")));
+}

@@ -1,0 +1,6 @@
+//! Integration tests of policies and of admission.
+#![allow(clippy::unwrap_used)]
+
+mod admission;
+mod class_map;
+mod resolve;

@@ -1,0 +1,9 @@
+//! From what a user wrote to what a data plane runs: every default, every rejection.
+
+mod bounds;
+mod defaults;
+mod flow_queue;
+mod guaranteed;
+mod limits;
+mod refusals;
+mod support;

@@ -1,0 +1,289 @@
+//! Results folders side by side: what is judged, printed, written, and refused.
+
+use crate::support::{Size, fill, fill_live, live_study, study, three_back_ends};
+use slicewise_report::layout::{Force, ResultsFolder, Unsupported};
+use slicewise_report::prediction::findings;
+use slicewise_report::terminal::{Colours, beside_table_text, verdict_table_text};
+use slicewise_report::{Report, write, write_beside};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn paths(folders: &[ResultsFolder]) -> Vec<PathBuf> {
+    folders.iter().map(|f| f.path().to_owned()).collect()
+}
+
+fn report(root: &Path) -> Report {
+    let [simulator, live @ ..] = three_back_ends(root, Size::SMALL);
+    write_beside(&simulator, &paths(&live)).unwrap()
+}
+
+fn rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    let texts = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
+    let header = texts(reader.headers().unwrap());
+    let rows = reader.records().map(|record| texts(&record.unwrap()));
+    (header, rows.collect())
+}
+
+/// The values of one column.
+fn column(path: &Path, name: &str) -> Vec<String> {
+    let (header, rows) = rows(path);
+    let place = header.iter().position(|h| h == name).unwrap();
+    rows.into_iter().map(|mut row| row.remove(place)).collect()
+}
+
+/// What a message says, without the folder's own path.
+fn message(error: impl std::fmt::Display, root: &Path) -> String {
+    error
+        .to_string()
+        .replace(&root.display().to_string(), "DIR")
+}
+
+#[test]
+fn verdicts_of_three_back_ends_stand_beside_each_other() {
+    let temporary = tempfile::tempdir().unwrap();
+    let report = report(temporary.path());
+    let text = beside_table_text(&report.sides, 120, Colours::None).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 120));
+    insta::assert_snapshot!(text, @"
+    Isolation / reallocation; each back end is judged by its own runs
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     Policy      Published   simulator              gateway                Linux tc                      Scalability
+                             3 × 4 s, 3 scenarios   2 × 4 s, 2 scenarios   2 × 4 s, 2 scenarios
+    ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
+     no policy   no / yes    inconclusive / holds   holds ≠ / holds        holds ≠ / holds               no practical limit
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     priority    yes / yes   holds / holds          holds / holds          holds / holds                 2 slices
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     shaping     yes / no    holds / broken         holds / broken         not supported: this kernel    256 slices
+                                                                           has no HTB queueing
+                                                                           discipline
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ");
+    let narrow = beside_table_text(&report.sides, 80, Colours::None).unwrap();
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn a_line_says_how_many_figures_were_predicted() {
+    let temporary = tempfile::tempdir().unwrap();
+    let report = report(temporary.path());
+    let lines: Vec<String> = report.sides.iter().flat_map(findings).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    36 of 36 figures of gateway were predicted: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12; 1 of these only because the interval of the difference contains 0
+    36 of 36 figures of gateway are reproduced by simulating the packets that were sent: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12
+    24 of 24 figures of Linux tc were predicted: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8; 1 of these only because the interval of the difference contains 0
+    24 of 24 figures of Linux tc are reproduced by simulating the packets that were sent: throughput 8 of 8, loss ratio 8 of 8, median delay within 100 µs 8 of 8
+    ");
+}
+
+#[test]
+fn one_folder_alone_has_nothing_beside_it() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = fill(temporary.path(), &study(Size::SMALL));
+    let report = write(&folder).unwrap();
+    assert_eq!(beside_table_text(&report.sides, 120, Colours::None), None);
+    assert_eq!(report.sides.iter().flat_map(findings).count(), 0);
+    let page = fs::read_to_string(report.html).unwrap();
+    assert!(page.contains(r#""beside":null,"prediction":null"#));
+    assert!(!page.contains("<section id=\"beside\"") && !page.contains("<section id=\"testbed\""));
+}
+
+#[test]
+fn tables_hold_what_the_page_shows() {
+    let temporary = tempfile::tempdir().unwrap();
+    let data = report(temporary.path()).data;
+    let back_ends = column(&data.join("back_ends.csv"), "back_end");
+    assert_eq!(back_ends, ["simulator", "gateway", "Linux tc"]);
+    let verdicts = column(&data.join("beside_verdicts.csv"), "verdict");
+    assert_eq!(verdicts.len(), 3 * 3 * 3);
+    assert_eq!(verdicts.iter().filter(|v| *v == "not supported").count(), 2);
+    let devices = column(&data.join("testbed_runs.csv"), "device");
+    // Three policies and two of them, in two scenarios with two repetitions.
+    assert_eq!(devices.len(), (3 + 2) * 4);
+    assert_eq!(
+        column(&data.join("testbed_senders.csv"), "source").len(),
+        20
+    );
+    let outcomes = column(&data.join("prediction.csv"), "outcome");
+    // As studied and as sent, in two scenarios, of two slices, three quantities.
+    assert_eq!(outcomes.len(), (3 + 2) * 2 * 2 * 2 * 3);
+    assert!(outcomes.iter().any(|o| o == "within_tolerance"));
+    let traffic = column(&data.join("prediction.csv"), "traffic");
+    let as_sent = traffic.iter().filter(|t| *t == "as_sent").count();
+    assert_eq!(as_sent, outcomes.len() / 2);
+    for table in ["back_ends", "beside_verdicts", "beside_cells", "prediction"] {
+        assert!(data.join(format!("{table}.parquet")).is_file());
+    }
+}
+
+#[test]
+fn predictions_are_held_against_what_was_measured() {
+    let temporary = tempfile::tempdir().unwrap();
+    let data = report(temporary.path()).data;
+    let table = data.join("prediction.csv");
+    let differences = column(&table, "difference");
+    let quantities = column(&table, "quantity");
+    let outcomes = column(&table, "outcome");
+    for ((quantity, difference), outcome) in quantities.iter().zip(differences).zip(outcomes) {
+        let difference: f64 = difference.parse().unwrap();
+        if quantity == "delay_p50_ns" {
+            let within = difference.abs() <= 100_000.0;
+            assert_eq!(outcome == "within_tolerance", within, "{difference}");
+        }
+    }
+}
+
+#[test]
+fn what_an_earlier_report_had_beside_it_does_not_stay() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [simulator, gateway, _] = three_back_ends(temporary.path(), Size::SMALL);
+    let report = write_beside(&simulator, &paths(&[gateway])).unwrap();
+    assert!(report.data.join("prediction.csv").is_file());
+    write(&simulator).unwrap();
+    for table in ["back_ends", "beside_cells", "prediction", "testbed_runs"] {
+        for extension in ["csv", "parquet"] {
+            assert!(!report.data.join(format!("{table}.{extension}")).exists());
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_is_not_supported_says_why() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [_, _, kernel] = three_back_ends(temporary.path(), Size::SMALL);
+    let report = write(&kernel).unwrap();
+    assert_eq!((report.finished_runs, report.expected_runs), (8, 8));
+    insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120, Colours::None).unwrap(), @"
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     Policy      Performance isolation          Resource reallocation    Scalability                   Published
+    ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
+     no policy   holds                          holds                    no practical limit            no / yes / no limit
+                 critical: mean queueing        702.6 kbit/s of          nothing is configured for a   ≠ differs: isolation
+                 delay 14.63 µs → 15.41 µs in   702.6 kbit/s unused      slice (made up for tests)
+                 scenario 2 (+779.3 ns,         (100 %, 95 % needed)
+                 margin 74 µs)
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     priority    holds                          holds                    2 slices                      yes / yes / 2
+                 critical: throughput           575.6 kbit/s of          2 priority levels (256        = agrees
+                 15.75 Mbit/s → 15.75 Mbit/s    575.6 kbit/s unused      classes)
+                 in scenario 2 (−0.034 %,       (100 %, 95 % needed)
+                 margin 1 %)
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     shaping     not supported                  not supported            256 slices                    yes / no / 256
+                 this kernel has no HTB         this kernel has no HTB   256 classes in a policy       not comparable
+                 queueing discipline            queueing discipline
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ");
+    let page = fs::read_to_string(report.html).unwrap();
+    assert!(page.contains("shaping is not supported here."));
+    assert!(page.contains("--on tc --seed 1"));
+}
+
+#[test]
+fn a_back_end_that_supports_no_policy_is_reported_all_the_same() {
+    let temporary = tempfile::tempdir().unwrap();
+    let whole = study(Size::SMALL);
+    let simulator = fill(&temporary.path().join("synthetic"), &whole);
+    let live = live_study(&whole, "tc", "Linux 6.1.0");
+    let all = live.policies.iter().map(|p| (p.name.as_str(), "no qdisc"));
+    let all: Vec<_> = all.collect();
+    let kernel = fill_live(&temporary.path().join("synthetic-tc"), &live, &whole, &all);
+    assert_eq!(write(&kernel).unwrap().expected_runs, 0);
+    let report = write_beside(&simulator, &paths(&[kernel])).unwrap();
+    let text = beside_table_text(&report.sides, 120, Colours::None).unwrap();
+    assert_eq!(text.matches("not supported: no").count(), 3);
+}
+
+#[test]
+fn unsupported_policies_are_written_read_and_taken_back() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder =
+        ResultsFolder::create(temporary.path(), &study(Size::SMALL), Force::Refuse).unwrap();
+    assert_eq!(folder.read_unsupported().unwrap(), []);
+    let list = [Unsupported {
+        policy: "shaping".to_owned(),
+        reason: "no HTB".to_owned(),
+    }];
+    folder.write_unsupported(&list).unwrap();
+    assert_eq!(folder.read_unsupported().unwrap(), list);
+    folder.write_unsupported(&[]).unwrap();
+    folder.write_unsupported(&[]).unwrap();
+    assert_eq!(folder.read_unsupported().unwrap(), []);
+    assert!(!temporary.path().join("unsupported.json").exists());
+}
+
+#[test]
+fn damaged_parts_of_a_live_folder_are_left_out_with_a_word() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [_, _, kernel] = three_back_ends(temporary.path(), Size::SMALL);
+    fs::write(kernel.path().join("unsupported.json"), "[{").unwrap();
+    fs::write(kernel.path().join("prediction/study.json"), "{").unwrap();
+    let report = write(&kernel).unwrap();
+    insta::assert_snapshot!(report.damaged_runs.join("\n"), @"
+    `unsupported.json` is damaged (EOF while parsing an object at line 1 column 2): run the study again to write it again
+    `prediction/study.json` is damaged (EOF while parsing an object at line 1 column 1): run the study again into another folder
+    ");
+    // Nothing says any more that its runs are not missing.
+    assert_eq!((report.finished_runs, report.expected_runs), (8, 12));
+}
+
+#[test]
+fn a_damaged_record_beside_is_left_out_and_named() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [simulator, gateway, _] = three_back_ends(temporary.path(), Size::SMALL);
+    fs::write(gateway.run_path("priority", "0", 1), "{").unwrap();
+    let report = write_beside(&simulator, &paths(&[gateway])).unwrap();
+    let gateway = &report.sides[1];
+    assert_eq!((gateway.finished_runs, gateway.expected_runs), (11, 12));
+    let [damaged] = &*gateway.damaged_runs else {
+        panic!("{:?}", gateway.damaged_runs)
+    };
+    assert!(damaged.starts_with("`runs/priority/0/rep-001.json` cannot be trusted"));
+}
+
+#[test]
+fn refuses_what_cannot_be_set_beside() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    let [simulator, gateway, _] = three_back_ends(root, Size::SMALL);
+    let twice = [gateway.path().to_owned(), root.join("./synthetic-gateway")];
+    let itself = [root.join("synthetic-gateway/../synthetic")];
+    let mut other = study(Size::SMALL);
+    other.name = "another".to_owned();
+    let other = fill(&root.join("another"), &other);
+    let empty = study(Size::SMALL);
+    let empty = ResultsFolder::create(root.join("empty"), &empty, Force::Refuse).unwrap();
+    let refused = |beside: &[PathBuf]| {
+        let error = write_beside(&simulator, beside).unwrap_err();
+        assert!(error.is_users_mistake());
+        message(error, root)
+    };
+    insta::assert_snapshot!(refused(&twice), @"`DIR/./synthetic-gateway` is named twice: name each results folder once");
+    insta::assert_snapshot!(refused(&itself), @"`DIR/synthetic-gateway/../synthetic` is named twice: name each results folder once");
+    insta::assert_snapshot!(refused(&paths(&[other])), @"`DIR/another` holds results of study `another`, not of `synthetic`: combine folders of one study only, or run `synthetic` on another back end first");
+    insta::assert_snapshot!(refused(&paths(&[empty])), @"`DIR/empty` holds no finished run: run the study first");
+    insta::assert_snapshot!(refused(&[root.join("nowhere")]), @"`DIR/nowhere` does not exist: run a study first, or name the folder one was run into");
+    insta::assert_snapshot!(refused(&[root.join("synthetic-gateway/runs")]), @"`DIR/synthetic-gateway/runs` holds no results of a study: name the folder that a study was run into, here `DIR/synthetic-gateway`");
+}
+
+#[test]
+fn two_folders_of_one_back_end_are_told_apart() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    let whole = study(Size::SMALL);
+    let live = live_study(&whole, "gateway", "slicewise gateway");
+    let folders = ["monday", "tuesday"].map(|day| fill_live(&root.join(day), &live, &whole, &[]));
+    let elsewhere = fill_live(&root.join("old/monday"), &live, &whole, &[]);
+    let [monday, tuesday] = folders;
+    let report = write_beside(&monday, &paths(&[tuesday, elsewhere])).unwrap();
+    let names: Vec<&str> = report.sides.iter().map(|side| side.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "gateway (monday)",
+            "gateway (tuesday)",
+            "gateway (monday) 2"
+        ]
+    );
+}

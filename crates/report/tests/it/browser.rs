@@ -1,0 +1,263 @@
+//! The page in a real browser, where there is one.
+
+use crate::support::{Size, fill, fill_live, live_study, record, study, three_back_ends};
+use slicewise_report::host::HostFacts;
+use slicewise_report::layout::{Force, ResultsFolder};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The page's elements after its script has run, and what the browser's console said; `None` where
+/// no Chromium is installed.
+fn load(page: &Path) -> Option<(String, String)> {
+    let profile = tempfile::tempdir().unwrap();
+    for browser in ["chromium", "chromium-browser", "google-chrome"] {
+        let output = Command::new(browser)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ])
+            .args([
+                "--enable-logging=stderr",
+                "--virtual-time-budget=10000",
+                "--window-size=1300,2000",
+            ])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("--dump-dom")
+            .arg(format!("file://{}", page.display()))
+            .output();
+        if let Ok(output) = output {
+            assert!(output.status.success(), "{browser} failed: {output:?}");
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            return Some((text(output.stdout), text(output.stderr)));
+        }
+    }
+    eprintln!("skipped: no Chromium is installed, so the page was not loaded");
+    None
+}
+
+fn complaints(console: &str) -> Vec<&str> {
+    console
+        .lines()
+        .filter(|line| line.contains("CONSOLE"))
+        .collect()
+}
+
+#[test]
+fn draws_all_charts_without_a_complaint() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = fill(temporary.path(), &study(Size::SMALL));
+    folder
+        .write_host(&HostFacts {
+            processor: "a <fast> one".to_owned(),
+            ..HostFacts::default()
+        })
+        .unwrap();
+    let page = slicewise_report::write(&folder).unwrap().html;
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+
+    assert_eq!(complaints(&console), [""; 0]);
+    assert!(!dom.contains("data-script-error"));
+    // Throughput, loss, delay and its distribution for two slices; time, trade-off, arrivals.
+    assert!(dom.contains(r#"data-charts="11""#));
+    assert_eq!(dom.matches(r#"role="img""#).count(), 11);
+    assert!(
+        dom.matches("<path").count() > 300,
+        "charts are drawn, not only framed"
+    );
+    assert_eq!(dom.matches(r#"class="verdict-row""#).count(), 3);
+    assert!(
+        dom.contains("<title>Synthetic study"),
+        "no name became a script"
+    );
+    assert!(dom.contains("a &lt;fast&gt; one"));
+}
+
+#[test]
+fn bears_every_choice_and_every_button() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = fill(
+        temporary.path(),
+        &study(Size {
+            policies: 2,
+            ..Size::SMALL
+        }),
+    );
+    fs::remove_dir_all(temporary.path().join("runs/priority/2")).unwrap();
+    let page = slicewise_report::write(&folder).unwrap().html;
+    let html = fs::read_to_string(&page).unwrap();
+    let press_everything = "<script>\
+        document.querySelectorAll('button').forEach((button) => button.click());\
+        document.querySelectorAll('details').forEach((details) => { details.open = true; });\
+        document.querySelectorAll('select').forEach((select) => {\
+          for (const option of select.options) {\
+            select.value = option.value;\
+            select.dispatchEvent(new Event('change'));\
+          }\
+        });\
+        window.dispatchEvent(new Event('beforeprint'));\
+        window.dispatchEvent(new Event('afterprint'));\
+        document.documentElement.dataset.pressed = 'all';\
+        </script></body>";
+    let (head, tail) = html.rsplit_once("</body>").unwrap();
+    fs::write(&page, format!("{head}{press_everything}{tail}")).unwrap();
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+
+    assert_eq!(complaints(&console), [""; 0]);
+    assert!(dom.contains(r#"data-pressed="all""#));
+    assert!(dom.contains("This run is not finished."));
+    assert!(dom.contains("The same command runs the rest"));
+}
+
+#[test]
+fn shows_back_ends_side_by_side() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [simulator, live @ ..] = three_back_ends(temporary.path(), Size::SMALL);
+    let beside = live.map(|folder| folder.path().to_owned());
+    let page = slicewise_report::write_beside(&simulator, &beside)
+        .unwrap()
+        .html;
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+
+    assert_eq!(complaints(&console), [""; 0]);
+    // Delay and loss of the critical slice, beside what one folder has.
+    assert!(dom.contains(r#"data-charts="13""#));
+    for text in [
+        "≠ published",
+        "not supported",
+        "this kernel has no HTB queueing discipline",
+        "2026-11-22 05:38",
+        "figures of gateway were predicted",
+        "1 attempt was rejected and repeated",
+        "steal of 4.2",
+        "iperf3 3.12",
+    ] {
+        assert!(dom.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn bears_a_folder_in_which_no_policy_is_supported() {
+    let temporary = tempfile::tempdir().unwrap();
+    let whole = study(Size::SMALL);
+    let live = live_study(&whole, "tc", "Linux 6.1.0");
+    let all: Vec<_> = live
+        .policies
+        .iter()
+        .map(|p| (p.name.as_str(), "no qdisc"))
+        .collect();
+    let page = slicewise_report::write(&fill_live(temporary.path(), &live, &whole, &all))
+        .unwrap()
+        .html;
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+
+    assert_eq!(complaints(&console), [""; 0]);
+    assert!(!dom.contains("data-script-error"));
+    assert!(dom.contains("no policy, priority and shaping are not supported here."));
+}
+
+/// What a script finds in a page that is `width` pixels wide; `None` where no Chromium is installed.
+fn measured(page: &Path, width: u32, script: &str) -> Option<String> {
+    let html = fs::read_to_string(page).unwrap();
+    let inner = html.replace('&', "&amp;").replace('"', "&quot;");
+    let outer = format!(
+        "<body style=\"margin:0\"><iframe srcdoc=\"{inner}\" style=\"width:{width}px;height:844px;border:0\"></iframe>\
+         <script>addEventListener('load', () => {{\
+         const page = document.querySelector('iframe').contentDocument;\
+         const found = ((page) => {{ {script} }})(page);\
+         document.body.innerHTML = '<p id=found>' + found + '</p>'; }});</script></body>"
+    );
+    fs::write(page, outer).unwrap();
+    let (dom, _) = load(page)?;
+    let (_, found) = dom.split_once("<p id=\"found\">").unwrap();
+    Some(found.split_once("</p>").unwrap().0.to_owned())
+}
+
+#[test]
+fn nothing_is_cut_off_or_overprinted_on_a_phone() {
+    let temporary = tempfile::tempdir().unwrap();
+    let whole = study(Size {
+        repetitions: 2,
+        ..Size::FULL
+    });
+    let page = slicewise_report::write(&fill(temporary.path(), &whole))
+        .unwrap()
+        .html;
+    let script = "const faults = [];\
+        const width = page.documentElement.clientWidth;\
+        if (page.documentElement.scrollWidth > width) faults.push('the page scrolls sideways');\
+        for (const cell of page.querySelectorAll('#verdict-table tbody > .verdict-row > *')) {\
+          const box = cell.getBoundingClientRect();\
+          if (box.right > width || box.width < 200) faults.push('a verdict is cut off');\
+        }\
+        for (const section of page.querySelectorAll('main section')) {\
+          section.scrollIntoView({ behavior: 'instant' });\
+          const heading = section.querySelector('h2').getBoundingClientRect();\
+          const legend = page.getElementById('legend').getBoundingClientRect();\
+          if (heading.top < legend.bottom && heading.bottom > legend.top) faults.push('covered: ' + section.id);\
+        }\
+        for (const chart of page.querySelectorAll('.chart')) {\
+          const pages = (text) => text.textContent.includes('/') && text.textContent.length < 6;\
+          const labels = [...chart.querySelectorAll('text')].filter((text) => !pages(text)).map((text) => text.getBoundingClientRect());\
+          labels.forEach((a, i) => labels.slice(0, i).forEach((b) => {\
+            const [x, y] = [Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];\
+            if (x > 2 && y > 4) faults.push('overprinted: ' + chart.getAttribute('aria-label'));\
+          }));\
+        }\
+        return faults.join('; ') || 'none';";
+    let Some(found) = measured(&page, 390, script) else {
+        return;
+    };
+    assert_eq!(found, "none");
+}
+
+#[test]
+fn a_single_run_of_many_slices_has_a_short_page() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut whole = study(Size {
+        policies: 1,
+        scenarios: 1,
+        repetitions: 1,
+        seconds: 4,
+    });
+    let mut run = record(&whole, 0, 0, 0);
+    for index in 2..40 {
+        let name = format!("flow {index}");
+        let mut slice = whole.slices[1].clone();
+        slice.name.clone_from(&name);
+        whole.slices.push(slice);
+        let mut slice = run.slices[1].clone();
+        slice.slice = name;
+        run.slices.push(slice);
+    }
+    let folder = ResultsFolder::create(temporary.path(), &whole, Force::Refuse).unwrap();
+    folder.write_run(&run).unwrap();
+    let page = slicewise_report::write(&folder).unwrap().html;
+    let script = "return page.documentElement.scrollHeight + ' ' + page.querySelectorAll('.chart').length\
+         + ' ' + page.querySelectorAll('#slices-table tbody tr').length;";
+    let Some(found) = measured(&page, 1300, script) else {
+        return;
+    };
+    let numbers: Vec<u32> = found.split(' ').map(|n| n.parse().unwrap()).collect();
+    let [height, charts, rows] = numbers[..] else {
+        panic!("{found}")
+    };
+    assert!(height < 6_000, "{height} pixels");
+    assert!(charts <= 3, "{charts} charts");
+    assert_eq!(rows, 40);
+}

@@ -1,0 +1,210 @@
+//! What a report says of runs measured from captures: page, tables and terminal.
+
+use crate::support::{self, Size, record, study};
+use slicewise_report::Report;
+use slicewise_report::layout::{Force, ResultsFolder};
+use slicewise_report::terminal::flow_table_text;
+use slicewise_stats::flow::{
+    CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, IncompleteFile, PointRecord,
+    ReorderingFigures, RoundTripFigures, Span, TcpFigures,
+};
+use slicewise_stats::record::{DelayFigures, RunRecord};
+use std::fs;
+use std::path::Path;
+
+const DELAY: DelayFigures = DelayFigures {
+    samples: 900,
+    mean_ns: 1_500_000.5,
+    min_ns: 200_000,
+    p50_ns: 1_234_000,
+    p90_ns: 5_000_000,
+    p95_ns: 6_000_000,
+    p99_ns: 7_654_000,
+    p999_ns: 8_000_000,
+    p9999_ns: 8_050_000,
+    p99999_ns: 8_100_000,
+    max_ns: 8_100_000,
+};
+
+/// The larger `number`, the less it sends; the first is TCP.
+fn flow(number: u16) -> FlowRecord {
+    let frames = 100_000 - u64::from(number) * 1000;
+    let span = Span {
+        first_ns: 1_000,
+        last_ns: 2_000_001_000,
+    };
+    FlowRecord {
+        flow: FlowKey {
+            source: "10.0.10.2".into(),
+            destination: "10.0.10.3".into(),
+            source_port: Some(40_000 + number),
+            destination_port: Some(5201),
+            protocol: if number == 0 { 6 } else { 17 },
+            vlans: vec![10],
+            dscp: 46,
+        },
+        slice: "critical".into(),
+        sent_frames: frames,
+        sent_bytes: frames * 1000,
+        received_frames: frames - 500,
+        received_bytes: (frames - 500) * 1000,
+        lost_frames: 500,
+        duplicate_frames: 0,
+        ambiguous_frames: 0,
+        reordering: ReorderingFigures::default(),
+        delay: if number == 2 {
+            DelayFigures::default()
+        } else {
+            DELAY
+        },
+        sent: Some(span),
+        received: Some(span),
+        tcp: (number == 0).then_some(TcpFigures {
+            data_bytes: 90_000_000,
+            throughput_bits_per_second: 360e6,
+            retransmitted_segments: 4321,
+            retransmitted_bytes: 6_000_000,
+            round_trip: RoundTripFigures::from(DELAY),
+        }),
+    }
+}
+
+fn capture() -> CaptureRecord {
+    let point = |name: &str, packets| PointRecord {
+        name: name.into(),
+        files: vec![format!("{name}.pcap")],
+        packets,
+        ..PointRecord::default()
+    };
+    CaptureRecord {
+        points: vec![
+            point("sent", 5_000_000),
+            point("router", 4_990_000),
+            point("received", 4_980_000),
+        ],
+        loss_timeout_ns: 1_000_000_000,
+        matched_frames: 4_979_000,
+        unsent_frames: 1000,
+        clock: ClockRecord {
+            smallest_delay_ns: Some(200_000),
+            ..ClockRecord::default()
+        },
+        ..CaptureRecord::default()
+    }
+}
+
+fn captured(flows: u16, record: RunRecord) -> RunRecord {
+    let hop = |name: &str| HopRecord {
+        clocks_disagree: false,
+        name: name.into(),
+        in_frames: 5_000_000,
+        out_frames: 4_990_000,
+        lost_frames: 10_000,
+        delay: DELAY,
+    };
+    RunRecord {
+        capture: Some(capture()),
+        flows: (0..flows).map(flow).collect(),
+        hops: vec![hop("sent → router"), hop("router → received")],
+        ..record
+    }
+}
+
+/// One policy with all its runs captured, the last file cut off.
+fn report(folder: &Path, flows: u16) -> Report {
+    let study = study(Size {
+        policies: 1,
+        ..Size::SMALL
+    });
+    let results = ResultsFolder::create(folder, &study, Force::Refuse).unwrap();
+    for scenario in 0..study.scenarios.len() {
+        for repetition in 0..study.repetitions {
+            let mut run = captured(flows, record(&study, 0, scenario, repetition));
+            if (scenario, repetition) == (0, 0) {
+                let points = &mut run.capture.as_mut().unwrap().points;
+                points[2].incomplete.push(IncompleteFile {
+                    file: "<received>.pcap".into(),
+                    offset_bytes: 1_234_567,
+                    reason: "it ends in the middle of a packet".into(),
+                });
+            }
+            results.write_run(&run).unwrap();
+        }
+    }
+    slicewise_report::write(&results).unwrap()
+}
+
+#[test]
+fn all_flows_are_in_the_data_and_the_largest_on_the_page() {
+    let temporary = tempfile::tempdir().unwrap();
+    let report = report(temporary.path(), 30);
+    let runs = report.finished_runs;
+    assert!(runs > 1);
+    assert_eq!(report.captured.flow_count, 30 * runs);
+    assert_eq!(report.captured.flows.len(), 50);
+    let sent: Vec<u64> = report
+        .captured
+        .flows
+        .iter()
+        .map(|f| f.flow.sent_bytes)
+        .collect();
+    assert!(sent.is_sorted_by(|a, b| a >= b));
+    let csv = fs::read_to_string(report.data.join("flows.csv")).unwrap();
+    assert_eq!(csv.lines().count() as u64, 1 + 30 * runs);
+    assert!(report.data.join("flows.parquet").exists());
+    let hops = fs::read_to_string(report.data.join("hops.csv")).unwrap();
+    assert_eq!(hops.lines().count() as u64, 1 + 2 * runs);
+    let page = fs::read_to_string(&report.html)
+        .unwrap()
+        .replace('\u{a0}', " ");
+    for text in [
+        &format!("The 50 of {} flows that sent most bytes", 30 * runs),
+        "does not arrive within 1 s is lost (RFC 7680)",
+        "sent → router",
+        "1000 frames were seen at the receiving end only",
+        "&lt;received&gt;.pcap could not be read beyond byte",
+        "TCP throughput",
+    ] {
+        assert!(page.contains(text), "{text} is missing");
+    }
+}
+
+#[test]
+fn a_terminal_shows_ten_flows_and_says_where_the_others_are() {
+    let temporary = tempfile::tempdir().unwrap();
+    let report = report(temporary.path(), 2);
+    let table = flow_table_text(&report.captured, 120).unwrap();
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 120),
+        "{table}"
+    );
+    for text in ["4321", "398 Mbit/s", "1.234 ms", "The 10 of "] {
+        assert!(table.contains(text), "{text} is missing:\n{table}");
+    }
+}
+
+#[test]
+fn tcp_has_columns_only_where_there_is_tcp() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut report = report(temporary.path(), 3);
+    report
+        .captured
+        .flows
+        .retain(|finding| finding.flow.tcp.is_none());
+    let table = flow_table_text(&report.captured, 120).unwrap();
+    assert!(
+        !table.contains("Retransmitted") && table.contains("UDP"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_study_without_captures_says_nothing_of_them() {
+    let temporary = tempfile::tempdir().unwrap();
+    let report =
+        slicewise_report::write(&support::fill(temporary.path(), &study(Size::SMALL))).unwrap();
+    assert_eq!(flow_table_text(&report.captured, 120), None);
+    let page = fs::read_to_string(&report.html).unwrap();
+    assert!(!page.contains("id=\"captures\"") && !page.contains("id=\"flows\""));
+    assert!(!report.data.join("flows.csv").exists());
+}

@@ -1,0 +1,11 @@
+//! Integration tests of results folders and reports.
+#![allow(clippy::unwrap_used)]
+
+mod beside;
+mod browser;
+mod captured;
+mod populations;
+mod report;
+mod results_folder;
+mod support;
+mod terminal;

@@ -1,0 +1,556 @@
+//! What a results folder accepts, refuses and trusts.
+
+use crate::support::{self, Size, fill_live, live_study, record, sealed, study};
+use slicewise_report::host::HostFacts;
+use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::prediction::OfferedTraffic;
+use slicewise_stats::record::{RunKey, RunRecord};
+use std::fs;
+use std::path::Path;
+
+fn records(folder: &ResultsFolder) -> Vec<Result<RunRecord, ResultsError>> {
+    folder.finished_runs().collect()
+}
+
+/// An error's message without the folder, which is another each time.
+fn message(error: &ResultsError, root: &Path) -> String {
+    error
+        .to_string()
+        .replace(&root.display().to_string(), "DIR")
+}
+
+#[test]
+fn gives_back_the_runs_that_were_written() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder =
+        ResultsFolder::create(temporary.path().join("a/b"), &study, Force::Refuse).unwrap();
+    let first = record(&study, 0, 1, 0);
+    let second = record(&study, 1, 0, 2);
+    folder.write_run(&second).unwrap();
+    folder.write_run(&first).unwrap();
+
+    assert_eq!(folder.read_run(&first.key).unwrap().as_ref(), Some(&first));
+    assert!(
+        folder
+            .read_run(&RunKey {
+                repetition: 1,
+                ..first.key.clone()
+            })
+            .unwrap()
+            .is_none()
+    );
+    let found: Vec<RunRecord> = records(&folder).into_iter().map(Result::unwrap).collect();
+    assert_eq!(found, [first, second], "in the order of the study");
+
+    let path = folder.path().to_owned();
+    drop(folder);
+    let opened = ResultsFolder::open(path).unwrap();
+    assert_eq!(opened.study(), &study);
+    assert_eq!(records(&opened).len(), 2);
+}
+
+#[test]
+fn goes_on_with_the_same_study_and_refuses_any_other() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let create =
+        |study: &StudyDescription, force| ResultsFolder::create(temporary.path(), study, force);
+    create(&study, Force::Refuse)
+        .unwrap()
+        .write_run(&record(&study, 0, 0, 0))
+        .unwrap();
+
+    assert_eq!(records(&create(&study, Force::Refuse).unwrap()).len(), 1);
+
+    let mut other = study.clone();
+    other.digest = "ffff".to_owned();
+    let error = create(&other, Force::Refuse).unwrap_err();
+    assert!(error.is_users_mistake());
+    insta::assert_snapshot!(
+        message(&error, temporary.path()),
+        @"`DIR` holds results of study digest `3f9a5d0c1b7e4426`, not of `ffff`: name another folder for the new results"
+    );
+    let changes: [fn(&mut StudyDescription); 3] = [
+        |s| s.name = "other".to_owned(),
+        |s| s.program_version = "9.9.9".to_owned(),
+        |s| s.seed = 99,
+    ];
+    for change in changes {
+        let mut other = study.clone();
+        change(&mut other);
+        let error = create(&other, Force::Refuse).unwrap_err();
+        assert!(matches!(error, ResultsError::OtherStudy { .. }), "{error}");
+    }
+
+    let replaced = create(&other, Force::Replace).unwrap();
+    assert_eq!(replaced.study().digest, "ffff");
+    assert_eq!(records(&replaced).len(), 0);
+}
+
+#[test]
+fn refuses_a_folder_with_anything_else_in_it_and_leaves_it_untouched() {
+    let temporary = tempfile::tempdir().unwrap();
+    let thesis = temporary.path().join("thesis.tex");
+    fs::write(&thesis, "years of work").unwrap();
+    for force in [Force::Refuse, Force::Replace] {
+        let error =
+            ResultsFolder::create(temporary.path(), &study(Size::SMALL), force).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(
+                message(&error, temporary.path()),
+                @"`DIR` is not empty and holds no results: name an empty folder, or one that does not exist yet"
+            );
+        }
+    }
+    assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(&thesis).unwrap(), "years of work");
+    assert!(matches!(
+        ResultsFolder::open(temporary.path()).unwrap_err(),
+        ResultsError::NoResults { is_file: false, .. }
+    ));
+    assert!(matches!(
+        ResultsFolder::create(&thesis, &study(Size::SMALL), Force::Refuse).unwrap_err(),
+        ResultsError::NotAFolder { .. }
+    ));
+}
+
+#[test]
+fn refuses_a_study_file_of_somebody_else() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("study.json");
+    fs::write(&path, r#"{"format": "my own notes", "schema_version": 1}"#).unwrap();
+    let error =
+        ResultsFolder::create(temporary.path(), &study(Size::SMALL), Force::Replace).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::NotAResultsFolder { .. }),
+        "{error}"
+    );
+
+    fs::write(
+        &path,
+        r#"{"format": "slicewise results", "schema_version": 7}"#,
+    )
+    .unwrap();
+    let error = ResultsFolder::open(temporary.path()).unwrap_err();
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 3: run the study again into another folder, or use the version of the program that wrote this one");
+
+    fs::write(&path, "{\n  \"format\": \"slicewise results\", \"schema_v").unwrap();
+    let error = ResultsFolder::open(temporary.path()).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::DamagedStudy { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn replaces_results_whose_study_file_is_damaged_and_nothing_else() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(root, &study, Force::Refuse).unwrap();
+    folder.write_run(&record(&study, 0, 0, 0)).unwrap();
+    drop(folder);
+    let whole = fs::read(root.join("study.json")).unwrap();
+    fs::write(root.join("study.json"), &whole[..12]).unwrap();
+
+    let error = ResultsFolder::create(root, &study, Force::Refuse).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::DamagedStudy { .. }),
+        "{error}"
+    );
+
+    let thesis = root.join("thesis.tex");
+    fs::write(&thesis, "years of work").unwrap();
+    let error = ResultsFolder::create(root, &study, Force::Replace).unwrap_err();
+    assert!(error.is_users_mistake());
+    insta::assert_snapshot!(message(&error, root), @"`DIR/study.json` is damaged (EOF while parsing an object at line 2 column 10), and `DIR/thesis.tex` beside it is no result: nothing was replaced; remove your own files, or name another folder");
+    assert!(root.join("runs").exists() && thesis.exists());
+
+    fs::remove_file(thesis).unwrap();
+    let folder = ResultsFolder::create(root, &study, Force::Replace).unwrap();
+    assert_eq!(records(&folder).len(), 0);
+    assert_eq!(fs::read(root.join("study.json")).unwrap(), whole);
+}
+
+#[test]
+fn writes_nothing_into_a_folder_that_was_removed_or_emptied() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path().join("results");
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(&root, &study, Force::Refuse).unwrap();
+    folder.write_run(&record(&study, 0, 0, 0)).unwrap();
+    fs::remove_file(root.join("study.json")).unwrap();
+    let error = folder.write_run(&record(&study, 0, 0, 1)).unwrap_err();
+    assert!(!error.is_users_mistake());
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/results/study.json` is gone: the results folder was removed, moved or emptied while it was in use, and nothing more is written into it");
+    assert!(!folder.run_path("no policy", "0", 1).exists());
+    assert_eq!(folder.runs_on_disk(), 1);
+
+    fs::remove_dir_all(&root).unwrap();
+    let refused = [
+        folder.write_run(&record(&study, 0, 0, 2)).unwrap_err(),
+        folder.write_host(&HostFacts::of_this_host()).unwrap_err(),
+        folder.check_in_place().unwrap_err(),
+    ];
+    for error in refused {
+        assert!(matches!(error, ResultsError::Gone { .. }), "{error}");
+    }
+    assert!(slicewise_report::write(&folder).is_err());
+    assert!(!root.exists());
+}
+
+#[test]
+fn says_which_folder_to_read_where_a_part_of_it_is_named() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path().join("results");
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(&root, &study, Force::Refuse).unwrap();
+    folder.write_run(&record(&study, 0, 0, 0)).unwrap();
+    let message = |path: &Path| message(&ResultsFolder::open(path).unwrap_err(), temporary.path());
+    insta::assert_snapshot!(message(&root.join("study.json")), @"`DIR/results/study.json` is a file: name the folder that a study was run into, here `DIR/results`");
+    insta::assert_snapshot!(message(&root.join("runs")), @"`DIR/results/runs` holds no results of a study: name the folder that a study was run into, here `DIR/results`");
+    insta::assert_snapshot!(message(temporary.path()), @"`DIR` holds no results of a study: name the folder that a study was run into");
+}
+
+#[test]
+fn detects_records_that_cannot_be_trusted() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let good = record(&study, 0, 0, 0);
+    folder.write_run(&good).unwrap();
+    let path = folder.run_path("no policy", "0", 0);
+    let text = fs::read_to_string(&path).unwrap();
+    let with = |change: &dyn Fn(&mut RunRecord)| {
+        let mut record = good.clone();
+        change(&mut record);
+        sealed(&serde_json::to_string(&record).unwrap())
+    };
+    let damaged = [
+        ("half-written", text[..text.len() / 2].to_owned()),
+        ("empty", String::new()),
+        ("zeros", "\0".repeat(text.len())),
+        ("two in one", format!("{text}{text}")),
+        ("another run", with(&|r| r.key.repetition = 1)),
+        ("another study", with(&|r| r.study_digest = "x".to_owned())),
+        ("another schema", with(&|r| r.schema_version = 1)),
+        (
+            "a largest delay without a mean",
+            with(&|r| r.slices[0].series.delay_mean_ns[3] = None),
+        ),
+        (
+            "late frames of some intervals",
+            with(&|r| r.slices[0].series.late_frames = vec![0; 3]),
+        ),
+        (
+            "a negative variation",
+            with(&|r| r.slices[0].whole.variation.ipdv_mean_ns = -1.0),
+        ),
+        (
+            "not a number",
+            sealed(&text.replacen(r#""loss_ratio":"#, r#""loss_ratio":null,"x":"#, 1)),
+        ),
+        ("a ratio above 1", with(&|r| r.aggregate.loss_ratio = 2.0)),
+        (
+            "a negative rate",
+            with(&|r| r.slices[0].whole.offered_bits_per_second = -1.0),
+        ),
+        (
+            "a series too short",
+            with(&|r| r.slices[0].series.lost_frames.truncate(1)),
+        ),
+        (
+            "a distribution that falls",
+            with(&|r| r.slices[1].delay_cdf.reverse()),
+        ),
+        ("a slice missing", with(&|r| r.slices.truncate(1))),
+        (
+            "a plausible figure that nobody measured",
+            text.replacen(r#""lost_frames":0"#, r#""lost_frames":1"#, 1),
+        ),
+        ("no checksum", serde_json::to_string(&good).unwrap()),
+    ];
+    for (what, text) in damaged {
+        fs::write(&path, text).unwrap();
+        let error = folder.read_run(&good.key).expect_err(what);
+        assert!(error.is_damaged_run(), "{what}: {error}");
+        assert!(
+            error.to_string().contains("rep-000.json"),
+            "{what}: {error}"
+        );
+        let all = records(&folder);
+        assert!(
+            matches!(all.as_slice(), [Err(e)] if e.is_damaged_run()),
+            "{what}"
+        );
+    }
+    folder.write_run(&good).unwrap();
+    assert_eq!(folder.read_run(&good.key).unwrap(), Some(good.clone()));
+
+    let other_seed = RunKey {
+        seed: 12345,
+        ..good.key
+    };
+    assert!(folder.read_run(&other_seed).unwrap_err().is_damaged_run());
+}
+
+#[test]
+fn a_record_of_an_earlier_version_says_that_the_study_must_be_run_again() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let good = record(&study, 0, 0, 0);
+    folder.write_run(&good).unwrap();
+    let path = folder.run_path("no policy", "0", 0);
+    let text = fs::read_to_string(&path).unwrap();
+    // Version 1 had no variation, and no percentile between the median and the 99th.
+    let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
+    earlier["schema_version"] = 1.into();
+    earlier["aggregate"]
+        .as_object_mut()
+        .unwrap()
+        .remove("variation");
+    earlier.as_object_mut().unwrap().remove("sha256");
+    fs::write(&path, earlier.to_string()).unwrap();
+    let error = folder.read_run(&good.key).unwrap_err();
+    assert!(error.is_damaged_run());
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/runs/no+policy/0/rep-000.json` cannot be trusted (its schema version is 1, this program reads version 3: run the study again)");
+}
+
+#[test]
+fn writes_no_record_that_it_would_not_read() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let mut broken = record(&study, 0, 0, 0);
+    broken.aggregate.throughput_bits_per_second = f64::NAN;
+    let error = folder.write_run(&broken).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::RefusedRecord { .. }),
+        "{error}"
+    );
+    assert_eq!(records(&folder).len(), 0);
+}
+
+#[test]
+fn sweeps_away_what_a_killed_process_left() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    folder.write_run(&record(&study, 0, 0, 0)).unwrap();
+    let left = folder
+        .run_path("no policy", "0", 0)
+        .with_file_name(".rep-001.json.77-3.partial");
+    fs::write(&left, "{").unwrap();
+    assert_eq!(records(&folder).len(), 1);
+    drop(folder);
+
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    assert!(!left.exists());
+    assert_eq!(records(&folder).len(), 1);
+}
+
+#[test]
+fn starts_in_a_folder_that_a_process_killed_at_its_start_left() {
+    let temporary = tempfile::tempdir().unwrap();
+    fs::write(temporary.path().join(".lock"), "").unwrap();
+    fs::write(temporary.path().join(".study.json.1-0.partial"), "{").unwrap();
+    ResultsFolder::create(temporary.path(), &study(Size::SMALL), Force::Refuse).unwrap();
+}
+
+#[test]
+fn lets_one_process_write_at_a_time() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let first = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let error = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap_err();
+    assert!(matches!(error, ResultsError::InUse { .. }), "{error}");
+    ResultsFolder::open(temporary.path()).unwrap();
+    drop(first);
+    ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+}
+
+#[test]
+fn says_which_folder_cannot_be_written() {
+    let temporary = tempfile::tempdir().unwrap();
+    let file = temporary.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = ResultsFolder::create(file.join("results"), &study(Size::SMALL), Force::Refuse)
+        .unwrap_err();
+    assert!(error.is_users_mistake());
+    insta::assert_snapshot!(
+        message(&error, temporary.path()),
+        @"cannot create the folder `DIR/file/results`: Not a directory (os error 20)"
+    );
+    let error = ResultsFolder::open(temporary.path().join("nowhere")).unwrap_err();
+    insta::assert_snapshot!(
+        message(&error, temporary.path()),
+        @"`DIR/nowhere` does not exist: run a study first, or name the folder one was run into"
+    );
+}
+
+#[test]
+fn results_with_a_prediction_can_be_replaced() {
+    let temporary = tempfile::tempdir().unwrap();
+    let whole = study(Size::SMALL);
+    let live = live_study(&whole, "gateway", "slicewise gateway");
+    let unsupported = [("shaping", "made up")];
+    drop(fill_live(temporary.path(), &live, &whole, &unsupported));
+    let folder = ResultsFolder::create(temporary.path(), &live, Force::Replace).unwrap();
+    assert!(
+        folder
+            .open_prediction(OfferedTraffic::AsStudied)
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(folder.read_unsupported().unwrap(), []);
+    assert!(!folder.prediction_path(OfferedTraffic::AsStudied).exists());
+}
+
+/// Every file below a folder, with its bytes.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.push((name, fs::read(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn replacing_results_removes_all_of_them_and_no_file_of_anybody_else() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    let whole = study(Size::SMALL);
+    let live = live_study(&whole, "gateway", "slicewise gateway");
+    let folder = fill_live(root, &live, &whole, &[("shaping", "made up")]);
+    slicewise_report::write(&folder).unwrap();
+    drop(folder);
+    let theirs = [
+        "notes.txt",
+        ".download.partial",
+        "data/mine.csv",
+        "data/cells.xlsx",
+        "figures/mine.svg",
+        "figures/loss-mine.svg",
+        "figures/old/loss.svg",
+        "runs/no+policy/0/notes.txt",
+        "runs/mine/x",
+        "prediction/notes.txt",
+        "mine/.cells.csv.1-1.partial",
+    ];
+    for name in theirs {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, name).unwrap();
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("rep-000.json"), "theirs").unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), root.join("runs/no+policy/link")).unwrap();
+
+    drop(ResultsFolder::create(root, &live, Force::Replace).unwrap());
+
+    fs::remove_file(root.join("runs/no+policy/link")).unwrap();
+    let left = contents(root);
+    let ours = [".lock", "study.json"];
+    let names: Vec<&str> = left.iter().map(|(name, _)| name.as_str()).collect();
+    let mut expected = [&theirs[..], &ours[..]].concat();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    for (name, bytes) in &left {
+        assert!(
+            ours.contains(&name.as_str()) || name.as_bytes() == bytes,
+            "{name}"
+        );
+    }
+    assert!(elsewhere.path().join("rep-000.json").exists());
+    assert!(!root.join("packets").exists() && !root.join("replay").exists());
+}
+
+#[test]
+fn a_file_that_is_no_json_and_not_ours_is_not_taken_for_a_damaged_description() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("study.json");
+    fs::write(&path, "// my own study\n{a: 1}").unwrap();
+    let error =
+        ResultsFolder::create(temporary.path(), &study(Size::SMALL), Force::Replace).unwrap_err();
+    assert!(
+        matches!(error, ResultsError::NotAResultsFolder { .. }),
+        "{error}"
+    );
+    assert!(path.exists());
+}
+
+#[test]
+fn a_description_that_was_changed_is_not_trusted() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    drop(ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap());
+    let path = temporary.path().join("study.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(sealed(&text), text);
+    let changed = text.replacen(r#""guaranteed": true"#, r#""guaranteed": false"#, 1);
+    assert_ne!(changed, text);
+    fs::write(&path, changed).unwrap();
+    let error = ResultsFolder::open(temporary.path()).unwrap_err();
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` is damaged (its checksum does not match: it was changed or damaged after it was written): run the study again into another folder");
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let study = study(Size::SMALL);
+    let elsewhere = tempfile::tempdir().unwrap();
+    for name in [
+        "runs",
+        "data",
+        "figures",
+        "packets",
+        "prediction",
+        "replay",
+        ".lock",
+    ] {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path();
+        drop(ResultsFolder::create(root, &study, Force::Refuse).unwrap());
+        let _ = fs::remove_file(root.join(name));
+        std::os::unix::fs::symlink(elsewhere.path(), root.join(name)).unwrap();
+        for force in [Force::Refuse, Force::Replace] {
+            let error = ResultsFolder::create(root, &study, force).unwrap_err();
+            assert!(error.is_users_mistake(), "{name}: {error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("{name}` is a link, not a f")),
+                "{error}"
+            );
+        }
+        assert!(root.join("study.json").exists(), "{name}");
+    }
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_of_a_report_that_is_a_link_is_refused() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = support::fill(temporary.path(), &study);
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), temporary.path().join("data")).unwrap();
+    let error = slicewise_report::write(&folder).unwrap_err();
+    assert!(
+        error.to_string().contains("data` is a link, not a folder"),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}

@@ -1,0 +1,269 @@
+//! The verdict table in a terminal.
+
+use crate::support;
+use slicewise_report::terminal::{Colours, quick_note, verdict_table_text};
+use slicewise_stats::description::{DelayBound, PublishedVerdict, SliceLimit};
+use slicewise_stats::estimate::Interval;
+use slicewise_stats::verdict::{
+    Agreement, BoundCheck, DecidedBy, Indicator, InfluenceVerdict, IsolationVerdict, Outcome,
+    PolicyVerdict, ReallocationVerdict, ScalabilityVerdict, Scale, TestName, VerdictTable,
+};
+
+fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
+    let (reference, change) = match indicator {
+        Indicator::Throughput => (17_500_000.0, -17_500_000.0 * statistic),
+        Indicator::LossRatio => (0.0, statistic),
+        _ => (200_000.0, 200_000.0 * statistic),
+    };
+    DecidedBy {
+        test: TestName::PairedRatio,
+        scenario: Some("6".to_owned()),
+        slice: "critical".to_owned(),
+        indicator: Some(indicator),
+        reference: Some(reference),
+        treatment: Some(reference + change),
+        statistic,
+        scale,
+        interval: Interval {
+            low: Some(statistic * 0.98),
+            high: Some(statistic * 1.02),
+        },
+        margin,
+        repetitions: 32,
+        repetitions_beyond: 32,
+        varies: true,
+        p_value: Some(1e-9),
+    }
+}
+
+fn policy(
+    name: &str,
+    isolation: (Outcome, Option<DecidedBy>, Option<u32>),
+    reallocation: (Outcome, Option<f64>),
+    limit: Option<u64>,
+) -> PolicyVerdict {
+    let (outcome, decided_by, repetitions_needed) = isolation;
+    let threshold = if reallocation.0 == Outcome::Broken {
+        0.05
+    } else {
+        0.95
+    };
+    PolicyVerdict {
+        policy: name.to_owned(),
+        isolation: IsolationVerdict {
+            outcome,
+            objectives: None,
+            influence: InfluenceVerdict {
+                outcome,
+                decided_by,
+                first_broken: None,
+                repetitions_needed,
+                tests: Vec::new(),
+            },
+            influence_decides: true,
+            bounds: Vec::new(),
+            not_judged: Vec::new(),
+        },
+        reallocation: ReallocationVerdict {
+            outcome: reallocation.0,
+            decided_by: reallocation.1.map(|fraction| DecidedBy {
+                indicator: None,
+                scenario: None,
+                reference: Some(5_250_000.0),
+                treatment: Some(5_250_000.0 * fraction),
+                ..numbers(Indicator::Throughput, fraction, Scale::Fraction, threshold)
+            }),
+            repetitions_needed: None,
+            scenarios: Vec::new(),
+        },
+        scalability: ScalabilityVerdict {
+            limit: limit.map_or(SliceLimit::NotStated, SliceLimit::Slices),
+            limited_by: "256 classes in a policy".to_owned(),
+            source: "data sheet".to_owned(),
+        },
+        published: None,
+        agrees: Agreement::default(),
+        not_supported: None,
+    }
+}
+
+fn table() -> VerdictTable {
+    let published = |isolation, remark: &str| {
+        Some(PublishedVerdict {
+            isolation,
+            reallocation: true,
+            scalability: "256".to_owned(),
+            remark: remark.to_owned(),
+        })
+    };
+    let agrees = |isolation| Agreement {
+        isolation: Some(isolation),
+        reallocation: Some(true),
+        scalability: Some(true),
+    };
+    let mean = |statistic| numbers(Indicator::DelayMean, statistic, Scale::Relative, 0.25);
+    let loss = numbers(Indicator::LossRatio, 0.000_4, Scale::RatioDifference, 0.001);
+    let rate = numbers(Indicator::Throughput, 0.000_1, Scale::Relative, 0.01);
+    VerdictTable {
+        study: "made up".to_owned(),
+        confidence: 0.95,
+        policies: vec![
+            PolicyVerdict {
+                published: published(false, "latency"),
+                agrees: agrees(true),
+                ..policy(
+                    "bandwidth",
+                    (Outcome::Broken, Some(mean(1.04)), None),
+                    (Outcome::Holds, Some(0.992)),
+                    Some(256),
+                )
+            },
+            PolicyVerdict {
+                published: published(false, ""),
+                agrees: agrees(false),
+                ..policy(
+                    "priority",
+                    (Outcome::Holds, Some(rate), None),
+                    (Outcome::Partial, Some(0.42)),
+                    Some(1),
+                )
+            },
+            policy(
+                "a policy with a long name",
+                (Outcome::Inconclusive, Some(loss), Some(23)),
+                (Outcome::Broken, Some(-0.013)),
+                None,
+            ),
+            policy(
+                "unjudged",
+                (Outcome::NotTested, None, None),
+                (Outcome::NotTested, None),
+                Some(2),
+            ),
+        ],
+    }
+}
+
+#[test]
+fn shows_each_verdict_with_its_number_and_the_published_one() {
+    insta::assert_snapshot!(verdict_table_text(&table(), 120, Colours::None).unwrap(), @"
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     Policy                    Performance isolation     Resource reallocation    Scalability        Published
+    ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
+     bandwidth                 broken                    holds                    256 slices         no (latency) / yes /
+                               critical: mean delay      5.208 Mbit/s of          256 classes in a   256
+                               200 µs → 408 µs in        5.25 Mbit/s unused       policy             = agrees
+                               scenario 6 (+104 %,       (99.2 %, 95 % needed)
+                               margin 25 %)
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     priority                  holds                     partial                  1 slice            no / yes / 256
+                               critical: throughput      2.205 Mbit/s of          256 classes in a   ≠ differs: isolation
+                               17.5 Mbit/s →             5.25 Mbit/s unused       policy
+                               17.5 Mbit/s in scenario   (42 %, 95 % needed)
+                               6 (−0.01 %, margin 1 %)
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     a policy with a long      inconclusive              broken                   no limit known     –
+     name                      critical: loss ratio      −68.25 kbit/s of         256 classes in a
+                               0 % → 0.04 % in           5.25 Mbit/s unused       policy
+                               scenario 6                (−1.3 %, at most 5 %
+                               (+0.04 points, margin     counts as none)
+                               0.1 points); about 23
+                               repetitions would
+                               decide
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     unjudged                  not tested                not tested               2 slices           –
+                               no basis for a verdict    no unused capacity       256 classes in a
+                                                                                  policy
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ");
+}
+
+#[test]
+fn colours_outcomes_and_leaves_the_layout_as_it_is() {
+    let plain = verdict_table_text(&table(), 100, Colours::None).unwrap();
+    let coloured = verdict_table_text(&table(), 100, Colours::Ansi).unwrap();
+    for (word, code) in [
+        ("holds", 32),
+        ("broken", 31),
+        ("partial", 33),
+        ("inconclusive", 33),
+    ] {
+        let expected = format!("\u{1b}[1;{code}m{word}\u{1b}[0m");
+        assert!(coloured.contains(&expected), "{coloured}");
+    }
+    let escapes = ["\u{1b}[1;31m", "\u{1b}[1;32m", "\u{1b}[1;33m", "\u{1b}[0m"];
+    let stripped = escapes
+        .iter()
+        .fold(coloured, |text, code| text.replace(code, ""));
+    assert_eq!(stripped, plain);
+    assert!(plain.chars().all(|c| c == '\n' || !c.is_control()));
+    let is_mark = |c: char| ('\u{2060}'..='\u{2064}').contains(&c);
+    assert!(!plain.contains(is_mark), "marks are no part of the text");
+}
+
+#[test]
+fn is_never_wider_than_the_terminal_nor_than_120_columns() {
+    for (asked, widest) in [(80, 80), (100, 100), (120, 120), (u16::MAX, 120)] {
+        let text = verdict_table_text(&table(), asked, Colours::None).unwrap();
+        let width = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(
+            width <= widest,
+            "{width} columns where {asked} were asked for:\n{text}"
+        );
+        assert!(text.lines().all(|line| !line.ends_with(' ')));
+    }
+}
+
+#[test]
+fn a_proved_bound_stands_beside_the_tests_and_decides_where_it_is_broken() {
+    let mut verdicts = table();
+    let check = |largest_ns, outcome| BoundCheck {
+        slice: "critical".to_owned(),
+        bound: DelayBound {
+            scheduler_ns: 480_000,
+            outside_ns: 60_000,
+        },
+        largest_ns,
+        scenario: "6".to_owned(),
+        repetition: 3,
+        runs: 70,
+        outcome,
+        way_unbounded: None,
+    };
+    verdicts.policies.retain(|p| p.policy == "priority");
+    verdicts.policies[0].isolation.bounds = vec![check(500_000, Outcome::Holds)];
+    // A cell is wrapped: its words are there, in several lines.
+    let has = |verdicts: &VerdictTable, words: &[&str]| {
+        let text = verdict_table_text(verdicts, 120, Colours::None).unwrap();
+        let missing = words.iter().find(|word| !text.contains(**word));
+        assert_eq!(missing, None, "{text}");
+        text
+    };
+    has(&verdicts, &["throughput", "500", "bound", "540"]);
+    verdicts.policies[0].isolation.bounds[0].way_unbounded = Some("source `x` is Poisson".into());
+    has(
+        &verdicts,
+        &["500", "scheduler", "bound, because", "Poisson"],
+    );
+    verdicts.policies[0].isolation.bounds = vec![check(2_100_000, Outcome::Broken)];
+    let text = has(&verdicts, &["largest", "2.1", "above", "540"]);
+    assert!(!text.contains("throughput"), "{text}");
+}
+
+#[test]
+fn a_quick_look_says_what_its_holds_excludes() {
+    let mut study = support::study(support::Size::SMALL);
+    study.margins.rare_runs = 0.53;
+    assert_eq!(quick_note(&study, &table()), None);
+    study.is_quick = true;
+    assert_eq!(
+        quick_note(&study, &table()).unwrap(),
+        "A quick look: \"holds\" excludes only effects in 53 % of runs or more."
+    );
+    let mut broken = table();
+    for policy in &mut broken.policies {
+        policy.isolation.outcome = Outcome::Broken;
+        policy.reallocation.outcome = Outcome::Broken;
+    }
+    assert_eq!(quick_note(&study, &broken), None);
+}

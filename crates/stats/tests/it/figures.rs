@@ -1,0 +1,245 @@
+//! Summaries and published figures of known records.
+
+use crate::synthetic::{CRITICAL, Service, run, study};
+use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure, StudyDescription};
+use slicewise_stats::observations::RecordError;
+use slicewise_stats::published::{self, PublishedComparison, PublishedOutcome};
+use slicewise_stats::record::{CdfPoint, RunRecord};
+use slicewise_stats::summary::{self, Summary, SummaryBuilder};
+
+const RATE: f64 = 15.75e6;
+
+/// Three repetitions of two policies under two scenarios; mean delays 200, and 400 µs in b/s1.
+fn records() -> Vec<RunRecord> {
+    let mut records = Vec::new();
+    for policy in ["a", "b"] {
+        for scenario in ["s0", "s1"] {
+            for repetition in 0..3 {
+                let mut critical = Service::untroubled(RATE);
+                if (policy, scenario) == ("b", "s1") {
+                    critical.delay_mean_ns *= 2.0;
+                    critical.loss_ratio = 0.25;
+                }
+                let services = [critical, Service::untroubled(RATE)];
+                records.push(run(policy, scenario, repetition, services, 0.01));
+            }
+        }
+    }
+    records
+}
+
+fn two_policies() -> StudyDescription {
+    study(&[("a", None), ("b", None)], 2)
+}
+
+fn figure(metric: Metric, expected: Expected) -> PublishedFigure {
+    PublishedFigure {
+        claim: String::new(),
+        source: String::new(),
+        metric,
+        policies: Vec::new(),
+        scenarios: Vec::new(),
+        slice: Some("critical".into()),
+        relative_to: None,
+        expected,
+        explanation: String::new(),
+    }
+}
+
+fn compare_in(records: &[RunRecord], figure: PublishedFigure) -> PublishedComparison {
+    let mut study = two_policies();
+    study.published.push(figure);
+    let mut builder = SummaryBuilder::new(&study);
+    records
+        .iter()
+        .for_each(|record| builder.add(record).unwrap());
+    published::compare(&study, builder.observations()).remove(0)
+}
+
+fn compare(figure: PublishedFigure) -> PublishedComparison {
+    compare_in(&records(), figure)
+}
+
+#[test]
+fn a_summary_holds_every_cell_with_means_and_intervals() {
+    let study = two_policies();
+    let mut records = records();
+    records.retain(|record| (&*record.key.policy, &*record.key.scenario) != ("a", "s1"));
+    let summary = summary::summarise(&study, &records).unwrap();
+    let cells: Vec<_> = summary
+        .cells
+        .iter()
+        .map(|c| (&*c.policy, &*c.scenario))
+        .collect();
+    assert_eq!(cells, [("a", "s0"), ("b", "s0"), ("b", "s1")]);
+    let steady = &summary.cells[2].slices[CRITICAL].steady;
+    let delay = steady.delay_mean_ns.unwrap();
+    // Deviations of repetitions 0, 1, 2: −1, −1/3 and 1/3 of 1 %.
+    assert!((delay.mean - 400_000.0 * (1.0 - 0.01 / 3.0)).abs() < 1.0);
+    let deviation = 400_000.0 * 0.01 * 2.0 / 3.0;
+    let half_width = 4.302_652_73 * deviation / 3f64.sqrt();
+    assert!((delay.half_width().unwrap() - half_width).abs() < 1.0);
+    assert_eq!(steady.loss_ratio.unwrap().half_width(), Some(0.0));
+    assert_eq!(summary.cells[2].transient.found, 0);
+    let json = serde_json::to_string(&summary).unwrap();
+    assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), summary);
+}
+
+#[test]
+fn a_figure_is_compared_in_every_cell_and_the_worst_is_reported() {
+    let about = Expected::About {
+        value: 200_000.0,
+        tolerance: 0.1,
+    };
+    let compared = compare(figure(Metric::DelayMean, about));
+    assert_eq!(compared.outcome, PublishedOutcome::Differs);
+    assert_eq!((compared.cells, compared.cells_agreeing), (4, 3));
+    let ours = compared.ours.unwrap();
+    assert_eq!(
+        (&*ours.policy, &*ours.scenario, ours.repetitions),
+        ("b", "s1", 3)
+    );
+    assert!((compared.difference.unwrap() - (ours.value - 200_000.0)).abs() < 1e-9);
+    assert!((compared.difference_relative.unwrap() - 0.993).abs() < 1e-3);
+
+    let mut only_a = figure(Metric::DelayMean, about);
+    only_a.policies = vec!["a".into()];
+    assert_eq!(compare(only_a).outcome, PublishedOutcome::Agrees);
+}
+
+#[test]
+fn a_relative_figure_has_fiellers_interval_and_leaves_out_the_cell_itself() {
+    let mut relative = figure(
+        Metric::DelayMean,
+        Expected::About {
+            value: 1.0,
+            tolerance: 0.1,
+        },
+    );
+    relative.policies = vec!["b".into()];
+    relative.relative_to = Some(Cell {
+        policy: None,
+        scenario: Some("s0".into()),
+    });
+    let compared = compare(relative);
+    assert_eq!(
+        (compared.outcome, compared.cells),
+        (PublishedOutcome::Agrees, 1)
+    );
+    let ours = compared.ours.unwrap();
+    assert!((ours.value - 1.0).abs() < 1e-9);
+    let (low, high) = (ours.interval.low.unwrap(), ours.interval.high.unwrap());
+    assert!(low < 1.0 && 1.0 < high && high - low < 0.1, "{low} {high}");
+}
+
+#[test]
+fn zero_is_about_zero_within_an_absolute_tolerance() {
+    let mut loss = figure(
+        Metric::LossRatio,
+        Expected::About {
+            value: 0.0,
+            tolerance: 0.001,
+        },
+    );
+    loss.policies = vec!["a".into()];
+    let agrees = compare(loss.clone());
+    assert_eq!(agrees.outcome, PublishedOutcome::Agrees);
+    assert_eq!(agrees.difference_relative, None);
+    loss.policies.clear();
+    assert_eq!(compare(loss).outcome, PublishedOutcome::Differs);
+}
+
+#[test]
+fn the_smallest_delay_is_that_of_all_cells_together() {
+    let smallest = figure(Metric::DelayMin, Expected::AtMost { value: 66_000.0 });
+    let compared = compare(smallest);
+    // A third of 200 µs, less 1 % in repetition 0.
+    assert_eq!(
+        (compared.outcome, compared.cells),
+        (PublishedOutcome::Agrees, 1)
+    );
+    assert_eq!(compared.ours.unwrap().value, 66_000.0);
+    assert_eq!(compared.difference, Some(0.0));
+}
+
+#[test]
+fn the_distance_of_inter_arrival_times_is_that_of_the_farthest_repetitions() {
+    let mut records = records();
+    for record in &mut records {
+        let repetition = f64::from(record.key.repetition);
+        record.slices[CRITICAL].iat_sent.cdf = vec![
+            CdfPoint(12_000, 0.3 + 0.02 * repetition),
+            CdfPoint(1_000_000, 1.0),
+        ];
+    }
+    let between = Expected::Between {
+        low: 0.0125,
+        high: 0.0698,
+    };
+    let compared = compare_in(&records, figure(Metric::IatKolmogorovSmirnov, between));
+    assert_eq!(
+        (compared.outcome, compared.cells),
+        (PublishedOutcome::Agrees, 4)
+    );
+    let ours = compared.ours.unwrap();
+    assert!((ours.value - 0.04).abs() < 1e-12);
+    assert!(
+        (ours.p_value.unwrap() - 0.400_0).abs() < 1e-3,
+        "{:?}",
+        ours.p_value
+    );
+}
+
+#[test]
+fn a_figure_of_a_cell_that_was_not_run_is_not_measured() {
+    let mut of_nobody = figure(Metric::DelayMean, Expected::AtLeast { value: 0.0 });
+    of_nobody.policies = vec!["c".into()];
+    let compared = compare(of_nobody);
+    assert_eq!(compared.outcome, PublishedOutcome::NotMeasured);
+    assert_eq!((compared.ours, compared.difference), (None, None));
+    // No run has a transient: there is no throughput before its end.
+    let mut transient = figure(
+        Metric::TransientThroughput,
+        Expected::AtLeast { value: 0.0 },
+    );
+    transient.slice = None;
+    assert_eq!(compare(transient).outcome, PublishedOutcome::NotMeasured);
+}
+
+#[test]
+fn rejects_foreign_and_damaged_records() {
+    let study = two_policies();
+    let record = || records().remove(0);
+    let refused = |change: &dyn Fn(&mut RunRecord)| {
+        let mut changed = record();
+        change(&mut changed);
+        summary::summarise(&study, &[changed])
+            .unwrap_err()
+            .to_string()
+    };
+    let messages = [
+        refused(&|r| r.schema_version = 99),
+        refused(&|r| r.study_digest = "other".into()),
+        refused(&|r| r.key.policy = "z".into()),
+        refused(&|r| r.slices.swap(0, 1)),
+        refused(&|r| r.slices[0].series.sent_bytes.truncate(7)),
+        refused(&|r| r.slices[0].steady.delay.mean_ns = f64::NAN),
+        refused(&|r| r.bin_ns = 0),
+        refused(&|r| r.transient.end_ns = u64::MAX),
+    ];
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    the record has schema version 99, this program reads version 3: run the study again
+    record belongs to study `synthetic` with digest `other`, not to this one
+    record names the policy `z`, which the study does not have
+    record names the slices `best effort, critical`, which the study does not have
+    record of repetition 0 of policy `a`, scenario `s0` is damaged: a series does not have one value per interval of the run
+    record of repetition 0 of policy `a`, scenario `s0` is damaged: a figure is negative or not a number
+    record of repetition 0 of policy `a`, scenario `s0` is damaged: the run or its intervals have no length
+    record of repetition 0 of policy `a`, scenario `s0` is damaged: the transient ends after the run
+    ");
+    let twice = summary::summarise(&study, &[record(), record()]).unwrap_err();
+    assert!(matches!(
+        twice,
+        RecordError::Duplicate { repetition: 0, .. }
+    ));
+}

@@ -1,0 +1,191 @@
+//! Configurations of gateways: what is understood, and how mistakes are reported.
+
+use proptest::prelude::*;
+use slicewise_model::Discipline;
+use slicewise_study::{GatewayConfig, GatewayPacketIo, MemoryFiles};
+use slicewise_units::{BitRate, Layer};
+
+const GOOD: &str = "\
+interfaces: [left, right]
+link: 35 Mbit/s
+slices:
+  critical:
+    match: {vlan: 10}
+policy:
+  classes:
+    - name: critical
+      slice: critical
+      priority: {}
+";
+
+fn parse(text: &str) -> Result<GatewayConfig, String> {
+    GatewayConfig::parse(text, "gateway.yaml", &MemoryFiles::default())
+        .map_err(|wrong| wrong.render(false))
+}
+
+#[test]
+fn both_directions_are_alike_unless_something_else_is_said() {
+    let config = parse(GOOD).unwrap();
+    assert_eq!(config.interfaces, ["left", "right"]);
+    assert_eq!(config.directions[0], config.directions[1]);
+    let link = config.directions[0].link;
+    assert_eq!(link.rate, BitRate::new(35_000_000));
+    assert_eq!(link.accounting.layer, Layer::L1);
+    assert_eq!(config.packet_io, GatewayPacketIo::Auto);
+    assert_eq!(config.metrics_port, Some(9640));
+}
+
+#[test]
+fn percentages_are_of_the_rate_of_their_direction() {
+    let text = GOOD.replace("priority: {}", "shape: 50 %") + "backward: {link: 10 Mbit/s}\n";
+    let config = parse(&text).unwrap();
+    let shaped = |direction: usize| {
+        let shape = config.directions[direction].policy.classes[0].shape;
+        shape.unwrap().rate.rate.bits_per_second()
+    };
+    assert_eq!((shaped(0), shaped(1)), (17_500_000, 5_000_000));
+}
+
+#[test]
+fn the_way_back_can_have_a_policy_of_its_own() {
+    let text = format!("{GOOD}backward:\n  policy: {{none: true}}\nmetrics_port: 0\n");
+    let config = parse(&text).unwrap();
+    assert_eq!(config.directions[1].policy.discipline, Discipline::Fifo);
+    assert_eq!(config.directions[1].link, config.directions[0].link);
+    assert_eq!(config.metrics_port, None);
+}
+
+#[test]
+fn ios_text_is_a_policy_too() {
+    let files = MemoryFiles::new().with(
+        "priority.cfg",
+        "class-map match-all critical\n match vlan 10\npolicy-map p\n class critical\n  priority\n",
+    );
+    let text =
+        "interfaces: [a, b]\nlink: {rate: 1 Gbit/s, counts: L2}\npolicy: {ios: priority.cfg}\n";
+    let config = GatewayConfig::parse(text, "gateway.yaml", &files).unwrap();
+    assert!(config.directions[0].policy.classes[0].priority.is_some());
+}
+
+#[test]
+fn mistakes_are_told_at_their_places() {
+    let text = GOOD
+        .replace("[left, right]", "[left, left]")
+        .replace("slice: critical", "slice: critcal")
+        .replace("35 Mbit/s", "35 Mbps");
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @"
+    error: a gateway forwards between two interfaces, but both are the same
+     --> gateway.yaml:1:1
+      |
+    1 | interfaces: [left, left]
+      | ^^^^^^^^^^
+
+    error: `Mbps` is not a unit of a rate: did you mean `Mbit/s`?
+     --> gateway.yaml:2:7
+      |
+    2 | link: 35 Mbps
+      |       ^^^^^^^
+
+    error: there is no slice `critcal`
+     --> gateway.yaml:9:14
+      |
+    9 |       slice: critcal
+      |              ^^^^^^^
+      |
+      = help: did you mean `critical`?
+    ");
+}
+
+#[test]
+fn what_is_missing_or_not_for_a_gateway_is_told() {
+    let text = "interfaces: [left, a/b]\nduration: 1 s\npolicy:\n  none: true\n  published: {isolation: \
+                yes, reallocation: yes, scalability: 2}\n";
+    insta::assert_snapshot!(
+        parse(text).unwrap_err(),
+        @"
+        error: `link` is missing
+         --> gateway.yaml:1:1
+          |
+        1 | interfaces: [left, a/b]
+          | ^
+
+        error: `a/b` is not an interface name: Linux allows 1 to 15 letters, digits and punctuation marks except `/` and `:`
+         --> gateway.yaml:1:20
+          |
+        1 | interfaces: [left, a/b]
+          |                    ^^^
+
+        error: `duration` is not a setting here
+         --> gateway.yaml:2:1
+          |
+        2 | duration: 1 s
+          | ^^^^^^^^
+          |
+          = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `packet_io`, `memory`, `metrics_port`
+
+        error: `published` is for policies of a study
+         --> gateway.yaml:5:3
+          |
+        5 |   published: {isolation: yes, reallocation: yes, scalability: 2}
+          |   ^^^^^^^^^
+        "
+    );
+}
+
+#[test]
+fn a_guarantee_that_cannot_be_kept_is_told() {
+    let text = GOOD.replace(
+        "priority: {}",
+        "guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}",
+    );
+    let text = text.replace("  classes:", "  discipline: guaranteed\n  classes:");
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @r#"
+    error: class `critical`, guarantee: guarantees 34 Mbit/s, but only 25 Mbit/s of the link is unreserved: no smaller rate, smaller burst or longer delay alone would be accepted
+      --> gateway.yaml:11:7
+       |
+    11 |       guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}
+       |       ^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn a_whole_configuration_of_a_router_is_taken_with_a_warning() {
+    let (settings, _) = GOOD.split_once("policy:").unwrap();
+    let text = format!(
+        "{settings}policy:\n  ios: |\n    hostname edge\n    policy-map UPLINK\n     class class-default\n      \
+         fair-queue\n    interface GigabitEthernet0\n     service-policy output UPLINK\n"
+    );
+    let config = parse(&text).unwrap();
+    let warnings = config.warnings.render(false);
+    assert!(
+        warnings.contains("skipped 2 lines: hostname, interface"),
+        "{warnings}"
+    );
+    assert_eq!(parse(GOOD).unwrap().warnings.count(), 0);
+}
+
+#[test]
+fn the_schema_has_every_key_and_names_those_that_are_needed() {
+    let schema = slicewise_study::json_schema(slicewise_study::FileKind::Gateway);
+    assert_eq!(
+        schema["required"],
+        serde_json::json!(["interfaces", "link", "policy"])
+    );
+    let keys: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    insta::assert_snapshot!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(" "), @"backward interfaces link memory metrics_port packet_io policy slices");
+}
+
+proptest! {
+    #[test]
+    fn a_configuration_cut_or_changed_anywhere_is_read_or_refused(
+        at in 0..GOOD.len(),
+        length in 0usize..12,
+        instead in "\\PC{0,6}",
+    ) {
+        let end = (at + length).min(GOOD.len());
+        let text = format!("{}{instead}{}", &GOOD[..at], &GOOD[end..]);
+        if let Ok(config) = parse(&text) {
+            prop_assert!(config.directions.iter().all(|one| one.link.rate > BitRate::ZERO));
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Integration tests of study files.
+#![allow(clippy::unwrap_used)]
+
+mod bounds;
+mod clocks;
+mod examples;
+mod extends;
+mod files;
+mod gateway;
+mod hostile;
+mod left_out;
+mod limits;
+mod load;
+mod measured;
+mod mistakes;
+mod mistakes_form;
+mod mistakes_policies;
+mod objectives;
+mod policies;
+mod populations;
+mod quick;
+mod runs;
+mod schemas;
+mod shipped;
+mod support;
+mod unmodelled;

@@ -1,0 +1,195 @@
+//! What is said of mistakes in policies, in the study file and in IOS text.
+
+use crate::support::{self, STUDY, changed, mistakes, parse};
+use insta::assert_snapshot;
+use slicewise_study::{MemoryFiles, Study};
+
+#[test]
+fn guarantees_of_a_policy_fit_in_the_port() {
+    let classes = "minimum: 60 %}\n      - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}";
+    assert_snapshot!(mistakes("minimum: 60 %}", classes), @"
+    error: class `more`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them
+      --> study.yaml:29:50
+       |
+    29 |       - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}
+       |                                                  ^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_guarantee_is_not_above_the_maximum() {
+    assert_snapshot!(mistakes("minimum: 60 %", "minimum: 60 %, shape: 2 Mbit/s"), @"
+    error: class `gold`, minimum: guarantees 6 Mbit/s, above the maximum of 2 Mbit/s its shaper sets
+      --> study.yaml:28:44
+       |
+    28 |       - {name: gold, slice: gold, minimum: 60 %, shape: 2 Mbit/s}
+       |                                            ^^^^
+    ");
+}
+
+#[test]
+fn a_percentage_of_the_port_is_all_of_it_at_most() {
+    assert_snapshot!(mistakes("minimum: 60 %", "minimum: 101 %"), @"
+    error: this is more than 100 %
+      --> study.yaml:28:44
+       |
+    28 |       - {name: gold, slice: gold, minimum: 101 %}
+       |                                            ^^^^^
+    ");
+}
+
+#[test]
+fn mechanisms_are_known_ones() {
+    assert_snapshot!(mistakes("queue_limit: 64 packets", "queue_limt: 64 packets"), @"
+    error: `queue_limt` is not a setting here
+      --> study.yaml:29:41
+       |
+    29 |       - {name: rest, match: {vlan: 20}, queue_limt: 64 packets}
+       |                                         ^^^^^^^^^^
+       |
+       = help: did you mean `queue_limit`?
+    ");
+}
+
+#[test]
+fn a_class_is_there_once() {
+    assert_snapshot!(mistakes("{name: rest, match", "{name: gold, match"), @"
+    error: class `gold` is defined twice
+      --> study.yaml:29:16
+       |
+    29 |       - {name: gold, match: {vlan: 20}, queue_limit: 64 packets}
+       |                ^^^^
+    ");
+}
+
+#[test]
+fn a_policy_has_one_form() {
+    assert_snapshot!(mistakes("{none: true}", "{none: true, ios: router.cfg}"), @"
+    error: a policy has only one of `ios`, `classes` and `none`
+      --> study.yaml:25:3
+       |
+    25 |   nothing: {none: true, ios: router.cfg}
+       |   ^^^^^^^
+       |
+       = help: if it comes from an extended file, leave it out with `extends: {file: …, without: [policies.…]}`
+    ");
+}
+
+#[test]
+fn the_router_has_two_levels_of_priority() {
+    let text = changed("minimum: 60 %", "priority: {level: 3}").replacen(
+        "model: port\n  port_rate: 10 Mbit/s",
+        "model: isr4221\n  licence: {rate: 10 Mbit/s, credit: 1 s}",
+        1,
+    );
+    assert_snapshot!(parse(&text).unwrap_err(), @"
+    error: an ISR 4221 supports 2 priority levels
+      --> study.yaml:28:35
+       |
+    28 |       - {name: gold, slice: gold, priority: {level: 3}}
+       |                                   ^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_mistake_in_an_ios_file_is_told_at_its_place_there() {
+    let files = MemoryFiles::new().with(
+        "router.cfg",
+        "policy-map x\n class class-default\n  shap 5\n",
+    );
+    let message = Study::parse(STUDY, "study.yaml", &files).unwrap_err();
+    let first = message.iter().next().unwrap();
+    assert_eq!(
+        (first.file.as_str(), first.line, first.column),
+        ("router.cfg", 3, 3)
+    );
+    assert_eq!(first.span, 36..40);
+    assert_snapshot!(message, @"
+    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+     --> router.cfg:3:3
+      |
+    3 |   shap 5
+      |   ^^^^
+      |
+      = help: abbreviations are not read: write `shape`
+    ");
+}
+
+#[test]
+fn a_guarantee_in_an_ios_file_that_does_not_fit_is_told_there() {
+    let files = MemoryFiles::new().with(
+        "router.cfg",
+        &support::ROUTER.replace("bandwidth 6000", "bandwidth 16000"),
+    );
+    assert_snapshot!(Study::parse(STUDY, "study.yaml", &files).unwrap_err(), @"
+    error: class `gold`, minimum: guarantees 16 Mbit/s, more than the available 10 Mbit/s
+     --> router.cfg:5:3
+      |
+    5 |   bandwidth 16000
+      |   ^^^^^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_mistake_in_a_block_of_ios_is_told_at_its_place() {
+    let block = "ios: |\n\n      policy-map x\n\n       class class-default\n        shap 5";
+    assert_snapshot!(mistakes("ios: router.cfg", block), @"
+    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+      --> study.yaml:36:9
+       |
+    36 |         shap 5
+       |         ^^^^
+       |
+       = help: abbreviations are not read: write `shape`
+    ");
+}
+
+#[test]
+fn a_quoted_ios_text_is_pointed_at_as_a_whole() {
+    let text = r#"ios: "policy-map x\n class class-default\n  shap 5""#;
+    assert_snapshot!(mistakes("ios: router.cfg", text), @r#"
+    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+      --> study.yaml:31:10
+       |
+    31 |     ios: "policy-map x\n class class-default\n  shap 5"
+       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: abbreviations are not read: write `shape`
+    "#);
+}
+
+#[test]
+fn a_whole_configuration_is_read_with_a_warning_and_shown_without_the_rest() {
+    let router = format!(
+        "hostname a\nusername b secret 5 hash\n{}interface Gi0/1\n service-policy output slices\n",
+        support::ROUTER
+    );
+    let map = support::ROUTER
+        .lines()
+        .find(|line| line.starts_with("policy-map"));
+    let router = router.replace(
+        "slices\n",
+        &format!("{}\n", map.unwrap()["policy-map ".len()..].trim()),
+    );
+    let files = MemoryFiles::new().with("router.cfg", &router);
+    let study = Study::parse(STUDY, "study.yaml", &files).unwrap();
+    let warning = study.warnings().iter().next().unwrap();
+    assert_eq!(
+        warning.message,
+        "skipped 3 lines: hostname, interface, username"
+    );
+    assert_eq!((warning.file.as_str(), warning.line), ("router.cfg", 1));
+    let shown =
+        |policy: &&slicewise_study::StudyPolicy| policy.configuration.contains("policy-map");
+    let policy = study.policies.iter().find(shown).unwrap();
+    assert!(
+        !policy.configuration.contains("secret"),
+        "{}",
+        policy.configuration
+    );
+    assert!(
+        !policy.configuration.contains("interface"),
+        "{}",
+        policy.configuration
+    );
+}

@@ -1,0 +1,169 @@
+//! What slices need, which delay is compared, and what is said of mistakes in that.
+
+use crate::support::{STUDY, mistakes, parse};
+use insta::assert_snapshot;
+use slicewise_stats::description::ComparedDelay;
+use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
+
+fn with_objective(objective: &str) -> String {
+    STUDY.replace(
+        "    guaranteed: true\n",
+        &format!("    guaranteed: true\n    objective: {objective}\n"),
+    )
+}
+
+fn objective_mistakes(objective: &str) -> String {
+    mistakes(
+        "    guaranteed: true\n",
+        &format!("    guaranteed: true\n    objective: {objective}\n"),
+    )
+}
+
+#[test]
+fn objectives_are_read_with_their_percentiles() {
+    let study = parse(&with_objective(
+        "{delay: 5 ms at 99 %, loss: 0.1 %, throughput: 5 Mbit/s, delay_variation: 2 ms, availability: 99.9 %}",
+    ))
+    .unwrap();
+    let expected = Objective {
+        delay: Some(DelayLimit {
+            limit_ns: 5_000_000,
+            at: Percentile::P99,
+        }),
+        delay_variation: Some(DelayLimit {
+            limit_ns: 2_000_000,
+            at: Percentile::P999,
+        }),
+        loss_ratio: Some(0.001),
+        throughput_bits_per_second: Some(5_000_000),
+        availability: Some(0.999),
+    };
+    assert_eq!(study.slices[0].objective, Some(expected));
+    assert_eq!(study.slices[1].objective, None);
+    let description = study.description("0");
+    assert_eq!(description.slices[0].objective, Some(expected));
+}
+
+#[test]
+fn every_percentile_that_is_measured_can_be_asked_for_and_no_other() {
+    for at in Percentile::ALL {
+        let study = parse(&with_objective(&format!("{{delay: 1 ms at {at}}}"))).unwrap();
+        assert_eq!(study.slices[0].objective.unwrap().delay.unwrap().at, at);
+    }
+    assert_snapshot!(objective_mistakes("{delay: 5 ms at 97 %}"), @"
+    error: `97 %` is not a measured percentile: use one of 50 %, 90 %, 95 %, 99 %, 99.9 %, 99.99 %, 99.999 %, 100 %
+      --> study.yaml:11:24
+       |
+    11 |     objective: {delay: 5 ms at 97 %}
+       |                        ^^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn an_objective_of_nothing_is_refused() {
+    assert_snapshot!(objective_mistakes("{}"), @"
+    error: the objective is empty
+      --> study.yaml:11:5
+       |
+    11 |     objective: {}
+       |     ^^^^^^^^^
+       |
+       = help: state at least one of `delay`, `delay_variation`, `loss` and `throughput`
+    ");
+    assert_snapshot!(objective_mistakes("{availability: 99 %}"), @"
+    error: availability is the share of intervals in which the other objectives are met, but there are none
+      --> study.yaml:11:5
+       |
+    11 |     objective: {availability: 99 %}
+       |     ^^^^^^^^^
+       |
+       = help: state at least one of `delay`, `delay_variation`, `loss` and `throughput`
+    ");
+}
+
+#[test]
+fn values_that_nothing_can_meet_are_refused() {
+    assert_snapshot!(objective_mistakes("{delay: 0 ms, loss: 101 %}"), @"
+    error: a delay of zero cannot be met
+      --> study.yaml:11:24
+       |
+    11 |     objective: {delay: 0 ms, loss: 101 %}
+       |                        ^^^^
+
+    error: this is more than 100 %
+      --> study.yaml:11:36
+       |
+    11 |     objective: {delay: 0 ms, loss: 101 %}
+       |                                    ^^^^^
+    ");
+    // The share is 60 % of 10 Mbit/s.
+    assert_snapshot!(objective_mistakes("{throughput: 7 Mbit/s}"), @"
+    error: an objective of 7 Mbit/s is above the slice's share of 6 Mbit/s: it is not judged in scenarios where the slice sends more
+      --> study.yaml:11:29
+       |
+    11 |     objective: {throughput: 7 Mbit/s}
+       |                             ^^^^^^^^
+    ");
+}
+
+#[test]
+fn delay_without_a_unit_or_with_a_bare_percentile_says_what_is_missing() {
+    assert_snapshot!(objective_mistakes("{delay: 5}"), @"
+    error: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
+      --> study.yaml:11:24
+       |
+    11 |     objective: {delay: 5}
+       |                        ^
+    ");
+    assert_snapshot!(objective_mistakes("{delay: 5 ms at 99}"), @"
+    error: `99` is a number without a unit: write `99 %`
+      --> study.yaml:11:24
+       |
+    11 |     objective: {delay: 5 ms at 99}
+       |                        ^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn delay_is_resolved_to_one_largest_frame_unless_the_study_says_otherwise() {
+    // 1000 B of payload, 28 B of headers, a tag and 38 B of Ethernet at 10 Mbit/s.
+    let margins = parse(STUDY).unwrap().margins;
+    assert_eq!(margins.delay_resolution_ns, (1000 + 28 + 4 + 38) * 8 * 100);
+    assert_eq!(margins.delay_of, ComparedDelay::Queueing);
+    let declared =
+        format!("{STUDY}margins: {{delay_of: one_way, delay_resolution: 0 s, rare_runs: 20 %}}\n");
+    let margins = parse(&declared).unwrap().margins;
+    assert_eq!(margins.delay_resolution_ns, 0);
+    assert_eq!(margins.delay_of, ComparedDelay::OneWay);
+    assert_eq!(margins.rare_runs, 0.2);
+}
+
+#[test]
+fn a_share_of_runs_that_no_repetitions_exclude_is_refused() {
+    let with = |share| {
+        mistakes(
+            "duration: 5 s",
+            &format!("duration: 5 s\nmargins: {{rare_runs: {share}}}"),
+        )
+    };
+    assert_snapshot!(with("0 %"), @"
+    error: this must be above 0 % and below 100 %: no number of repetitions excludes everything
+      --> study.yaml:34:22
+       |
+    34 | margins: {rare_runs: 0 %}
+       |                      ^^^
+    ");
+    assert_snapshot!(with("100 %"), @"
+    error: this must be above 0 % and below 100 %: no number of repetitions excludes everything
+      --> study.yaml:34:22
+       |
+    34 | margins: {rare_runs: 100 %}
+       |                      ^^^^^
+    ");
+}
+
+#[test]
+fn a_first_look_excludes_what_its_repetitions_can() {
+    let study = parse(STUDY).unwrap().into_quick();
+    assert_eq!((study.repetitions, study.margins.rare_runs), (2, 0.78));
+}

@@ -1,0 +1,286 @@
+//! The study files that ship: their numbers are the ones of the study.
+
+use slicewise_model::MeterAlgorithm;
+use slicewise_study::{PopulationPatternParams, RunFilter, Study};
+use slicewise_units::{BitRate, ByteCount, Duration};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies")
+}
+
+fn shipped() -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut studies: Vec<PathBuf> = files
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "yaml")
+        })
+        .collect();
+    studies.sort();
+    studies
+}
+
+fn load(name: &str) -> Study {
+    Study::load(&folder().join(name)).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+#[test]
+fn every_shipped_study_is_correct() {
+    let names: Vec<String> = shipped()
+        .iter()
+        .map(|path| {
+            Study::load(path)
+                .unwrap_or_else(|mistakes| panic!("{mistakes}"))
+                .name
+        })
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "million-slices",
+            "router-mechanisms-minimum",
+            "router-mechanisms-two-priorities",
+            "router-mechanisms-wred-bandwidth",
+            "router-mechanisms",
+            "shape-peak",
+            "voice-and-bulk",
+        ]
+    );
+}
+
+#[test]
+fn the_router_study_runs_eight_policies_seven_scenarios_as_often_as_its_verdicts_take() {
+    let study = load("router-mechanisms.yaml");
+    assert_eq!(
+        (
+            study.policies.len(),
+            study.scenarios.len(),
+            study.repetitions
+        ),
+        (8, 7, 32)
+    );
+    assert_eq!(study.runs(&RunFilter::default()).unwrap().len(), 8 * 7 * 32);
+    assert_eq!(study.duration, Duration::from_secs(40));
+    let reference: Vec<&str> = study
+        .scenarios
+        .iter()
+        .filter(|s| s.reference)
+        .map(|s| s.name.as_str())
+        .collect();
+    assert_eq!(reference, ["0"]);
+}
+
+#[test]
+fn the_study_of_a_million_slices_has_a_thousand_to_a_million() {
+    let study = load("million-slices.yaml");
+    let totals: Vec<u32> = study
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.populations.iter().sum())
+        .collect();
+    assert_eq!(totals, [1_000, 10_000, 100_000, 1_000_000]);
+    assert!(
+        study
+            .scenarios
+            .iter()
+            .all(|s| s.populations[..2] == [100, 400]),
+        "who is measured is the same in all of them"
+    );
+    let bursts = &study.populations[..2];
+    for (population, rate, burst) in [(&bursts[0], 10_000_000, 2), (&bursts[1], 1_000_000, 2)] {
+        let PopulationPatternParams::Bursts { frames, every } = population.pattern else {
+            panic!("{population:?}");
+        };
+        // What occupies the wire, with preamble, FCS and gap, is within what was promised.
+        let wire_bits = u64::from(frames) * u64::from(population.frame_bytes + 24) * 8;
+        assert_eq!(frames, burst);
+        assert!(
+            wire_bits * 1_000_000_000 / every.nanos() <= rate,
+            "{population:?}"
+        );
+    }
+}
+
+#[test]
+fn frames_of_the_router_study_have_1494_bytes_and_come_every_0_7355_ms() {
+    let study = load("router-mechanisms.yaml");
+    for scenario in &study.scenarios {
+        for source in &scenario.sources {
+            assert_eq!(
+                (source.largest.payload_bytes, source.largest.l2_bytes),
+                (1448, 1494)
+            );
+        }
+        let base = &scenario.sources[0];
+        assert_eq!(base.rate, BitRate::new(15_750_000));
+        let interval = base
+            .rate
+            .time_to_send(ByteCount::new(base.largest.counted_bytes.into()))
+            .unwrap();
+        assert_eq!(interval, Duration::from_nanos(735_493));
+    }
+}
+
+#[test]
+fn the_load_of_the_router_study_peaks_where_its_table_says() {
+    let study = load("router-mechanisms.yaml");
+    let peaks: Vec<u64> = study
+        .scenarios
+        .iter()
+        .map(|s| {
+            s.sources
+                .iter()
+                .map(|source| source.rate.bits_per_second())
+                .sum::<u64>()
+        })
+        .map(|peak| peak * 100 / 35_000_000)
+        .collect();
+    assert_eq!(peaks, [95, 105, 110, 115, 120, 125, 130]);
+}
+
+#[test]
+fn the_smallest_delay_of_the_router_study_is_the_published_one() {
+    let study = load("router-mechanisms.yaml");
+    let frame = ByteCount::new(1494 + 24);
+    let serialization = study.link.rate.rate.time_to_send(frame).unwrap();
+    let least = serialization.nanos() * 2 + study.dut.processing_delay.nanos();
+    assert!(least.abs_diff(66_000) < 50, "{least} ns");
+}
+
+#[test]
+fn the_licence_is_used_up_after_eight_seconds_of_scenario_6() {
+    let study = load("router-mechanisms.yaml");
+    let licence = study.dut.licence.unwrap();
+    let scenario = study.scenarios.last().unwrap();
+    let mean: u64 = scenario
+        .sources
+        .iter()
+        .map(|source| {
+            let l3 = u64::from(source.largest.l2_bytes) - u64::from(source.headers.l3_offset());
+            let rate = source.rate.bits_per_second() * l3 / u64::from(source.largest.counted_bytes);
+            if source.on_off.is_some() {
+                rate / 2
+            } else {
+                rate
+            }
+        })
+        .sum();
+    let drained = licence.credit.bits() * 1_000 / (mean - licence.rate.rate.bits_per_second());
+    assert!((7_500..9_000).contains(&drained), "{drained} ms");
+}
+
+#[test]
+fn policing_has_the_default_burst_of_ios() {
+    let study = load("router-mechanisms.yaml");
+    let policing = study
+        .policies
+        .iter()
+        .find(|policy| policy.name == "policing")
+        .unwrap();
+    let be = policing
+        .params
+        .classes
+        .iter()
+        .find(|class| class.name == "be")
+        .unwrap();
+    let MeterAlgorithm::SingleRateTwoColour { cir, cbs } = be.police.unwrap().algorithm else {
+        panic!("{:?}", be.police);
+    };
+    assert_eq!(
+        (cir.rate.bits_per_second(), cbs.bytes()),
+        (17_500_000, 17_500_000 / 32)
+    );
+}
+
+#[test]
+fn peak_shaping_doubles_its_rate() {
+    let study = load("shape-peak.yaml");
+    let rates: Vec<Option<u64>> = study
+        .policies
+        .iter()
+        .map(|policy| {
+            policy.params.classes[0]
+                .shape
+                .map(|s| s.rate.rate.bits_per_second())
+        })
+        .collect();
+    assert_eq!(
+        rates,
+        [None, Some(17_500_000), Some(17_500_000), Some(35_000_000)]
+    );
+}
+
+#[test]
+fn published_verdicts_are_the_table_of_the_publication() {
+    let description = load("router-mechanisms.yaml").description("test");
+    let table: Vec<String> = description
+        .policies
+        .iter()
+        .filter(|policy| policy.published_verdict.is_some())
+        .map(|policy| {
+            let verdict = policy.published_verdict.as_ref().unwrap();
+            let word = |yes| if yes { "yes" } else { "no" };
+            format!(
+                "{}: {} {} | {} {} | {}",
+                policy.name,
+                word(verdict.isolation),
+                verdict.remark,
+                word(verdict.reallocation),
+                verdict.scalability,
+                policy
+                    .scalability
+                    .slices
+                    .number()
+                    .map_or("no limit".to_owned(), |n| n.to_string()),
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(table.join("\n"), @"
+    no-policy: no  | yes no limit | no limit
+    priority: yes  | yes 2 levels (256 classes) | 2
+    shaping: yes  | no 256 | 256
+    policing: yes  | no 256 | 256
+    bandwidth: no latency | yes 256 | 256
+    wred: yes  | no 256 | 256
+    tail-drop: yes  | no 256 | 256
+    ");
+}
+
+#[test]
+fn a_study_is_described_from_its_file_alone() {
+    let study = load("router-mechanisms.yaml");
+    let description = study.description("1.2.3");
+    assert_eq!(description.file_name, "router-mechanisms.yaml");
+    assert_eq!(description.program_version, "1.2.3");
+    assert_eq!(
+        description.dut,
+        "Cisco ISR 4221 (model), licence 35 Mbit/s of L3, ports 1 Gbit/s"
+    );
+    assert_eq!(description.digest, study.digest());
+    assert_eq!(description.slices[0].share_bits_per_second, 17_500_000);
+    assert!(
+        description
+            .scenarios
+            .iter()
+            .all(|scenario| scenario.cycle_ns == 2_000_000_000)
+    );
+    let text = serde_json::to_string(&description).unwrap();
+    assert_eq!(
+        serde_json::from_str::<slicewise_stats::description::StudyDescription>(&text).unwrap(),
+        description
+    );
+}
+
+#[test]
+fn digests_tell_the_shipped_studies_apart() {
+    let digests: BTreeSet<String> = shipped()
+        .iter()
+        .map(|path| Study::load(path).unwrap().digest().to_owned())
+        .collect();
+    assert_eq!(digests.len(), shipped().len());
+    assert!(digests.iter().all(|digest| digest.len() == 64));
+}

@@ -1,0 +1,5 @@
+//! Integration tests of quantities.
+#![allow(clippy::unwrap_used)]
+
+mod arithmetic;
+mod text;

@@ -1,0 +1,5 @@
+//! Integration tests of the frame parser.
+#![allow(clippy::unwrap_used)]
+
+mod links;
+mod parse;
