@@ -65,10 +65,19 @@ pub(crate) struct ClassState {
     pub(crate) by_flow: bool,
     /// The policer that acts only under congestion.
     pub(crate) priority_police: Option<TokenBucket>,
-    /// Frames that reach this class, as text: equal text means equal membership.
-    pub(crate) membership: String,
-    /// Removed by a change: no new frames, but some still wait.
-    pub(crate) retired: bool,
+}
+
+impl ClassState {
+    /// What is left of a class that a change removed while its frames wait: its counters.
+    pub(crate) fn take_retired(&mut self) -> Self {
+        Self {
+            counters: std::mem::take(&mut self.counters),
+            queue: self.queue,
+            by_flow: false,
+            ingress: Vec::new(),
+            priority_police: None,
+        }
+    }
 }
 
 /// One step at ingress.
@@ -85,8 +94,8 @@ pub(crate) struct Built {
     pub(crate) classes: Vec<ClassState>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
-    /// The root of the policy, below the port's shaper.
-    pub(crate) policy_root: NodeId,
+    /// The root so far.
+    pub(crate) root: NodeId,
     /// Nodes with credit to carry over on a change.
     pub(crate) credits: CreditNodes,
     /// Frames that all queue limits together admit.
@@ -109,28 +118,23 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
             classes: Vec::new(),
             policers: Vec::new(),
             tree: Tree::new(),
-            policy_root: NodeId::Leaf(0),
+            root: NodeId::Leaf(0),
             credits: CreditNodes::default(),
             capacity: 0,
         },
         now,
     };
     let mut context = Context::default();
-    builder.built.policy_root = builder.policy(policy, &mut context)?;
+    builder.built.root = builder.policy(policy, &mut context)?;
     Ok(builder.built)
 }
 
-/// Finish a tree: the port's shaper over `root`.
-pub(crate) fn add_port_shaper(
-    built: &mut Built,
-    root: NodeId,
-    shaper: Option<&ShaperParams>,
-    now: Instant,
-) {
+/// Finish a tree: the port's shaper over everything.
+pub(crate) fn add_port_shaper(built: &mut Built, shaper: Option<&ShaperParams>, now: Instant) {
     if let Some(shaper) = shaper {
         let shaper = Inner::Shaper(Shaper::new(shaper, now));
-        let id = built.tree.add_inner(shaper, &[root]);
-        built.credits.shapers.insert(String::new(), id);
+        built.root = built.tree.add_inner(shaper, &[built.root]);
+        built.credits.shapers.insert(String::new(), built.root);
     }
 }
 
@@ -139,7 +143,6 @@ pub(crate) fn add_port_shaper(
 struct Context {
     path: String,
     ingress: Vec<IngressPlan>,
-    membership: String,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -167,13 +170,10 @@ impl Builder {
         };
         let mut levels: BTreeMap<u8, Vec<NodeId>> = BTreeMap::new();
         let mut others: Vec<(NodeId, &ClassParams)> = Vec::new();
-        let mut membership = context.membership.clone();
         for class in &policy.classes {
-            membership.push_str(&format!("|{}={:?}", class.name, class.matches));
             let mut inner = Context {
                 path: join(&context.path, &class.name),
                 ingress: context.ingress.clone(),
-                membership: membership.clone(),
             };
             let node = self.class(class, shared, &mut inner)?;
             match class.priority {
@@ -350,8 +350,6 @@ impl Builder {
                 .priority
                 .and_then(|p| p.police)
                 .map(|(rate, burst)| TokenBucket::full(rate, burst, self.now)),
-            membership: context.membership.clone(),
-            retired: false,
         });
         Ok(NodeId::Leaf(queue.leaf))
     }
@@ -378,7 +376,7 @@ fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
     u64::from(limit.packets) + 1
 }
 
-fn join(path: &str, name: &str) -> String {
+pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
     } else {

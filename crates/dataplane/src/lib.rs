@@ -7,9 +7,9 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod apply;
 pub mod bucket;
 mod build;
+mod change;
 mod classifier;
 mod counters;
 mod frame;
@@ -20,9 +20,9 @@ mod pipeline;
 pub mod queue;
 pub mod scheduler;
 
-pub use apply::{ApplyError, Change};
 pub use bucket::TokenBucket;
 pub use build::{BuildError, PipelineParams};
+pub use change::{Basis, Change, Prepared, Replaced, Stale};
 pub use classifier::{Classifier, CompiledClassMap};
 pub use counters::ClassCounters;
 pub use frame::{Departure, DropReason, Dropped, Frame, Verdict};

@@ -1,17 +1,18 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
-use crate::apply::{self, ApplyError, Change, Drain};
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
+use crate::change::{self, Basis, Change, Prepared, Replaced, Stale};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::frame::{Departure, DropReason, Dropped, Frame, Verdict};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
-use crate::scheduler::Tree;
+use crate::scheduler::{QueueId, Tree};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
+use std::sync::Arc;
 
 /// Most frames in all queues of a pipeline together, whatever their limits: 4 Mi frames,
 /// 128 MiB of descriptors. Beyond it frames are dropped as [`DropReason::BufferFull`].
@@ -25,13 +26,14 @@ pub(crate) const MAX_BUFFER_FRAMES: u64 = 1 << 22;
 /// flow queues, [`poll_dropped`](Self::poll_dropped) returns the frames they dropped.
 #[derive(Debug)]
 pub struct Pipeline {
-    pub(crate) params: PipelineParams,
+    pub(crate) basis: Basis,
     pub(crate) classifier: Classifier,
     pub(crate) classes: Vec<ClassState>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     pub(crate) credits: CreditNodes,
-    pub(crate) draining: Vec<Drain>,
+    /// Where frames wait that a change took out of their queues.
+    pub(crate) drain: Option<QueueId>,
     pub(crate) pool: FramePool,
     pub(crate) flow_hash: FlowHash,
     pub(crate) random: Xoshiro256PlusPlus,
@@ -46,8 +48,7 @@ impl Pipeline {
     /// If the policy is valid but exceeds a limit of the implementation.
     pub fn new(params: &PipelineParams, now: Instant) -> Result<Self, BuildError> {
         let mut built = build::build_policy(&params.policy, now)?;
-        let root = built.policy_root;
-        build::add_port_shaper(&mut built, root, params.port_shaper.as_ref(), now);
+        build::add_port_shaper(&mut built, params.port_shaper.as_ref(), now);
         let Built {
             classes,
             policers,
@@ -57,13 +58,16 @@ impl Pipeline {
             ..
         } = built;
         Ok(Self {
-            params: params.clone(),
+            basis: Basis {
+                params: Arc::new(params.clone()),
+                version: 0,
+            },
             classifier: Classifier::new(&params.policy),
             classes,
             policers,
             tree,
             credits,
-            draining: Vec::new(),
+            drain: None,
             pool: FramePool::with_capacity(buffer_frames(capacity)),
             flow_hash: FlowHash::new(params.seed),
             random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
@@ -243,12 +247,31 @@ impl Pipeline {
         }
     }
 
-    /// Change the configuration while frames wait: nothing queued is lost, reordered or reset.
+    /// What the pipeline runs: the base for [preparing](Basis::prepare) a change, on this thread or
+    /// another.
+    #[must_use]
+    pub fn basis(&self) -> Basis {
+        self.basis.clone()
+    }
+
+    /// Put a change in force while frames wait: nothing queued is lost, reordered or reset.
+    /// O(classes + frames waiting).
+    ///
+    /// # Errors
+    /// If another change was committed after this one was prepared; nothing is changed then.
+    pub fn commit(&mut self, prepared: Prepared, now: Instant) -> Result<Replaced, Stale> {
+        change::commit(self, prepared, now)
+    }
+
+    /// Prepare and commit a change.
     ///
     /// # Errors
     /// If the new configuration cannot be built; the old one then stays active.
-    pub fn apply(&mut self, change: &Change, now: Instant) -> Result<(), ApplyError> {
-        apply::apply(self, change, now)
+    pub fn apply(&mut self, change: &Change, now: Instant) -> Result<(), BuildError> {
+        let prepared = self.basis.prepare(change, now)?;
+        let committed = self.commit(prepared, now);
+        debug_assert!(committed.is_ok(), "nothing came in between");
+        Ok(())
     }
 
     /// Counters of every class, in the order of the policy (a class within a class in its

@@ -195,7 +195,11 @@ impl Leaf {
     }
 
     /// Remove the oldest frame of a queue that is being replaced.
-    fn pop_unserved(&mut self, slice: SliceId, pool: &mut FramePool) -> Option<QueuedFrame> {
+    pub(super) fn pop_unserved(
+        &mut self,
+        slice: SliceId,
+        pool: &mut FramePool,
+    ) -> Option<QueuedFrame> {
         match self {
             Self::Fifo(queue) => queue.pop_unserved(pool),
             Self::Flows(queue) => queue.pop_unserved(pool),
@@ -204,7 +208,7 @@ impl Leaf {
     }
 
     /// Put a frame at the end of a queue whatever its limits.
-    fn append(&mut self, slice: SliceId, queued: QueuedFrame, pool: &mut FramePool) {
+    pub(super) fn append(&mut self, slice: SliceId, queued: QueuedFrame, pool: &mut FramePool) {
         match self {
             Self::Fifo(queue) => queue.append(queued, pool),
             Self::Flows(queue) => queue.append(queued, pool),

@@ -374,11 +374,46 @@ impl Tree {
             self.on_backlogged(place);
         }
     }
-}
 
-impl Default for Tree {
-    fn default() -> Self {
-        Self::new()
+    /// Remove all frames of queues that are being replaced, in order of arrival.
+    pub(crate) fn pop_by_arrival(
+        &mut self,
+        queues: &[QueueId],
+        pool: &mut FramePool,
+    ) -> Vec<QueuedFrame> {
+        let mut frames = Vec::new();
+        for queue in queues {
+            if let Some(node) = self.leaves.get_mut(queue.leaf as usize) {
+                let slice = queue.slice();
+                frames.extend(std::iter::from_fn(|| node.leaf.pop_unserved(slice, pool)));
+            }
+        }
+        // Frames of one flow keep their order: that of arrival.
+        frames.sort_by_key(QueuedFrame::arrival);
+        frames
+    }
+
+    /// Put frames at the end of a queue whatever its limits, renaming their classes.
+    pub(crate) fn append(
+        &mut self,
+        queue: QueueId,
+        frames: &[QueuedFrame],
+        pool: &mut FramePool,
+        rename: impl Fn(u32) -> u32,
+    ) {
+        let Some(node) = self.leaves.get_mut(queue.leaf as usize) else {
+            return;
+        };
+        let was_empty = node.leaf.is_empty();
+        for &(mut queued) in frames {
+            queued.set_class(rename(queued.class()));
+            node.leaf.append(queue.slice(), queued, pool);
+        }
+        let place = node.place;
+        self.backlog += count(frames.len());
+        if was_empty && !frames.is_empty() {
+            self.on_backlogged(place);
+        }
     }
 }
 

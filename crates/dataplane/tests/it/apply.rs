@@ -2,11 +2,12 @@
 
 use crate::support::*;
 use proptest::prelude::*;
+use slicewise_dataplane::{Change, Stale};
 use slicewise_model::{
-    BurstSpec, ClassSpec, Discipline, GuaranteeSpec, MaximumSpec, PrioritySpec, QueueLimitSpec,
-    RateSpec, ShaperSpec,
+    BurstSpec, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec,
+    PrioritySpec, QueueLimitSpec, RateSpec, ShaperSpec,
 };
-use slicewise_units::{Accounting, ByteCount, Duration};
+use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 
 /// What a class of the random policies is.
 #[derive(Debug, Clone, Copy)]
@@ -179,26 +180,134 @@ fn a_change_of_rate_keeps_the_credit_and_the_counters() {
     );
 }
 
+fn change_to(spec: &PolicySpec) -> Change {
+    Change::Policy(spec.resolve(rate("1 Gbit/s")).unwrap())
+}
+
 #[test]
 fn a_rejected_change_leaves_the_old_policy_active() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
-    // Every change reorders the class maps, so queued frames must drain first; none can.
-    let mut refused = 0;
+    let levels = (1..=64u16).map(|level| {
+        let mut class = class(level, Kind::Priority).unwrap();
+        class.priority.as_mut().unwrap().level = u8::try_from(level).unwrap();
+        class
+    });
+    let too_many = change_to(&policy(levels.collect()));
+    assert!(port.pipeline.apply(&too_many, Instant::ZERO).is_err());
+    let _ = port.offer(Arrival {
+        at: 0,
+        vlan: 1,
+        bytes: 1000,
+    });
+    let class = port.pipeline.counters().next().unwrap();
+    assert_eq!((class.class.as_str(), class.queued_frames), ("vlan1", 1));
+}
+
+#[test]
+fn any_number_of_changes_may_drain_and_frames_leave_in_order() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
+    // Every change puts a class map before the others, so queued frames must drain first; none can.
     for round in 0..40u16 {
         let _ = port.offer(Arrival {
             at: 0,
             vlan: 1,
             bytes: 1000,
         });
-        let spec = policy(vec![vlan_class(100 + round), vlan_class(1)]);
-        let params = spec.resolve(rate("1 Gbit/s")).unwrap();
-        let change = slicewise_dataplane::Change::Policy(params);
-        let now = slicewise_units::Instant::from_nanos(port.now());
-        refused += usize::from(port.pipeline.apply(&change, now).is_err());
+        port.apply(&policy(vec![vlan_class(100 + round), vlan_class(1)]));
     }
-    assert_eq!(refused, 8, "32 changes may be pending");
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 40);
+    assert_in_order(&port.departures);
+}
+
+#[test]
+fn frames_of_several_queues_drain_in_order_of_arrival() {
+    let classes = || vec![vlan_class(1), vlan_class(2), vlan_class(3)];
+    let mut port = Port::new(&policy(classes()), Some(rate("1 Mbit/s")));
+    let offer = |port: &mut Port, vlan| {
+        let at = port.now() + 1;
+        let _ = port.offer(Arrival {
+            at,
+            vlan,
+            bytes: 100,
+        });
+    };
+    for vlan in [3, 1, 2, 2, 1, 3, 1] {
+        offer(&mut port, vlan);
+    }
+    let first = port.departures.len();
+    let mut reordered = classes();
+    reordered.reverse();
+    port.apply(&policy(reordered));
+    for vlan in [1, 2] {
+        offer(&mut port, vlan);
+    }
+    port.run_until(u64::MAX / 2);
+    let order: Vec<u64> = port.departures[first..]
+        .iter()
+        .map(|left| left.sequence)
+        .take(7 - first)
+        .collect();
+    assert!(first <= 1 && order.is_sorted(), "{order:?}");
+}
+
+#[test]
+fn a_change_prepared_for_a_configuration_that_has_changed_since_is_refused() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), None);
+    let now = Instant::ZERO;
+    let basis = port.pipeline.basis();
+    let prepare = |vlan| basis.prepare(&change_to(&policy(vec![vlan_class(vlan)])), now);
+    let (first, second) = (prepare(2).unwrap(), prepare(3).unwrap());
+    let _ = port.offer(Arrival {
+        at: 0,
+        vlan: 1,
+        bytes: 1000,
+    });
+    assert!(port.pipeline.commit(first, now).is_ok());
+    assert_eq!(port.pipeline.commit(second, now).unwrap_err(), Stale);
+    let classes = |port: &Port| -> Vec<String> {
+        let counters = port.pipeline.counters();
+        counters.map(|class| class.class.clone()).collect()
+    };
+    assert_eq!(classes(&port)[0], "vlan2", "the first stays in force");
+    let again = port.pipeline.basis();
+    let again = again.prepare(&change_to(&policy(vec![vlan_class(3)])), now);
+    assert!(port.pipeline.commit(again.unwrap(), now).is_ok());
+    assert_eq!(classes(&port)[0], "vlan3");
+}
+
+#[test]
+fn a_change_can_be_prepared_on_another_thread() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), None);
+    let basis = port.pipeline.basis();
+    let change = change_to(&policy(vec![vlan_class(2)]));
+    let prepare = move || basis.prepare(&change, Instant::ZERO).unwrap();
+    let prepared = std::thread::spawn(prepare).join().unwrap();
+    let replaced = port.pipeline.commit(prepared, Instant::ZERO).unwrap();
+    std::thread::spawn(move || drop(replaced)).join().unwrap();
+}
+
+#[test]
+fn a_queue_that_begins_to_keep_flows_apart_lets_those_before_it_leave_first() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
+    let mut by_flow = vlan_class(1);
+    by_flow.flow_queue = Some(FlowQueueSpec::default());
+    for _ in 0..20 {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
+    }
+    port.apply(&policy(vec![by_flow]));
+    let at = port.now();
+    let _ = port.offer(Arrival {
+        at,
+        vlan: 1,
+        bytes: 60,
+    });
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 21);
     assert_in_order(&port.departures);
 }
 

@@ -8,8 +8,8 @@ use crate::frame_memory::{FrameId, FrameMemory, ShareId};
 use crate::histogram::Histogram;
 use crate::port::{Arrival, Port, Unsent};
 use slicewise_dataplane::{
-    ApplyError, BuildError, Change, ClassCounters, Departure, Frame, LinkClock, Pipeline,
-    PipelineParams, Verdict,
+    Basis, BuildError, ClassCounters, Departure, Frame, LinkClock, Pipeline, PipelineParams,
+    Prepared, Replaced, Stale, Verdict,
 };
 use slicewise_model::{Colour, PolicyParams, Rate};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -310,38 +310,40 @@ impl Direction {
         frames
     }
 
-    /// Another policy or link rate; nothing queued is lost or reordered.
-    pub(crate) fn apply(
+    /// The base for preparing another policy.
+    pub(crate) fn basis(&self) -> Basis {
+        self.pipeline.basis()
+    }
+
+    /// Put another policy in force, and the link rate of `params`; nothing queued is lost or reordered.
+    pub(crate) fn commit(
         &mut self,
         params: &DirectionParams,
+        prepared: Prepared,
         now: Instant,
-    ) -> Result<(), ApplyError> {
-        let before: BTreeMap<String, Histogram> = self
-            .pipeline
-            .counters()
-            .map(|class| class.class.clone())
-            .zip(std::mem::take(&mut self.delays))
-            .collect();
+    ) -> Result<Replaced, Stale> {
         let dropped = |pipeline: &Pipeline| -> u64 {
             let classes = pipeline.counters();
             classes.map(ClassCounters::dropped_total).sum()
         };
         let dropped_before = dropped(&self.pipeline);
-        let applied = self
-            .pipeline
-            .apply(&Change::Policy(params.policy.clone()), now);
-        let of_class = |class: &ClassCounters| before.get(&class.class).cloned();
+        let classes = self.pipeline.counters().map(|class| class.class.clone());
+        let classes: Vec<String> = classes.collect();
+        let replaced = self.pipeline.commit(prepared, now)?;
+        let delays = classes.into_iter().zip(std::mem::take(&mut self.delays));
+        let mut delays: BTreeMap<String, Histogram> = delays.collect();
+        let of_class = |class: &ClassCounters| delays.remove(&class.class);
         self.delays = self
             .pipeline
             .counters()
-            .map(|class| of_class(class).unwrap_or_default())
+            .map(of_class)
+            .map(Option::unwrap_or_default)
             .collect();
         self.counters.dropped_by_removed_frames += dropped_before - dropped(&self.pipeline);
-        applied?;
         self.policy.clone_from(&params.policy);
         self.link.set_rate(params.link.rate);
         self.accounting = params.link.accounting;
-        Ok(())
+        Ok(replaced)
     }
 
     pub(crate) const fn counters(&self) -> &DirectionCounters {

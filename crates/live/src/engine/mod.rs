@@ -22,7 +22,7 @@ use crate::frame_memory::{
 };
 use crate::histogram::Histogram;
 use crate::port::{Arrival, BATCH, Port};
-use slicewise_dataplane::{ApplyError, BuildError, ClassCounters};
+use slicewise_dataplane::{Basis, BuildError, Change, ClassCounters, Prepared, Replaced, Stale};
 use slicewise_units::Instant;
 use std::io;
 
@@ -50,6 +50,39 @@ pub struct EngineParams {
     pub receive_queues: [u32; 2],
     /// Maximum frame memory, bytes, whatever the queues may hold.
     pub memory_bytes: u64,
+}
+
+/// What the directions of an [`Engine`] run.
+#[derive(Debug, Clone)]
+pub struct EngineBasis([Basis; 2]);
+
+/// A change of both directions that can be committed.
+#[derive(Debug)]
+pub struct PreparedDirections {
+    params: [DirectionParams; 2],
+    prepared: [Prepared; 2],
+}
+
+impl EngineBasis {
+    /// Build a change of both directions.
+    ///
+    /// # Errors
+    /// If the data plane cannot hold a policy.
+    pub fn prepare(
+        &self,
+        params: &[DirectionParams; 2],
+        now: Instant,
+    ) -> Result<PreparedDirections, BuildError> {
+        let change = |params: &DirectionParams| Change::Policy(params.policy.clone());
+        let Self([forward, backward]) = self;
+        Ok(PreparedDirections {
+            prepared: [
+                forward.prepare(&change(&params[0]), now)?,
+                backward.prepare(&change(&params[1]), now)?,
+            ],
+            params: params.clone(),
+        })
+    }
 }
 
 /// Why forwarding cannot start.
@@ -326,25 +359,32 @@ impl Engine {
         self.directions.iter().filter_map(Direction::due).min()
     }
 
-    /// Change both directions while frames wait: nothing queued is lost or reordered.
+    /// What the directions run: the base for preparing a change, on this thread or another.
+    #[must_use]
+    pub fn basis(&self) -> EngineBasis {
+        EngineBasis(self.directions.each_ref().map(Direction::basis))
+    }
+
+    /// Put a change of both directions in force while frames wait: nothing queued is lost or reordered.
+    /// Returns what was replaced, to be dropped by a thread that has time.
     ///
     /// # Errors
-    /// If one cannot be changed; both are then unchanged.
-    pub fn apply(
+    /// If another change came after this one was prepared; both are then unchanged.
+    pub fn commit(
         &mut self,
-        params: &[DirectionParams; 2],
-        before: &[DirectionParams; 2],
+        change: PreparedDirections,
         now: Instant,
-    ) -> Result<(), ApplyError> {
-        let [forward, backward] = &mut self.directions;
-        forward.apply(&params[0], now)?;
-        let applied = backward.apply(&params[1], now);
-        if applied.is_err() {
-            // It ran a moment ago, and nothing has happened since.
-            forward.apply(&before[0], now)?;
-        }
+    ) -> Result<[Replaced; 2], Stale> {
+        let PreparedDirections { params, prepared } = change;
+        let [forward, backward] = prepared;
+        let [to, from] = &mut self.directions;
+        // Directions are only ever changed together: the second is as current as the first.
+        let replaced = [
+            to.commit(&params[0], forward, now)?,
+            from.commit(&params[1], backward, now)?,
+        ];
         self.divide_memory();
-        applied
+        Ok(replaced)
     }
 
     /// Stop receiving; waiting frames still leave.

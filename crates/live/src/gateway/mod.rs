@@ -2,6 +2,7 @@
 
 mod interface;
 mod offloads;
+mod reload;
 mod watch;
 
 use crate::awake::Awake;
@@ -10,11 +11,12 @@ use crate::log;
 use crate::metrics::{DirectionSnapshot, Exchange, Server, Snapshot};
 use crate::port::{ETHERNET_BYTES, TAG_BYTES};
 use crate::sys::interface::Interfaces;
-use crate::sys::poll::PollSet;
+use crate::sys::poll::{PollSet, Waker};
 use crate::sys::signals::{self, Signal, Signals};
 use crate::sys::{scheduling, time};
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
+use reload::{Reload, Reloader};
 use slicewise_units::{Duration, Instant};
 use std::io;
 use std::sync::Arc;
@@ -96,16 +98,20 @@ const DRAIN: Duration = Duration::from_secs(2);
 const REST_EVERY: Duration = Duration::from_millis(10);
 const REST: Duration = Duration::from_micros(200);
 
-/// Forward until SIGINT or SIGTERM. On SIGHUP, `reload` is asked for what to do from then on.
+/// Forward until SIGINT or SIGTERM. On SIGHUP, `load` is asked, on a thread of its own, for what to do
+/// from then on.
 ///
 /// # Errors
 /// If it cannot start. An interface that fails later is retried until it is back.
 pub fn run(
     params: &GatewayParams,
     wait: WaitMode,
-    reload: &mut dyn FnMut() -> Result<GatewayParams, String>,
+    load: &mut (dyn FnMut() -> Result<GatewayParams, String> + Send),
 ) -> Result<Stopped, GatewayError> {
-    let outcome = Gateway::start(params, wait).and_then(|gateway| gateway.run(reload));
+    let outcome = Gateway::start(params, wait).and_then(|gateway| {
+        let waker = Waker::new().map_err(system("cannot create an event"))?;
+        std::thread::scope(|scope| gateway.run(Reloader::start(scope, load, &waker)))
+    });
     log::finish();
     outcome
 }
@@ -199,10 +205,7 @@ impl Gateway {
         })
     }
 
-    fn run(
-        mut self,
-        reload: &mut dyn FnMut() -> Result<GatewayParams, String>,
-    ) -> Result<Stopped, GatewayError> {
+    fn run(mut self, mut reloader: Reloader<'_>) -> Result<Stopped, GatewayError> {
         log::info("started", &[("pid", &std::process::id())]);
         let mut waiting = PollSet::new();
         loop {
@@ -211,7 +214,8 @@ impl Gateway {
             let now = time::now();
             if now >= self.check_at || round.is_refused {
                 self.check(now);
-                self.on_signals(reload);
+                self.on_signals(&mut reloader);
+                self.on_reloads(&mut reloader);
             }
             if self.exchange.is_wanted() {
                 self.engine.count_unsent(&mut self.ports);
@@ -225,8 +229,13 @@ impl Gateway {
             }
             let is_idle = round.received == 0 && !round.is_unfinished;
             if is_idle && !self.wait.busy_poll {
-                self.sleep(&mut waiting, round.is_blocked, now)?;
-                self.on_signals_where_any(&waiting, reload);
+                self.sleep(&mut waiting, &reloader, round.is_blocked, now)?;
+                if waiting.happened(0) {
+                    self.on_signals(&mut reloader);
+                }
+                if waiting.happened(2) {
+                    self.on_reloads(&mut reloader);
+                }
             } else if self.is_real_time && now.saturating_since(self.rested_at) > REST_EVERY {
                 waiting.clear();
                 waiting.wait(REST).map_err(system("cannot sleep"))?;
@@ -239,6 +248,7 @@ impl Gateway {
     fn sleep(
         &mut self,
         waiting: &mut PollSet,
+        reloader: &Reloader<'_>,
         is_blocked: bool,
         now: Instant,
     ) -> Result<(), GatewayError> {
@@ -255,6 +265,7 @@ impl Gateway {
         }
         waiting.add(self.signals.descriptor());
         waiting.add(self.exchange.waker().descriptor());
+        waiting.add(reloader.descriptor());
         if self.stop_at.is_none() {
             for descriptor in self.ports.iter().flat_map(Interface::descriptors) {
                 waiting.add(descriptor);
@@ -262,7 +273,7 @@ impl Gateway {
         }
         waiting.wait(timeout).map_err(system("cannot sleep"))?;
         self.rested_at = time::now();
-        let fails = (2..)
+        let fails = (3..)
             .take_while(|&i| i < waiting.len())
             .any(|i| waiting.failed(i));
         if fails {
@@ -293,17 +304,7 @@ impl Gateway {
         self.watch.look(&self.engine, &mut self.ports, now);
     }
 
-    fn on_signals_where_any(
-        &mut self,
-        waiting: &PollSet,
-        reload: &mut dyn FnMut() -> Result<GatewayParams, String>,
-    ) {
-        if waiting.happened(0) {
-            self.on_signals(reload);
-        }
-    }
-
-    fn on_signals(&mut self, reload: &mut dyn FnMut() -> Result<GatewayParams, String>) {
+    fn on_signals(&mut self, reloader: &mut Reloader<'_>) {
         while let Some(signal) = self.signals.next() {
             match signal {
                 Signal::Stop => {
@@ -318,45 +319,32 @@ impl Gateway {
                     };
                     self.stop_at = Some(now.saturating_add(patience));
                 }
-                Signal::Reload => match reload().and_then(|params| self.take_over(params)) {
-                    Ok(()) => {
-                        self.reloads += 1;
-                        log::info("reloaded", &[]);
-                    }
-                    Err(reason) => {
-                        self.refused += 1;
-                        let what = "the previous configuration stays in force";
-                        log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);
-                    }
-                },
+                Signal::Reload => reloader.request(&self.params, self.engine.basis()),
             }
         }
     }
 
-    fn take_over(&mut self, params: GatewayParams) -> Result<(), String> {
-        let GatewayParams {
-            interfaces,
-            directions,
-            packet_io,
-            memory_bytes,
-            metrics_port,
-        } = &params;
-        let before = &self.params;
-        let changed = [
-            ("interfaces", *interfaces != before.interfaces),
-            ("packet_io", *packet_io != before.packet_io),
-            ("memory", *memory_bytes != before.memory_bytes),
-            ("metrics_port", *metrics_port != before.metrics_port),
-        ];
-        if let Some((what, _)) = changed.iter().find(|(_, changed)| *changed) {
-            return Err(format!("changing `{what}` requires a restart"));
+    fn on_reloads(&mut self, reloader: &mut Reloader<'_>) {
+        while let Some(prepared) = reloader.next() {
+            let committed = prepared.and_then(|Reload { params, directions }| {
+                let committed = self.engine.commit(directions, time::now());
+                reloader.drop_later(committed.map_err(|stale| stale.to_string())?);
+                self.params = params;
+                watch::log_memory(&self.engine);
+                Ok(())
+            });
+            match committed {
+                Ok(()) => {
+                    self.reloads += 1;
+                    log::info("reloaded", &[]);
+                }
+                Err(reason) => {
+                    self.refused += 1;
+                    let what = "the previous configuration stays in force";
+                    log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);
+                }
+            }
         }
-        self.engine
-            .apply(directions, &before.directions, time::now())
-            .map_err(|error| error.to_string())?;
-        self.params = params;
-        watch::log_memory(&self.engine);
-        Ok(())
     }
 
     fn snapshot(&mut self, now: Instant) -> Snapshot {

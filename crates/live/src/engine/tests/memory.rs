@@ -110,16 +110,11 @@ fn a_class_that_a_reload_removes_keeps_its_frames_and_the_new_one_gets_its_part_
     (0..5_000).for_each(|number| bench.arrive(tagged(20, 1_000, number)));
     bench.poll();
     let waiting = bench.engine.backlog();
-    let before = direction(
-        100_000_000,
-        vec![priority(vlan(10)), limited(vlan(20), 200_000)],
-    );
     let after = direction(
         100_000_000,
         vec![priority(vlan(10)), limited(vlan(30), 100)],
     );
-    let (before, after) = ([before.clone(), before], [after.clone(), after]);
-    bench.engine.apply(&after, &before, bench.now).unwrap();
+    bench.apply(&[after.clone(), after]);
     assert_eq!(bench.engine.backlog(), waiting);
     bench.run();
     bench.assert_conserved();

@@ -1,0 +1,350 @@
+//! Changing a running pipeline: nothing queued is lost, reordered or reset.
+//!
+//! A change is *prepared* beside the packet path: a new classifier and tree are built, and matched
+//! with the old ones. Then it is *committed*: the new tree takes over the state of the old one. A queue is kept if the
+//! same frames reach it as before. If class maps changed, frames of one flow may now go to another class; to
+//! preserve their order, frames waiting in such a queue (or in that of a removed class) *drain*: they
+//! leave in order of arrival before anything queued after the change.
+
+use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
+use crate::classifier::Classifier;
+use crate::pipeline::{Pipeline, buffer_frames};
+use crate::queue::FifoQueue;
+use crate::scheduler::strict_priority::StrictPriority;
+use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
+use slicewise_model::{ClassParams, PolicyParams, QueueLimitParams, ShaperParams};
+use slicewise_units::{ByteCount, Instant};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// A change of configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Another policy. Classes are the same if their path (names from the outermost) is.
+    Policy(PolicyParams),
+    /// Another shaper over everything, or none.
+    PortShaper(Option<ShaperParams>),
+}
+
+/// What a pipeline runs, as the base of a change. It may be sent to another thread, to prepare the change
+/// there.
+#[derive(Debug, Clone)]
+pub struct Basis {
+    pub(crate) params: Arc<PipelineParams>,
+    /// Changes committed so far.
+    pub(crate) version: u64,
+}
+
+/// A change that can be committed: everything that may fail has been done.
+#[derive(Debug)]
+pub struct Prepared {
+    basis: Basis,
+    built: Built,
+    classifier: Classifier,
+    /// For each class of the basis, its successor: the class of the same path.
+    successors: Vec<Option<Successor>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Successor {
+    class: u32,
+    /// The same frames reach it.
+    same_members: bool,
+}
+
+/// What a commit replaced. Dropping it frees memory, which takes time: do it elsewhere.
+#[derive(Debug)]
+#[must_use]
+pub struct Replaced {
+    _built: (Tree, Vec<ClassState>, Classifier, Arc<PipelineParams>),
+}
+
+/// The pipeline was changed after this change was prepared, and is as it was before the commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the configuration was changed after this change was prepared: prepare it again")]
+pub struct Stale;
+
+impl Basis {
+    /// Build `change`. Token buckets without a predecessor are full at `now`. O(classes).
+    ///
+    /// # Errors
+    /// If the new configuration cannot be built.
+    pub fn prepare(&self, change: &Change, now: Instant) -> Result<Prepared, BuildError> {
+        let mut params = PipelineParams::clone(&self.params);
+        match change {
+            Change::Policy(policy) => params.policy = policy.clone(),
+            Change::PortShaper(shaper) => params.port_shaper = *shaper,
+        }
+        let built = build::build_policy(&params.policy, now)?;
+        let classifier = Classifier::new(&params.policy);
+        let successors = successors(&self.params.policy, &params.policy, &built.classes);
+        Ok(Prepared {
+            basis: Self {
+                params: Arc::new(params),
+                version: self.version,
+            },
+            built,
+            classifier,
+            successors,
+        })
+    }
+}
+
+/// For each class of `old`, the one of the same path among those of `new`, which are `classes`.
+fn successors(
+    old: &PolicyParams,
+    new: &PolicyParams,
+    classes: &[ClassState],
+) -> Vec<Option<Successor>> {
+    let positions: HashMap<&str, u32> = classes
+        .iter()
+        .map(|class| class.counters.class.as_str())
+        .zip(0..)
+        .collect();
+    let mut successors = Vec::new();
+    for_each_path(old, "", &mut |path| {
+        successors.push(positions.get(path).map(|&class| Successor {
+            class,
+            same_members: false,
+        }));
+    });
+    find_same_members(old, new, 0, &mut successors);
+    successors
+}
+
+/// The paths of all classes without a child, in their order.
+fn for_each_path(policy: &PolicyParams, prefix: &str, visit: &mut impl FnMut(&str)) {
+    for class in &policy.classes {
+        let path = build::join(prefix, &class.name);
+        match &class.child {
+            Some(child) => for_each_path(child, &path, visit),
+            None => visit(&path),
+        }
+    }
+}
+
+/// The same frames reach a class if it and all before it, in its policy and those around it, are as
+/// they were. `first` is the number of the first class without child under `old`.
+fn find_same_members(
+    old: &PolicyParams,
+    new: &PolicyParams,
+    mut first: usize,
+    successors: &mut [Option<Successor>],
+) {
+    for (old, new) in old.classes.iter().zip(&new.classes) {
+        if old.name != new.name || old.matches != new.matches {
+            return;
+        }
+        match (&old.child, &new.child) {
+            (Some(old), Some(new)) => find_same_members(old, new, first, successors),
+            (None, None) => {
+                if let Some(Some(successor)) = successors.get_mut(first) {
+                    successor.same_members = true;
+                }
+            }
+            _ => {}
+        }
+        first += leaves(old);
+    }
+}
+
+/// Classes without child at or under a class.
+fn leaves(class: &ClassParams) -> usize {
+    let child = class.child.as_ref();
+    child.map_or(1, |child| child.classes.iter().map(leaves).sum())
+}
+
+pub(crate) fn commit(
+    pipeline: &mut Pipeline,
+    prepared: Prepared,
+    now: Instant,
+) -> Result<Replaced, Stale> {
+    let Prepared {
+        basis,
+        mut built,
+        classifier,
+        successors,
+    } = prepared;
+    if basis.version != pipeline.basis.version {
+        return Err(Stale);
+    }
+    let (kept, drained) = match_queues(pipeline, &built.classes, &successors);
+    let waiting = u64::from(pipeline.tree.backlog());
+    pipeline
+        .pool
+        .grow_to(buffer_frames(built.capacity + waiting));
+    let tree = &pipeline.tree;
+    let draining = pipeline.drain.filter(|&drain| tree.packets(drain) > 0);
+    let drain = (draining.is_some() || !drained.is_empty()).then(|| add_drain(&mut built));
+    let shaper = basis.params.port_shaper.as_ref();
+    build::add_port_shaper(&mut built, shaper, now);
+    resume_credit(pipeline, &mut built, &successors, now);
+    let class_map = carry_classes(pipeline, &mut built.classes, &successors, now);
+    let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
+    let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
+    for (old, new) in kept {
+        built.tree.take_over(new, tree, old, pool, renamed, now);
+    }
+    if let Some(drain) = drain {
+        let mut frames = tree.pop_by_arrival(draining.as_slice(), pool);
+        frames.extend(tree.pop_by_arrival(&drained, pool));
+        built.tree.append(drain, &frames, pool, renamed);
+    }
+    let tree = std::mem::replace(&mut pipeline.tree, built.tree);
+    let classes = std::mem::replace(&mut pipeline.classes, built.classes);
+    let classifier = std::mem::replace(&mut pipeline.classifier, classifier);
+    let params = std::mem::replace(&mut pipeline.basis.params, basis.params);
+    pipeline.basis.version += 1;
+    pipeline.policers = built.policers;
+    pipeline.credits = built.credits;
+    pipeline.drain = drain;
+    pipeline.next_poll = if pipeline.tree.backlog() > 0 {
+        now
+    } else {
+        Instant::MAX
+    };
+    Ok(Replaced {
+        _built: (tree, classes, classifier, params),
+    })
+}
+
+/// Which queues are kept, old → new, and which have frames to drain. A queue is kept where the same
+/// classes with the same members use it. One that keeps flows apart takes over only from another such:
+/// elsewhere frames do not carry their flow's hash, and those behind them would overtake them.
+fn match_queues(
+    pipeline: &Pipeline,
+    new: &[ClassState],
+    successors: &[Option<Successor>],
+) -> (Vec<(QueueId, QueueId)>, Vec<QueueId>) {
+    let mut users: BTreeMap<QueueId, u32> = BTreeMap::new();
+    for class in new {
+        *users.entry(class.queue).or_default() += 1;
+    }
+    // Old queue → the new queue of all its classes, and how many they are.
+    let mut targets: BTreeMap<QueueId, (Option<QueueId>, u32)> = BTreeMap::new();
+    for (class, successor) in pipeline.classes.iter().zip(successors) {
+        let target = successor
+            .filter(|successor| successor.same_members)
+            .and_then(|successor| new.get(successor.class as usize))
+            .filter(|new| class.by_flow || !new.by_flow)
+            .map(|new| new.queue);
+        let (same, count) = targets.entry(class.queue).or_insert((target, 0));
+        *count += 1;
+        if *same != target {
+            *same = None;
+        }
+    }
+    let (mut kept, mut drained) = (Vec::new(), Vec::new());
+    for (old, (target, count)) in targets {
+        match target.filter(|target| users.get(target) == Some(&count)) {
+            Some(target) => kept.push((old, target)),
+            None => drained.push(old),
+        }
+    }
+    drained.retain(|&queue| pipeline.tree.packets(queue) > 0);
+    (kept, drained)
+}
+
+/// A queue before everything else under the root; returns it.
+fn add_drain(built: &mut Built) -> QueueId {
+    let limit = QueueLimitParams {
+        packets: u32::MAX,
+        bytes: ByteCount::new(u64::MAX),
+    };
+    let root = built.root;
+    let drain = built
+        .tree
+        .add_leaf(Leaf::Fifo(FifoQueue::new(limit, None)), false);
+    let strict = Inner::StrictPriority(StrictPriority::new());
+    built.root = built.tree.add_inner(strict, &[NodeId::Leaf(drain), root]);
+    QueueId::of(drain)
+}
+
+/// Shapers, minimums, slices and policers of kept classes retain credit and debt.
+fn resume_credit(
+    pipeline: &mut Pipeline,
+    built: &mut Built,
+    successors: &[Option<Successor>],
+    now: Instant,
+) {
+    for (path, &new) in &built.credits.shapers {
+        let Some(&old) = pipeline.credits.shapers.get(path) else {
+            continue;
+        };
+        if let (Some(Inner::Shaper(new)), Some(Inner::Shaper(old))) =
+            (built.tree.inner_mut(new), pipeline.tree.inner_mut(old))
+        {
+            new.resume_from(old, now);
+        }
+    }
+    for (path, &(new, to)) in &built.credits.minimums {
+        let Some(&(old, position)) = pipeline.credits.minimums.get(path) else {
+            continue;
+        };
+        if let (Some(Inner::MinimumShare(new)), Some(Inner::MinimumShare(old))) =
+            (built.tree.inner_mut(new), pipeline.tree.inner_mut(old))
+        {
+            new.resume_child(to, old, position, now);
+        }
+    }
+    for (old, successor) in pipeline.classes.iter().zip(successors) {
+        if let Some(successor) = successor
+            && let Some(new) = built.classes.get(successor.class as usize)
+            && let Some(Leaf::Guaranteed(old_scheduler)) = pipeline.tree.leaf_mut(old.queue.leaf)
+            && let Some(Leaf::Guaranteed(scheduler)) = built.tree.leaf_mut(new.queue.leaf)
+        {
+            let (slice, old_slice) = (new.queue.slice(), old.queue.slice());
+            scheduler.resume_slice(slice, old_scheduler, old_slice, now);
+        }
+    }
+    let old: HashMap<&str, _> = pipeline
+        .policers
+        .iter()
+        .map(|(path, policer)| (path.as_str(), policer))
+        .collect();
+    for (path, policer) in &mut built.policers {
+        if let Some(old) = old.get(path.as_str()) {
+            policer.resume_from(old, now);
+        }
+    }
+}
+
+/// Classes keep their counters by path; a removed class stays at the end while its frames wait.
+/// Returns old class index → new.
+fn carry_classes(
+    pipeline: &mut Pipeline,
+    new: &mut Vec<ClassState>,
+    successors: &[Option<Successor>],
+    now: Instant,
+) -> Vec<u32> {
+    let mut class_map = Vec::with_capacity(pipeline.classes.len());
+    for (index, class) in pipeline.classes.iter_mut().enumerate() {
+        let successor = match successors.get(index) {
+            Some(successor) => successor.map(|successor| successor.class as usize),
+            // A class that an earlier change removed: few, and only while their frames wait.
+            None => new
+                .iter()
+                .position(|new| new.counters.class == class.counters.class),
+        };
+        let index = match successor {
+            Some(index) => {
+                let successor = &mut new[index];
+                if let (Some(bucket), Some(old)) =
+                    (&mut successor.priority_police, &class.priority_police)
+                {
+                    bucket.resume_from(old, now);
+                }
+                successor.counters = std::mem::take(&mut class.counters);
+                index
+            }
+            None if class.counters.queued_frames > 0 => {
+                new.push(class.take_retired());
+                new.len() - 1
+            }
+            // No frame refers to it.
+            None => usize::MAX,
+        };
+        class_map.push(u32::try_from(index).unwrap_or(u32::MAX));
+    }
+    class_map
+}
