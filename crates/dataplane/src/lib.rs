@@ -18,7 +18,7 @@ mod link_clock;
 pub mod meter;
 mod pipeline;
 pub mod queue;
-pub mod scheduler;
+mod scheduler;
 
 pub use bucket::TokenBucket;
 pub use build::{BuildError, PipelineParams};

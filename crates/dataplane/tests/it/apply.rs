@@ -288,6 +288,34 @@ fn a_change_can_be_prepared_on_another_thread() {
 }
 
 #[test]
+fn frames_leave_in_order_where_classes_keep_their_names_and_swap_their_class_maps() {
+    let named = |name: &str, vlan| {
+        let mut class = vlan_class(vlan);
+        class.name = name.into();
+        class.matches.as_mut().unwrap().name = name.into();
+        class
+    };
+    let classes = |a, b| policy(vec![named("a", a), named("b", b)]);
+    let mut port = Port::new(&classes(1, 2), Some(rate("1 Mbit/s")));
+    for _ in 0..20 {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
+    }
+    port.apply(&classes(2, 1));
+    let _ = port.offer(Arrival {
+        at: port.now(),
+        vlan: 1,
+        bytes: 60,
+    });
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 21);
+    assert_in_order(&port.departures);
+}
+
+#[test]
 fn a_queue_that_begins_to_keep_flows_apart_lets_those_before_it_leave_first() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
     let mut by_flow = vlan_class(1);

@@ -53,12 +53,15 @@ impl<'a> Reloader<'a> {
                 log::warn("reload_thread_is_real_time", &[("reason", &error)]);
             }
             for request in incoming {
-                if let Request::Reload(current) = request {
-                    let (params, basis) = *current;
-                    if outgoing.send(prepare(load, &params, &basis)).is_err() {
-                        return;
+                match request {
+                    Request::Reload(current) => {
+                        let (params, basis) = *current;
+                        if outgoing.send(prepare(load, &params, &basis)).is_err() {
+                            return;
+                        }
+                        waker.wake();
                     }
-                    waker.wake();
+                    Request::Drop(replaced) => drop(replaced),
                 }
             }
         });
