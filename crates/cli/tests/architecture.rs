@@ -10,7 +10,7 @@ use std::process::Command;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
-    ("model", &["units"]),
+    ("model", &["units", "wire"]),
     ("dataplane", &["units", "model", "wire"]),
     ("stats", &["units"]),
     ("formats", &["units", "model"]),

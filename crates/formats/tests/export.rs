@@ -321,6 +321,7 @@ fn refuses_conditions_without_an_equivalent() {
         all(Condition::InnerVlan(6..=5)),
         all(Condition::Protocol(50)),
         all(Condition::DestinationPort(80..=80)),
+        all(Condition::GtpTeid(1..=9)),
         all(Condition::Dscp(0)),
         all(Condition::Dscp(0x1ff << 1)),
         all(Condition::Not(Box::new(Condition::Not(Box::new(

@@ -272,7 +272,7 @@ impl Checker<'_> {
         let sizes = self.sizes(&payload, spec, pattern, &headers, mtu_bytes);
         if let Some(params) = place.slices.get(slice)
             && !params.matches.conditions.is_empty()
-            && !matching::matches(&params.matches, &headers)
+            && !params.matches.matches(&(&headers).into())
         {
             let message = format!(
                 "the packets of source `{}` do not match slice `{}`",
