@@ -6,17 +6,30 @@
 
 use super::segments::Segments;
 
-/// Where a key leads: the class, and its position in the order of the policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// Smaller is earlier.
-    pub(super) order: u32,
-    /// The target; never [`FREE`].
-    pub(super) target: u32,
+/// Where a key leads: a position in the order of the policy, and the class there. Compares by the position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry(u64);
+
+impl Entry {
+    /// Later than all others.
+    pub(super) const NONE: Self = Self(u64::MAX);
+
+    pub(super) const fn new(order: u32, target: u32) -> Self {
+        Self((order as u64) << 32 | target as u64)
+    }
+
+    #[inline]
+    pub(super) const fn order(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+    pub(super) const fn target(self) -> u32 {
+        self.0 as u32
+    }
 }
 
-/// Target of a slot without an entry.
-const FREE: u32 = u32::MAX;
 /// End of a chain.
 const END: u32 = u32::MAX;
 
@@ -33,34 +46,26 @@ pub(super) struct Bucket<const W: usize, const S: usize> {
 impl<const W: usize, const S: usize> Bucket<W, S> {
     const EMPTY: Self = Self {
         keys: [[0; W]; S],
-        entries: [Entry {
-            order: 0,
-            target: FREE,
-        }; S],
+        entries: [Entry::NONE; S],
         next: END,
     };
 
-    /// The entry of `key`. Compares every slot without branches: which one matches is unpredictable.
+    /// The entry of `key`. Compares every slot without branches, because which one matches is unpredictable.
     #[inline]
-    fn find(&self, key: &[u64; W]) -> Option<Entry> {
-        let mut found = Entry {
-            order: 0,
-            target: FREE,
-        };
-        for (own, entry) in self.keys.iter().zip(&self.entries) {
-            let is_equal = own.iter().zip(key).fold(0, |bits, (a, b)| bits | (a ^ b)) == 0;
-            if is_equal & (entry.target != FREE) {
-                found = *entry;
-            }
+    fn find(&self, key: &[u64; W]) -> Entry {
+        let mut equal = 0u32;
+        for (slot, own) in self.keys.iter().enumerate() {
+            let differing = own.iter().zip(key).fold(0, |bits, (a, b)| bits | (a ^ b));
+            equal |= u32::from(differing == 0) << slot;
         }
-        (found.target != FREE).then_some(found)
+        // The first: free slots, which may equal any key, come last and have no entry.
+        let slot = equal.trailing_zeros() as usize;
+        self.entries.get(slot).copied().unwrap_or(Entry::NONE)
     }
 
     fn len(&self) -> usize {
-        self.entries
-            .iter()
-            .take_while(|entry| entry.target != FREE)
-            .count()
+        let occupied = self.entries.iter().take_while(|e| **e != Entry::NONE);
+        occupied.count()
     }
 }
 
@@ -78,6 +83,8 @@ pub(super) struct Buckets<const W: usize, const S: usize> {
     spill: Segments<Bucket<W, S>>,
     /// Spill buckets not in use.
     free: u32,
+    /// Bits of the hash that address home buckets.
+    mask: usize,
     len: usize,
 }
 
@@ -89,6 +96,7 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
             home,
             spill: Segments::new(),
             free: END,
+            mask: 0,
             len: 0,
         }
     }
@@ -106,13 +114,11 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
     /// many bits of the hash, and those that have already been split by one bit more.
     #[inline]
     fn home_of(&self, key: &[u64; W]) -> usize {
-        let buckets = self.home.len();
-        let mask = buckets.next_power_of_two() - 1;
-        let index = hash(key) & mask;
-        if index < buckets {
+        let index = hash(key) & self.mask;
+        if index < self.home.len() {
             index
         } else {
-            index & (mask >> 1)
+            index & (self.mask >> 1)
         }
     }
 
@@ -124,26 +130,33 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
             .map_or(0, |bucket| bucket.next)
     }
 
+    /// The entry of `key`, or [`Entry::NONE`].
     #[inline]
-    pub(super) fn find(&self, key: &[u64; W]) -> Option<Entry> {
-        let bucket = self.home.get(self.home_of(key))?;
-        if let Some(entry) = bucket.find(key) {
-            return Some(entry);
+    pub(super) fn find(&self, key: &[u64; W]) -> Entry {
+        let Some(bucket) = self.home.get(self.home_of(key)) else {
+            return Entry::NONE;
+        };
+        let found = bucket.find(key);
+        if found == Entry::NONE && bucket.next != END {
+            return self.find_spilled(bucket.next, key);
         }
-        let mut next = bucket.next;
-        while next != END {
-            let bucket = self.spill.get(next as usize)?;
-            if let Some(entry) = bucket.find(key) {
-                return Some(entry);
+        found
+    }
+
+    fn find_spilled(&self, mut next: u32, key: &[u64; W]) -> Entry {
+        while let Some(bucket) = self.spill.get(next as usize) {
+            let found = bucket.find(key);
+            if found != Entry::NONE {
+                return found;
             }
             next = bucket.next;
         }
-        None
+        Entry::NONE
     }
 
     /// Adds a key; false, and no change, if it is in the table already.
     pub(super) fn try_insert(&mut self, key: [u64; W], entry: Entry) -> bool {
-        if self.find(&key).is_some() {
+        if self.find(&key) != Entry::NONE {
             return false;
         }
         self.place(self.home_of(&key), key, entry);
@@ -162,7 +175,10 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
         let (at, slot) = loop {
             let bucket = self.bucket(at)?;
             let mut slots = bucket.keys.iter().zip(&bucket.entries);
-            match slots.position(|(own, entry)| own == key && entry.target == target) {
+            let is_it = |(own, entry): (&[u64; W], &Entry)| {
+                own == key && *entry != Entry::NONE && entry.target() == target
+            };
+            match slots.position(is_it) {
                 Some(slot) => break (at, slot),
                 None if bucket.next == END => return None,
                 None => at = At::Spill(bucket.next),
@@ -243,7 +259,7 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
         let bucket = self.bucket_mut(at)?;
         let slot = bucket.len().checked_sub(1)?;
         let taken = (bucket.keys[slot], bucket.entries[slot]);
-        bucket.entries[slot].target = FREE;
+        bucket.entries[slot] = Entry::NONE;
         if let (0, Some(before), At::Spill(index)) = (slot, before, at) {
             bucket.next = free;
             self.free = index;
@@ -256,6 +272,7 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
     fn split(&mut self) {
         let new = self.home.len();
         self.home.push(Bucket::EMPTY);
+        self.mask = self.home.len().next_power_of_two() - 1;
         let entries = self.take_all(new ^ (1 << new.ilog2()));
         self.place_all(entries);
     }
@@ -264,6 +281,7 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
     fn merge(&mut self) {
         let entries = self.take_all(self.home.len() - 1);
         self.home.pop();
+        self.mask = self.home.len().next_power_of_two() - 1;
         self.place_all(entries);
     }
 

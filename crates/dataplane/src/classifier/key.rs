@@ -18,13 +18,14 @@ const fn field(word: usize, shift: u32, bits: u32) -> Field {
     Field { word, shift, bits }
 }
 
-pub(super) const OUTER_VLAN: Field = field(0, 48, 16);
-pub(super) const INNER_VLAN: Field = field(0, 32, 16);
-pub(super) const PROTOCOL: Field = field(0, 8, 8);
-pub(super) const DSCP: Field = field(0, 0, 6);
-pub(super) const SOURCE_PORT: Field = field(1, 48, 16);
-pub(super) const DESTINATION_PORT: Field = field(1, 32, 16);
+// In the order in which the fields lie in memory: the first word is one load.
+pub(super) const OUTER_VLAN: Field = field(0, 0, 16);
+pub(super) const INNER_VLAN: Field = field(0, 16, 16);
+pub(super) const SOURCE_PORT: Field = field(0, 32, 16);
+pub(super) const DESTINATION_PORT: Field = field(0, 48, 16);
 pub(super) const TEID: Field = field(1, 0, 32);
+pub(super) const PROTOCOL: Field = field(1, 32, 8);
+pub(super) const DSCP: Field = field(1, 40, 6);
 /// The low word of the source address; the next is the high one.
 pub(super) const SOURCE: usize = 2;
 /// The low word of the destination address; the next is the high one.
@@ -41,13 +42,13 @@ pub(super) fn word(h: &Headers, index: usize) -> u64 {
         0 => {
             u64::from(h.outer_vlan) << OUTER_VLAN.shift
                 | u64::from(h.inner_vlan) << INNER_VLAN.shift
-                | u64::from(h.protocol) << PROTOCOL.shift
-                | u64::from(h.dscp & 63)
+                | u64::from(h.source_port) << SOURCE_PORT.shift
+                | u64::from(h.destination_port) << DESTINATION_PORT.shift
         }
         1 => {
-            u64::from(h.source_port) << SOURCE_PORT.shift
-                | u64::from(h.destination_port) << DESTINATION_PORT.shift
-                | u64::from(h.teid.map_or(0, NonZeroU32::get))
+            u64::from(h.teid.map_or(0, NonZeroU32::get)) << TEID.shift
+                | u64::from(h.protocol) << PROTOCOL.shift
+                | u64::from(h.dscp & 63) << DSCP.shift
         }
         SOURCE => h.source as u64,
         3 => (h.source >> 64) as u64,
@@ -72,15 +73,17 @@ impl Present {
 
     #[inline]
     pub(super) fn of(h: &Headers) -> Self {
-        let if_set = |condition: bool, bit: Self| u8::from(condition) * bit.0;
+        // The lowest bits, as many as there are tags.
+        let tags = (1 << h.vlan_tags.min(2)) - 1;
+        let version = match h.ip_version {
+            IpVersion::None => Self::NOTHING.0,
+            IpVersion::V4 => Self::IP.0 | Self::V4.0,
+            IpVersion::V6 => Self::IP.0 | Self::V6.0,
+        };
         Self(
-            if_set(h.vlan_tags >= 1, Self::TAG)
-                | if_set(h.vlan_tags >= 2, Self::SECOND_TAG)
-                | if_set(h.ip_version != IpVersion::None, Self::IP)
-                | if_set(h.ip_version == IpVersion::V4, Self::V4)
-                | if_set(h.ip_version == IpVersion::V6, Self::V6)
-                | if_set(h.has_ports, Self::PORTS)
-                | if_set(h.teid.is_some(), Self::TUNNEL),
+            tags | version
+                | u8::from(h.has_ports) << Self::PORTS.0.trailing_zeros()
+                | u8::from(h.teid.is_some()) << Self::TUNNEL.0.trailing_zeros(),
         )
     }
 

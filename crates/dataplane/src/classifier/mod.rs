@@ -182,47 +182,40 @@ impl Level {
 
     #[inline]
     fn target_of(&self, headers: &Headers) -> u32 {
-        let mut best = Entry {
-            order: u32::MAX,
-            target: self.default,
-        };
+        let mut best = Entry::new(u32::MAX, self.default);
         if !self.tables.is_empty() {
             let present = Present::of(headers);
             for table in &self.tables {
-                if table.lowest() > best.order {
+                if table.lowest() > best.order() {
                     break;
                 }
-                if let Some(entry) = table.find(headers, present)
-                    && entry.order < best.order
-                {
-                    best = entry;
+                if table.is_for(present) {
+                    best = best.min(table.find(headers));
                 }
             }
         }
         for walked in &self.walked {
-            if walked.entry.order > best.order {
+            if walked.entry > best {
                 break;
             }
             if walked.map.matches(headers) {
-                return walked.entry.target;
+                return walked.entry.target();
             }
         }
-        best.target
+        best.target()
     }
 
     fn insert(&mut self, target: u32, map: &ClassMap) {
-        let order = self.next_order;
+        let entry = Entry::new(self.next_order, target);
         self.next_order = self.next_order.saturating_add(1);
-        let entry = Entry { order, target };
         let Some(patterns) = self.patterns(map) else {
             let map = map.clone();
             self.walked.push(Walked { entry, map });
             return;
         };
         for pattern in &patterns {
-            let found = self.table_of(pattern);
-            let index = found.unwrap_or_else(|| {
-                self.tables.push(Table::new(pattern.mask, order));
+            let index = self.table_of(pattern).unwrap_or_else(|| {
+                self.tables.push(Table::new(pattern.mask, entry.order()));
                 self.tables.len() - 1
             });
             self.tables[index].insert(pattern, entry);
@@ -231,7 +224,7 @@ impl Level {
 
     fn remove(&mut self, target: u32, map: &ClassMap) -> bool {
         let mut walked = self.walked.iter();
-        if let Some(index) = walked.position(|walked| walked.entry.target == target) {
+        if let Some(index) = walked.position(|walked| walked.entry.target() == target) {
             self.walked.remove(index);
             return true;
         }

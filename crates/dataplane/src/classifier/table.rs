@@ -32,14 +32,14 @@ struct Shadowed {
 
 impl Shadowed {
     fn insert(&mut self, value: [u64; WORDS], entry: Entry) {
-        self.targets.insert((value, entry.order), entry.target);
-        self.orders.insert((value, entry.target), entry.order);
+        self.targets.insert((value, entry.order()), entry.target());
+        self.orders.insert((value, entry.target()), entry.order());
     }
 
     fn remove(&mut self, value: [u64; WORDS], target: u32) -> Option<Entry> {
         let order = self.orders.remove(&(value, target))?;
         self.targets.remove(&(value, order))?;
-        Some(Entry { order, target })
+        Some(Entry::new(order, target))
     }
 
     /// The earliest with this value, removed.
@@ -84,16 +84,31 @@ impl Table {
         }
     }
 
-    /// The entry of the pattern that a frame with these headers matches.
+    /// Whether frames with these headers can match.
     #[inline]
-    pub(super) fn find(&self, headers: &Headers, present: Present) -> Option<Entry> {
-        if !present.contains(self.mask.needs) {
-            return None;
+    pub(super) const fn is_for(&self, present: Present) -> bool {
+        present.contains(self.mask.needs)
+    }
+
+    /// The entry of the pattern that a frame with these headers matches, or [`Entry::NONE`]. Only for frames that
+    /// this table [`is_for`](Self::is_for).
+    #[inline]
+    pub(super) fn find(&self, headers: &Headers) -> Entry {
+        match &self.keys {
+            Keys::One(index, buckets) => {
+                buckets.find(&[word(headers, *index) & self.mask.words[*index]])
+            }
+            _ => self.find_wide(headers),
         }
+    }
+
+    /// Not inlined, so that the usual case stays short.
+    #[inline(never)]
+    fn find_wide(&self, headers: &Headers) -> Entry {
         let masked = |index: usize| word(headers, index) & self.mask.words[index];
         match &self.keys {
             Keys::One(index, buckets) => buckets.find(&[masked(*index)]),
-            Keys::Two(indices, buckets) => buckets.find(&indices.map(masked)),
+            Keys::Two([a, b], buckets) => buckets.find(&[masked(*a), masked(*b)]),
             Keys::All(buckets) => buckets.find(&std::array::from_fn(masked)),
         }
     }
@@ -104,7 +119,7 @@ impl Table {
         let masked = |index: usize| word(headers, index) & self.mask.words[index];
         match &self.keys {
             Keys::One(index, buckets) => buckets.touch(&[masked(*index)]),
-            Keys::Two(indices, buckets) => buckets.touch(&indices.map(masked)),
+            Keys::Two([a, b], buckets) => buckets.touch(&[masked(*a), masked(*b)]),
             Keys::All(buckets) => buckets.touch(&std::array::from_fn(masked)),
         }
     }

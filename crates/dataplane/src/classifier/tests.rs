@@ -5,10 +5,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const fn entry(number: u32) -> Entry {
-    Entry {
-        order: number,
-        target: number,
-    }
+    Entry::new(number, number)
 }
 
 /// Adds and removes keys, in phases that grow and shrink the table, and compares it with a map.
@@ -22,7 +19,7 @@ fn check<const W: usize, const S: usize>(
         let key = key(value);
         if removes {
             let expected: Option<Entry> = map.remove(&key);
-            let target = expected.map_or(number, |entry| entry.target);
+            let target = expected.map_or(number, |entry| entry.target());
             prop_assert_eq!(table.remove(&key, target), expected);
         } else {
             let is_new = !map.contains_key(&key);
@@ -30,19 +27,22 @@ fn check<const W: usize, const S: usize>(
             map.entry(key).or_insert(entry(number));
         }
         prop_assert_eq!(table.len(), map.len());
-        prop_assert_eq!(table.find(&key), map.get(&key).copied());
+        prop_assert_eq!(
+            table.find(&key),
+            map.get(&key).copied().unwrap_or(Entry::NONE)
+        );
     }
     for (key, entry) in &map {
-        prop_assert_eq!(table.find(key), Some(*entry));
+        prop_assert_eq!(table.find(key), *entry);
         prop_assert_eq!(
-            table.remove(key, entry.target + 1),
+            table.remove(key, entry.target() + 1),
             None,
             "of another class"
         );
     }
     for (key, entry) in &map {
-        prop_assert_eq!(table.remove(key, entry.target), Some(*entry));
-        prop_assert_eq!(table.find(key), None);
+        prop_assert_eq!(table.remove(key, entry.target()), Some(*entry));
+        prop_assert_eq!(table.find(key), Entry::NONE);
     }
     prop_assert_eq!(table.len(), 0);
     Ok(())

@@ -1,7 +1,7 @@
 //! Slices, sources and scenarios.
 
 use super::payload::Sizes;
-use super::{Checker, Table, matching};
+use super::{Checker, Table};
 use crate::diagnostics::{closest, suggestion};
 use crate::file::{At, Span};
 use crate::params::{
