@@ -264,7 +264,7 @@ fn walk() {
     println!("{:<22} {:>8} {walked:>8.1}", "plain walk", 10);
 }
 
-/// Times of single changes; a few frames are classified between them.
+/// Times of single changes, with about 0.3 us for reading the clock, and with interrupts; a few frames are classified between them.
 struct Changes(Vec<u64>);
 
 impl Changes {
@@ -280,8 +280,8 @@ impl Changes {
         println!(
             "{what:<31} {:>8} {:>8} {:>8} {:>8}",
             at(0.5),
+            at(0.99),
             at(0.999),
-            at(0.9999),
             at(1.0)
         );
     }
@@ -382,7 +382,7 @@ fn main() {
     walk();
     println!(
         "\n{:<31} {:>8} {:>8} {:>8} {:>8}",
-        "ns per change", "median", "99.9 %", "99.99 %", "most"
+        "ns per change", "median", "99 %", "99.9 %", "most"
     );
     changes("VLAN pair", Kind::VlanPair);
     changes("IPv6 destination", Kind::Ipv6);

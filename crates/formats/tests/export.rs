@@ -356,6 +356,7 @@ fn refuses_conditions_without_an_equivalent() {
     VLANs 6 to 5: ids go from 1 to 4094
     protocols that `match protocol` does not name, and ports, stand only in access lists, beside an IPv4 address
     protocols that `match protocol` does not name, and ports, stand only in access lists, beside an IPv4 address
+    class maps do not match the TEID of a GTP-U tunnel
     an empty set of DSCPs
     more than 8 values of dscp in one condition
     a condition negated twice

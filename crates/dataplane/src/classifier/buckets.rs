@@ -105,9 +105,16 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
         self.len
     }
 
+    /// Home buckets, spill buckets, and the most spill buckets in one chain.
     #[cfg(test)]
-    pub(super) const fn buckets_and_spill(&self) -> (usize, usize) {
-        (self.home.len(), self.spill.len())
+    pub(super) fn shape(&self) -> (usize, usize, usize) {
+        let next = |at: &At| self.bucket(*at).map(|b| b.next).filter(|n| *n != END);
+        let spilled =
+            |home| std::iter::successors(Some(At::Home(home)), |at| next(at).map(At::Spill));
+        let longest = (0..self.home.len())
+            .map(|home| spilled(home).count() - 1)
+            .max();
+        (self.home.len(), self.spill.len(), longest.unwrap_or(0))
     }
 
     /// The home bucket of a key: of the `n` buckets, those up to the last power of two are addressed by as

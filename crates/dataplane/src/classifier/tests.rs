@@ -73,7 +73,7 @@ proptest! {
     }
 }
 
-/// Two thirds full, and few frames need a second access.
+/// Two thirds full; few frames need a second access; and no change moves more than the entries of two chains.
 #[test]
 fn a_million_consecutive_keys_are_spread_evenly() {
     for shift in [0, 16, 32, 40] {
@@ -81,8 +81,9 @@ fn a_million_consecutive_keys_are_spread_evenly() {
         for number in 0..1_000_000 {
             table.try_insert([u64::from(number) << shift], entry(number));
         }
-        let (buckets, spilled) = table.buckets_and_spill();
+        let (buckets, spilled, longest) = table.shape();
         assert!((490_000..=510_000).contains(&buckets), "{buckets} buckets");
         assert!(spilled < 100_000, "shift {shift}: {spilled} spill buckets");
+        assert!(longest <= 5, "shift {shift}: {longest} in one chain");
     }
 }
