@@ -141,7 +141,7 @@ const fn vlans(slice: u32) -> (u16, u16) {
 }
 
 const fn ipv6(slice: u32) -> u128 {
-    0x2001_0db8 << 96 | (slice as u128 / 16) << 64 | slice as u128 % 16 + 1
+    0x2001_0db8 << 96 | (slice as u128 / 16) << 64 | (slice as u128 % 16 + 1)
 }
 
 fn empty() -> Classifier {
