@@ -24,8 +24,8 @@ use table::Table;
 const LEVEL: u32 = 1 << 31;
 /// Most tables per level. Patterns of further masks are walked: a table costs a look-up per frame, too.
 const TABLES_MAX: usize = 64;
-/// Tables smaller than this stay in the cache without help.
-const LARGE: usize = 4_096;
+/// Tables with fewer patterns, about 2.5 MB, stay in the processor's caches.
+const LARGE: usize = 1 << 16;
 
 /// A compiled policy tree: headers in, leaf class out.
 #[derive(Debug, Clone)]
