@@ -1,6 +1,5 @@
 //! Assigns flows to slices: by class maps, as in a study; without class maps by VLAN, otherwise by flow.
 
-use slicewise_dataplane::CompiledClassMap;
 use slicewise_model::ClassMap;
 use slicewise_wire::{Headers, IpVersion};
 use std::collections::BTreeMap;
@@ -16,7 +15,7 @@ const OTHER: &str = "other";
 #[derive(Debug, Clone)]
 pub enum Slices {
     /// Those of a study: a flow belongs to the first that matches, or to none.
-    Matched(Vec<CompiledClassMap>),
+    Matched(Vec<ClassMap>),
     /// Found during the analysis.
     Automatic(AutomaticSlices),
 }
@@ -42,7 +41,7 @@ impl Slices {
     /// The slices of a study, in its order.
     #[must_use]
     pub fn matched<'a>(maps: impl IntoIterator<Item = &'a ClassMap>) -> Self {
-        Self::Matched(maps.into_iter().map(CompiledClassMap::new).collect())
+        Self::Matched(maps.into_iter().cloned().collect())
     }
 
     /// Slice of a flow with these headers.

@@ -23,7 +23,7 @@ mod scheduler;
 pub use bucket::TokenBucket;
 pub use build::{BuildError, PipelineParams};
 pub use change::{Basis, Change, Prepared, Replaced, Stale};
-pub use classifier::{Classifier, CompiledClassMap};
+pub use classifier::{Classifier, InsertError};
 pub use counters::ClassCounters;
 pub use frame::{Departure, DropReason, Dropped, Frame, Verdict};
 pub use link_clock::LinkClock;

@@ -77,7 +77,7 @@ impl Pipeline {
 
     /// Classify, meter, and queue `frame`, or drop it with one reason.
     ///
-    /// O(1) for known flows; a first frame walks the class maps.
+    /// O(1), but for class maps that do not compile into tables (`docs/mechanisms/classifier.md`).
     #[inline]
     pub fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
         self.on_frame_if(frame, headers, now, |_| true)

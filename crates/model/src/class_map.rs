@@ -1,5 +1,6 @@
 //! Class maps: which frames belong to a class.
 
+use slicewise_wire::{Headers, IpVersion};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
@@ -28,6 +29,16 @@ pub struct ClassMap {
 }
 
 impl ClassMap {
+    /// Whether a frame with these headers belongs to it.
+    #[must_use]
+    pub fn matches(&self, headers: &Headers) -> bool {
+        let mut conditions = self.conditions.iter();
+        match self.mode {
+            MatchMode::Any => conditions.any(|c| c.matches(headers)),
+            MatchMode::All => !self.conditions.is_empty() && conditions.all(|c| c.matches(headers)),
+        }
+    }
+
     /// An error if a condition could never match as written.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.conditions.iter().try_for_each(Condition::check)
@@ -55,6 +66,8 @@ pub enum Condition {
     DestinationPort(RangeInclusive<u16>),
     /// DSCP among a set: bit `n` stands for code point `n`.
     Dscp(u64),
+    /// Tunnel endpoint identifier of the GTP-U tunnel around the packet (3GPP TS 29.281).
+    GtpTeid(RangeInclusive<u32>),
     /// Permitted by an access list.
     AccessList(AccessList),
     /// Negation of a condition.
@@ -68,17 +81,32 @@ impl Condition {
         Self::Dscp(0xffu64 << (u32::from(precedence & 7) * 8))
     }
 
+    /// Whether it holds for a frame with these headers. A condition on a field that the frame does not have does
+    /// not hold.
+    #[must_use]
+    pub fn matches(&self, h: &Headers) -> bool {
+        let is_ip = h.ip_version != IpVersion::None;
+        match self {
+            Self::Everything => true,
+            Self::OuterVlan(range) => h.vlan_tags >= 1 && range.contains(&h.outer_vlan),
+            Self::InnerVlan(range) => h.vlan_tags >= 2 && range.contains(&h.inner_vlan),
+            Self::Source(prefix) => prefix.contains(h.ip_version, h.source),
+            Self::Destination(prefix) => prefix.contains(h.ip_version, h.destination),
+            Self::Protocol(protocol) => is_ip && h.protocol == *protocol,
+            Self::SourcePort(range) => h.has_ports && range.contains(&h.source_port),
+            Self::DestinationPort(range) => h.has_ports && range.contains(&h.destination_port),
+            Self::Dscp(set) => is_ip && set >> (h.dscp & 63) & 1 == 1,
+            Self::GtpTeid(range) => h.teid.is_some_and(|teid| range.contains(&teid.get())),
+            Self::AccessList(list) => list
+                .entries
+                .iter()
+                .find(|entry| entry.conditions.iter().all(|c| c.matches(h)))
+                .is_some_and(|entry| entry.permit),
+            Self::Not(inner) => !inner.matches(h),
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
-        let ordered = |what: &str, range: &RangeInclusive<u16>| {
-            if range.is_empty() {
-                return Err(format!(
-                    "{what} {} to {} is an empty range: write the smaller number first",
-                    range.start(),
-                    range.end()
-                ));
-            }
-            Ok(())
-        };
         match self {
             Self::OuterVlan(range) | Self::InnerVlan(range) => {
                 if *range.end().max(range.start()) > VLAN_MAX {
@@ -88,6 +116,10 @@ impl Condition {
                 ordered("VLAN", range)
             }
             Self::SourcePort(range) | Self::DestinationPort(range) => ordered("port", range),
+            Self::GtpTeid(range) if *range.start().min(range.end()) == 0 => {
+                Err("TEID 0 is not used by user packets: the smallest is 1".to_owned())
+            }
+            Self::GtpTeid(range) => ordered("TEID", range),
             Self::Dscp(0) => Err("lists no code point, so it can never match".to_owned()),
             Self::AccessList(list) => list
                 .entries
@@ -102,6 +134,20 @@ impl Condition {
             | Self::Dscp(_) => Ok(()),
         }
     }
+}
+
+fn ordered<T: PartialOrd + std::fmt::Display>(
+    what: &str,
+    range: &RangeInclusive<T>,
+) -> Result<(), String> {
+    if range.is_empty() {
+        return Err(format!(
+            "{what} {} to {} is an empty range: write the smaller number first",
+            range.start(),
+            range.end()
+        ));
+    }
+    Ok(())
 }
 
 /// A list of permit and deny entries: the first match decides; no match denies.
@@ -157,6 +203,17 @@ impl IpPrefix {
             _ => return None,
         };
         Some(Self { address, length })
+    }
+
+    /// Whether an address of this IP version lies within; IPv4 in the low 32 bits, as in [`Headers`].
+    #[must_use]
+    pub fn contains(self, version: IpVersion, address: u128) -> bool {
+        let (own_version, own, bits) = match self.address {
+            IpAddr::V4(own) => (IpVersion::V4, u128::from(u32::from(own)), 32),
+            IpAddr::V6(own) => (IpVersion::V6, u128::from(own), 128),
+        };
+        let differing = (own ^ address) << (128 - bits);
+        version == own_version && differing.leading_zeros() >= u32::from(self.length)
     }
 
     /// The address, host bits zero.

@@ -42,7 +42,7 @@ impl SchedulerDelays {
                 .then(|| Eligibility::new(guarantee))
         });
         let classifier = Classifier::new(policy);
-        let class = |headers| classifier.evaluate(headers) as usize;
+        let class = |headers| classifier.classify(headers) as usize;
         Self {
             accounting: guaranteed.accounting,
             classes: classes.collect(),

@@ -14,7 +14,6 @@
 //! [`DelayClasses::bucket_width`]: slicewise_model::DelayClasses::bucket_width
 
 use crate::arrivals::{ArrivalCurve, Backlog, backlog, bytes_up};
-use crate::check::matching::matches;
 use crate::params::{DutParams, PopulationPatternParams, ScenarioParams, SourceParams};
 use crate::study::Study;
 use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams};
@@ -231,7 +230,7 @@ impl Situation<'_> {
     fn class(&self, source: &SourceParams) -> Option<usize> {
         self.policy.classes.iter().position(|class| {
             let map = class.matches.as_ref();
-            map.is_none_or(|map| matches(map, &source.headers))
+            map.is_none_or(|map| map.matches(&(&source.headers).into()))
         })
     }
 

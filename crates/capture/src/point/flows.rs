@@ -3,9 +3,10 @@
 use super::key::{PI, fold, high, low};
 use slicewise_wire::{Ecn, Headers};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::num::NonZeroU32;
 
-/// A table of flows. Packets belong to one flow if addresses, protocol, ports, VLAN ids and DSCP are
-/// equal: everything a classifier can match on, so that each flow is classified only once.
+/// A table of flows. Packets belong to one flow if addresses, protocol, ports, VLAN ids, DSCP and
+/// TEID are equal: everything a classifier can match on, so that each flow is classified only once.
 pub struct FlowTable {
     flows: Vec<Headers>,
     /// Distinguishing fields of each flow.
@@ -43,9 +44,10 @@ impl FlowKey {
             | u64::from(headers.inner_vlan) << 48;
         let rest = u64::from(headers.protocol)
             | u64::from(headers.dscp) << 8
-            | u64::from(headers.vlan_tags) << 16
-            | u64::from(headers.has_ports) << 24
-            | (headers.ip_version as u64) << 32;
+            | u64::from(headers.vlan_tags & 3) << 16
+            | u64::from(headers.has_ports) << 18
+            | (headers.ip_version as u64) << 20
+            | u64::from(headers.teid.map_or(0, NonZeroU32::get)) << 32;
         Self {
             source: headers.source,
             destination: headers.destination,
@@ -222,7 +224,7 @@ mod tests {
             has_ports: true,
             ..headers(1)
         };
-        let mut different = vec![base; 11];
+        let mut different = vec![base; 12];
         different[1].destination = 1;
         different[2].source = 1 << 100;
         different[3].source_port = 1;
@@ -233,9 +235,10 @@ mod tests {
         different[8].inner_vlan = 1;
         different[9].vlan_tags = 1;
         different[10].ip_version = IpVersion::V6;
+        different[11].teid = NonZeroU32::new(1);
         let mut table = FlowTable::new(100);
         let flows: Vec<u32> = different.iter().map(|h| table.flow_of(h)).collect();
-        assert_eq!(flows, (0..11).collect::<Vec<_>>());
+        assert_eq!(flows, (0..12).collect::<Vec<_>>());
         let marked = Headers {
             ecn: Ecn::Ce,
             ..base

@@ -88,10 +88,10 @@ fn reads_every_packet_of_an_ethernet_capture() {
     1700000000 +6007 µs key 3 flow 3 10.0.0.1:0 > 10.1.0.2:0 protocol 1 dscp 46 ttl 64 42 B Unknown
     1700000000 +7007 µs key 4 flow 4 10.0.0.1:40004 > 10.1.0.2:53 protocol 17 dscp 46 ttl 64 43 B Unknown
     1700000000 +8007 µs key 5 flow 5 10.0.0.1:36412 > 10.1.0.2:36412 protocol 132 dscp 46 ttl 64 50 B Unknown
-    1700000000 +9007 µs key 0 flow 0 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 61 186 B Unknown
-    1700000000 +10007 µs key 0 flow 6 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 146 B vlan 100 Unknown
-    1700000000 +11007 µs key 0 flow 7 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 150 B vlan 10/20 Unknown
-    1700000000 +12007 µs key 0 flow 7 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 154 B vlan 10/20 Unknown
+    1700000000 +9007 µs key 0 flow 6 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 61 186 B Unknown
+    1700000000 +10007 µs key 0 flow 7 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 146 B vlan 100 Unknown
+    1700000000 +11007 µs key 0 flow 8 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 150 B vlan 10/20 Unknown
+    1700000000 +12007 µs key 0 flow 8 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 154 B vlan 10/20 Unknown
     ");
     insta::assert_debug_snapshot!(seen.facts.counts, @r"
     PacketCounts {

@@ -9,7 +9,7 @@ use std::process::Command;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
-    ("model", &["units"]),
+    ("model", &["units", "wire"]),
     ("dataplane", &["units", "model", "wire"]),
     ("stats", &["units"]),
     ("formats", &["units", "model"]),

@@ -118,7 +118,7 @@ fn assert_allocates_nothing(spec: &PolicySpec) {
     let (mut sent, mut dropped) = (0u32, 0u32);
     for sequence in 0..200_000u64 {
         let now = Instant::from_nanos(sequence * 5_000);
-        // More flows than the classifier's cache has entries, so that it misses, too.
+        // Many flows, each with headers of its own.
         let mut fields = headers((sequence % 5) as u16);
         fields.source_port = (sequence % 3_001) as u16;
         let verdict = pipeline.on_frame(frame(sequence, 0, 1494), &fields, now);

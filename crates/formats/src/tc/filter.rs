@@ -59,6 +59,8 @@ pub(super) struct FieldsUsed {
     pub(super) ip: bool,
     /// Protocol or ports.
     pub(super) transport: bool,
+    /// TEID of the tunnel.
+    pub(super) tunnel: bool,
 }
 
 impl FieldsUsed {
@@ -77,6 +79,7 @@ impl FieldsUsed {
             Condition::Protocol(_) | Condition::SourcePort(_) | Condition::DestinationPort(_) => {
                 self.transport = true;
             }
+            Condition::GtpTeid(_) => self.tunnel = true,
             Condition::AccessList(list) => list
                 .entries
                 .iter()
@@ -95,15 +98,38 @@ impl FieldsUsed {
     }
 }
 
+/// Why a class map has no program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// It would have more than [`INSTRUCTIONS_MAX`] instructions.
+    #[error(
+        "its conditions take {instructions} instructions, more than the {INSTRUCTIONS_MAX} that fit in \
+         one request to the kernel"
+    )]
+    TooLong {
+        /// How many.
+        instructions: usize,
+    },
+    /// It matches the TEID.
+    #[error(
+        "the exported filters look at the outermost IP packet, not at the TEID of a GTP-U tunnel: match \
+         the addresses of the tunnel's ends"
+    )]
+    Tunnel,
+}
+
 /// The program that matches what `map` does.
 ///
 /// # Errors
-/// How many instructions it would have, where these are more than [`INSTRUCTIONS_MAX`].
-pub fn compile(map: &ClassMap) -> Result<Program, usize> {
+/// If it is too long, or if the map matches what programs do not read.
+pub fn compile(map: &ClassMap) -> Result<Program, FilterError> {
     let mut compiler = Compiler {
         code: Assembler::default(),
         used: FieldsUsed::of(map),
     };
+    if compiler.used.tunnel {
+        return Err(FilterError::Tunnel);
+    }
     let (yes, no) = (compiler.code.label(), compiler.code.label());
     compiler.read_headers();
     match map.mode {
@@ -117,7 +143,9 @@ pub fn compile(map: &ClassMap) -> Result<Program, usize> {
     compiler.code.op(Op::Return, 0);
     let program = compiler.code.finish();
     match program.instructions().len() {
-        length if length > INSTRUCTIONS_MAX => Err(length),
+        instructions if instructions > INSTRUCTIONS_MAX => {
+            Err(FilterError::TooLong { instructions })
+        }
         _ => Ok(program),
     }
 }
@@ -468,6 +496,8 @@ impl Compiler {
                 self.code.branch(Test::Equal, (*protocol).into(), yes, no);
             }
             Condition::Dscp(set) => self.dscp(*set, yes, no),
+            // Refused before.
+            Condition::GtpTeid(_) => self.code.jump(no),
             Condition::AccessList(list) => {
                 for entry in &list.entries {
                     let (decided, next) = (self.code.label(), self.code.label());

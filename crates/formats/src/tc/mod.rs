@@ -17,7 +17,7 @@ mod tree;
 
 pub use classic_bpf::{Instruction, Program};
 pub use feature::Feature;
-pub use filter::{INSTRUCTIONS_MAX, compile as compile_class_map};
+pub use filter::{FilterError, INSTRUCTIONS_MAX, compile as compile_class_map};
 
 use counting::Counting;
 use slicewise_model::{PolicyParams, Rate};

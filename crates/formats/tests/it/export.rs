@@ -319,6 +319,7 @@ fn refuses_conditions_without_an_equivalent() {
         all(Condition::InnerVlan(6..=5)),
         all(Condition::Protocol(50)),
         all(Condition::DestinationPort(80..=80)),
+        all(Condition::GtpTeid(1..=9)),
         all(Condition::Dscp(0)),
         all(Condition::Dscp(0x1ff << 1)),
         all(Condition::Not(Box::new(Condition::Not(Box::new(
@@ -353,6 +354,7 @@ fn refuses_conditions_without_an_equivalent() {
     VLANs 6 to 5: ids go from 1 to 4094
     protocols that `match protocol` does not name, and ports, stand only in access lists, beside an IPv4 address
     protocols that `match protocol` does not name, and ports, stand only in access lists, beside an IPv4 address
+    class maps do not match the TEID of a GTP-U tunnel
     an empty set of DSCPs
     more than 8 values of dscp in one condition
     a condition negated twice

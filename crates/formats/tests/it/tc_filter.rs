@@ -2,8 +2,7 @@
 
 use crate::support::bpf_machine::{Packet, run};
 use proptest::prelude::*;
-use slicewise_dataplane::CompiledClassMap;
-use slicewise_formats::tc::{INSTRUCTIONS_MAX, compile_class_map};
+use slicewise_formats::tc::{FilterError, INSTRUCTIONS_MAX, compile_class_map};
 use slicewise_model::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
 use slicewise_wire::{LinkType, parse_frame};
 use std::net::IpAddr;
@@ -245,12 +244,11 @@ proptest! {
         frames in prop::collection::vec(frame(), 20),
     ) {
         let program = compile_class_map(&map).unwrap();
-        let reference = CompiledClassMap::new(&map);
         for frame in frames {
             let bytes = frame.bytes();
             let wire_bytes = u32::try_from(bytes.len()).unwrap();
             let headers = parse_frame(LinkType::ETHERNET, &bytes, wire_bytes).headers;
-            let expected = if reference.matches(&headers) { u32::MAX } else { 0 };
+            let expected = if map.matches(&headers) { u32::MAX } else { 0 };
             let beside = untagged(&bytes);
             let within = Packet { bytes, tag_beside: None };
             for packet in [within, beside] {
@@ -290,8 +288,24 @@ fn jumps_further_than_a_conditional_jump_reaches() {
 
 #[test]
 fn a_program_too_long_for_a_request_is_refused_with_its_length() {
-    let length = compile_class_map(&vlans(1..4_000)).unwrap_err();
-    assert!(length > INSTRUCTIONS_MAX);
+    let refusal = compile_class_map(&vlans(1..4_000)).unwrap_err();
+    assert!(
+        matches!(refusal, FilterError::TooLong { instructions } if instructions > INSTRUCTIONS_MAX)
+    );
+}
+
+#[test]
+fn a_class_map_that_matches_a_teid_is_refused() {
+    let map = ClassMap {
+        conditions: vec![Condition::Not(Box::new(Condition::GtpTeid(7..=7)))],
+        ..vlans(1..2)
+    };
+    let refusal = compile_class_map(&map).unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        "the exported filters look at the outermost IP packet, not at the TEID of a GTP-U tunnel: match the \
+         addresses of the tunnel's ends"
+    );
 }
 
 #[test]

@@ -1,10 +1,8 @@
-//! Conditions on headers: from a study's form to a class map's, and whether a source meets them.
+//! Conditions on headers: from a study's form to a class map's.
 
 use super::Checker;
-use crate::params::SourceHeaders;
-use crate::spec::{MatchSpec, NumberRange, OneOrMany, Scalar, Text};
-use slicewise_model::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
-use std::net::IpAddr;
+use crate::spec::{MatchSpec, NumberRange, OneOrMany, RangeBound, Scalar, Text};
+use slicewise_model::{AccessEntry, AccessList, ClassMap, Condition, MatchMode};
 use std::ops::RangeInclusive;
 
 /// The largest VLAN id that can be used (IEEE 802.1Q).
@@ -64,6 +62,7 @@ impl Checker<'_> {
         add(self.values(&spec.protocol, |protocol| Condition::Protocol(protocol.0)));
         add(self.ranges(&spec.source_port, u16::MAX, Condition::SourcePort));
         add(self.ranges(&spec.destination_port, u16::MAX, Condition::DestinationPort));
+        add(self.ranges(&spec.teid, u32::MAX, Condition::GtpTeid));
         let dscp = self.values(&spec.dscp, |dscp| Condition::Dscp(1 << dscp.0));
         add(union_of_code_points(dscp));
         for text in &spec.precedence.0 {
@@ -100,11 +99,11 @@ impl Checker<'_> {
             .collect()
     }
 
-    fn ranges(
+    fn ranges<T: RangeBound>(
         &mut self,
-        texts: &OneOrMany<Text<NumberRange>>,
-        largest: u16,
-        condition: impl Fn(RangeInclusive<u16>) -> Condition,
+        texts: &OneOrMany<Text<NumberRange<T>>>,
+        largest: T,
+        condition: impl Fn(RangeInclusive<T>) -> Condition,
     ) -> Vec<Condition> {
         let mut conditions = Vec::new();
         for text in &texts.0 {
@@ -180,44 +179,4 @@ fn single_conditions(list: &AccessList) -> Option<Vec<Condition>> {
         _ => None,
     };
     list.entries.iter().map(single).collect()
-}
-
-/// Whether packets with these headers belong to the class.
-pub(crate) fn matches(map: &ClassMap, headers: &SourceHeaders) -> bool {
-    let mut results = map
-        .conditions
-        .iter()
-        .map(|condition| holds(condition, headers));
-    match map.mode {
-        MatchMode::Any => results.any(|holds| holds),
-        MatchMode::All => !map.conditions.is_empty() && results.all(|holds| holds),
-    }
-}
-
-fn holds(condition: &Condition, headers: &SourceHeaders) -> bool {
-    let within = |range: &RangeInclusive<u16>, value| range.contains(&value);
-    match condition {
-        Condition::Everything => true,
-        Condition::OuterVlan(range) => headers.vlan.is_some_and(|vlan| within(range, vlan)),
-        Condition::InnerVlan(range) => headers.inner_vlan.is_some_and(|vlan| within(range, vlan)),
-        Condition::Source(prefix) => contains(*prefix, headers.source),
-        Condition::Destination(prefix) => contains(*prefix, headers.destination),
-        Condition::Protocol(protocol) => headers.protocol == *protocol,
-        Condition::SourcePort(range) => headers.has_ports() && within(range, headers.source_port),
-        Condition::DestinationPort(range) => {
-            headers.has_ports() && within(range, headers.destination_port)
-        }
-        Condition::Dscp(set) => set & (1 << (headers.dscp & 63)) != 0,
-        Condition::AccessList(list) => list
-            .entries
-            .iter()
-            .find(|entry| entry.conditions.iter().all(|c| holds(c, headers)))
-            .is_some_and(|entry| entry.permit),
-        Condition::Not(inner) => !holds(inner, headers),
-    }
-}
-
-fn contains(prefix: IpPrefix, address: IpAddr) -> bool {
-    address.is_ipv4() == prefix.address().is_ipv4()
-        && IpPrefix::new(address, prefix.length()) == Some(prefix)
 }

@@ -1,7 +1,7 @@
 //! Slices, sources and scenarios.
 
 use super::payload::Sizes;
-use super::{Checker, Table, matching};
+use super::{Checker, Table};
 use crate::diagnostics::{closest, suggestion};
 use crate::file::{At, Span};
 use crate::params::{
@@ -272,7 +272,7 @@ impl Checker<'_> {
         let sizes = self.sizes(&payload, spec, pattern, &headers, mtu_bytes);
         if let Some(params) = place.slices.get(slice)
             && !params.matches.conditions.is_empty()
-            && !matching::matches(&params.matches, &headers)
+            && !params.matches.matches(&(&headers).into())
         {
             let message = format!(
                 "the packets of source `{}` do not match slice `{}`",

@@ -33,7 +33,8 @@ pub(crate) use policy::{
 };
 pub(crate) use population::PopulationSpec;
 pub(crate) use scalar::{
-    Amount, Name, NumberRange, PartsPerMillion, Percent, Repetitions, Scalar, Share, Text, number,
+    Amount, Name, NumberRange, PartsPerMillion, Percent, RangeBound, Repetitions, Scalar, Share,
+    Text, number,
 };
 pub(crate) use traffic::{HeadersSpec, MatchSpec, OnOffSpec, ScenarioSpec, SliceSpec, SourceSpec};
 pub(crate) use words::{

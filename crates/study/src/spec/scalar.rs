@@ -449,21 +449,49 @@ impl Scalar for u16 {
 
 /// One number or a range of them: `10` or `10-19`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NumberRange {
-    pub(crate) first: u16,
-    pub(crate) last: u16,
+pub(crate) struct NumberRange<T = u16> {
+    pub(crate) first: T,
+    pub(crate) last: T,
 }
 
-impl Scalar for NumberRange {
+/// A number that ranges are written of.
+pub(crate) trait RangeBound:
+    std::str::FromStr + std::fmt::Display + Copy + PartialOrd + Into<u32>
+{
+    /// Name of the range in the schema.
+    const NAME: &'static str;
+    /// What a bound is.
+    const EXPECTED: &'static str;
+    const SMALLEST: Self;
+    const LARGEST: Self;
+}
+
+impl RangeBound for u16 {
     const NAME: &'static str = "NumberOrRange";
+    const EXPECTED: &'static str = "a whole number from 0 to 65,535, or a range like `10-19`";
+    const SMALLEST: Self = 0;
+    const LARGEST: Self = Self::MAX;
+}
+
+/// TEIDs of user packets; 0 is for other messages (3GPP TS 29.281, section 5.1).
+impl RangeBound for u32 {
+    const NAME: &'static str = "TeidOrRange";
+    const EXPECTED: &'static str =
+        "a whole number from 1 to 4,294,967,295, or a range like `1-1000`";
+    const SMALLEST: Self = 1;
+    const LARGEST: Self = Self::MAX;
+}
+
+impl<T: RangeBound> Scalar for NumberRange<T> {
+    const NAME: &'static str = T::NAME;
 
     fn from_text(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let bound = |text| {
-            number(
-                text,
-                "a whole number from 0 to 65,535, or a range like `10-19`",
-            )
+        let bound = |text: &str| match number::<T>(text, T::EXPECTED)? {
+            small if small < T::SMALLEST => {
+                Err(format!("`{}` is not {}", text.trim(), T::EXPECTED))
+            }
+            bound => Ok(bound),
         };
         let range = Self {
             first: bound(first)?,
@@ -476,9 +504,10 @@ impl Scalar for NumberRange {
     }
 
     fn schema() -> Schema {
+        let (smallest, largest): (u32, u32) = (T::SMALLEST.into(), T::LARGEST.into());
         json_schema!({
             "anyOf": [
-                { "type": "integer", "minimum": 0, "maximum": 65535 },
+                { "type": "integer", "minimum": smallest, "maximum": largest },
                 { "type": "string", "pattern": "^ *[0-9]+ *(- *[0-9]+ *)?$" },
             ],
         })

@@ -57,6 +57,10 @@ pub(crate) struct MatchSpec {
     /// Destination port of UDP, TCP or SCTP.
     #[serde(default)]
     pub(crate) destination_port: OneOrMany<Text<NumberRange>>,
+    /// Tunnel endpoint identifier of the GTP-U tunnel around the packet: a number, a range like `1-1000`, or a list
+    /// of them.
+    #[serde(default)]
+    pub(crate) teid: OneOrMany<Text<NumberRange<u32>>>,
     /// Differentiated-services code point: a number or a name.
     #[serde(default)]
     pub(crate) dscp: OneOrMany<Text<Dscp>>,

@@ -189,6 +189,29 @@ fn keys_must_all_hold() {
 }
 
 #[test]
+fn a_pair_of_tags_and_a_teid_are_conditions_like_others() {
+    assert_eq!(
+        matches("{vlan: 10, inner_vlan: 7}").conditions,
+        [Condition::OuterVlan(10..=10), Condition::InnerVlan(7..=7)]
+    );
+    assert_eq!(
+        matches("{teid: [7, 4000000000-4294967295]}").conditions,
+        [
+            Condition::GtpTeid(7..=7),
+            Condition::GtpTeid(4_000_000_000..=u32::MAX)
+        ]
+    );
+    let refusal = try_policy("      - {name: a, match: {teid: 0}}").unwrap_err();
+    insta::assert_snapshot!(refusal, @"
+    error: `0` is not a whole number from 1 to 4,294,967,295, or a range like `1-1000`
+      --> study.yaml:27:33
+       |
+    27 |       - {name: a, match: {teid: 0}}
+       |                                 ^
+    ");
+}
+
+#[test]
 fn a_list_of_conditions_needs_one_of_them() {
     let map = matches("[{vlan: 10}, {source: 10.0.0.0/8}]");
     assert_eq!(map.mode, MatchMode::Any);

@@ -4,6 +4,7 @@
 use super::link::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use super::{Fragment, Layer, ParseEnd, ParsedFrame, bytes_at, ip, transport};
 use crate::Headers;
+use std::num::NonZeroU32;
 
 /// UDP destination port of user packets in a tunnel.
 pub const GTP_U_PORT: u16 = 2152;
@@ -27,7 +28,8 @@ const MOST_EXTENSIONS: usize = 8;
 const TRUNCATED: ParseEnd = ParseEnd::Truncated(Layer::Tunnel);
 const MALFORMED: ParseEnd = ParseEnd::Malformed(Layer::Tunnel);
 
-/// Replaces the fields of the outer packet by those of the inner one if the payload is a user packet.
+/// Replaces the fields of the outer packet by those of the inner one if the payload is a user packet;
+/// the TEID is set as soon as the eight bytes that contain it were captured.
 /// Other messages, and payloads that are not GTP-U despite their port, stay unchanged.
 #[cold]
 #[inline(never)]
@@ -51,11 +53,15 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
         teid: u32::from_be_bytes([b[4], b[5], b[6], b[7]]),
         qfi: None,
     };
+    // Known from here on, even if what follows was not captured.
+    frame.headers.teid = NonZeroU32::new(tunnel.teid);
+    frame.tunnel = Some(tunnel);
     let inner_at = if b[0] & 0x07 == 0 {
         start + 8
     } else {
         options(&mut tunnel, captured, start, b[0] & 0x04 != 0)?
     };
+    frame.tunnel = Some(tunnel);
     let packet_ends = start as u64 + u64::from(payload_bytes);
     let inner_bytes = u32::try_from(packet_ends.saturating_sub(inner_at as u64)).unwrap_or(0);
     let mut inner = ParsedFrame {
@@ -64,6 +70,7 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
             outer_vlan: frame.headers.outer_vlan,
             inner_vlan: frame.headers.inner_vlan,
             l3_offset: frame.headers.l3_offset,
+            teid: frame.headers.teid,
             ..Headers::EMPTY
         },
         l2_bytes: frame.l2_bytes,
@@ -74,22 +81,14 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
         4 => ETHERTYPE_IPV4,
         6 => ETHERTYPE_IPV6,
         // An Ethernet or unstructured PDU session: only the outer packet can be reported.
-        _ => {
-            frame.tunnel = Some(tunnel);
-            return Ok(());
-        }
+        _ => return Ok(()),
     };
     let within = ip::parse(&mut inner, captured, inner_at, inner_bytes)
         .and_then(|()| transport::parse(&mut inner, captured));
     match within {
         Ok(()) => *frame = inner,
-        Err(end) => {
-            frame.tunnel = Some(tunnel);
-            return Err(match end {
-                ParseEnd::Truncated(_) => TRUNCATED,
-                _ => MALFORMED,
-            });
-        }
+        Err(ParseEnd::Truncated(_)) => return Err(TRUNCATED),
+        Err(_) => return Err(MALFORMED),
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use slicewise_wire::{
     Ecn, Fragment, IpVersion, Layer, LinkType, ParseEnd, ParsedFrame, TcpFlags, Tunnel, parse_frame,
 };
+use std::num::NonZeroU32;
 
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
 
@@ -237,6 +238,7 @@ fn parses_the_packet_inside_a_tunnel() {
         assert_eq!(frame.end, ParseEnd::Complete);
         assert_eq!(frame.tunnel, Some(Tunnel { teid: 0x1234, qfi }));
         let h = frame.headers;
+        assert_eq!(h.teid, NonZeroU32::new(0x1234));
         assert_eq!(
             (h.ip_version, h.destination_port, h.outer_vlan),
             (IpVersion::V6, 53, 5)
@@ -280,6 +282,8 @@ fn reports_where_a_tunnel_is_truncated_or_inconsistent() {
             _ => ParseEnd::Complete,
         };
         assert_eq!(frame.end, expected, "{captured} bytes");
+        let teid = NonZeroU32::new(0x1234).filter(|_| captured >= 50);
+        assert_eq!(frame.headers.teid, teid, "{captured} bytes");
         let port = if captured < 78 { 2152 } else { 53 };
         assert_eq!(frame.headers.destination_port, port, "{captured} bytes");
     }
@@ -468,6 +472,23 @@ proptest! {
         prop_assert!(frame.ip_bytes <= wire_bytes);
         prop_assert!(frame.payload_bytes() <= frame.ip_payload_bytes());
         prop_assert_eq!(frame.end == ParseEnd::Complete || frame.tcp(&start).is_none(), true);
+    }
+
+    /// Options, extension headers and the packet within do not change which tunnel it is.
+    #[test]
+    fn the_teid_of_a_user_packet_is_known_from_its_first_eight_bytes(
+        teid in any::<u32>(),
+        flags in 0x30u8..0x38,
+        behind in prop::collection::vec(any::<u8>(), 0..60),
+        captured in 0usize..160,
+    ) {
+        let mut bytes = ethernet(&IPV4, &gtp_u(flags, &[], &behind));
+        bytes[46..50].copy_from_slice(&teid.to_be_bytes());
+        let wire_bytes = u32::try_from(bytes.len()).unwrap();
+        let captured = captured.min(bytes.len());
+        let frame = parse_frame(LinkType::ETHERNET, &bytes[..captured], wire_bytes);
+        let expected = NonZeroU32::new(teid).filter(|_| captured >= 50);
+        prop_assert_eq!(frame.headers.teid, expected);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use slicewise_capture::CaptureFile;
 use slicewise_wire::{LinkType, ParseEnd, ParsedFrame, parse_frame};
 use std::io::Cursor;
+use std::num::NonZeroU32;
 
 /// Reads `bytes` as a capture; returns the packets reported.
 pub fn check_capture(bytes: &[u8]) -> u64 {
@@ -46,6 +47,8 @@ pub fn check_frame(link: LinkType, bytes: &[u8], wire_bytes: u32) {
 fn check_truncated(frame: &ParsedFrame, bytes: &[u8], wire_bytes: u32) {
     assert!(frame.headers.vlan_tags <= 2 && frame.headers.dscp < 64);
     assert!(frame.ip_bytes <= wire_bytes);
+    let teid = frame.tunnel.and_then(|tunnel| NonZeroU32::new(tunnel.teid));
+    assert_eq!(frame.headers.teid, teid);
     let tcp = frame.tcp(bytes);
     if frame.end == ParseEnd::Complete {
         assert!(frame.ip_offset < bytes.len());

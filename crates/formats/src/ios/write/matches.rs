@@ -78,6 +78,7 @@ fn criterion(
              lists, beside an IPv4 address"
                 .into(),
         ),
+        Condition::GtpTeid(_) => Err("class maps do not match the TEID of a GTP-U tunnel".into()),
         Condition::Not(_) => Err("a condition negated twice".into()),
         // Written by the caller.
         Condition::Dscp(set) => code_points(*set, false).map(|lines| lines.concat()),
@@ -184,6 +185,7 @@ impl<'a> Fields<'a> {
                 Condition::Everything
                 | Condition::OuterVlan(_)
                 | Condition::InnerVlan(_)
+                | Condition::GtpTeid(_)
                 | Condition::AccessList(_)
                 | Condition::Not(_) => {
                     return Err(

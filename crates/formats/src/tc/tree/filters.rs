@@ -30,13 +30,8 @@ impl Writer<'_> {
             };
             let program = match program {
                 Ok(program) => program,
-                Err(length) => {
-                    let most = filter::INSTRUCTIONS_MAX;
-                    let why = format!(
-                        "its conditions take {length} instructions, more than the {most} that fit in \
-                         one request to the kernel"
-                    );
-                    self.refuse(&path, "match", why);
+                Err(why) => {
+                    self.refuse(&path, "match", why.to_string());
                     continue;
                 }
             };

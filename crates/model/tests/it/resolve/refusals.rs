@@ -244,6 +244,8 @@ fn conditions_that_can_never_match() {
     );
     assert_snapshot!(refusal_of_match(Condition::InnerVlan(4_095..=4_095)), @"policy `p`, class `c`: match: VLAN 4095 is above 4094, the largest id");
     assert_snapshot!(refusal_of_match(Condition::Not(Box::new(Condition::SourcePort(first..=last)))), @"policy `p`, class `c`: match: port 30 to 10 is an empty range: write the smaller number first");
+    assert_snapshot!(refusal_of_match(Condition::GtpTeid(first.into()..=last.into())), @"policy `p`, class `c`: match: TEID 30 to 10 is an empty range: write the smaller number first");
+    assert_snapshot!(refusal_of_match(Condition::GtpTeid(0..=9)), @"policy `p`, class `c`: match: TEID 0 is not used by user packets: the smallest is 1");
     assert_snapshot!(refusal_of_match(Condition::Dscp(0)), @"policy `p`, class `c`: match: lists no code point, so it can never match");
     let entry = AccessEntry {
         permit: true,

@@ -1,0 +1,161 @@
+//! The fields of a frame as the words of a key, and patterns over them.
+
+use slicewise_wire::{Headers, IpVersion};
+use std::num::NonZeroU32;
+
+/// Words of a key.
+pub(super) const WORDS: usize = 6;
+
+/// A field within a key: its word, the position of its lowest bit, and its width in bits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    word: usize,
+    shift: u32,
+    bits: u32,
+}
+
+const fn field(word: usize, shift: u32, bits: u32) -> Field {
+    Field { word, shift, bits }
+}
+
+// In the order in which the fields lie in memory: the first word is one load.
+pub(super) const OUTER_VLAN: Field = field(0, 0, 16);
+pub(super) const INNER_VLAN: Field = field(0, 16, 16);
+pub(super) const SOURCE_PORT: Field = field(0, 32, 16);
+pub(super) const DESTINATION_PORT: Field = field(0, 48, 16);
+pub(super) const TEID: Field = field(1, 0, 32);
+pub(super) const PROTOCOL: Field = field(1, 32, 8);
+pub(super) const DSCP: Field = field(1, 40, 6);
+/// The low word of the source address; the next is the high one.
+pub(super) const SOURCE: usize = 2;
+/// The low word of the destination address; the next is the high one.
+pub(super) const DESTINATION: usize = 4;
+
+/// One word of a frame's key.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low word of an address"
+)]
+pub(super) fn word(h: &Headers, index: usize) -> u64 {
+    match index {
+        0 => {
+            u64::from(h.outer_vlan) << OUTER_VLAN.shift
+                | u64::from(h.inner_vlan) << INNER_VLAN.shift
+                | u64::from(h.source_port) << SOURCE_PORT.shift
+                | u64::from(h.destination_port) << DESTINATION_PORT.shift
+        }
+        1 => {
+            u64::from(h.teid.map_or(0, NonZeroU32::get)) << TEID.shift
+                | u64::from(h.protocol) << PROTOCOL.shift
+                | u64::from(h.dscp & 63) << DSCP.shift
+        }
+        SOURCE => h.source as u64,
+        3 => (h.source >> 64) as u64,
+        DESTINATION => h.destination as u64,
+        _ => (h.destination >> 64) as u64,
+    }
+}
+
+/// Which headers a frame has, as a set of bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Present(u8);
+
+impl Present {
+    pub(super) const NOTHING: Self = Self(0);
+    pub(super) const TAG: Self = Self(1);
+    pub(super) const SECOND_TAG: Self = Self(1 << 1);
+    pub(super) const IP: Self = Self(1 << 2);
+    pub(super) const V4: Self = Self(1 << 3);
+    pub(super) const V6: Self = Self(1 << 4);
+    pub(super) const PORTS: Self = Self(1 << 5);
+    pub(super) const TUNNEL: Self = Self(1 << 6);
+
+    #[inline]
+    pub(super) fn of(h: &Headers) -> Self {
+        // The lowest bits, as many as there are tags.
+        let tags = (1 << h.vlan_tags.min(2)) - 1;
+        let version = match h.ip_version {
+            IpVersion::None => Self::NOTHING.0,
+            IpVersion::V4 => Self::IP.0 | Self::V4.0,
+            IpVersion::V6 => Self::IP.0 | Self::V6.0,
+        };
+        Self(
+            tags | version
+                | u8::from(h.has_ports) << Self::PORTS.0.trailing_zeros()
+                | u8::from(h.teid.is_some()) << Self::TUNNEL.0.trailing_zeros(),
+        )
+    }
+
+    #[inline]
+    pub(super) const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both; `None` if no frame has both. What the others imply is left out, so that equal sets are
+    /// written in one way.
+    fn and(self, other: Self) -> Option<Self> {
+        let mut all = Self(self.0 | other.0);
+        if all.contains(Self::V4) && all.contains(Self::V6) {
+            return None;
+        }
+        if all.contains(Self::V4) || all.contains(Self::V6) {
+            all.0 &= !Self::IP.0;
+        }
+        if all.contains(Self::SECOND_TAG) {
+            all.0 &= !Self::TAG.0;
+        }
+        Some(all)
+    }
+}
+
+/// Which bits of a key decide, in frames that have the headers they belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mask {
+    pub(super) needs: Present,
+    pub(super) words: [u64; WORDS],
+}
+
+/// Frames whose key has these values under the mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pattern {
+    pub(super) mask: Mask,
+    pub(super) value: [u64; WORDS],
+}
+
+impl Pattern {
+    /// Every frame that has these headers.
+    pub(super) const fn all(needs: Present) -> Self {
+        let words = [0; WORDS];
+        Self {
+            mask: Mask { needs, words },
+            value: words,
+        }
+    }
+
+    /// Frames with these headers whose `field` is `value`, without regard to its `ignored` lowest bits.
+    pub(super) fn equal(needs: Present, field: Field, value: u32, ignored: u32) -> Self {
+        let ones = (1u64 << field.bits) - 1;
+        let mask = ones >> ignored << ignored << field.shift;
+        Self::all(needs).with_word(field.word, mask, u64::from(value) << field.shift)
+    }
+
+    pub(super) fn with_word(mut self, word: usize, mask: u64, value: u64) -> Self {
+        self.mask.words[word] = mask;
+        self.value[word] = value & mask;
+        self
+    }
+
+    /// Frames that match both; `None` if there are none.
+    pub(super) fn and(&self, other: &Self) -> Option<Self> {
+        let mut both = Self::all(self.mask.needs.and(other.mask.needs)?);
+        for word in 0..WORDS {
+            let (a, b) = (self.mask.words[word], other.mask.words[word]);
+            if (self.value[word] ^ other.value[word]) & a & b != 0 {
+                return None;
+            }
+            both = both.with_word(word, a | b, self.value[word] | other.value[word]);
+        }
+        Some(both)
+    }
+}

@@ -1,0 +1,260 @@
+//! Which class a frame belongs to: the first whose class map matches, else class-default.
+//!
+//! The class maps of a policy are compiled into tables, one per combination of header bits that decide:
+//! tuple space search (Srinivasan, Suri, Varghese, SIGCOMM 1999). Tables are searched in the order of
+//! their earliest class, and the search ends as soon as no other can hold an earlier one (Pfaff et al.,
+//! The Design and Implementation of Open vSwitch, NSDI 2015, section 3.2). So the work depends on the number of tables and
+//! not on the number of classes. Class maps that are not a few exact or prefix matches are walked in order.
+
+mod buckets;
+mod compile;
+mod key;
+mod segments;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use buckets::Entry;
+use key::{Pattern, Present};
+use slicewise_model::{ClassMap, PolicyParams};
+use slicewise_wire::Headers;
+use table::Table;
+
+/// Set in a target that is the index of another level, not a class.
+const LEVEL: u32 = 1 << 31;
+/// Most tables per level. Patterns of further masks are walked: a table costs a look-up per frame, too.
+const TABLES_MAX: usize = 64;
+/// Tables with fewer patterns, about 2.5 MB, stay in the processor's caches.
+const LARGE: usize = 1 << 16;
+
+/// A compiled policy tree: headers in, leaf class out.
+#[derive(Debug, Clone)]
+pub struct Classifier {
+    levels: Vec<Level>,
+}
+
+/// Why a class cannot be added to a classifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InsertError {
+    /// The policy has fewer levels.
+    #[error("the policy has no level {level}")]
+    NoSuchLevel {
+        /// The level asked for.
+        level: usize,
+    },
+    /// The class number is too large.
+    #[error("class number {number} is above {}, the largest", LEVEL - 1)]
+    NumberTooLarge {
+        /// The number.
+        number: u32,
+    },
+    /// More insertions than a level can count.
+    #[error(
+        "{} classes have been added to this level one by one: replace the whole policy",
+        u32::MAX
+    )]
+    Exhausted,
+}
+
+/// The classes of one policy of the tree.
+#[derive(Debug, Clone)]
+struct Level {
+    /// Sorted by `lowest`.
+    tables: Vec<Table>,
+    /// Sorted by order.
+    walked: Vec<Walked>,
+    /// Where frames go that no class map matches.
+    default: u32,
+    /// The order of the next class.
+    next_order: u32,
+}
+
+/// A class map that is not in tables.
+#[derive(Debug, Clone)]
+struct Walked {
+    entry: Entry,
+    map: ClassMap,
+}
+
+impl Classifier {
+    /// Compile `policy`. Leaves are numbered from 0 in depth-first order of the classes.
+    #[must_use]
+    pub fn new(policy: &PolicyParams) -> Self {
+        let mut levels = Vec::new();
+        let mut next_leaf = 0;
+        compile_level(policy, &mut levels, &mut next_leaf);
+        Self { levels }
+    }
+
+    /// The leaf class of a frame with these headers.
+    #[inline]
+    #[must_use]
+    pub fn classify(&self, headers: &Headers) -> u32 {
+        let mut level = 0;
+        loop {
+            // Levels are numbered as they are compiled, so every number in a target exists.
+            let Some(found) = self.levels.get(level) else {
+                return 0;
+            };
+            let target = found.target_of(headers);
+            if target & LEVEL == 0 {
+                return target;
+            }
+            level = (target & !LEVEL) as usize;
+        }
+    }
+
+    /// [`classify`](Self::classify) for a burst: `classes` receives the class of each frame. Faster for policies
+    /// too large for the processor's caches, because the memory accesses of all frames overlap.
+    pub fn classify_burst(&self, headers: &[Headers], classes: &mut [u32]) {
+        if let Some(level) = self.levels.first() {
+            for table in level.tables.iter().filter(|table| table.len() >= LARGE) {
+                let touched = headers.iter().fold(0, |sum, h| sum ^ table.touch(h));
+                std::hint::black_box(touched);
+            }
+        }
+        for (headers, class) in headers.iter().zip(classes) {
+            *class = self.classify(headers);
+        }
+    }
+
+    /// Adds class `class` to a level, after its other classes and before its class-default. Levels are the policies
+    /// of the tree in depth-first order; 0 is the outermost.
+    ///
+    /// A class map that compiles into tables takes a bounded time, however many classes there are.
+    ///
+    /// # Errors
+    /// If there is no such level, the number is too large, or the level has been changed too often. Nothing is
+    /// changed then.
+    pub fn insert(&mut self, level: usize, class: u32, map: &ClassMap) -> Result<(), InsertError> {
+        let level = self
+            .levels
+            .get_mut(level)
+            .ok_or(InsertError::NoSuchLevel { level })?;
+        if class >= LEVEL {
+            return Err(InsertError::NumberTooLarge { number: class });
+        }
+        if level.next_order == u32::MAX {
+            return Err(InsertError::Exhausted);
+        }
+        level.insert(class, map);
+        Ok(())
+    }
+
+    /// Removes class `class` from a level. `map` is the class map it was added with. Returns whether it was found.
+    ///
+    /// A class map that compiles into tables takes a bounded time, however many classes there are.
+    pub fn remove(&mut self, level: usize, class: u32, map: &ClassMap) -> bool {
+        self.levels
+            .get_mut(level)
+            .is_some_and(|level| level.remove(class, map))
+    }
+}
+
+/// Returns the index of the level.
+fn compile_level(policy: &PolicyParams, levels: &mut Vec<Level>, leaf: &mut u32) -> u32 {
+    let index = levels.len();
+    levels.push(Level::new());
+    for class in &policy.classes {
+        let target = if let Some(child) = &class.child {
+            LEVEL | compile_level(child, levels, leaf)
+        } else {
+            *leaf += 1;
+            *leaf - 1
+        };
+        match &class.matches {
+            Some(map) => levels[index].insert(target, map),
+            None => levels[index].default = target,
+        }
+    }
+    u32::try_from(index).unwrap_or(0)
+}
+
+impl Level {
+    const fn new() -> Self {
+        Self {
+            tables: Vec::new(),
+            walked: Vec::new(),
+            default: 0,
+            next_order: 0,
+        }
+    }
+
+    #[inline]
+    fn target_of(&self, headers: &Headers) -> u32 {
+        let mut best = Entry::new(u32::MAX, self.default);
+        if !self.tables.is_empty() {
+            let present = Present::of(headers);
+            for table in &self.tables {
+                if table.lowest() > best.order() {
+                    break;
+                }
+                if table.is_for(present) {
+                    best = best.min(table.find(headers));
+                }
+            }
+        }
+        for walked in &self.walked {
+            if walked.entry > best {
+                break;
+            }
+            if walked.map.matches(headers) {
+                return walked.entry.target();
+            }
+        }
+        best.target()
+    }
+
+    fn insert(&mut self, target: u32, map: &ClassMap) {
+        let entry = Entry::new(self.next_order, target);
+        self.next_order = self.next_order.saturating_add(1);
+        let Some(patterns) = self.patterns(map) else {
+            let map = map.clone();
+            self.walked.push(Walked { entry, map });
+            return;
+        };
+        for pattern in &patterns {
+            let index = self.table_of(pattern).unwrap_or_else(|| {
+                self.tables.push(Table::new(pattern.mask, entry.order()));
+                self.tables.len() - 1
+            });
+            self.tables[index].insert(pattern, entry);
+        }
+    }
+
+    fn remove(&mut self, target: u32, map: &ClassMap) -> bool {
+        let mut walked = self.walked.iter();
+        if let Some(index) = walked.position(|walked| walked.entry.target() == target) {
+            self.walked.remove(index);
+            return true;
+        }
+        let patterns = compile::patterns(map).unwrap_or_default();
+        // A map that no frame matches has no entry.
+        let mut is_removed = patterns.is_empty();
+        for pattern in patterns {
+            if let Some(index) = self.table_of(&pattern) {
+                let table = &mut self.tables[index];
+                is_removed |= table.remove(&pattern, target);
+                if table.len() == 0 {
+                    self.tables.remove(index);
+                }
+            }
+        }
+        is_removed
+    }
+
+    /// The patterns of `map`, if it can be in tables.
+    fn patterns(&self, map: &ClassMap) -> Option<Vec<Pattern>> {
+        let patterns = compile::patterns(map)?;
+        let new = patterns
+            .iter()
+            .filter(|pattern| self.table_of(pattern).is_none());
+        (self.tables.len() + new.count() <= TABLES_MAX).then_some(patterns)
+    }
+
+    fn table_of(&self, pattern: &Pattern) -> Option<usize> {
+        self.tables
+            .iter()
+            .position(|table| *table.mask() == pattern.mask)
+    }
+}

@@ -1,0 +1,156 @@
+//! The patterns of one mask: one hash look-up finds the one that matches.
+
+use super::buckets::{Buckets, Entry};
+use super::key::{Mask, Pattern, Present, WORDS, word};
+use slicewise_wire::Headers;
+use std::collections::BTreeMap;
+
+/// All patterns of a level that have the same mask.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    mask: Mask,
+    /// No entry has a lower order: a frame that already has an earlier class need not be looked up.
+    lowest: u32,
+    keys: Keys,
+    shadowed: Shadowed,
+}
+
+/// Keys hold only words of which the mask has bits.
+#[derive(Debug, Clone)]
+enum Keys {
+    One(usize, Buckets<1, 3>),
+    Two([usize; 2], Buckets<2, 2>),
+    All(Buckets<WORDS, 1>),
+}
+
+/// Patterns equal to an earlier one. No frame reaches them until that one is removed.
+#[derive(Debug, Clone, Default)]
+struct Shadowed {
+    targets: BTreeMap<([u64; WORDS], u32), u32>,
+    orders: BTreeMap<([u64; WORDS], u32), u32>,
+}
+
+impl Shadowed {
+    fn insert(&mut self, value: [u64; WORDS], entry: Entry) {
+        self.targets.insert((value, entry.order()), entry.target());
+        self.orders.insert((value, entry.target()), entry.order());
+    }
+
+    fn remove(&mut self, value: [u64; WORDS], target: u32) -> Option<Entry> {
+        let order = self.orders.remove(&(value, target))?;
+        self.targets.remove(&(value, order))?;
+        Some(Entry::new(order, target))
+    }
+
+    /// The earliest with this value, removed.
+    fn take_first(&mut self, value: [u64; WORDS]) -> Option<Entry> {
+        let (_, &target) = self.targets.range((value, 0)..=(value, u32::MAX)).next()?;
+        self.remove(value, target)
+    }
+}
+
+impl Table {
+    /// An empty table for patterns of this mask; entries will have orders from `lowest`.
+    pub(super) fn new(mask: Mask, lowest: u32) -> Self {
+        let mut used = (0..WORDS).filter(|&word| mask.words[word] != 0);
+        let keys = match (used.next(), used.next(), used.next()) {
+            (first, None, _) => Keys::One(first.unwrap_or(0), Buckets::new()),
+            (Some(first), Some(second), None) => Keys::Two([first, second], Buckets::new()),
+            _ => Keys::All(Buckets::new()),
+        };
+        Self {
+            mask,
+            lowest,
+            keys,
+            shadowed: Shadowed::default(),
+        }
+    }
+
+    pub(super) const fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
+    #[inline]
+    pub(super) const fn lowest(&self) -> u32 {
+        self.lowest
+    }
+
+    /// Patterns that frames can match.
+    pub(super) const fn len(&self) -> usize {
+        match &self.keys {
+            Keys::One(_, buckets) => buckets.len(),
+            Keys::Two(_, buckets) => buckets.len(),
+            Keys::All(buckets) => buckets.len(),
+        }
+    }
+
+    /// Whether frames with these headers can match.
+    #[inline]
+    pub(super) const fn is_for(&self, present: Present) -> bool {
+        present.contains(self.mask.needs)
+    }
+
+    /// The entry of the pattern that a frame with these headers matches, or [`Entry::NONE`]. Only for frames that
+    /// this table [`is_for`](Self::is_for).
+    #[inline]
+    pub(super) fn find(&self, headers: &Headers) -> Entry {
+        match &self.keys {
+            Keys::One(index, buckets) => {
+                buckets.find(&[word(headers, *index) & self.mask.words[*index]])
+            }
+            _ => self.find_wide(headers),
+        }
+    }
+
+    /// Not inlined, so that the usual case stays short.
+    #[inline(never)]
+    fn find_wide(&self, headers: &Headers) -> Entry {
+        let masked = |index: usize| word(headers, index) & self.mask.words[index];
+        match &self.keys {
+            Keys::One(index, buckets) => buckets.find(&[masked(*index)]),
+            Keys::Two([a, b], buckets) => buckets.find(&[masked(*a), masked(*b)]),
+            Keys::All(buckets) => buckets.find(&std::array::from_fn(masked)),
+        }
+    }
+
+    /// Reads a little of the bucket in which [`find`](Self::find) will search.
+    #[inline]
+    pub(super) fn touch(&self, headers: &Headers) -> u32 {
+        let masked = |index: usize| word(headers, index) & self.mask.words[index];
+        match &self.keys {
+            Keys::One(index, buckets) => buckets.touch(&[masked(*index)]),
+            Keys::Two([a, b], buckets) => buckets.touch(&[masked(*a), masked(*b)]),
+            Keys::All(buckets) => buckets.touch(&std::array::from_fn(masked)),
+        }
+    }
+
+    /// Adds a pattern of this table's mask, later in the order than all others.
+    pub(super) fn insert(&mut self, pattern: &Pattern, entry: Entry) {
+        let value = pattern.value;
+        let is_new = match &mut self.keys {
+            Keys::One(index, buckets) => buckets.try_insert([value[*index]], entry),
+            Keys::Two(indices, buckets) => buckets.try_insert(indices.map(|i| value[i]), entry),
+            Keys::All(buckets) => buckets.try_insert(value, entry),
+        };
+        if !is_new {
+            self.shadowed.insert(value, entry);
+        }
+    }
+
+    /// Removes the pattern that leads to `target`; whether there was one.
+    pub(super) fn remove(&mut self, pattern: &Pattern, target: u32) -> bool {
+        let value = pattern.value;
+        let removed = match &mut self.keys {
+            Keys::One(index, buckets) => buckets.remove(&[value[*index]], target),
+            Keys::Two(indices, buckets) => buckets.remove(&indices.map(|i| value[i]), target),
+            Keys::All(buckets) => buckets.remove(&value, target),
+        };
+        if removed.is_none() {
+            return self.shadowed.remove(value, target).is_some();
+        }
+        if let Some(entry) = self.shadowed.take_first(value) {
+            self.insert(pattern, entry);
+        }
+        true
+    }
+}

@@ -1,0 +1,89 @@
+//! The hash table against a map.
+
+use super::buckets::{Buckets, Entry};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const fn entry(number: u32) -> Entry {
+    Entry::new(number, number)
+}
+
+/// Adds and removes keys, in phases that grow and shrink the table, and compares it with a map.
+fn check<const W: usize, const S: usize>(
+    steps: &[(u64, bool)],
+    key: impl Fn(u64) -> [u64; W],
+) -> Result<(), TestCaseError> {
+    let mut table = Buckets::<W, S>::new();
+    let mut map = BTreeMap::new();
+    for (number, &(value, removes)) in (0..).zip(steps) {
+        let key = key(value);
+        if removes {
+            let expected: Option<Entry> = map.remove(&key);
+            let target = expected.map_or(number, |entry| entry.target());
+            prop_assert_eq!(table.remove(&key, target), expected);
+        } else {
+            let is_new = !map.contains_key(&key);
+            prop_assert_eq!(table.try_insert(key, entry(number)), is_new);
+            map.entry(key).or_insert(entry(number));
+        }
+        prop_assert_eq!(table.len(), map.len());
+        prop_assert_eq!(
+            table.find(&key),
+            map.get(&key).copied().unwrap_or(Entry::NONE)
+        );
+    }
+    for (key, entry) in &map {
+        prop_assert_eq!(table.find(key), *entry);
+        prop_assert_eq!(
+            table.remove(key, entry.target() + 1),
+            None,
+            "of another class"
+        );
+    }
+    for (key, entry) in &map {
+        prop_assert_eq!(table.remove(key, entry.target()), Some(*entry));
+        prop_assert_eq!(table.find(key), Entry::NONE);
+    }
+    prop_assert_eq!(table.len(), 0);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_table_holds_what_was_added_and_not_removed(
+        values in prop::sample::select(vec![4u64, 50, 3_000]),
+        growing in 1usize..3_000,
+        seed in any::<u64>(),
+    ) {
+        // Mostly additions, then mostly removals.
+        let mut random = seed | 1;
+        let steps: Vec<(u64, bool)> = (0..2 * growing)
+            .map(|step| {
+                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                let removes = (random >> 60 < 4) ^ (step > growing);
+                ((random >> 20) % values, removes)
+            })
+            .collect();
+        check::<1, 3>(&steps, |value| [value])?;
+        check::<1, 3>(&steps, |value| [value << 48])?;
+        check::<2, 2>(&steps, |value| [value % 3, value])?;
+        check::<6, 1>(&steps, |value| [value, 0, 0, value >> 4, 0, value])?;
+    }
+}
+
+/// Two thirds full; few frames need a second access; and no change moves more than the entries of two chains.
+#[test]
+fn a_million_consecutive_keys_are_spread_evenly() {
+    for shift in [0, 16, 32, 40] {
+        let mut table = Buckets::<1, 3>::new();
+        for number in 0..1_000_000 {
+            table.try_insert([u64::from(number) << shift], entry(number));
+        }
+        let (buckets, spilled, longest) = table.shape();
+        assert!((490_000..=510_000).contains(&buckets), "{buckets} buckets");
+        assert!(spilled < 100_000, "shift {shift}: {spilled} spill buckets");
+        assert!(longest <= 5, "shift {shift}: {longest} in one chain");
+    }
+}
