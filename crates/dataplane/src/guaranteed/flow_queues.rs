@@ -210,3 +210,36 @@ impl Guaranteed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FlowQueues;
+    use crate::queue::FlowQueue;
+    use slicewise_model::{ClassSpec, Discipline, FlowQueueSpec, PolicySpec};
+    use slicewise_units::BitRate;
+
+    fn queue() -> FlowQueue {
+        let class = ClassSpec {
+            flow_queue: Some(FlowQueueSpec::default()),
+            ..ClassSpec::class_default()
+        };
+        let policy = PolicySpec {
+            name: "p".into(),
+            classes: vec![class],
+            discipline: Discipline::MinimumShare,
+            guaranteed: None,
+        };
+        let policy = policy.resolve(BitRate::new(1_000_000)).unwrap();
+        let class = &policy.classes[0];
+        FlowQueue::new(class.flow_queue.as_ref().unwrap(), class.queue_limit)
+    }
+
+    #[test]
+    fn the_place_of_a_removed_queue_is_used_again() {
+        let mut queues = FlowQueues::default();
+        let (first, second) = (queues.insert(queue()), queues.insert(queue()));
+        queues.remove(first);
+        assert!(queues.get_mut(first).is_none() && queues.get_mut(second).is_some());
+        assert_eq!(queues.insert(queue()), first);
+    }
+}

@@ -2,10 +2,10 @@
 
 use crate::support::*;
 use proptest::prelude::*;
-use slicewise_dataplane::{Change, Stale};
+use slicewise_dataplane::{Change, DropReason, Stale, Verdict};
 use slicewise_model::{
     BurstSpec, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec,
-    PrioritySpec, QueueLimitSpec, RateSpec, ShaperSpec,
+    PrioritySpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 
@@ -443,4 +443,64 @@ fn the_buffer_holds_what_all_queues_may_hold_and_a_frame_more_for_each() {
     let default = spec.resolve(rate("1 Gbit/s")).unwrap();
     let default = default.classes.last().unwrap().queue_limit.packets;
     assert_eq!(port.pipeline.capacity(), 11 + 21 + default + 1);
+}
+
+#[test]
+fn after_a_change_the_buffer_also_holds_what_was_waiting() {
+    let limited = |packets| {
+        let mut class = vlan_class(1);
+        class.queue_limit = Some(QueueLimitSpec::Packets(packets));
+        policy(vec![class])
+    };
+    let mut port = Port::new(&limited(10), Some(rate("1 Mbit/s")));
+    for _ in 0..8 {
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1000,
+        });
+    }
+    let waiting = port.pipeline.backlog();
+    assert!(waiting > 1);
+    port.apply(&limited(5_000));
+    let default = limited(5_000).resolve(rate("1 Gbit/s")).unwrap();
+    let default = default.classes.last().unwrap().queue_limit.packets;
+    assert_eq!(port.pipeline.capacity(), 5_001 + default + 1 + waiting);
+}
+
+#[test]
+fn early_detection_goes_on_with_its_average_after_a_change() {
+    let red = |limit| {
+        let mut class = vlan_class(1);
+        class.wred = Some(WredSpec {
+            key: WredKey::Dscp,
+            curves: vec![(
+                0,
+                RedCurve {
+                    min_packets: 1,
+                    max_packets: 2,
+                    mark_denominator: 1,
+                },
+            )],
+            exponential_weight: Some(1),
+        });
+        class.queue_limit = Some(QueueLimitSpec::Packets(limit));
+        policy(vec![class])
+    };
+    let mut port = Port::new(&red(50), Some(rate("1 Mbit/s")));
+    let offer = |port: &mut Port| {
+        let at = port.now();
+        port.offer(Arrival {
+            at,
+            vlan: 1,
+            bytes: 1000,
+        })
+    };
+    let mut verdict = Verdict::Queued;
+    for _ in 0..20 {
+        verdict = offer(&mut port);
+    }
+    assert_eq!(verdict, Verdict::Dropped(DropReason::RedForced));
+    port.apply(&red(60));
+    assert_eq!(offer(&mut port), Verdict::Dropped(DropReason::RedForced));
 }

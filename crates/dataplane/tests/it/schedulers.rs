@@ -255,6 +255,47 @@ fn excess_is_shared_by_weight_and_does_not_consume_the_minimum() {
 }
 
 #[test]
+fn classes_with_credit_for_their_minimum_take_turns() {
+    let classes = (1..=3).map(|vlan| {
+        let mut class = vlan_class(vlan);
+        class.minimum = Some(RateSpec::Absolute(rate("2 Mbit/s")));
+        class
+    });
+    let mut port = Port::new(&policy(classes.collect()), Some(rate("10 Mbit/s")));
+    for _ in 0..3 {
+        for vlan in 1..=3 {
+            let _ = port.offer(Arrival {
+                at: 0,
+                vlan,
+                bytes: 1000,
+            });
+        }
+    }
+    port.run_until(u64::MAX / 2);
+    let order: Vec<u16> = port.departures.iter().map(|left| left.vlan).collect();
+    assert_eq!(order, [1, 2, 3, 1, 2, 3, 1, 2, 3]);
+}
+
+#[test]
+fn a_limit_in_bytes_holds_however_many_frames_have_left() {
+    let mut class = vlan_class(1);
+    class.queue_limit = Some(QueueLimitSpec::Bytes(ByteCount::new(3_000)));
+    let mut port = Port::new(&policy(vec![class]), Some(rate("1 Mbit/s")));
+    for round in 0..50 {
+        // One frame leaves every 12 ms, and as many fit as have left.
+        for _ in 0..4 {
+            let _ = port.offer(Arrival {
+                at: round * 12_000_000,
+                vlan: 1,
+                bytes: 1_500,
+            });
+        }
+        assert!(port.pipeline.backlog() <= 2, "round {round}");
+    }
+    assert!(port.departures.len() >= 45);
+}
+
+#[test]
 fn a_priority_class_is_policed_only_while_others_wait() {
     let mut critical = vlan_class(1);
     critical.priority = Some(PrioritySpec {

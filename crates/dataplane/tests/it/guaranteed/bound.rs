@@ -173,6 +173,7 @@ fn check(seed: u64, count: usize, link: u64) {
     arrivals.sort();
     let mut rig = Rig::new(&params(&[1]), &slices, link);
     let granularity = rig.scheduler.granularity().nanos();
+    assert_eq!(granularity, classes.bucket_width().nanos());
     rig.run(&arrivals);
     rig.assert_in_order();
     assert_eq!(rig.sent.len(), arrivals.len());
