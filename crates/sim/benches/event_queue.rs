@@ -3,7 +3,7 @@
 //! library's binary heap.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use slicewise_sim::event::{Actors, Event, EventQueue};
+use slicewise_sim::event::{Event, EventQueue};
 use slicewise_traffic::Random;
 use slicewise_units::{Duration, Instant};
 use std::cmp::Reverse;
@@ -14,21 +14,18 @@ const STEPS: u64 = 100_000;
 
 /// The hold model (Jones 1986): each event schedules one at a random later time.
 fn tree_of_minima(pending: u32, random: &mut Random) -> Option<Instant> {
-    let mut queue = EventQueue::new(Actors {
-        departures: pending,
-        ..Actors::default()
-    })?;
+    let mut queue = EventQueue::new((0..pending).map(Event::Departure).collect())?;
     for index in 0..pending {
-        queue.schedule(
-            Instant::from_nanos(random.below(1_000_000)),
-            Event::Departure(index),
-        );
+        queue.schedule(Instant::from_nanos(random.below(1_000_000)), index);
     }
     let mut last = Instant::ZERO;
     for _ in 0..STEPS {
         let (now, event) = queue.pop()?;
         let later = Duration::from_nanos(random.below(1_000_000));
-        queue.schedule(now.saturating_add(later), event);
+        let Event::Departure(place) = event else {
+            return None;
+        };
+        queue.schedule(now.saturating_add(later), place);
         last = now;
     }
     Some(last)

@@ -4,7 +4,7 @@ use crate::capture::{CaptureObserver, CaptureParams};
 use crate::device::DeviceParams;
 use crate::device::isr4221::{LicenceParams, isr4221};
 use crate::device::port::port;
-use crate::host::HostParams;
+use crate::endpoint::EndpointParams;
 use crate::impairment::{Impairments, Lost};
 use crate::link::{Handover, LinkParams};
 use crate::measurement::Measurement;
@@ -12,14 +12,14 @@ use crate::network::Network;
 use crate::observer::{FlowId, Observer};
 use crate::population;
 use crate::scheduler_delay::SchedulerDelays;
-use crate::topology::{FlowParams, Node, Topology};
+use crate::topology::{FlowParams, Node, PortId, Topology};
 use slicewise_capture::store::make_folders;
 use slicewise_dataplane::{DropReason, Pipeline};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
-    Backend, DutModel, ImpairmentParams, LinkImpairments, RunError, RunSpec, ScenarioParams, Study,
+    Backend, DutModel, ImpairmentParams, RunError, RunSpec, ScenarioParams, Study,
 };
 use slicewise_traffic::Sources;
 use slicewise_units::{Duration, Instant};
@@ -148,7 +148,7 @@ impl Simulator {
         run: &RunSpec,
         observe: impl FnOnce(&[FlowParams], Measurement) -> Result<O, RunError>,
     ) -> Result<(O, Losses), RunError> {
-        let mut network = self.network(study, run, observe)?;
+        let (mut network, senders) = self.network(study, run, observe)?;
         let end = Instant::ZERO
             .saturating_add(study.duration)
             .saturating_add(DRAIN);
@@ -162,28 +162,30 @@ impl Simulator {
         }
         let losses = Losses {
             drops: network.forwarding().flat_map(drops).collect(),
-            on_links: losses_on_links(study, run, network.impairments()),
+            on_links: losses_on_links(study, run, senders.map(|port| network.impairments(port))),
         };
         Ok((network.into_observer(), losses))
     }
 
-    /// The network of one run: a sender, the device, a receiver.
+    /// The network of one run: a sender, the device, a receiver; and the ports that send on [`LINKS`].
     fn network<O: Observer>(
         &self,
         study: &Study,
         run: &RunSpec,
         observe: impl FnOnce(&[FlowParams], Measurement) -> Result<O, RunError>,
-    ) -> Result<Network<Pipeline, O>, RunError> {
+    ) -> Result<(Network<Pipeline, O>, [PortId; 2]), RunError> {
         let scenario = study
             .scenarios
             .get(run.scenario)
             .ok_or(RunError::UnknownRun(*run))?;
         let mut topology = Topology::default();
-        let device = topology.device(device(study, run)?);
-        let sender = topology.host(HostParams::default());
-        let receiver = topology.host(HostParams {
+        let sender = topology.endpoint(EndpointParams::default());
+        let device = topology.device(DeviceParams {
+            processing: study.dut.processing_delay,
+        });
+        let receiver = topology.endpoint(EndpointParams {
             interrupt_interval: study.hosts.interrupt_moderation,
-            transmit_queue_frames: None,
+            transmit_ring_frames: None,
         });
         let propagation = study.link.propagation;
         let link = |rate, handover| LinkParams {
@@ -191,26 +193,33 @@ impl Simulator {
             propagation,
             handover,
         };
-        topology.link(sender, device, link(study.link.rate, Handover::LastBit));
+        let (adapter, ingress) = (topology.port(sender), topology.port(device));
+        topology.link(adapter, ingress, link(study.link.rate, Handover::LastBit));
         let handover = match study.dut.model {
             DutModel::Gateway => Handover::FirstBit,
             DutModel::Port | DutModel::Isr4221 => Handover::LastBit,
         };
-        topology.link(device, receiver, link(study.dut.port_rate, handover));
-        let LinkImpairments { ingress, egress } = study.link.impairments;
-        for (link, (from, params)) in (0..).zip([(sender, ingress), (device, egress)]) {
+        let egress = topology.egress(device, forwarding(study, run)?);
+        let sink = topology.port(receiver);
+        topology.link(egress, sink, link(study.dut.port_rate, handover));
+        let impaired = [
+            (adapter, study.link.impairments.ingress),
+            (egress, study.link.impairments.egress),
+        ];
+        for (link, (from, params)) in (0..).zip(impaired) {
             if params != ImpairmentParams::default() {
                 let seeds = scenario.sources.iter().map(|s| run.source_seed(&s.name));
                 topology.impair(from, Impairments::new(params, seeds, link));
             }
         }
-        let flows = self.flows(study, run, scenario, sender)?;
+        let flows = self.flows(study, run, scenario, [sender, receiver])?;
         let policy = study.policies.get(run.policy);
         let policy = &policy.ok_or(RunError::UnknownRun(*run))?.params;
         let scheduler = SchedulerDelays::new(policy, flows.iter().map(|flow| &flow.headers));
         let measurement = Measurement::new(collector(study, scenario)?, scheduler);
         let observer = observe(&flows, measurement)?;
-        topology.build(flows, observer).map_err(failed)
+        let network = topology.build(flows, observer).map_err(failed)?;
+        Ok((network, [adapter, egress]))
     }
 
     /// A flow for each source of the scenario.
@@ -219,7 +228,7 @@ impl Simulator {
         study: &Study,
         run: &RunSpec,
         scenario: &ScenarioParams,
-        sender: Node,
+        [sender, receiver]: [Node; 2],
     ) -> Result<Vec<FlowParams>, RunError> {
         let mut sources_of_slice = vec![0u16; study.slices.len()];
         let mut flows = Vec::with_capacity(scenario.sources.len());
@@ -239,6 +248,7 @@ impl Simulator {
             flows.push(FlowParams {
                 id,
                 sender,
+                receiver,
                 headers,
                 source,
             });
@@ -247,23 +257,22 @@ impl Simulator {
     }
 }
 
-fn device(study: &Study, run: &RunSpec) -> Result<DeviceParams<Pipeline>, RunError> {
+/// What decides in the device under test which frame leaves next.
+fn forwarding(study: &Study, run: &RunSpec) -> Result<Pipeline, RunError> {
     let policy = study
         .policies
         .get(run.policy)
         .ok_or(RunError::UnknownRun(*run))?;
-    let (policy, processing) = (policy.params.clone(), study.dut.processing_delay);
+    let policy = policy.params.clone();
     match (study.dut.model, study.dut.licence) {
-        (DutModel::Port | DutModel::Gateway, None) => {
-            port(policy, processing, run.seed).map_err(failed)
-        }
+        (DutModel::Port | DutModel::Gateway, None) => port(policy, run.seed).map_err(failed),
         (DutModel::Isr4221, Some(licence)) => {
             let licence = LicenceParams {
                 rate: licence.rate,
                 credit: licence.credit,
                 priority_borrows: licence.priority_borrows,
             };
-            isr4221(policy, &licence, processing, run.seed).map_err(failed)
+            isr4221(policy, &licence, run.seed).map_err(failed)
         }
         (DutModel::Port | DutModel::Gateway, Some(_)) => {
             Err(unsupported("a plain port with a licence"))
@@ -288,10 +297,10 @@ fn drops(pipeline: &Pipeline) -> impl Iterator<Item = DropCount> {
 }
 
 /// What impaired links lost of each slice, by reason.
-fn losses_on_links<'a>(
+fn losses_on_links(
     study: &Study,
     run: &RunSpec,
-    links: impl Iterator<Item = Option<&'a Impairments>>,
+    links: [Option<&Impairments>; 2],
 ) -> Vec<LinkLoss> {
     let mut losses = Vec::new();
     let Some(scenario) = study.scenarios.get(run.scenario) else {

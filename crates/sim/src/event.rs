@@ -8,8 +8,8 @@
 //! Scheduling again replaces the pending event, so a rescheduled timer leaves no stale entry.
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
-//! Events of one nanosecond happen in this order on every machine: departures, arrivals,
-//! egress, each by index. So a frame that arrives in the nanosecond in which a device may send is
+//! Events of one nanosecond happen in the order in which the queue was given its actors: sources,
+//! ends of links, ports. So a frame that arrives in the nanosecond in which a port may send is
 //! considered.
 
 use slicewise_units::Instant;
@@ -20,40 +20,14 @@ use slicewise_units::Instant;
 pub enum Event {
     /// A source sends its next frame.
     Departure(u32),
-    /// The frame at the head of a link reaches the node behind it.
+    /// A frame reaches the end of the link that this port sends on.
     Arrival(u32),
-    /// A device polls its pipeline for a frame to transmit.
-    Egress(u32),
+    /// The timer of a node for one of its ports: the port may send.
+    Timer(u32),
 }
 
-/// How many there are of each that can have an event pending.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Actors {
-    /// Sources.
-    pub departures: u32,
-    /// Links.
-    pub arrivals: u32,
-    /// Devices.
-    pub egresses: u32,
-}
-
-impl Actors {
-    /// Their sum; `None` if it is more than a queue holds.
-    #[must_use]
-    pub fn total(&self) -> Option<u32> {
-        [self.arrivals, self.egresses]
-            .into_iter()
-            .try_fold(self.departures, u32::checked_add)
-            .filter(|total| *total <= MAX_ACTORS)
-    }
-
-    fn events(self) -> impl Iterator<Item = Event> {
-        (0..self.departures)
-            .map(Event::Departure)
-            .chain((0..self.arrivals).map(Event::Arrival))
-            .chain((0..self.egresses).map(Event::Egress))
-    }
-}
+/// Where an actor has its pending event: its position in the list the queue was made of.
+pub type Place = u32;
 
 /// Most actors of a network.
 pub const MAX_ACTORS: u32 = 1 << 24;
@@ -122,15 +96,17 @@ pub struct EventQueue {
     spent: usize,
     /// What each place on level 0 stands for.
     events: Vec<Event>,
-    first_arrival: u32,
-    first_egress: u32,
 }
 
 impl EventQueue {
-    /// A queue with nothing pending; `None` for more than [`MAX_ACTORS`].
+    /// A queue of actors of which each can have one event pending, none of them has, in this order
+    /// of precedence; `None` for more than [`MAX_ACTORS`].
     #[must_use]
-    pub fn new(actors: Actors) -> Option<Self> {
-        let mut width = (actors.total()? as usize).div_ceil(WIDTH).max(1);
+    pub fn new(events: Vec<Event>) -> Option<Self> {
+        if events.len() > MAX_ACTORS as usize {
+            return None;
+        }
+        let mut width = events.len().div_ceil(WIDTH).max(1);
         let (mut starts, mut levels, mut total) = ([0; MAX_LEVELS], 1, width);
         while width > 1 {
             *starts.get_mut(levels)? = total;
@@ -143,21 +119,14 @@ impl EventQueue {
             starts,
             levels,
             spent: NOWHERE,
-            events: actors.events().collect(),
-            first_arrival: actors.departures,
-            first_egress: actors.departures + actors.arrivals,
+            events,
         })
     }
 
-    /// Schedule `event` for `at`; this replaces an earlier schedule. At [`Instant::MAX`] it
-    /// never happens.
+    /// Schedule the event of `place` for `at`; this replaces an earlier schedule. At
+    /// [`Instant::MAX`] it never happens.
     #[inline]
-    pub fn schedule(&mut self, at: Instant, event: Event) {
-        let place = match event {
-            Event::Departure(index) => index,
-            Event::Arrival(index) => self.first_arrival + index,
-            Event::Egress(index) => self.first_egress + index,
-        };
+    pub fn schedule(&mut self, at: Instant, place: Place) {
         let place = place as usize;
         if place == self.spent {
             self.spent = NOWHERE;
@@ -168,12 +137,18 @@ impl EventQueue {
     /// Take the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, Event)> {
+        self.pop_until(Instant::MAX)
+    }
+
+    /// Take the earliest event, if it is no later than `end`.
+    #[inline]
+    pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
         if self.spent != NOWHERE {
             self.set(self.spent, NEVER);
+            self.spent = NOWHERE;
         }
         let (mut least, mut place) = self.groups.last()?.least();
-        if least == NEVER {
-            self.spent = NOWHERE;
+        if least == NEVER || least > end.nanos() {
             return None;
         }
         for level in (1..self.levels).rev() {
@@ -220,11 +195,7 @@ mod tests {
     }
 
     fn queue(departures: u32) -> EventQueue {
-        EventQueue::new(Actors {
-            departures,
-            ..Actors::default()
-        })
-        .unwrap()
+        EventQueue::new((0..departures).map(Event::Departure).collect()).unwrap()
     }
 
     fn drain(queue: &mut EventQueue) -> Vec<Event> {
@@ -234,45 +205,45 @@ mod tests {
     }
 
     #[test]
-    fn events_of_one_nanosecond_happen_by_kind_and_index_whatever_the_order_of_scheduling() {
-        let actors = Actors {
-            departures: 30,
-            arrivals: 20,
-            egresses: 50,
-        };
-        let mut queue = EventQueue::new(actors).unwrap();
-        for event in actors.events().collect::<Vec<_>>().into_iter().rev() {
-            queue.schedule(at(7), event);
+    fn events_of_one_nanosecond_happen_in_the_order_of_the_actors_whatever_that_of_scheduling() {
+        let actors: Vec<Event> = (0..30)
+            .map(Event::Departure)
+            .chain((0..20).map(Event::Arrival))
+            .chain((0..50).map(Event::Timer))
+            .collect();
+        let mut queue = EventQueue::new(actors.clone()).unwrap();
+        for place in (0..100).rev() {
+            queue.schedule(at(7), place);
         }
-        assert_eq!(drain(&mut queue), actors.events().collect::<Vec<_>>());
-        assert_eq!(actors.events().count(), 100);
+        assert_eq!(drain(&mut queue), actors);
     }
 
     #[test]
     fn nobody_and_too_many_are_no_accident() {
         assert_eq!(queue(0).pop(), None);
-        let actors = Actors {
-            departures: MAX_ACTORS,
-            arrivals: 1,
-            ..Actors::default()
-        };
+        let actors = vec![Event::Departure(0); MAX_ACTORS as usize + 1];
         assert!(EventQueue::new(actors).is_none());
-        let actors = Actors {
-            departures: u32::MAX,
-            arrivals: 1,
-            ..Actors::default()
-        };
-        assert!(EventQueue::new(actors).is_none());
+    }
+
+    #[test]
+    fn an_event_after_the_end_stays_pending() {
+        let mut queue = queue(2);
+        queue.schedule(at(5), 0);
+        queue.schedule(at(9), 1);
+        assert_eq!(queue.pop_until(at(4)), None);
+        assert_eq!(queue.pop_until(at(5)), Some((at(5), Event::Departure(0))));
+        assert_eq!(queue.pop_until(at(8)), None);
+        assert_eq!(queue.pop(), Some((at(9), Event::Departure(1))));
     }
 
     #[test]
     fn scheduling_again_replaces_and_never_cancels() {
         let mut queue = queue(2);
-        queue.schedule(at(5), Event::Departure(0));
-        queue.schedule(at(9), Event::Departure(0));
-        queue.schedule(at(7), Event::Departure(1));
+        queue.schedule(at(5), 0);
+        queue.schedule(at(9), 0);
+        queue.schedule(at(7), 1);
         assert_eq!(queue.pop(), Some((at(7), Event::Departure(1))));
-        queue.schedule(Instant::MAX, Event::Departure(0));
+        queue.schedule(Instant::MAX, 0);
         assert_eq!(queue.pop(), None);
     }
 
@@ -290,7 +261,7 @@ mod tests {
             for step in steps {
                 if let Some((actor, nanos)) = step {
                     let actor = actor % actors;
-                    queue.schedule(at(nanos), Event::Departure(actor));
+                    queue.schedule(at(nanos), actor);
                     pending[actor as usize] = Some(nanos);
                 } else {
                     let least = (0..actors)

@@ -191,7 +191,7 @@ mod tests {
             l2_bytes,
             flow,
             l3_offset: 14,
-            dscp: 0,
+            traffic_class: 0,
         }
     }
 

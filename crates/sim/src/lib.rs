@@ -1,6 +1,6 @@
 //! The simulator: discrete events under virtual time drive the same data plane as the gateway.
 //!
-//! A [`Topology`] of hosts, links and devices becomes a [`Network`]; its flows are paced by
+//! A [`Topology`] of endpoints and devices, joined by duplex links between their ports, becomes a [`Network`]; its flows are paced by
 //! [`Source`](slicewise_traffic::Source)s, and an [`Observer`] sees every packet sent, received
 //! and lost.
 //! [`Simulator`] does all that for a run of a study. `docs/simulator.md` describes what is
@@ -12,8 +12,8 @@
 mod backend;
 pub mod capture;
 pub mod device;
+pub mod endpoint;
 pub mod event;
-pub mod host;
 pub mod impairment;
 pub mod link;
 mod measurement;
@@ -21,6 +21,7 @@ mod network;
 mod observer;
 pub mod packet;
 mod population;
+mod port;
 mod scheduler_delay;
 mod topology;
 mod wires;
@@ -30,4 +31,4 @@ pub use measurement::Measurement;
 pub use network::{Network, Outcome};
 pub use observer::{FlowId, Observer};
 pub use scheduler_delay::SchedulerDelays;
-pub use topology::{FlowParams, Node, Topology, TopologyError};
+pub use topology::{FlowParams, Node, PortId, Topology, TopologyError};

@@ -1,7 +1,7 @@
-//! Links: serialization at a rate, propagation, and the frames in between.
+//! Links: serialization at a rate, pauses, propagation, and the frames in between.
 
 use crate::impairment::Impairments;
-use crate::packet::PacketId;
+use crate::packet::{PacketId, PacketStore};
 use slicewise_dataplane::LinkClock;
 use slicewise_model::Rate;
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -30,88 +30,97 @@ pub enum Handover {
     FirstBit,
 }
 
-/// A frame in flight: when it reaches the end of the link.
-#[derive(Debug, Clone, Copy)]
-struct InFlight {
-    at: Instant,
-    packet: PacketId,
-}
-
-/// One direction of a link. Frames in flight are in order of delivery, so only the first of them needs an
-/// event.
+/// One direction of a link: the transmitter of the port that sends on it, and the wire. Frames in
+/// flight are in order of delivery, so only the first of them needs an event.
 #[derive(Debug, Clone)]
 pub struct Link {
     clock: LinkClock,
+    /// The transmitter begins no frame before this moment (IEEE 802.3, annex 31B).
+    paused_until: Instant,
     accounting: Accounting,
-    /// From a frame's last bit on the wire to its delivery: propagation, and the fixed processing
-    /// time of the device it leads to.
     propagation: Duration,
     handover: Handover,
-    in_flight: VecDeque<InFlight>,
+    in_flight: VecDeque<PacketId>,
     /// What else it does to frames.
     pub(crate) impairments: Option<Box<Impairments>>,
 }
 
 impl Link {
-    /// An idle link that delivers `propagation` after the last bit was sent.
+    /// An idle link.
     #[must_use]
-    pub fn new(rate: Rate, propagation: Duration, handover: Handover) -> Self {
+    pub fn new(params: LinkParams) -> Self {
         Self {
-            clock: LinkClock::new(rate.rate),
-            accounting: rate.accounting,
-            propagation,
-            handover,
-            in_flight: VecDeque::with_capacity(64),
+            clock: LinkClock::new(params.rate.rate),
+            paused_until: Instant::ZERO,
+            accounting: params.rate.accounting,
+            propagation: params.propagation,
+            handover: params.handover,
+            in_flight: VecDeque::new(),
             impairments: None,
         }
     }
 
-    /// When the transmitter is free.
+    /// When the transmitter may begin the next frame: it is neither busy nor paused.
+    #[inline]
+    #[must_use]
+    pub fn ready_at(&self) -> Instant {
+        self.clock.free_at().max(self.paused_until)
+    }
+
+    /// When the last bit of the last frame has been sent.
     #[inline]
     #[must_use]
     pub fn free_at(&self) -> Instant {
         self.clock.free_at()
     }
 
-    /// Put a frame on the wire as soon as the link is free. Returns when its last bit has been
-    /// sent, and when it is delivered.
+    /// Begin no frame before `until`; a frame whose transmission has begun is completed. A later call
+    /// replaces an earlier one, so that a moment that has passed ends the pause.
+    pub fn pause(&mut self, until: Instant) {
+        self.paused_until = until;
+    }
+
+    /// Put a frame on the wire; the transmitter must be [ready](Self::ready_at). Returns when its last
+    /// bit has been sent, and when it reaches the end of the link.
     #[inline]
     pub fn transmit(&mut self, lengths: FrameLengths, now: Instant) -> (Instant, Instant) {
-        let begins = self.clock.free_at().max(now);
+        debug_assert!(self.ready_at() <= now, "the transmitter is busy or paused");
         let sent = self.clock.send(self.accounting.count(lengths), now);
         let leaves = match self.handover {
             Handover::LastBit => sent,
-            Handover::FirstBit => begins,
+            Handover::FirstBit => now,
         };
         (sent, leaves.saturating_add(self.propagation))
     }
 
-    /// Keep a frame until it is delivered at `at`. True if it is the first in flight and its
-    /// delivery must be scheduled.
+    /// Keep a frame until it is delivered, at [`Packet::queued_at`](crate::packet::Packet::queued_at). True
+    /// if it is the first in flight and its delivery must be scheduled.
     #[inline]
-    pub fn carry(&mut self, packet: PacketId, at: Instant) -> bool {
-        let before = |other: &InFlight| other.at <= at;
+    pub fn carry(&mut self, id: PacketId, packets: &PacketStore) -> bool {
+        let at = packets.get(id).queued_at;
+        let before = |other: &PacketId| packets.get(*other).queued_at <= at;
         if self.in_flight.back().is_none_or(before) {
-            self.in_flight.push_back(InFlight { at, packet });
+            self.in_flight.push_back(id);
             return self.in_flight.len() == 1;
         }
         // Only where delay varies.
         let place = self.in_flight.partition_point(before);
-        self.in_flight.insert(place, InFlight { at, packet });
+        self.in_flight.insert(place, id);
         place == 0
     }
 
-    /// Take the frame that is delivered now; also returns when the next one will be.
+    /// Take the frame that is delivered now; also returns the one that follows it.
     #[inline]
-    pub fn deliver(&mut self) -> Option<(PacketId, Option<Instant>)> {
+    pub fn deliver(&mut self) -> Option<(PacketId, Option<PacketId>)> {
         let delivered = self.in_flight.pop_front()?;
-        Some((delivered.packet, self.in_flight.front().map(|next| next.at)))
+        Some((delivered, self.in_flight.front().copied()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Packet;
     use slicewise_units::BitRate;
 
     const FRAME: FrameLengths = FrameLengths {
@@ -123,37 +132,69 @@ mod tests {
         accounting: Accounting::L1,
     };
 
+    fn link(propagation: Duration, handover: Handover) -> Link {
+        Link::new(LinkParams {
+            rate: GIGABIT,
+            propagation,
+            handover,
+        })
+    }
+
+    const fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    /// Packets that reach the end of a link at these times.
+    fn arriving(nanos: &[u64]) -> PacketStore {
+        let mut packets = PacketStore::default();
+        for nanos in nanos {
+            packets.insert(Packet {
+                sent_at: Instant::ZERO,
+                queued_at: at(*nanos),
+                sequence: 0,
+                l2_bytes: 60,
+                flow: 0,
+                l3_offset: 14,
+                traffic_class: 0,
+            });
+        }
+        packets
+    }
+
     #[test]
-    fn frames_queue_for_the_wire_and_arrive_in_order() {
-        let mut link = Link::new(GIGABIT, Duration::from_nanos(500), Handover::LastBit);
-        let at = Instant::from_nanos;
+    fn frames_follow_each_other_on_the_wire_and_arrive_in_order() {
+        let mut link = link(Duration::from_nanos(500), Handover::LastBit);
         assert_eq!(link.transmit(FRAME, at(100)), (at(12_244), at(12_744)));
-        assert!(link.carry(7, at(12_744)));
-        assert_eq!(link.transmit(FRAME, at(100)), (at(24_388), at(24_888)));
-        assert!(!link.carry(8, at(24_888)));
+        let packets = arriving(&[12_744, 24_888]);
+        assert!(link.carry(0, &packets));
+        assert_eq!(link.ready_at(), at(12_244));
+        assert_eq!(link.transmit(FRAME, at(12_244)), (at(24_388), at(24_888)));
+        assert!(!link.carry(1, &packets));
         assert_eq!(link.free_at(), at(24_388));
-        assert_eq!(link.deliver(), Some((7, Some(at(24_888)))));
-        assert_eq!(link.deliver(), Some((8, None)));
+        assert_eq!(link.deliver(), Some((0, Some(1))));
+        assert_eq!(link.deliver(), Some((1, None)));
         assert_eq!(link.deliver(), None);
     }
 
     #[test]
     fn frames_are_delivered_in_order_of_time_whatever_the_order_of_sending() {
-        let mut link = Link::new(GIGABIT, Duration::ZERO, Handover::LastBit);
-        let at = Instant::from_nanos;
-        let mut carry = |packet, nanos| link.carry(packet, at(nanos));
-        assert!(carry(1, 50));
-        assert!(!carry(2, 90));
-        assert!(!carry(3, 70));
-        assert!(carry(4, 10), "the next delivery is another one now");
-        assert!(!carry(5, 10));
+        let mut link = link(Duration::ZERO, Handover::LastBit);
+        let packets = arriving(&[50, 90, 70, 10, 10]);
+        assert!(link.carry(0, &packets));
+        assert!(!link.carry(1, &packets));
+        assert!(!link.carry(2, &packets));
+        assert!(
+            link.carry(3, &packets),
+            "the next delivery is another one now"
+        );
+        assert!(!link.carry(4, &packets));
         let order: Vec<PacketId> = std::iter::from_fn(|| link.deliver()).map(|d| d.0).collect();
-        assert_eq!(order, [4, 5, 1, 3, 2]);
+        assert_eq!(order, [3, 4, 0, 2, 1]);
     }
 
     #[test]
     fn a_short_frame_occupies_the_wire_as_a_64_byte_one() {
-        let mut link = Link::new(GIGABIT, Duration::ZERO, Handover::LastBit);
+        let mut link = link(Duration::ZERO, Handover::LastBit);
         let short = FrameLengths {
             l2_bytes: 42,
             l3_offset: 14,
@@ -164,10 +205,29 @@ mod tests {
 
     #[test]
     fn a_frame_handed_on_whole_leaves_with_its_first_bit_and_takes_the_link_as_long() {
-        let mut link = Link::new(GIGABIT, Duration::ZERO, Handover::FirstBit);
-        let (first_sent, first_there) = link.transmit(FRAME, Instant::from_nanos(100));
-        assert_eq!(first_there, Instant::from_nanos(100));
-        let (_, second_there) = link.transmit(FRAME, Instant::from_nanos(200));
+        let mut link = link(Duration::ZERO, Handover::FirstBit);
+        let (first_sent, first_there) = link.transmit(FRAME, at(100));
+        assert_eq!(first_there, at(100));
+        assert_eq!(link.ready_at(), first_sent);
+        let (_, second_there) = link.transmit(FRAME, first_sent);
         assert_eq!(second_there, first_sent);
+    }
+
+    #[test]
+    fn a_pause_lets_the_frame_on_the_wire_finish_and_holds_back_the_next() {
+        let mut link = link(Duration::ZERO, Handover::LastBit);
+        let (sent, _) = link.transmit(FRAME, at(100));
+        link.pause(at(1_000));
+        assert_eq!(link.ready_at(), sent, "the pause ends before the frame");
+        link.pause(at(50_000));
+        assert_eq!((link.free_at(), link.ready_at()), (sent, at(50_000)));
+        assert_eq!(link.transmit(FRAME, at(50_000)).0, at(62_144));
+        link.pause(at(90_000));
+        link.pause(at(0));
+        assert_eq!(
+            link.ready_at(),
+            at(62_144),
+            "a pause of zero ends the pause"
+        );
     }
 }

@@ -1,36 +1,42 @@
 //! A running network: processes events in order and moves frames from node to node.
 
-use crate::device::{Device, Forwarding};
-use crate::event::{Event, EventQueue};
-use crate::host::TransmitQueue;
+use crate::device::Forwarding;
+use crate::event::Event;
 use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
-use crate::packet::{Packet, PacketId};
-use crate::topology::FlowParams;
+use crate::packet::{Packet, PacketId, traffic_class};
+use crate::port::{Egress, Port};
+use crate::topology::{FlowParams, PortId};
 use crate::wires::Wires;
 use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
 use slicewise_traffic::{Departure, Source};
 use slicewise_units::{Duration, Instant};
-use slicewise_wire::{Ecn, Headers};
+use slicewise_wire::Headers;
 
 /// A running network, created by [`Topology::build`](crate::Topology::build).
 #[derive(Debug, Clone)]
 pub struct Network<F, O> {
     wires: Wires<O>,
-    devices: Vec<Device<F>>,
-    /// One a host, where it is limited.
-    transmit_queues: Vec<Option<TransmitQueue>>,
+    ports: Vec<Port<F>>,
+    devices: Vec<Device>,
     flows: Vec<Flow>,
     handled: u64,
+}
+
+/// A device: its ports are among those of the network.
+#[derive(Debug, Clone)]
+pub(crate) struct Device {
+    /// The egress port of each flow's packets.
+    pub(crate) egress_of_flow: Vec<u32>,
 }
 
 /// A flow in a running network.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     id: FlowId,
-    host: u32,
-    link: u32,
+    /// The port its sender sends it from.
+    port: u32,
     /// Bytes of the packet that leaves next.
     next_l2_bytes: u32,
     sent: u64,
@@ -39,16 +45,19 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(params: &FlowParams, host: u32, link: u32) -> Self {
+    pub(crate) fn new(params: FlowParams, port: u32) -> Self {
         Self {
             id: params.id,
-            host,
-            link,
+            port,
             next_l2_bytes: 0,
             sent: 0,
             headers: params.headers,
-            source: params.source.clone(),
+            source: params.source,
         }
+    }
+
+    pub(crate) const fn id(&self) -> FlowId {
+        self.id
     }
 
     /// When the next packet leaves, if one does.
@@ -71,42 +80,23 @@ pub struct Outcome {
     pub events: u64,
 }
 
-impl<F> Device<F> {
-    pub(crate) const fn new(forwarding: F, egress: u32) -> Self {
-        Self {
-            forwarding,
-            egress,
-            wake_at: Instant::MAX,
-        }
-    }
-
-    /// Wake at `at`, and not before.
-    #[inline]
-    fn wake(&mut self, index: u32, at: Instant, events: &mut EventQueue) {
-        if at != self.wake_at {
-            self.wake_at = at;
-            events.schedule(at, Event::Egress(index));
-        }
-    }
-}
-
 impl<F: Forwarding, O: Observer> Network<F, O> {
+    /// The places of the sources in the event queue are the numbers of their flows.
     pub(crate) fn new(
         mut wires: Wires<O>,
-        devices: Vec<Device<F>>,
-        transmit_queues: Vec<Option<TransmitQueue>>,
+        ports: Vec<Port<F>>,
+        devices: Vec<Device>,
         mut flows: Vec<Flow>,
     ) -> Self {
-        wires.flows = flows.iter().map(|flow| flow.id).collect();
         for (index, flow) in (0u32..).zip(&mut flows) {
             if let Some(at) = flow.next_departure() {
-                wires.events.schedule(at, Event::Departure(index));
+                wires.events.schedule(at, index);
             }
         }
         Self {
             wires,
+            ports,
             devices,
-            transmit_queues,
             flows,
             handled: 0,
         }
@@ -115,17 +105,16 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// Process all events due up to and including `end`.
     pub fn run_until(&mut self, end: Instant) -> Outcome {
         let mut ended_at = Instant::ZERO;
-        while let Some((now, event)) = self.wires.events.pop() {
-            if now > end {
-                self.wires.events.schedule(now, event);
-                break;
-            }
+        while let Some((now, event)) = self.wires.events.pop_until(end) {
             ended_at = now;
             self.handled += 1;
             match event {
                 Event::Departure(flow) => self.on_departure(flow, now),
-                Event::Arrival(link) => self.on_arrival(link, now),
-                Event::Egress(device) => self.on_egress(device, now),
+                Event::Arrival(port) => self.on_arrival(port, now),
+                Event::Timer(port) => {
+                    self.ports[port as usize].on_timer();
+                    self.transmit(port, now);
+                }
             }
         }
         Outcome {
@@ -135,14 +124,25 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
-    /// The forwarding planes of the devices, in the order they were added.
-    pub fn forwarding(&self) -> impl ExactSizeIterator<Item = &F> {
-        self.devices.iter().map(|device| &device.forwarding)
+    /// A pause frame has reached `port` at `now`, no earlier than the last event: it begins no frame before
+    /// `until`, and completes the one that it is sending. A moment that has passed ends a pause.
+    pub fn pause(&mut self, port: PortId, until: Instant, now: Instant) {
+        self.wires.pause(port.number(), until);
+        self.transmit(port.number(), now);
     }
 
-    /// The impairments of the links, in the order they were added.
-    pub fn impairments(&self) -> impl Iterator<Item = Option<&Impairments>> {
-        self.wires.impairments()
+    /// The forwarding planes of the devices, in the order they were added.
+    pub fn forwarding(&self) -> impl Iterator<Item = &F> {
+        self.ports.iter().filter_map(|port| match &port.egress {
+            Egress::Forwarding(forwarding) => Some(forwarding),
+            Egress::Adapter(_) | Egress::Idle => None,
+        })
+    }
+
+    /// The impairments of the link that a port sends on.
+    #[must_use]
+    pub fn impairments(&self, port: PortId) -> Option<&Impairments> {
+        self.wires.impairments(port.number())
     }
 
     /// The observer of the run.
@@ -150,13 +150,13 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         self.wires.observer
     }
 
-    /// A source hands a packet to its host's network adapter.
+    /// A source hands a packet to its endpoint's adapter.
     #[inline]
     fn on_departure(&mut self, index: u32, now: Instant) {
         let flow = &mut self.flows[index as usize];
         let l2_bytes = flow.next_l2_bytes;
         if let Some(next) = flow.next_departure() {
-            self.wires.events.schedule(next, Event::Departure(index));
+            self.wires.events.schedule(next, index);
         }
         let packet = Packet {
             sent_at: now,
@@ -165,55 +165,66 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             l2_bytes,
             flow: u16::try_from(index).unwrap_or(u16::MAX),
             l3_offset: flow.headers.l3_offset,
-            dscp: flow.headers.dscp,
+            traffic_class: traffic_class(flow.headers.dscp, flow.headers.ecn),
         };
         flow.sent += 1;
         self.wires.observer.on_sent(&flow.id, &packet);
-        let queue = &mut self.transmit_queues[flow.host as usize];
-        if queue.as_mut().is_some_and(|queue| !queue.has_room(now)) {
+        let number = flow.port;
+        let port = &mut self.ports[number as usize];
+        let Egress::Adapter(ring) = &mut port.egress else {
+            debug_assert!(false, "a flow is sent by an endpoint");
+            return;
+        };
+        let link = self.wires.link(number);
+        let (free_at, ready_at) = (link.free_at(), link.ready_at());
+        if !ring.has_room(free_at > now) {
             self.wires.lose(&packet, now);
             return;
         }
         let id = self.wires.packets.insert(packet);
-        let sent = self.wires.send(flow.link, id, now);
-        if let Some(queue) = queue {
-            queue.on_transmit(sent);
+        if ready_at <= now && ring.is_empty() {
+            self.wires.send(number, id, now);
+        } else {
+            ring.push(id);
+            port.wake(ready_at, &mut self.wires.events);
         }
     }
 
-    /// The first frame in flight on a link reaches the end of it; a device offers it to its forwarding
-    /// plane.
+    /// The first frame in flight on a link reaches the end of it; a device offers it to the forwarding
+    /// plane of its egress port.
     #[inline]
     fn on_arrival(&mut self, link: u32, now: Instant) {
-        let Some((id, index)) = self.wires.deliver(link, now) else {
+        let Some((id, device)) = self.wires.deliver(link, now) else {
             return;
         };
         let packet = *self.wires.packets.get(id);
-        let headers = &self.flows[usize::from(packet.flow)].headers;
+        let flow = usize::from(packet.flow);
+        let headers = &self.flows[flow].headers;
+        let number = self.devices[device as usize].egress_of_flow[flow];
+        let Egress::Forwarding(forwarding) = &mut self.ports[number as usize].egress else {
+            debug_assert!(false, "a flow leaves a device by a port with a policy");
+            return;
+        };
         let frame = Frame {
             handle: u64::from(id),
             lengths: packet.lengths(),
-            dscp: packet.dscp,
-            ecn: Ecn::NotEct,
+            dscp: packet.dscp(),
+            ecn: packet.ecn(),
             colour: Colour::Green,
         };
-        let forwarding = &mut self.devices[index as usize].forwarding;
-        let verdict = if packet.dscp == headers.dscp {
+        let verdict = if frame.dscp == headers.dscp {
             forwarding.on_frame(frame, headers, now)
         } else {
             // A device before this one remarked it.
             let headers = Headers {
-                dscp: packet.dscp,
+                dscp: frame.dscp,
                 ..*headers
             };
             forwarding.on_frame(frame, &headers, now)
         };
-        self.lose_dropped(index, now);
+        self.lose_dropped(number, now);
         match verdict {
-            Verdict::Queued => {
-                self.wires.packets.get_mut(id).queued_at = now;
-                self.transmit(index, now);
-            }
+            Verdict::Queued => self.transmit(number, now),
             Verdict::Dropped(_) => {
                 self.wires.packets.remove(id);
                 self.wires.lose(&packet, now);
@@ -223,8 +234,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// Report frames that a device dropped from its queues as lost.
     #[inline]
-    fn lose_dropped(&mut self, index: u32, now: Instant) {
-        while let Some(frame) = self.devices[index as usize].forwarding.poll_dropped() {
+    fn lose_dropped(&mut self, port: u32, now: Instant) {
+        let Egress::Forwarding(forwarding) = &mut self.ports[port as usize].egress else {
+            return;
+        };
+        while let Some(frame) = forwarding.poll_dropped() {
             let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
             let packet = *self.wires.packets.get(id);
             self.wires.packets.remove(id);
@@ -232,38 +246,26 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
-    /// A wake-up scheduled for a device.
+    /// Send the next frame of a port if its transmitter is ready and a frame may leave, and set the
+    /// timer for the next one.
     #[inline]
-    fn on_egress(&mut self, index: u32, now: Instant) {
-        self.devices[index as usize].wake_at = Instant::MAX;
-        self.transmit(index, now);
-    }
-
-    /// Send the next frame of a device if its egress link is free and a frame may leave, and
-    /// schedule a wake-up for the next one.
-    #[inline]
-    fn transmit(&mut self, index: u32, now: Instant) {
-        let device = &mut self.devices[index as usize];
-        let mut free_at = self.wires.free_at(device.egress);
-        let mut poll_at = device.forwarding.poll_at().unwrap_or(Instant::MAX);
-        if poll_at.max(free_at) <= now {
-            if let Some(frame) = device.forwarding.poll_egress(now) {
-                let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
-                let packet = self.wires.packets.get_mut(id);
-                packet.dscp = frame.dscp;
-                let packet = *packet;
-                free_at = self.wires.send(device.egress, id, now);
-                self.wires.forwarded(&packet, free_at);
+    fn transmit(&mut self, number: u32, now: Instant) {
+        let port = &mut self.ports[number as usize];
+        let mut ready_at = self.wires.link(number).ready_at();
+        let mut poll_at = port.egress.poll_at();
+        if poll_at.max(ready_at) <= now {
+            if let Some(id) = port.egress.poll_transmit(&mut self.wires.packets, now) {
+                let packet = *self.wires.packets.get(id);
+                ready_at = self.wires.send(number, id, now);
+                if matches!(port.egress, Egress::Forwarding(_)) {
+                    self.wires.forwarded(&packet, ready_at);
+                }
             }
             // Whatever it answers, it is not asked twice in one nanosecond.
             let later = now.saturating_add(Duration::from_nanos(1));
-            poll_at = device
-                .forwarding
-                .poll_at()
-                .unwrap_or(Instant::MAX)
-                .max(later);
+            poll_at = port.egress.poll_at().max(later);
         }
-        device.wake(index, poll_at.max(free_at), &mut self.wires.events);
-        self.lose_dropped(index, now);
+        port.wake(poll_at.max(ready_at), &mut self.wires.events);
+        self.lose_dropped(number, now);
     }
 }

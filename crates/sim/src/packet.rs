@@ -1,13 +1,15 @@
 //! Packets in transit, in a slab: no allocation per packet once the network has filled.
 
 use slicewise_units::{FrameLengths, Instant};
+use slicewise_wire::Ecn;
 
 /// A packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
     /// When its sender handed it to the network adapter.
     pub sent_at: Instant,
-    /// When the device it reached last queued it; until then, `sent_at`.
+    /// On a link: when it reaches the end of it. At a device: since when it has been queued there,
+    /// which is the same moment. In the sender's adapter: `sent_at`.
     pub queued_at: Instant,
     /// Its number within its flow, from 0.
     pub sequence: u64,
@@ -17,8 +19,9 @@ pub struct Packet {
     pub flow: u16,
     /// Bytes before the IP header.
     pub l3_offset: u8,
-    /// Code point, as the last device wrote it.
-    pub dscp: u8,
+    /// Code point and congestion notification, as the last device wrote them: the octet of RFC 2474
+    /// and RFC 3168.
+    pub traffic_class: u8,
 }
 
 impl Packet {
@@ -31,6 +34,27 @@ impl Packet {
             l3_offset: self.l3_offset,
         }
     }
+
+    /// Code point.
+    #[inline]
+    #[must_use]
+    pub const fn dscp(&self) -> u8 {
+        self.traffic_class >> 2
+    }
+
+    /// Congestion notification.
+    #[inline]
+    #[must_use]
+    pub const fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.traffic_class)
+    }
+}
+
+/// The octet that holds a code point and congestion notification.
+#[inline]
+#[must_use]
+pub const fn traffic_class(dscp: u8, ecn: Ecn) -> u8 {
+    dscp << 2 | ecn.bits()
 }
 
 /// Where a packet lies in its [`PacketStore`]; the data plane's frame handle.
@@ -103,7 +127,7 @@ mod tests {
             l2_bytes: 60,
             flow: 0,
             l3_offset: 14,
-            dscp: 0,
+            traffic_class: 0,
         }
     }
 

@@ -1,20 +1,30 @@
 //! The connections between nodes: links, the frames on them, and the captures at their ends.
 
-use crate::event::{Event, EventQueue};
-use crate::host::Receiver;
+use crate::endpoint::Receiver;
+use crate::event::{EventQueue, Place};
 use crate::impairment::Impairments;
 use crate::link::Link;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, PacketStore};
-use slicewise_units::Instant;
+use slicewise_units::{Duration, Instant};
+
+/// One direction of a link and what it leads to.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    pub(crate) link: Link,
+    pub(crate) end: End,
+    /// Where its next arrival is scheduled.
+    pub(crate) arrival: Place,
+}
 
 /// Where a link leads.
 #[derive(Debug, Clone)]
-pub(crate) enum LinkEnd {
-    /// The adapter of a host.
-    Host(Receiver),
-    /// The device of this index.
-    Device(u32),
+pub(crate) enum End {
+    /// An adapter that captures.
+    Receiver(Receiver),
+    /// The ingress of a device. Processing for a fixed time after a first-in, first-out link is a longer link,
+    /// so that it needs no event of its own.
+    Device { device: u32, processing: Duration },
 }
 
 /// The links of a network, and all packets on their way.
@@ -25,35 +35,45 @@ pub(crate) struct Wires<O> {
     pub(crate) observer: O,
     /// How the observer knows each flow.
     pub(crate) flows: Vec<FlowId>,
-    links: Vec<(Link, LinkEnd)>,
+    /// By the port that sends on each.
+    wires: Vec<Wire>,
 }
 
 impl<O: Observer> Wires<O> {
-    pub(crate) fn new(events: EventQueue, links: Vec<(Link, LinkEnd)>, observer: O) -> Self {
+    pub(crate) fn new(
+        events: EventQueue,
+        wires: Vec<Wire>,
+        flows: Vec<FlowId>,
+        observer: O,
+    ) -> Self {
         let packets = PacketStore::default();
         Self {
             events,
             packets,
             observer,
-            flows: Vec::new(),
-            links,
+            flows,
+            wires,
         }
     }
 
-    /// When a link can next accept a frame without delaying it.
+    /// The link that a port sends on.
     #[inline]
-    pub(crate) fn free_at(&self, link: u32) -> Instant {
-        self.links[link as usize].0.free_at()
+    pub(crate) fn link(&self, port: u32) -> &Link {
+        &self.wires[port as usize].link
     }
 
-    /// Send a packet on a link as soon as the link is free; returns when its last bit has been
-    /// sent.
+    /// See [`Link::pause`].
+    pub(crate) fn pause(&mut self, port: u32, until: Instant) {
+        self.wires[port as usize].link.pause(until);
+    }
+
+    /// Send a packet from a port whose transmitter is ready; returns when its last bit has been sent.
     #[inline]
-    pub(crate) fn send(&mut self, index: u32, id: PacketId, now: Instant) -> Instant {
-        let (link, end) = &mut self.links[index as usize];
-        let packet = self.packets.get(id);
+    pub(crate) fn send(&mut self, port: u32, id: PacketId, now: Instant) -> Instant {
+        let Wire { link, end, arrival } = &mut self.wires[port as usize];
+        let packet = self.packets.get_mut(id);
         let (sent, mut at) = link.transmit(packet.lengths(), now);
-        let mut waits_its_turn = matches!(end, LinkEnd::Device(_));
+        let mut varies_delay = false;
         if let Some(impairments) = &mut link.impairments {
             let Some(delivered) = impairments.on_frame(packet, at) else {
                 let packet = self.packets.remove(id);
@@ -61,20 +81,27 @@ impl<O: Observer> Wires<O> {
                 return sent;
             };
             at = delivered;
-            waits_its_turn |= impairments.varies_delay();
+            varies_delay = impairments.varies_delay();
         }
-        if !waits_its_turn {
-            self.receive(index, id, at);
-        } else if link.carry(id, at) {
-            self.events.schedule(at, Event::Arrival(index));
+        match end {
+            End::Device { processing, .. } => at = at.saturating_add(*processing),
+            End::Receiver(_) if varies_delay => {}
+            End::Receiver(_) => {
+                self.receive(port, id, at);
+                return sent;
+            }
+        }
+        packet.queued_at = at;
+        if link.carry(id, &self.packets) {
+            self.events.schedule(at, *arrival);
         }
         sent
     }
 
-    /// A packet reaches the host at the end of a link at `at`.
+    /// A packet reaches the endpoint at the end of a link at `at`.
     #[inline]
-    fn receive(&mut self, index: u32, id: PacketId, at: Instant) {
-        if let (_, LinkEnd::Host(receiver)) = &mut self.links[index as usize] {
+    fn receive(&mut self, port: u32, id: PacketId, at: Instant) {
+        if let End::Receiver(receiver) = &mut self.wires[port as usize].end {
             let packet = self.packets.get(id);
             let captured_at = receiver.on_arrival(at);
             let flow = &self.flows[usize::from(packet.flow)];
@@ -83,26 +110,25 @@ impl<O: Observer> Wires<O> {
         }
     }
 
-    /// The impairments of each link.
-    pub(crate) fn impairments(&self) -> impl Iterator<Item = Option<&Impairments>> {
-        self.links
-            .iter()
-            .map(|(link, _)| link.impairments.as_deref())
+    /// The impairments of the link that a port sends on.
+    pub(crate) fn impairments(&self, port: u32) -> Option<&Impairments> {
+        self.wires.get(port as usize)?.link.impairments.as_deref()
     }
 
-    /// Take the first packet in flight on a link at `now`, and the device that it has reached;
-    /// `None` if it has reached a host.
+    /// Take the first packet in flight on the link of a port at `now`, and the device that it has reached;
+    /// `None` if it has reached an endpoint.
     #[inline]
-    pub(crate) fn deliver(&mut self, index: u32, now: Instant) -> Option<(PacketId, u32)> {
-        let (link, end) = &mut self.links[index as usize];
+    pub(crate) fn deliver(&mut self, port: u32, now: Instant) -> Option<(PacketId, u32)> {
+        let Wire { link, end, arrival } = &mut self.wires[port as usize];
         let (id, next) = link.deliver()?;
-        if let Some(at) = next {
-            self.events.schedule(at, Event::Arrival(index));
+        if let Some(next) = next {
+            let at = self.packets.get(next).queued_at;
+            self.events.schedule(at, *arrival);
         }
         match end {
-            LinkEnd::Device(device) => Some((id, *device)),
-            LinkEnd::Host(_) => {
-                self.receive(index, id, now);
+            End::Device { device, .. } => Some((id, *device)),
+            End::Receiver(_) => {
+                self.receive(port, id, now);
                 None
             }
         }

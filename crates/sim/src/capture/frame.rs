@@ -35,7 +35,7 @@ pub(super) fn write_frame(
     };
     let l3_bytes = packet.l2_bytes.saturating_sub(headers.l3_offset.into());
     let behind_ip = l3_bytes.saturating_sub(ip);
-    let traffic_class = packet.dscp << 2 | headers.ecn.bits();
+    let traffic_class = packet.traffic_class;
     match headers.ip_version {
         IpVersion::V4 => write_ipv4(frame, headers, packet, l3_bytes, traffic_class, vantage.ttl),
         IpVersion::V6 => write_ipv6(frame, headers, behind_ip, traffic_class, vantage.ttl),
@@ -277,7 +277,7 @@ mod tests {
             l2_bytes,
             flow: 0,
             l3_offset: headers.l3_offset,
-            dscp: 46,
+            traffic_class: 46 << 2 | headers.ecn.bits(),
         };
         let mut frame = vec![9; 5];
         write_frame(

@@ -3,10 +3,9 @@
 //! `docs/devices/isr4221.md` states which of this is published and which assumed, and what follows
 //! from it.
 
-use super::DeviceParams;
 use slicewise_dataplane::{BuildError, Pipeline, PipelineParams};
 use slicewise_model::{PolicyParams, Rate, ShaperParams};
-use slicewise_units::{ByteCount, Duration, Instant};
+use slicewise_units::{ByteCount, Instant};
 
 /// The licence for a throughput: a token bucket that limits everything the router forwards, full at
 /// the start.
@@ -20,7 +19,7 @@ pub struct LicenceParams {
     pub priority_borrows: bool,
 }
 
-/// An ISR 4221 whose egress port is under `policy`. The port's rate is that of the link that the
+/// An egress port of an ISR 4221 under `policy`. The port's rate is that of the link that the
 /// topology connects to it.
 ///
 /// # Errors
@@ -28,9 +27,8 @@ pub struct LicenceParams {
 pub fn isr4221(
     policy: PolicyParams,
     licence: &LicenceParams,
-    processing: Duration,
     seed: u64,
-) -> Result<DeviceParams<Pipeline>, BuildError> {
+) -> Result<Pipeline, BuildError> {
     let licence = ShaperParams {
         rate: licence.rate,
         burst: licence.credit,
@@ -41,8 +39,5 @@ pub fn isr4221(
         port_shaper: Some(licence),
         seed,
     };
-    Ok(DeviceParams {
-        forwarding: Pipeline::new(&params, Instant::ZERO)?,
-        processing,
-    })
+    Pipeline::new(&params, Instant::ZERO)
 }

@@ -1,9 +1,9 @@
 //! Devices under test: what a frame meets between two links.
 //!
-//! The generic device ([`DeviceParams`]) has one egress port: a frame that arrives is processed for
-//! a fixed time (which the network adds to the ingress link's latency, since a delay line after a
-//! FIFO link is a longer FIFO link), then offered to the forwarding plane, which is polled whenever
-//! the egress link can take a frame. The other files in this folder describe particular devices.
+//! The generic device ([`DeviceParams`]) processes a frame that arrives for a fixed time, finds its
+//! egress port in a table, and offers the frame to the forwarding plane of that port, which is polled whenever
+//! the port's transmitter can take a frame. The other files in this folder describe the ports of
+//! particular devices.
 
 pub mod isr4221;
 pub mod port;
@@ -51,22 +51,10 @@ impl Forwarding for Pipeline {
     }
 }
 
-/// A device with one egress port.
-#[derive(Debug, Clone)]
-pub struct DeviceParams<F> {
-    /// What decides which frame leaves next.
-    pub forwarding: F,
+/// A device, whose egress ports the topology adds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceParams {
     /// From the arrival of the last bit to the earliest departure of the frame. It adds delay but
     /// limits no rate: any number of frames can be processed at the same time.
     pub processing: Duration,
-}
-
-/// A device in a running network.
-#[derive(Debug, Clone)]
-pub(crate) struct Device<F> {
-    pub(crate) forwarding: F,
-    /// The link its egress port sends on.
-    pub(crate) egress: u32,
-    /// When its wake-up is scheduled; `Instant::MAX` for never.
-    pub(crate) wake_at: Instant,
 }

@@ -6,8 +6,8 @@ use slicewise_dataplane::Pipeline;
 use slicewise_model::{PrioritySpec, QueueLimitSpec, Rate, RateSpec};
 use slicewise_sim::device::isr4221::{LicenceParams, isr4221};
 use slicewise_sim::device::port::port;
-use slicewise_sim::host::HostParams;
-use slicewise_sim::{FlowParams, Node, Outcome, Topology, TopologyError};
+use slicewise_sim::endpoint::EndpointParams;
+use slicewise_sim::{FlowParams, Node, Outcome, Topology};
 use slicewise_traffic::{
     Iperf3, Iperf3Params, OnOff, Pace, Pattern, Poisson, Random, Sizes, Source,
 };
@@ -37,30 +37,24 @@ fn licence(credit: u64, priority_borrows: bool) -> LicenceParams {
 }
 
 /// host → 1 Gbit/s → ISR 4221 → 1 Gbit/s → host.
-fn router(receiver: HostParams) -> (Described, Node) {
+fn router(receiver: EndpointParams) -> (Described, [Node; 2]) {
     let mut topology = Topology::default();
-    let sender = topology.host(HostParams::default());
-    let sink = topology.host(receiver);
+    let sender = topology.endpoint(EndpointParams::default());
+    let sink = topology.endpoint(receiver);
     let policy = policy(Vec::new()).resolve(GIGABIT).unwrap();
-    let device = topology.device(
-        isr4221(
-            policy,
-            &licence(4_375_000, true),
-            Duration::from_micros(41),
-            1,
-        )
-        .unwrap(),
-    );
-    topology.link(sender, device, ethernet(1_000_000_000));
-    topology.link(device, sink, ethernet(1_000_000_000));
-    (topology, sender)
+    let router = device(&mut topology, Duration::from_micros(41));
+    let forwarding = isr4221(policy, &licence(4_375_000, true), 1).unwrap();
+    let link = ethernet(1_000_000_000);
+    join(&mut topology, sender, router, link);
+    join_egress(&mut topology, router, forwarding, sink, link);
+    (topology, [sender, sink])
 }
 
 #[test]
 fn a_lone_packet_takes_two_serializations_and_the_processing_time() {
-    let (topology, sender) = router(HostParams::default());
+    let (topology, ends) = router(EndpointParams::default());
     let second = Duration::from_secs(1);
-    let flows = vec![cbr(0, sender, 1_000_000, Duration::from_micros(3), second)];
+    let flows = vec![cbr(0, ends, 1_000_000, Duration::from_micros(3), second)];
     let (recorder, outcome) = run(topology, flows);
     assert_eq!(recorder.delays(0).len(), 84);
     assert!(
@@ -75,17 +69,18 @@ fn a_lone_packet_takes_two_serializations_and_the_processing_time() {
 #[test]
 fn propagation_adds_to_the_delay() {
     let mut topology = Topology::default();
-    let [sender, sink] = [(); 2].map(|()| topology.host(HostParams::default()));
-    let device = topology.device(plain_port(GIGABIT, Duration::from_micros(7)));
+    let [sender, sink] = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
+    let device = device(&mut topology, Duration::from_micros(7));
     let mut long = ethernet(1_000_000_000);
     long.propagation = Duration::from_millis(5);
-    topology.link(sender, device, long);
-    topology.link(device, sink, ethernet(1_000_000_000));
+    join(&mut topology, sender, device, long);
+    let link = ethernet(1_000_000_000);
+    join_egress(&mut topology, device, plain_port(GIGABIT), sink, link);
     let second = Duration::from_secs(1);
     // At 100 Mbit/s some forty packets are on the link at any time.
     let (recorder, _) = run(
         topology,
-        vec![cbr(0, sender, 100_000_000, Duration::ZERO, second)],
+        vec![cbr(0, [sender, sink], 100_000_000, Duration::ZERO, second)],
     );
     let expected = 2 * GIGABIT_FRAME_NS + 5_000_000 + 7_000;
     assert_eq!(recorder.delays(0).len(), 8_367);
@@ -93,37 +88,29 @@ fn propagation_adds_to_the_delay() {
 }
 
 /// host → ISR (1 Gbit/s) → port (100 Mbit/s) → host, and a second host at the second device.
-fn two_hops() -> (Described, [Node; 2]) {
+fn two_hops() -> (Described, [[Node; 2]; 2]) {
     let mut topology = Topology::default();
-    let [sender, other, sink] = [(); 3].map(|()| topology.host(HostParams::default()));
+    let [sender, other, sink] = [(); 3].map(|()| topology.endpoint(EndpointParams::default()));
     let policy = policy(Vec::new()).resolve(GIGABIT).unwrap();
-    let first = topology.device(
-        isr4221(
-            policy,
-            &licence(4_375_000, true),
-            Duration::from_micros(41),
-            1,
-        )
-        .unwrap(),
-    );
-    let second = topology.device(plain_port(
-        BitRate::new(100_000_000),
-        Duration::from_micros(10),
-    ));
-    topology.link(sender, first, ethernet(1_000_000_000));
-    topology.link(first, second, ethernet(1_000_000_000));
-    topology.link(other, second, ethernet(1_000_000_000));
-    topology.link(second, sink, ethernet(100_000_000));
-    (topology, [sender, other])
+    let first = device(&mut topology, Duration::from_micros(41));
+    let second = device(&mut topology, Duration::from_micros(10));
+    let forwarding = isr4221(policy, &licence(4_375_000, true), 1).unwrap();
+    let (fast, slow) = (ethernet(1_000_000_000), ethernet(100_000_000));
+    join(&mut topology, sender, first, fast);
+    join_egress(&mut topology, first, forwarding, second, fast);
+    join(&mut topology, other, second, fast);
+    let forwarding = plain_port(BitRate::new(100_000_000));
+    join_egress(&mut topology, second, forwarding, sink, slow);
+    (topology, [[sender, sink], [other, sink]])
 }
 
 #[test]
 fn delays_of_two_hops_add_up() {
-    let (topology, [sender, _]) = two_hops();
+    let (topology, [ends, _]) = two_hops();
     let second = Duration::from_secs(1);
     let (recorder, _) = run(
         topology,
-        vec![cbr(0, sender, 1_000_000, Duration::ZERO, second)],
+        vec![cbr(0, ends, 1_000_000, Duration::ZERO, second)],
     );
     let expected = 2 * GIGABIT_FRAME_NS + 41_000 + 10_000 + 10 * GIGABIT_FRAME_NS;
     assert!(recorder.delays(0).iter().all(|delay| *delay == expected));
@@ -132,13 +119,13 @@ fn delays_of_two_hops_add_up() {
 
 #[test]
 fn traffic_that_joins_at_the_second_hop_delays_by_its_own_serialization() {
-    let (topology, [sender, other]) = two_hops();
+    let (topology, [first, other]) = two_hops();
     let until = Duration::from_micros(100);
     // The other frame reaches the second device 1 us before the first sender's, and is served
     // first: 121,440 ns at 100 Mbit/s, of which 1 us is over.
     let ahead = GIGABIT_FRAME_NS + 41_000 - 1_000;
     let flows = vec![
-        cbr(0, sender, 1_000_000, Duration::ZERO, until),
+        cbr(0, first, 1_000_000, Duration::ZERO, until),
         cbr(1, other, 1_000_000, Duration::from_nanos(ahead), until),
     ];
     let (recorder, _) = run(topology, flows);
@@ -152,21 +139,21 @@ fn traffic_that_joins_at_the_second_hop_delays_by_its_own_serialization() {
 
 #[test]
 fn interrupt_moderation_stamps_packets_when_the_interrupt_fires() {
-    let moderated = HostParams {
+    let moderated = EndpointParams {
         interrupt_interval: Duration::from_micros(125),
-        ..HostParams::default()
+        ..EndpointParams::default()
     };
     let frames = |receiver| {
-        let (topology, sender) = router(receiver);
+        let (topology, ends) = router(receiver);
         // One frame every 18 us for 1 ms: 1494 B at 664 Mbit/s.
         let until = Duration::from_millis(1);
         run(
             topology,
-            vec![cbr(0, sender, 664_000_000, Duration::ZERO, until)],
+            vec![cbr(0, ends, 664_000_000, Duration::ZERO, until)],
         )
         .0
     };
-    let plain = frames(HostParams::default());
+    let plain = frames(EndpointParams::default());
     let stamped = frames(moderated);
     let first = 2 * GIGABIT_FRAME_NS + 41_000;
     for (at, stamp) in plain.arrivals(0).into_iter().zip(stamped.arrivals(0)) {
@@ -179,12 +166,14 @@ fn interrupt_moderation_stamps_packets_when_the_interrupt_fires() {
 #[test]
 fn an_overloaded_port_sends_without_a_gap() {
     let mut topology = Topology::default();
-    let [sender, sink] = [(); 2].map(|()| topology.host(HostParams::default()));
-    let device = topology.device(plain_port(BitRate::new(35_000_000), Duration::ZERO));
-    topology.link(sender, device, ethernet(1_000_000_000));
-    topology.link(device, sink, ethernet(35_000_000));
+    let [sender, sink] = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
+    let device = device(&mut topology, Duration::ZERO);
+    let forwarding = plain_port(BitRate::new(35_000_000));
+    join(&mut topology, sender, device, ethernet(1_000_000_000));
+    let slow = ethernet(35_000_000);
+    join_egress(&mut topology, device, forwarding, sink, slow);
     let second = Duration::from_secs(1);
-    let flows = vec![cbr(0, sender, 50_000_000, Duration::ZERO, second)];
+    let flows = vec![cbr(0, [sender, sink], 50_000_000, Duration::ZERO, second)];
     let (recorder, outcome) = run(topology, flows);
     let arrivals = recorder.arrivals(0);
     // The n-th frame is out after exactly n serializations, rounded up to a nanosecond.
@@ -202,17 +191,18 @@ fn an_overloaded_port_sends_without_a_gap() {
 #[test]
 fn a_limited_transmit_queue_loses_what_the_adapter_cannot_take() {
     let mut topology = Topology::default();
-    let limited = HostParams {
-        transmit_queue_frames: Some(10),
-        ..HostParams::default()
+    let limited = EndpointParams {
+        transmit_ring_frames: Some(10),
+        ..EndpointParams::default()
     };
-    let sender = topology.host(limited);
-    let sink = topology.host(HostParams::default());
-    let device = topology.device(plain_port(GIGABIT, Duration::ZERO));
-    topology.link(sender, device, ethernet(10_000_000));
-    topology.link(device, sink, ethernet(1_000_000_000));
+    let sender = topology.endpoint(limited);
+    let sink = topology.endpoint(EndpointParams::default());
+    let device = device(&mut topology, Duration::ZERO);
+    join(&mut topology, sender, device, ethernet(10_000_000));
+    let link = ethernet(1_000_000_000);
+    join_egress(&mut topology, device, plain_port(GIGABIT), sink, link);
     let second = Duration::from_secs(1);
-    let flows = vec![cbr(0, sender, 20_000_000, Duration::ZERO, second)];
+    let flows = vec![cbr(0, [sender, sink], 20_000_000, Duration::ZERO, second)];
     let (recorder, _) = run(topology, flows);
     assert_eq!(
         recorder.sent.len(),
@@ -231,7 +221,7 @@ fn the_licence_delays_others_but_not_priority() {
     let second = Duration::from_secs(1);
     let delays = |borrows| {
         let mut topology = Topology::default();
-        let [sender, sink] = [(); 2].map(|()| topology.host(HostParams::default()));
+        let [sender, sink] = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
         let mut critical = vlan_class("critical", 10);
         critical.priority = Some(PrioritySpec {
             level: 1,
@@ -241,18 +231,14 @@ fn the_licence_delays_others_but_not_priority() {
         });
         let policy = policy(vec![critical]).resolve(GIGABIT).unwrap();
         // No credit to speak of: the licence limits from the start.
-        let device = isr4221(
-            policy,
-            &licence(1_500, borrows),
-            Duration::from_micros(41),
-            1,
-        );
-        let device = topology.device(device.unwrap());
-        topology.link(sender, device, ethernet(1_000_000_000));
-        topology.link(device, sink, ethernet(1_000_000_000));
+        let forwarding = isr4221(policy, &licence(1_500, borrows), 1).unwrap();
+        let device = device(&mut topology, Duration::from_micros(41));
+        let link = ethernet(1_000_000_000);
+        join(&mut topology, sender, device, link);
+        join_egress(&mut topology, device, forwarding, sink, link);
         let flows = vec![
-            cbr(0, sender, 16_000_000, Duration::ZERO, second),
-            cbr(1, sender, 30_000_000, Duration::ZERO, second),
+            cbr(0, [sender, sink], 16_000_000, Duration::ZERO, second),
+            cbr(1, [sender, sink], 30_000_000, Duration::ZERO, second),
         ];
         let recorder = run(topology, flows).0;
         let longest = recorder.delays(0).into_iter().max().unwrap();
@@ -275,47 +261,6 @@ fn the_licence_delays_others_but_not_priority() {
     );
 }
 
-#[test]
-fn a_topology_that_leads_nowhere_is_refused() {
-    /// What a host and a device are refused for, joined by `links` and with a flow from `sender`.
-    fn refused(links: &[(Node, Node, u64)], sender: Option<Node>) -> TopologyError {
-        let mut topology = Topology::default();
-        topology.host(HostParams::default());
-        topology.device(plain_port(GIGABIT, Duration::ZERO));
-        for (from, to, rate) in links {
-            topology.link(*from, *to, ethernet(*rate));
-        }
-        let flow = |sender| cbr(0, sender, 1, Duration::ZERO, Duration::ZERO);
-        let flows = sender.into_iter().map(flow).collect();
-        topology
-            .build(flows, Recorder::default())
-            .map(|_| ())
-            .unwrap_err()
-    }
-    let (host, device) = (Node::Host(0), Node::Device(0));
-    let out = (device, host, 1);
-    assert_eq!(refused(&[], None), TopologyError::NoWay(device));
-    assert_eq!(
-        refused(&[(device, device, 1)], None),
-        TopologyError::NoWay(device)
-    );
-    assert_eq!(refused(&[out], Some(host)), TopologyError::NoWay(host));
-    assert_eq!(
-        refused(&[out], Some(device)),
-        TopologyError::NoSuchNode(device)
-    );
-    assert_eq!(refused(&[out, out], None), TopologyError::TwoLinks(device));
-    assert_eq!(
-        refused(&[(device, host, 0)], None),
-        TopologyError::RateZero(device)
-    );
-    let nowhere = Node::Host(9);
-    assert_eq!(
-        refused(&[(device, nowhere, 1)], None),
-        TopologyError::NoSuchNode(nowhere)
-    );
-}
-
 /// Two random flows through a port with short queues.
 fn congested(
     seed: u64,
@@ -324,18 +269,20 @@ fn congested(
     moderation_us: u64,
 ) -> (Recorder, Outcome) {
     let mut topology = Topology::default();
-    let sender = topology.host(HostParams::default());
-    let sink = topology.host(HostParams {
+    let sender = topology.endpoint(EndpointParams::default());
+    let sink = topology.endpoint(EndpointParams {
         interrupt_interval: Duration::from_micros(moderation_us),
-        ..HostParams::default()
+        ..EndpointParams::default()
     });
     let mut class = vlan_class("first", 10);
     class.queue_limit = Some(QueueLimitSpec::Packets(queue_packets));
     let rate = BitRate::new(35_000_000);
     let policy = policy(vec![class]).resolve(rate).unwrap();
-    let device = topology.device(port(policy, Duration::from_micros(41), seed).unwrap());
-    topology.link(sender, device, ethernet(1_000_000_000));
-    topology.link(device, sink, ethernet(35_000_000));
+    let device = device(&mut topology, Duration::from_micros(41));
+    let forwarding = port(policy, seed).unwrap();
+    join(&mut topology, sender, device, ethernet(1_000_000_000));
+    let slow = ethernet(35_000_000);
+    join_egress(&mut topology, device, forwarding, sink, slow);
     let until = Instant::from_nanos(200_000_000);
     let spread = Duration::from_millis(1);
     let paces = rates.map(|rate| Pace::new(1448, BitRate::new(rate)).unwrap());
@@ -356,7 +303,7 @@ fn congested(
             let random = Random::stream(seed, u64::from(slice));
             flow(
                 slice,
-                sender,
+                [sender, sink],
                 Source::new(
                     pattern,
                     Sizes::Equal(FRAME_BYTES),

@@ -5,7 +5,7 @@
 use crate::support::*;
 use slicewise_model::Rate;
 use slicewise_sim::Topology;
-use slicewise_sim::host::HostParams;
+use slicewise_sim::endpoint::EndpointParams;
 use slicewise_sim::link::LinkParams;
 use slicewise_traffic::{Pace, Pattern, Poisson, Random, Sizes, Source};
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
@@ -16,18 +16,19 @@ const SERVICE_NS: f64 = 100_000.0;
 /// Mean wait of the packets of one run, ns.
 fn mean_wait(load: f64, seed: u64) -> f64 {
     let mut topology = Topology::default();
-    let [sender, sink] = [(); 2].map(|()| topology.host(HostParams::default()));
+    let [sender, sink] = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
     let rate = Rate {
         rate: BitRate::new(119_520_000),
         accounting: Accounting::L2,
     };
-    let device = topology.device(plain_port(rate.rate, Duration::ZERO));
+    let device = device(&mut topology, Duration::ZERO);
     // Fast enough that packets do not queue before the port.
     let access = Rate {
         rate: BitRate::MAX,
         accounting: Accounting::L2,
     };
-    topology.link(
+    join(
+        &mut topology,
         sender,
         device,
         LinkParams {
@@ -36,8 +37,10 @@ fn mean_wait(load: f64, seed: u64) -> f64 {
             handover: slicewise_sim::link::Handover::LastBit,
         },
     );
-    topology.link(
+    join_egress(
+        &mut topology,
         device,
+        plain_port(rate.rate),
         sink,
         LinkParams {
             rate,
@@ -65,7 +68,7 @@ fn mean_wait(load: f64, seed: u64) -> f64 {
         random,
     );
     let mut network = topology
-        .build(vec![flow(0, sender, source)], Recorder::default())
+        .build(vec![flow(0, [sender, sink], source)], Recorder::default())
         .unwrap();
     assert_eq!(network.run_until(Instant::MAX).in_flight, 0);
     let recorder = network.into_observer();

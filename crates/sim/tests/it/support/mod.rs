@@ -9,7 +9,7 @@ use slicewise_sim::device::DeviceParams;
 use slicewise_sim::device::port::port;
 use slicewise_sim::link::LinkParams;
 use slicewise_sim::packet::Packet;
-use slicewise_sim::{FlowId, FlowParams, Node, Observer};
+use slicewise_sim::{FlowId, FlowParams, Node, Observer, PortId, Topology};
 use slicewise_traffic::{Cbr, Pace, Pattern, Random, Sizes, Source};
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use slicewise_wire::{Headers, IpVersion};
@@ -132,12 +132,39 @@ pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
 }
 
 /// A port without policy, for a link of `rate`.
-pub fn plain_port(rate: BitRate, processing: Duration) -> DeviceParams<Pipeline> {
-    port(policy(Vec::new()).resolve(rate).unwrap(), processing, 1).unwrap()
+pub fn plain_port(rate: BitRate) -> Pipeline {
+    port(policy(Vec::new()).resolve(rate).unwrap(), 1).unwrap()
 }
 
-/// A flow of CBR frames of [`FRAME_BYTES`] from `start` on, at `rate` of whole frames.
-pub fn cbr(slice: u16, sender: Node, rate: u64, start: Duration, until: Duration) -> FlowParams {
+/// A device that processes a frame for `processing`.
+pub fn device(topology: &mut Topology<Pipeline>, processing: Duration) -> Node {
+    topology.device(DeviceParams { processing })
+}
+
+/// Joins two nodes, the first of which is an endpoint, by a link between new ports; returns the first.
+pub fn join(topology: &mut Topology<Pipeline>, from: Node, to: Node, params: LinkParams) -> PortId {
+    let [from, to] = [from, to].map(|node| topology.port(node));
+    topology.link(from, to, params);
+    from
+}
+
+/// Joins a device to a node by a link between new ports; returns that of the device, which sends what
+/// `forwarding` decides.
+pub fn join_egress(
+    topology: &mut Topology<Pipeline>,
+    device: Node,
+    forwarding: Pipeline,
+    to: Node,
+    params: LinkParams,
+) -> PortId {
+    let (from, to) = (topology.egress(device, forwarding), topology.port(to));
+    topology.link(from, to, params);
+    from
+}
+
+/// A flow of CBR frames of [`FRAME_BYTES`] from `start` on, at `rate` of whole frames, from one endpoint to
+/// another.
+pub fn cbr(slice: u16, ends: [Node; 2], rate: u64, start: Duration, until: Duration) -> FlowParams {
     let pace = Pace::new(FRAME_BYTES, BitRate::new(rate)).unwrap();
     let source = Source::new(
         Pattern::Cbr(Cbr::new(pace)),
@@ -147,13 +174,14 @@ pub fn cbr(slice: u16, sender: Node, rate: u64, start: Duration, until: Duration
         Instant::ZERO.saturating_add(until),
         Random::stream(1, u64::from(slice)),
     );
-    flow(slice, sender, source)
+    flow(slice, ends, source)
 }
 
-pub fn flow(slice: u16, sender: Node, source: Source) -> FlowParams {
+pub fn flow(slice: u16, [sender, receiver]: [Node; 2], source: Source) -> FlowParams {
     FlowParams {
         id: FlowId { slice, source: 0 },
         sender,
+        receiver,
         headers: headers(10 * (slice + 1)),
         source,
     }

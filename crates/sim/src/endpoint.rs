@@ -1,50 +1,65 @@
-//! Hosts: the network adapter that sends, and the one that receives and raises interrupts.
+//! Endpoints: the network adapter that sends, and the one that receives and raises interrupts.
 
+use crate::packet::PacketId;
 use slicewise_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// A host as a topology describes it.
+/// An endpoint as a topology describes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct HostParams {
+pub struct EndpointParams {
     /// Shortest time between two receive interrupts of an adapter (ethtool's `rx-usecs`); zero: an
     /// immediate interrupt for every frame. Captured frames carry the time of the interrupt. Every
-    /// link that
-    /// leads to the host ends in an adapter of its own.
+    /// port of the endpoint is an adapter of its own.
     pub interrupt_interval: Duration,
-    /// Maximum number of frames handed to the adapter and not yet sent; further frames are lost.
+    /// Maximum number of frames handed to an adapter and not yet sent; further frames are lost.
     /// `None` if the sender never loses any.
-    pub transmit_queue_frames: Option<u32>,
+    pub transmit_ring_frames: Option<u32>,
 }
 
-/// Frames handed to a sending adapter and not yet on the wire, if their number is limited.
+/// Frames handed to a sending adapter that are not yet on the wire. They are the adapter's until its
+/// transmitter takes them: when they will be sent is not known before, because the transmitter can be
+/// paused.
 #[derive(Debug, Clone)]
-pub struct TransmitQueue {
+pub struct TransmitRing {
     limit: usize,
-    /// When each of them will be sent.
-    sent_at: VecDeque<Instant>,
+    frames: VecDeque<PacketId>,
 }
 
-impl TransmitQueue {
-    /// An empty queue of at most `limit_frames`.
+impl TransmitRing {
+    /// An empty ring of at most `limit_frames`, if they are limited.
     #[must_use]
-    pub fn new(limit_frames: u32) -> Self {
+    pub fn new(limit_frames: Option<u32>) -> Self {
         Self {
-            limit: limit_frames as usize,
-            sent_at: VecDeque::new(),
+            limit: limit_frames.map_or(usize::MAX, |frames| frames as usize),
+            frames: VecDeque::new(),
         }
     }
 
-    /// True if one more frame may be handed over at `now`.
-    pub fn has_room(&mut self, now: Instant) -> bool {
-        while self.sent_at.front().is_some_and(|sent| *sent <= now) {
-            self.sent_at.pop_front();
-        }
-        self.sent_at.len() < self.limit
+    /// True if one more frame may be handed over. The frame that the transmitter is sending keeps its
+    /// place until its last bit has left.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self, is_sending: bool) -> bool {
+        self.frames.len() + usize::from(is_sending) < self.limit
     }
 
-    /// A frame was handed over, and will have been sent at `sent`.
-    pub fn on_transmit(&mut self, sent: Instant) {
-        self.sent_at.push_back(sent);
+    /// A frame is handed over.
+    #[inline]
+    pub fn push(&mut self, frame: PacketId) {
+        self.frames.push_back(frame);
+    }
+
+    /// The frame that is sent next.
+    #[inline]
+    pub fn pop(&mut self) -> Option<PacketId> {
+        self.frames.pop_front()
+    }
+
+    /// True if no frame waits.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
     }
 }
 
@@ -52,8 +67,9 @@ impl TransmitQueue {
 /// interrupt at once if the last interrupt was at least one interval ago, otherwise as soon as that
 /// interval has passed.
 ///
-/// A host that only captures does not act on the network, and frames reach it in order. The capture
-/// time of a frame is therefore known as soon as it is sent, and needs no event.
+/// An endpoint that only captures does not act on the network, and frames reach it in order. The capture
+/// time of a frame is therefore known as soon as it is sent, and needs no event. An endpoint that
+/// answers what it receives will need one, as devices do.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     interval: Duration,
@@ -168,13 +184,19 @@ mod tests {
     }
 
     #[test]
-    fn a_transmit_queue_frees_a_place_when_a_frame_is_sent() {
-        let mut queue = TransmitQueue::new(2);
-        assert!(queue.has_room(at(0)));
-        queue.on_transmit(at(12));
-        queue.on_transmit(at(24));
-        assert!(!queue.has_room(at(11)));
-        assert!(queue.has_room(at(12)));
-        assert!(TransmitQueue::new(0).sent_at.is_empty() && !TransmitQueue::new(0).has_room(at(1)));
+    fn a_transmit_ring_frees_a_place_when_a_frame_has_been_sent() {
+        let mut ring = TransmitRing::new(Some(2));
+        assert!(ring.has_room(true));
+        ring.push(7);
+        assert!(!ring.has_room(true));
+        assert!(ring.has_room(false));
+        ring.push(8);
+        assert!(!ring.has_room(false));
+        assert_eq!(
+            [ring.pop(), ring.pop(), ring.pop()],
+            [Some(7), Some(8), None]
+        );
+        assert!(!TransmitRing::new(Some(0)).has_room(false));
+        assert!(TransmitRing::new(None).has_room(true));
     }
 }

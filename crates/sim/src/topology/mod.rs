@@ -1,0 +1,389 @@
+//! Which nodes there are, their ports, and how links join them.
+
+mod routes;
+
+use crate::device::{DeviceParams, Forwarding};
+use crate::endpoint::{EndpointParams, Receiver, TransmitRing};
+use crate::event::{Event, EventQueue, Place};
+use crate::impairment::Impairments;
+use crate::link::{Link, LinkParams};
+use crate::network::{Device, Flow, Network};
+use crate::observer::{FlowId, Observer};
+use crate::port::{Egress, Port};
+use crate::wires::{End, Wire, Wires};
+use routes::Routes;
+use slicewise_traffic::Source;
+use slicewise_units::BitRate;
+use slicewise_wire::Headers;
+
+/// A node of a [`Topology`], identified by the topology that created it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Node {
+    /// An endpoint: it sends and captures, and forwards nothing.
+    Endpoint(u32),
+    /// A device: it forwards.
+    Device(u32),
+}
+
+/// A port of a node, identified by the topology that created it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PortId(u32);
+
+impl PortId {
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// A network being described: nodes with ports, and duplex links, each between two ports. Links form no loop, so
+/// that there is one way between any two nodes.
+#[derive(Debug, Clone)]
+pub struct Topology<F> {
+    endpoints: Vec<EndpointParams>,
+    devices: Vec<DeviceParams>,
+    ports: Vec<(Node, Option<F>)>,
+    links: Vec<(PortId, PortId, LinkParams)>,
+    impairments: Vec<(PortId, Impairments)>,
+}
+
+/// A flow: where it goes, the headers and lengths of its packets, and when they leave.
+#[derive(Debug, Clone)]
+pub struct FlowParams {
+    /// How observers know it.
+    pub id: FlowId,
+    /// The endpoint that sends it.
+    pub sender: Node,
+    /// The endpoint that receives it.
+    pub receiver: Node,
+    /// Header fields of its packets.
+    pub headers: Headers,
+    /// When they leave, and their bytes without FCS.
+    pub source: Source,
+}
+
+/// Why a topology cannot be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TopologyError {
+    /// A port is at a node that does not exist, or a flow begins or ends at a node that is not an endpoint.
+    #[error("there is no {0:?}")]
+    NoSuchNode(Node),
+    /// A link or impairment names a port that does not exist.
+    #[error("there is no {0:?}")]
+    NoSuchPort(PortId),
+    /// A link with no rate.
+    #[error("the link at {0:?} has a rate of zero")]
+    RateZero(PortId),
+    /// A port with two links.
+    #[error("{0:?} has more than one link")]
+    TwoLinks(PortId),
+    /// A port without a link.
+    #[error("{port:?} of {node:?} has no link")]
+    Dangling {
+        /// The port.
+        port: PortId,
+        /// Its node.
+        node: Node,
+    },
+    /// Links from a node lead back to it.
+    #[error("links form a loop through {0:?}")]
+    Loop(Node),
+    /// A device that cannot forward, because it has fewer than two ports.
+    #[error("what arrives at {0:?} cannot leave it by another port")]
+    NoWay(Node),
+    /// A flow whose endpoints are not connected, or are the same.
+    #[error("no path leads from {from:?} to {to:?}")]
+    NoPath {
+        /// Its sender.
+        from: Node,
+        /// Its receiver.
+        to: Node,
+    },
+    /// A flow leaves a device by a port that has no forwarding plane.
+    #[error("a flow leaves {node:?} by {port:?}, which has no policy")]
+    NoPolicy {
+        /// The device.
+        node: Node,
+        /// The port.
+        port: PortId,
+    },
+    /// More flows, nodes or ports than an event can identify.
+    #[error("there are too many flows, endpoints, devices or ports")]
+    TooLarge,
+}
+
+impl<F> Default for Topology<F> {
+    fn default() -> Self {
+        Self {
+            endpoints: Vec::new(),
+            devices: Vec::new(),
+            ports: Vec::new(),
+            links: Vec::new(),
+            impairments: Vec::new(),
+        }
+    }
+}
+
+impl<F: Forwarding> Topology<F> {
+    /// Add an endpoint.
+    pub fn endpoint(&mut self, params: EndpointParams) -> Node {
+        self.endpoints.push(params);
+        Node::Endpoint(count(self.endpoints.len()) - 1)
+    }
+
+    /// Add a device.
+    pub fn device(&mut self, params: DeviceParams) -> Node {
+        self.devices.push(params);
+        Node::Device(count(self.devices.len()) - 1)
+    }
+
+    /// Add a port to a node: an adapter of an endpoint, or a port by which no flow leaves a device.
+    pub fn port(&mut self, node: Node) -> PortId {
+        self.ports.push((node, None));
+        PortId(count(self.ports.len()) - 1)
+    }
+
+    /// Add a port to a device, which sends what `forwarding` decides.
+    pub fn egress(&mut self, device: Node, forwarding: F) -> PortId {
+        let port = self.port(device);
+        if let Some((_, slot)) = self.ports.last_mut() {
+            *slot = Some(forwarding);
+        }
+        port
+    }
+
+    /// Join two ports by a link, the same in both directions.
+    pub fn link(&mut self, one: PortId, other: PortId, params: LinkParams) {
+        self.links.push((one, other, params));
+    }
+
+    /// Let the link on which a port sends lose and delay its frames. `impairments` know the flows in the order
+    /// in which [`Self::build`] is given them.
+    pub fn impair(&mut self, from: PortId, impairments: Impairments) {
+        self.impairments.push((from, impairments));
+    }
+
+    /// Connect the nodes and send `flows` through them, watched by `observer`.
+    ///
+    /// # Errors
+    /// See [`TopologyError`].
+    pub fn build<O: Observer>(
+        self,
+        flows: Vec<FlowParams>,
+        observer: O,
+    ) -> Result<Network<F, O>, TopologyError> {
+        if flows.len() >= usize::from(u16::MAX) {
+            return Err(TopologyError::TooLarge);
+        }
+        let peers = self.peers()?;
+        let nodes: Vec<Node> = self.ports.iter().map(|(node, _)| *node).collect();
+        let routes = Routes::new(&nodes, &peers)?;
+        if let Some(device) = (0..count(self.devices.len()))
+            .map(Node::Device)
+            .find(|device| nodes.iter().filter(|node| *node == device).count() < 2)
+        {
+            return Err(TopologyError::NoWay(device));
+        }
+        let mut used = vec![false; self.ports.len()];
+        let mut devices = vec![
+            Device {
+                egress_of_flow: Vec::with_capacity(flows.len()),
+            };
+            self.devices.len()
+        ];
+        let mut running = Vec::with_capacity(flows.len());
+        for flow in flows {
+            running.push(self.place(flow, &routes, &mut devices, &mut used)?);
+        }
+        let ids = running.iter().map(Flow::id).collect();
+        let (events, places) = self.events(running.len(), &used, &peers, &nodes)?;
+        let wires = self.wires(&peers, &places);
+        let ports = self.ports.into_iter().zip(&places);
+        let ports = ports
+            .map(|((node, forwarding), places)| {
+                let egress = match (node, forwarding) {
+                    (Node::Endpoint(index), _) => {
+                        let params = self.endpoints.get(index as usize);
+                        let limit = params.and_then(|params| params.transmit_ring_frames);
+                        Egress::Adapter(TransmitRing::new(limit))
+                    }
+                    (Node::Device(_), Some(forwarding)) => Egress::Forwarding(forwarding),
+                    (Node::Device(_), None) => Egress::Idle,
+                };
+                Port::new(egress, places.timer)
+            })
+            .collect();
+        let wires = Wires::new(events, wires, ids, observer);
+        Ok(Network::new(wires, ports, devices, running))
+    }
+
+    /// The port at the other end of the link of every port, and the link.
+    fn peers(&self) -> Result<Vec<(PortId, LinkParams)>, TopologyError> {
+        let mut peers = vec![None; self.ports.len()];
+        for &(one, other, params) in &self.links {
+            if params.rate.rate == BitRate::ZERO {
+                return Err(TopologyError::RateZero(one));
+            }
+            for (port, peer) in [(one, other), (other, one)] {
+                let slot = peers
+                    .get_mut(port.0 as usize)
+                    .ok_or(TopologyError::NoSuchPort(port))?;
+                if slot.replace((peer, params)).is_some() {
+                    return Err(TopologyError::TwoLinks(port));
+                }
+            }
+        }
+        for (port, _) in &self.impairments {
+            if port.0 as usize >= self.ports.len() {
+                return Err(TopologyError::NoSuchPort(*port));
+            }
+        }
+        let ports = (0..).map(PortId).zip(&self.ports);
+        ports
+            .zip(peers)
+            .map(|((port, (node, _)), peer)| {
+                self.exists(*node)?;
+                peer.ok_or(TopologyError::Dangling { port, node: *node })
+            })
+            .collect()
+    }
+
+    fn exists(&self, node: Node) -> Result<(), TopologyError> {
+        let there = match node {
+            Node::Endpoint(index) => (index as usize) < self.endpoints.len(),
+            Node::Device(index) => (index as usize) < self.devices.len(),
+        };
+        if there {
+            Ok(())
+        } else {
+            Err(TopologyError::NoSuchNode(node))
+        }
+    }
+
+    /// Enter the way of a flow into the tables of the devices on it.
+    fn place(
+        &self,
+        flow: FlowParams,
+        routes: &Routes,
+        devices: &mut [Device],
+        used: &mut [bool],
+    ) -> Result<Flow, TopologyError> {
+        let (from, to) = (flow.sender, flow.receiver);
+        for node in [from, to] {
+            self.exists(node)?;
+            if let Node::Device(_) = node {
+                return Err(TopologyError::NoSuchNode(node));
+            }
+        }
+        let way = routes.way(from, to);
+        let &[(_, first), ..] = way.as_slice() else {
+            return Err(TopologyError::NoPath { from, to });
+        };
+        for device in &mut *devices {
+            device.egress_of_flow.push(first.0);
+        }
+        for (node, port) in way {
+            if let Some(used) = used.get_mut(port.0 as usize) {
+                *used = true;
+            }
+            let Node::Device(index) = node else {
+                continue;
+            };
+            let forwarding = self.ports.get(port.0 as usize);
+            if forwarding.is_none_or(|(_, forwarding)| forwarding.is_none()) {
+                return Err(TopologyError::NoPolicy { node, port });
+            }
+            if let Some(egress) = devices
+                .get_mut(index as usize)
+                .and_then(|device| device.egress_of_flow.last_mut())
+            {
+                *egress = port.0;
+            }
+        }
+        Ok(Flow::new(flow, first.0))
+    }
+
+    /// The event queue, with a place for each source, and for each port that a flow uses: a network in
+    /// which nothing comes back pays nothing for the way back.
+    fn events(
+        &self,
+        flows: usize,
+        used: &[bool],
+        peers: &[(PortId, LinkParams)],
+        nodes: &[Node],
+    ) -> Result<(EventQueue, Vec<Places>), TopologyError> {
+        let mut events: Vec<Event> = (0..count(flows)).map(Event::Departure).collect();
+        let mut places = vec![Places::default(); used.len()];
+        let numbers = || (0u32..).zip(used).filter(|(_, used)| **used);
+        for (number, _) in numbers() {
+            let index = number as usize;
+            let to_device = matches!(nodes[peers[index].0.0 as usize], Node::Device(_));
+            let varies = self
+                .impairments
+                .iter()
+                .any(|(port, impairments)| port.0 == number && impairments.varies_delay());
+            // What only captures needs no event: see `Receiver`.
+            if to_device || varies {
+                places[index].arrival = count(events.len());
+                events.push(Event::Arrival(number));
+            }
+        }
+        for (number, _) in numbers() {
+            places[number as usize].timer = count(events.len());
+            events.push(Event::Timer(number));
+        }
+        let events = EventQueue::new(events).ok_or(TopologyError::TooLarge)?;
+        Ok((events, places))
+    }
+
+    /// The direction of a link on which each port sends.
+    fn wires(&self, peers: &[(PortId, LinkParams)], places: &[Places]) -> Vec<Wire> {
+        let directions = peers.iter().zip(places);
+        let mut wires: Vec<Wire> = directions
+            .map(|((peer, params), places)| Wire {
+                link: Link::new(*params),
+                end: self.end(*peer),
+                arrival: places.arrival,
+            })
+            .collect();
+        for (port, impairments) in &self.impairments {
+            if let Some(wire) = wires.get_mut(port.0 as usize) {
+                wire.link.impairments = Some(Box::new(impairments.clone()));
+            }
+        }
+        wires
+    }
+
+    fn end(&self, port: PortId) -> End {
+        match self.ports[port.0 as usize].0 {
+            Node::Endpoint(index) => {
+                let params = self.endpoints[index as usize];
+                End::Receiver(Receiver::new(params.interrupt_interval))
+            }
+            Node::Device(device) => End::Device {
+                device,
+                processing: self.devices[device as usize].processing,
+            },
+        }
+    }
+}
+
+/// Where the events of a port are scheduled.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    arrival: Place,
+    timer: Place,
+}
+
+impl Default for Places {
+    /// Nowhere: no flow uses the port.
+    fn default() -> Self {
+        Self {
+            arrival: Place::MAX,
+            timer: Place::MAX,
+        }
+    }
+}
+
+fn count(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
