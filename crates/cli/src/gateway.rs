@@ -7,7 +7,9 @@ use crate::exit::Exit;
 use crate::outln;
 use slicewise_live::DirectionParams;
 use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
-use slicewise_study::{DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo};
+use slicewise_study::{
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo, LiveDevice,
+};
 use std::path::Path;
 
 /// Seed of random early detection: which packets it picks need not be unforeseeable.
@@ -57,7 +59,9 @@ fn of_study(file: &Path, options: &GatewayOptions) -> Result<GatewayParams, Fail
             file.display()
         )));
     }
-    let study = study.into_live().map_err(Failure::mistake)?;
+    let study = study
+        .into_live(LiveDevice::Gateway)
+        .map_err(Failure::mistake)?;
     let wanted = options.policy.as_deref().unwrap_or_default();
     let policy = policy_named(&study, wanted)?;
     let direction = DirectionParams {

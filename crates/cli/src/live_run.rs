@@ -16,7 +16,7 @@ use slicewise_report::layout::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
 use slicewise_stats::prediction::OfferedTraffic;
-use slicewise_study::{Backend, RunSpec, Study};
+use slicewise_study::{Backend, LiveDevice, RunSpec, Study};
 use slicewise_testbed::{
     CAPTURE_NAMES, DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources,
     missing_features,
@@ -39,7 +39,11 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         ));
     }
     tools_are_there()?;
-    let study = study.into_live().map_err(Failure::mistake)?;
+    let on = match options.on {
+        BackendName::Tc => LiveDevice::Tc,
+        BackendName::Gateway | BackendName::Sim => LiveDevice::Gateway,
+    };
+    let study = study.into_live(on).map_err(Failure::mistake)?;
     let wanted = wanted_runs(options, &study)?;
     can_be_sent(&study, &wanted)?;
     let device = device(options, study.text_digest().to_owned())?;

@@ -82,6 +82,8 @@ pub(crate) struct Curves {
     pub(crate) drops: ByScenario,
     /// The same by policy, link and slice, and reason: what impaired links lost.
     pub(crate) link_losses: ByScenario,
+    /// The same by policy and slice: frames that a queue marked instead of dropping.
+    pub(crate) marks: ByScenario,
 }
 
 impl Curves {
@@ -96,6 +98,7 @@ impl Curves {
             arrivals: Vec::new(),
             drops: BTreeMap::new(),
             link_losses: BTreeMap::new(),
+            marks: BTreeMap::new(),
         }
     }
 
@@ -133,6 +136,14 @@ impl Curves {
         for loss in &record.link_losses {
             let place = format!("{} link, slice {}", loss.link, loss.slice);
             add(&mut self.link_losses, place, &loss.reason, loss.frames);
+        }
+        for slice in record.slices.iter().filter(|slice| slice.marked_frames > 0) {
+            add(
+                &mut self.marks,
+                slice.slice.clone(),
+                "congestion experienced",
+                slice.marked_frames,
+            );
         }
         if self
             .arrivals

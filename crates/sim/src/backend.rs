@@ -1,9 +1,10 @@
 //! Runs of a study: translates the study into the simulator's terms.
 
 use crate::capture::{CaptureObserver, CaptureParams};
-use crate::device::DeviceParams;
 use crate::device::isr4221::{LicenceParams, isr4221};
 use crate::device::port::port;
+use crate::device::tc::Tc;
+use crate::device::{DeviceParams, Plane};
 use crate::endpoint::EndpointParams;
 use crate::impairment::{Impairments, Lost};
 use crate::link::{Handover, LinkParams};
@@ -161,7 +162,11 @@ impl Simulator {
             )));
         }
         let losses = Losses {
-            drops: network.forwarding().flat_map(drops).collect(),
+            drops: network
+                .forwarding()
+                .map(Plane::pipeline)
+                .flat_map(drops)
+                .collect(),
             on_links: losses_on_links(study, run, senders.map(|port| network.impairments(port))),
         };
         Ok((network.into_observer(), losses))
@@ -173,7 +178,7 @@ impl Simulator {
         study: &Study,
         run: &RunSpec,
         observe: impl FnOnce(&[FlowParams], Measurement) -> Result<O, RunError>,
-    ) -> Result<(Network<Pipeline, O>, [PortId; 2]), RunError> {
+    ) -> Result<(Network<Plane, O>, [PortId; 2]), RunError> {
         let scenario = study
             .scenarios
             .get(run.scenario)
@@ -197,11 +202,16 @@ impl Simulator {
         topology.link(adapter, ingress, link(study.link.rate, Handover::LastBit));
         let handover = match study.dut.model {
             DutModel::Gateway => Handover::FirstBit,
-            DutModel::Port | DutModel::Isr4221 => Handover::LastBit,
+            DutModel::Port | DutModel::Isr4221 | DutModel::Tc { .. } => Handover::LastBit,
+        };
+        // Under traffic control a token bucket decides when a frame leaves, not the interface.
+        let rate = match study.dut.model {
+            DutModel::Tc { .. } => study.link.rate,
+            DutModel::Port | DutModel::Isr4221 | DutModel::Gateway => study.dut.port_rate,
         };
         let egress = topology.egress(device, forwarding(study, run)?);
         let sink = topology.port(receiver);
-        topology.link(egress, sink, link(study.dut.port_rate, handover));
+        topology.link(egress, sink, link(rate, handover));
         let impaired = [
             (adapter, study.link.impairments.ingress),
             (egress, study.link.impairments.egress),
@@ -258,23 +268,28 @@ impl Simulator {
 }
 
 /// What decides in the device under test which frame leaves next.
-fn forwarding(study: &Study, run: &RunSpec) -> Result<Pipeline, RunError> {
+fn forwarding(study: &Study, run: &RunSpec) -> Result<Plane, RunError> {
     let policy = study
         .policies
         .get(run.policy)
         .ok_or(RunError::UnknownRun(*run))?;
     let policy = policy.params.clone();
     match (study.dut.model, study.dut.licence) {
-        (DutModel::Port | DutModel::Gateway, None) => port(policy, run.seed).map_err(failed),
+        (DutModel::Port | DutModel::Gateway, None) => {
+            (port(policy, run.seed).map(Plane::Pipeline)).map_err(failed)
+        }
+        (DutModel::Tc { burst }, None) => port(policy, run.seed)
+            .map(|pipeline| Plane::Tc(Tc::new(pipeline, study.dut.port_rate, burst)))
+            .map_err(failed),
         (DutModel::Isr4221, Some(licence)) => {
             let licence = LicenceParams {
                 rate: licence.rate,
                 credit: licence.credit,
                 priority_borrows: licence.priority_borrows,
             };
-            isr4221(policy, &licence, run.seed).map_err(failed)
+            (isr4221(policy, &licence, run.seed).map(Plane::Pipeline)).map_err(failed)
         }
-        (DutModel::Port | DutModel::Gateway, Some(_)) => {
+        (DutModel::Port | DutModel::Gateway | DutModel::Tc { .. }, Some(_)) => {
             Err(unsupported("a plain port with a licence"))
         }
         (DutModel::Isr4221, None) => Err(unsupported("an ISR 4221 without a licence")),

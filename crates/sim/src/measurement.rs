@@ -6,6 +6,7 @@ use crate::scheduler_delay::SchedulerDelays;
 use slicewise_stats::collect::{FlowPosition, RunCollector};
 use slicewise_stats::record::{DropCount, RunKey, RunRecord};
 use slicewise_units::Instant;
+use slicewise_wire::Ecn;
 
 /// Reports every packet to a collector, and keeps the longest times in the device's scheduler.
 /// Bytes are those of the
@@ -14,6 +15,8 @@ use slicewise_units::Instant;
 pub struct Measurement {
     collector: RunCollector,
     scheduler: SchedulerDelays,
+    /// Marked frames received, by slice; slices without any may be missing.
+    marked_frames: Vec<u64>,
 }
 
 impl Measurement {
@@ -23,7 +26,16 @@ impl Measurement {
         Self {
             collector,
             scheduler,
+            marked_frames: Vec::new(),
         }
+    }
+
+    #[cold]
+    fn on_marked(&mut self, slice: usize) {
+        if self.marked_frames.len() <= slice {
+            self.marked_frames.resize(slice + 1, 0);
+        }
+        self.marked_frames[slice] += 1;
     }
 
     /// Record the run.
@@ -38,6 +50,7 @@ impl Measurement {
         let mut record = self.collector.finish(key, study, study_digest, drops);
         for (index, slice) in record.slices.iter_mut().enumerate() {
             slice.scheduler = self.scheduler.of_slice(index);
+            slice.marked_frames = self.marked_frames.get(index).copied().unwrap_or(0);
         }
         record
     }
@@ -62,6 +75,9 @@ impl Observer for Measurement {
         };
         self.collector
             .on_received(slice, Some(position), packet.sent_at, at, packet.l2_bytes);
+        if packet.ecn() == Ecn::Ce {
+            self.on_marked(slice);
+        }
     }
 
     #[inline]

@@ -112,6 +112,7 @@ mod tests {
                 steady: figures,
                 delay_of_sent: None,
                 delay_cdf: Vec::new(),
+                marked_frames: 0,
                 scheduler: None,
                 iat_sent: IatFigures::default(),
                 series: Series {

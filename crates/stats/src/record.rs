@@ -160,6 +160,10 @@ pub struct SliceRecord {
     pub iat_sent: IatFigures,
     /// Time series over the whole run.
     pub series: Series,
+    /// Frames received in a simulated run, the transient included, that a queue had marked instead of dropping
+    /// them (ECN, RFC 3168).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked_frames: u64,
     /// Of a simulated run in which frames of the slice left the device: their time in its scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerFigures>,
@@ -328,4 +332,12 @@ pub struct Series {
     /// without a limit or if delays are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_frames: Vec<u32>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

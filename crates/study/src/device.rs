@@ -51,7 +51,7 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
 /// How many slices a mechanism can hold on the device, as its maker or a measurement states.
 pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability {
     match model {
-        DutModel::Port | DutModel::Gateway => Scalability {
+        DutModel::Port | DutModel::Gateway | DutModel::Tc { .. } => Scalability {
             slices: SliceLimit::NotStated,
             limited_by: "none is stated for this device".to_owned(),
             source: "a single port has no tables".to_owned(),
@@ -120,6 +120,10 @@ pub(crate) fn describe(dut: &DutParams) -> String {
         }
         (DutModel::Gateway, _) => format!(
             "gateway (model), link of {} {}",
+            dut.port_rate.rate, dut.port_rate.accounting.layer
+        ),
+        (DutModel::Tc { .. }, _) => format!(
+            "Linux traffic control (model), link of {} {}",
             dut.port_rate.rate, dut.port_rate.accounting.layer
         ),
         (DutModel::Port, _) => format!("egress port of {} (model)", dut.port_rate.rate),

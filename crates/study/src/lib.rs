@@ -39,7 +39,7 @@ pub use impairments::{
     DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
 };
 pub use kind::FileKind;
-pub use live::LiveError;
+pub use live::{LiveDevice, LiveError};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
     DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,

@@ -5,13 +5,38 @@ use crate::params::{DutModel, DutParams, HostParams, LinkParams};
 use crate::quick::{QuickParams, usual_scenarios};
 use crate::study::Study;
 use sha2::{Digest, Sha256};
+use slicewise_formats::tc;
 use slicewise_model::{PolicyError, PortParams, Rate};
 use slicewise_stats::mser::MIN_CYCLES;
 use slicewise_stats::verdict::rare_share_excluded;
 use slicewise_units::{BitRate, Duration, FrameLengths};
+use slicewise_wire::Ecn;
 
 /// The links to and from a device under test in namespaces: nothing waits on them.
 const VIRTUAL_LINK: BitRate = BitRate::new(100_000_000_000);
+
+/// What forwards real packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveDevice {
+    /// The gateway.
+    Gateway,
+    /// Linux traffic control.
+    Tc,
+}
+
+impl LiveDevice {
+    /// The device with which `study` is simulated beside it, for a link of `rate`.
+    fn model(self, study: &Study, rate: Rate) -> DutModel {
+        let policies = study.policies.iter();
+        let bucket = policies
+            .map(|policy| tc::link_bucket(&policy.params, rate))
+            .max();
+        match (self, bucket) {
+            (Self::Tc, Some(burst)) => DutModel::Tc { burst },
+            (Self::Gateway, _) | (Self::Tc, None) => DutModel::Gateway,
+        }
+    }
+}
 
 /// Why a study cannot be run on real packets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +52,12 @@ pub enum LiveError {
          it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)"
     )]
     Impairments,
+    /// A source sends ECN-capable packets, and those of a testbed do not.
+    #[error(
+        "source {0} is ECN-capable (`headers: {{ecn: ..}}`), and senders of a testbed are not: simulate the study, or leave \
+         `ecn` out in a study that extends this one"
+    )]
+    Ecn(String),
     /// A policy does not fit the emulated link.
     #[error("policy {policy} does not fit a link of {rate}: {problem}", problem = error.problem)]
     Policy {
@@ -83,7 +114,7 @@ impl Study {
         }
     }
 
-    /// The study on a live device: policies resolved for a link of the rate that slices share, hosts that
+    /// The study on `device`: policies resolved for a link of the rate that slices share, hosts that
     /// stamp frames as they arrive, and nothing of the device that it models otherwise.
     ///
     /// The senders of one machine have one clock: iperf3's are made to drift by their timers, which it takes
@@ -95,12 +126,16 @@ impl Study {
     ///
     /// # Errors
     /// Where the study cannot be run on real packets.
-    pub fn into_live(mut self) -> Result<Self, LiveError> {
+    pub fn into_live(mut self, device: LiveDevice) -> Result<Self, LiveError> {
         if !self.populations.is_empty() {
             return Err(LiveError::Populations);
         }
         if !self.link.impairments.is_none() {
             return Err(LiveError::Impairments);
+        }
+        let mut sources = self.scenarios.iter().flat_map(|s| &s.sources);
+        if let Some(source) = sources.find(|source| source.headers.ecn != Ecn::NotEct) {
+            return Err(LiveError::Ecn(source.name.clone()));
         }
         let capacity = self.dut.capacity();
         for policy in &mut self.policies {
@@ -125,7 +160,7 @@ impl Study {
         let frame = device::frame_time(capacity, largest).nanos();
         self.margins.delay_resolution_ns = self.margins.delay_resolution_ns.max(frame);
         self.dut = DutParams {
-            model: DutModel::Gateway,
+            model: device.model(&self, capacity),
             port_rate: capacity,
             processing_delay: Duration::ZERO,
             licence: None,
@@ -146,7 +181,11 @@ impl Study {
         self.assumptions.clear();
         self.limits.clear();
         self.published.clear();
-        self.digest = derived(&self.digest, "live");
+        let profile = match device {
+            LiveDevice::Gateway => "live",
+            LiveDevice::Tc => "live tc",
+        };
+        self.digest = derived(&self.digest, profile);
         Ok(self)
     }
 }

@@ -37,6 +37,12 @@ pub enum DutModel {
     /// The live gateway, or another program that paces departures: as a port, but a frame is handed on,
     /// whole, at the moment when its first bit would leave such a port.
     Gateway,
+    /// Linux traffic control: a token bucket of this depth, in counted bytes, stands for the link, and takes one frame
+    /// ahead of time from what is below it. Only for predictions.
+    Tc {
+        /// Depth of the bucket.
+        burst: ByteCount,
+    },
 }
 
 /// The device under test.
@@ -346,6 +352,8 @@ pub struct SourceHeaders {
     pub destination_port: u16,
     /// Differentiated-services code point, 0 to 63.
     pub dscp: u8,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
 }
 
 impl SourceHeaders {
@@ -396,8 +404,7 @@ impl From<&SourceHeaders> for Headers {
             },
             protocol: source.protocol,
             dscp: source.dscp,
-            // No source of these has a transport that understands marks.
-            ecn: Ecn::NotEct,
+            ecn: source.ecn,
             outer_vlan: source.vlan.unwrap_or(0),
             inner_vlan: source.inner_vlan.unwrap_or(0),
             has_ports: source.has_ports(),

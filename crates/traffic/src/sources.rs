@@ -249,6 +249,7 @@ mod tests {
     use slicewise_capture::write::{PcapngParams, PcapngWriter};
     use slicewise_study::{OnOffParams, PacketSize, SourceHeaders};
     use slicewise_units::BitRate;
+    use slicewise_wire::Ecn;
     use std::net::{IpAddr, Ipv4Addr};
 
     fn capture_writer() -> PcapngWriter<Vec<u8>> {
@@ -283,6 +284,7 @@ mod tests {
                 source_port: 1024,
                 destination_port: 5201,
                 dscp: 46,
+                ecn: Ecn::NotEct,
             },
             largest: PacketSize {
                 payload_bytes: 1250,

@@ -244,6 +244,16 @@ pub fn write(
     })
 }
 
+/// The depth of the token bucket that [`write`] lets stand for a link under `policy`.
+#[must_use]
+pub fn link_bucket(policy: &PolicyParams, link: Rate) -> ByteCount {
+    bucket_depth(link.rate, Counting::new(link, policy))
+}
+
+fn bucket_depth(link: BitRate, counting: Counting) -> ByteCount {
+    counting.largest_frame().max(link_burst(link))
+}
+
 /// What a link of that rate makes up for at most; `tc` states it in 32 bits.
 fn link_burst(link: BitRate) -> ByteCount {
     let most = ByteCount::new(u32::MAX.into());
@@ -252,8 +262,7 @@ fn link_burst(link: BitRate) -> ByteCount {
 
 /// The token bucket filter that stands for the link.
 fn write_link(writer: &mut Writer<'_>, counting: Counting) {
-    let largest = counting.largest_frame();
-    let burst = largest.max(link_burst(writer.link));
+    let burst = bucket_depth(writer.link, counting);
     writer.needs.insert(Feature::Tbf);
     // Its own queue is never used: what is attached below takes its place.
     let rest = format!(

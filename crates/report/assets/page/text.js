@@ -1,11 +1,13 @@
 // Tables that charts have beside them.
 
-/** Frames dropped by class and reason, by the device's own counters; and what impaired links lost. */
+/** Frames dropped by class and reason, by the device's own counters; what impaired links lost; and what queues marked. */
 function showDrops() {
   showLost(results.drops, "Policy: class, reason", "Where frames were dropped, and why",
     "Frames in a whole run, transient included, by the device's own counters; mean over repetitions.");
   showLost(results.link_losses, "Policy: link, slice, reason", "Frames lost on impaired links",
     "Frames in a whole run, transient included; none of them is among those dropped; mean over repetitions.");
+  showLost(results.marks, "Policy: slice, mark", "Frames marked instead of dropped (ECN)",
+    "Frames received in a whole run, transient included; mean over repetitions.");
 }
 
 function showLost(rows, heading, summary, note) {

@@ -88,6 +88,7 @@ pub(crate) fn document<'a>(findings: &'a Findings<'_>) -> Document<'a> {
         arrivals: &findings.curves.arrivals,
         drops: drops(study, &findings.summary, &findings.curves.drops),
         link_losses: drops(study, &findings.summary, &findings.curves.link_losses),
+        marks: drops(study, &findings.summary, &findings.curves.marks),
         published: findings.published.iter().map(published_view).collect(),
         populations: scale::view(findings),
         captured: captured::view(&findings.captured),

@@ -39,6 +39,8 @@ pub(crate) struct Document<'a> {
     pub(crate) drops: Vec<DropsView>,
     /// What impaired links lost: with link and slice for the class.
     pub(crate) link_losses: Vec<DropsView>,
+    /// What queues marked: with the slice for the class.
+    pub(crate) marks: Vec<DropsView>,
     #[serde(skip)]
     pub(crate) published: Vec<PublishedView>,
     /// `None` in a study without populations.

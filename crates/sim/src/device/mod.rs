@@ -7,10 +7,12 @@
 
 pub mod isr4221;
 pub mod port;
+pub mod tc;
 
 use slicewise_dataplane::{Frame, Pipeline, Verdict};
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
+use tc::Tc;
 
 /// What decides which frame leaves next: the contract of [`Pipeline`], open to models of devices
 /// that schedule in another way.
@@ -48,6 +50,60 @@ impl Forwarding for Pipeline {
     #[inline]
     fn poll_at(&self) -> Option<Instant> {
         self.poll_at()
+    }
+}
+
+/// The forwarding planes of the devices that studies have.
+#[derive(Debug)]
+pub enum Plane {
+    /// A policy over a link.
+    Pipeline(Pipeline),
+    /// The same under Linux traffic control.
+    Tc(Tc),
+}
+
+impl Plane {
+    /// The disciplines of its policy.
+    #[must_use]
+    pub const fn pipeline(&self) -> &Pipeline {
+        match self {
+            Self::Pipeline(pipeline) => pipeline,
+            Self::Tc(tc) => tc.pipeline(),
+        }
+    }
+}
+
+impl Forwarding for Plane {
+    #[inline]
+    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        match self {
+            Self::Pipeline(pipeline) => pipeline.on_frame(frame, headers, now),
+            Self::Tc(tc) => tc.on_frame(frame, headers, now),
+        }
+    }
+
+    #[inline]
+    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+        match self {
+            Self::Pipeline(pipeline) => pipeline.poll_egress(now),
+            Self::Tc(tc) => tc.poll_egress(now),
+        }
+    }
+
+    #[inline]
+    fn poll_dropped(&mut self) -> Option<Frame> {
+        match self {
+            Self::Pipeline(pipeline) => Forwarding::poll_dropped(pipeline),
+            Self::Tc(tc) => tc.poll_dropped(),
+        }
+    }
+
+    #[inline]
+    fn poll_at(&self) -> Option<Instant> {
+        match self {
+            Self::Pipeline(pipeline) => pipeline.poll_at(),
+            Self::Tc(tc) => tc.poll_at(),
+        }
     }
 }
 

@@ -73,6 +73,7 @@ pub(super) fn record(
             delay_cdf: after.delays.cdf(MAX_CDF_POINTS, steady.delay.max_ns),
             iat_sent: state.iat.figures(MAX_CDF_POINTS),
             series: series(state, grid.bins),
+            marked_frames: 0,
             scheduler: None,
         });
         aggregate.add(&steady);

@@ -14,6 +14,7 @@ use crate::spec::{
 };
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
+use slicewise_wire::Ecn;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -355,6 +356,7 @@ impl Checker<'_> {
             source_port: self.read_or(source_port, DEFAULT_SOURCE_PORT),
             destination_port: self.read_or(destination_port, DEFAULT_DESTINATION_PORT),
             dscp: self.read_or(dscp, Dscp(0)).0,
+            ecn: self.read_or(own.ecn.as_ref().or(slice.ecn.as_ref()), Ecn::NotEct),
         };
         if headers.has_ports() {
             return headers;

@@ -12,7 +12,7 @@ const TCP: Protocol = Protocol(6);
 enum Limit {
     /// A transport that adapts to the network.
     Tcp,
-    /// Packets that can be marked.
+    /// Marks, where no packet can be marked.
     Ecn,
 }
 
@@ -25,7 +25,8 @@ impl Limit {
                  its congestion control, acknowledgements and retransmissions"
             }
             Self::Ecn => {
-                "no simulated packet is ECN-capable: this flow queue drops packets and marks none"
+                "no source of this study is ECN-capable (`headers: {ecn: ect0}`): this flow queue drops packets \
+                 and marks none"
             }
         }
     }
@@ -38,8 +39,7 @@ impl Limit {
                  pace, without congestion control, acknowledgements and retransmissions."
             }
             Self::Ecn => {
-                "ECN is not simulated: no packet is ECN-capable, so flow queues with `ecn: yes` drop \
-                 packets and mark none."
+                "No source is ECN-capable, so flow queues with `ecn: yes` drop packets and mark none."
             }
         }
     }
@@ -53,7 +53,8 @@ impl Checker<'_> {
             .into_iter()
             .map(|at| (at, Limit::Tcp))
             .collect();
-        for (_, policy) in spec.policies.iter() {
+        let policies = spec.policies.iter().filter(|_| !is_ecn_capable(spec));
+        for (_, policy) in policies {
             let classes = policy.classes.iter().flat_map(|classes| &classes.value.0);
             for class in classes {
                 self.ecn_queues(class, &mut found);
@@ -103,4 +104,17 @@ impl Checker<'_> {
             self.ecn_queues(class, found);
         }
     }
+}
+
+/// Whether a source may send packets that can be marked.
+fn is_ecn_capable(spec: &StudySpec) -> bool {
+    let of_scenarios = spec.scenarios.iter().flat_map(|(_, s)| s.sources.iter());
+    let of_sources = of_scenarios.map(|(_, source)| &source.headers);
+    let of_slices = spec.slices.iter().map(|(_, slice)| &slice.headers);
+    of_sources.chain(of_slices).any(|headers| {
+        headers
+            .ecn
+            .as_ref()
+            .is_some_and(|ecn| ecn.text() != "not_ect")
+    })
 }

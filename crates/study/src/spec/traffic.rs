@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use slicewise_model::IpPrefix;
 use slicewise_units::Duration;
+use slicewise_wire::Ecn;
 use std::net::IpAddr;
 
 /// A slice: which frames belong to it and what it was promised.
@@ -91,6 +92,9 @@ pub(crate) struct HeadersSpec {
     pub(crate) destination_port: Option<Text<u16>>,
     /// Differentiated-services code point. Default 0.
     pub(crate) dscp: Option<Text<Dscp>>,
+    /// Explicit congestion notification: queues with `ecn: yes` mark packets that are `ect0` or `ect1`
+    /// instead of dropping them. Default not_ect. Simulated studies only.
+    pub(crate) ecn: Option<Text<Ecn>>,
 }
 
 /// A traffic source: one flow. In a scenario: only the differences from

@@ -7,6 +7,7 @@ use schemars::{Schema, json_schema};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
 use slicewise_units::{Accounting, ByteCount, Duration, Layer};
+use slicewise_wire::Ecn;
 
 /// The meaning of `text` among `words`.
 fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, String> {
@@ -221,6 +222,17 @@ words!(
         ("transient_end", Self::TransientEnd),
         ("transient_throughput", Self::TransientThroughput),
         ("aggregate_throughput", Self::AggregateThroughput),
+    ]
+);
+
+words!(
+    Ecn,
+    "Ecn",
+    "a value of explicit congestion notification",
+    &[
+        ("not_ect", Self::NotEct),
+        ("ect0", Self::Ect0),
+        ("ect1", Self::Ect1),
     ]
 );
 

@@ -2,7 +2,7 @@
 
 use crate::support::{STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;
-use slicewise_study::{HostParams, Study};
+use slicewise_study::{HostParams, LiveDevice, Study};
 use slicewise_units::Duration;
 use std::collections::BTreeSet;
 
@@ -121,7 +121,11 @@ fn timers_of_real_packets_are_whole_microseconds_apart() {
         ("timer: 100 us", [101, 102]),
     ] {
         let text = changed("slices:", &format!("hosts: {{{setting}}}\nslices:"));
-        let hosts = parse(&text).unwrap().into_live().unwrap().hosts;
+        let hosts = parse(&text)
+            .unwrap()
+            .into_live(LiveDevice::Gateway)
+            .unwrap()
+            .hosts;
         let timers = [0, 1].map(|machine| hosts.timer_of(machine));
         assert_eq!(timers, expected.map(Duration::from_micros), "{setting}");
     }

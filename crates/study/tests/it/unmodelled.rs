@@ -3,7 +3,7 @@
 
 use crate::support::{STUDY, changed, parse};
 use insta::assert_snapshot;
-use slicewise_study::Study;
+use slicewise_study::{LiveDevice, Study};
 
 fn assumptions(study: &Study) -> Vec<String> {
     study.description("test").assumptions
@@ -60,6 +60,20 @@ fn tcp_is_warned_of_once_for_each_place_it_is_written_at() {
 }
 
 #[test]
+fn marks_are_not_warned_of_where_a_source_can_be_marked_which_no_testbed_sends() {
+    let text = changed("headers: {vlan: 20}\n", "headers: {vlan: 20, ecn: ect0}\n");
+    let text = text.replace("minimum: 60 %}", "minimum: 60 %, flow_queue: {ecn: true}}");
+    let study = parse(&text).unwrap();
+    assert_eq!(study.warnings().count(), 0);
+    let refused = study.into_live(LiveDevice::Gateway).unwrap_err();
+    assert_snapshot!(refused, @"");
+    let text = text.replace("ecn: ect0", "ecn: not_ect");
+    assert_eq!(parse(&text).unwrap().warnings().count(), 1);
+    let refused = parse(&text.replace("ecn: not_ect", "ecn: ce")).unwrap_err();
+    assert_snapshot!(refused, @"");
+}
+
+#[test]
 fn marks_are_warned_of_in_classes_and_in_what_they_are_divided_into() {
     let child = "{name: rest, match: {vlan: 20}, child: {classes: [{name: a, match: {}, flow_queue: {ecn: yes}}]}}";
     let text = changed(
@@ -83,7 +97,7 @@ fn marks_are_warned_of_in_classes_and_in_what_they_are_divided_into() {
     ");
     assert_snapshot!(assumptions(&study).join("\n"), @"ECN is not simulated: no packet is ECN-capable, so flow queues with `ecn: yes` drop packets and mark none.");
     assert!(
-        assumptions(&study.into_live().unwrap()).is_empty(),
+        assumptions(&study.into_live(LiveDevice::Gateway).unwrap()).is_empty(),
         "real packets can be marked"
     );
     for queue in ["flow_queue: {ecn: no}", "flow_queue: {}"] {

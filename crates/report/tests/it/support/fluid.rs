@@ -175,6 +175,7 @@ fn slice_record(
         steady: figures(&series, transient_bins..bins),
         delay_of_sent: None,
         delay_cdf,
+        marked_frames: 0,
         scheduler: None,
         iat_sent: IatFigures {
             samples: 54_384,

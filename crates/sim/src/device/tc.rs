@@ -1,0 +1,81 @@
+//! Linux traffic control: the disciplines of a policy below a token bucket filter that stands for the link.
+//!
+//! The bucket asks the disciplines for their next frame as soon as the last one has left, holds it until there are
+//! tokens for it, and does not exchange it for a frame of higher priority that arrives meanwhile (`tbf_dequeue` in
+//! `net/sched/sch_tbf.c`, which looks at the next frame by `qdisc_peek_dequeued`). So a frame may wait for one
+//! frame more than on a link. A frame that is held has left its queue.
+
+use super::Forwarding;
+use slicewise_dataplane::{Frame, Pipeline, TokenBucket, Verdict};
+use slicewise_model::Rate;
+use slicewise_units::{ByteCount, Credit, Instant};
+use slicewise_wire::Headers;
+
+/// An egress interface under traffic control.
+#[derive(Debug)]
+pub struct Tc {
+    pipeline: Pipeline,
+    bucket: TokenBucket,
+    /// The frame taken from the disciplines, and the tokens that it costs.
+    held: Option<(Frame, Credit)>,
+}
+
+impl Tc {
+    /// The disciplines of `pipeline` below a bucket of `link`, `burst` deep and full at the start.
+    #[must_use]
+    pub fn new(pipeline: Pipeline, link: Rate, burst: ByteCount) -> Self {
+        Self {
+            pipeline,
+            bucket: TokenBucket::full(link, burst, Instant::ZERO),
+            held: None,
+        }
+    }
+
+    /// The disciplines.
+    #[must_use]
+    pub const fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    fn take_ahead(&mut self, now: Instant) {
+        if self.held.is_none() {
+            let frame = self.pipeline.poll_egress(now);
+            self.held = frame.map(|frame| {
+                // The kernel would drop a frame longer than the bucket is deep; no study has one.
+                let cost = self.bucket.cost(frame.lengths).min(self.bucket.burst());
+                (frame, cost)
+            });
+        }
+    }
+}
+
+impl Forwarding for Tc {
+    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        let verdict = self.pipeline.on_frame(frame, headers, now);
+        self.take_ahead(now);
+        verdict
+    }
+
+    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+        self.take_ahead(now);
+        let (frame, cost) = self.held?;
+        if self.bucket.refill(now) < cost {
+            return None;
+        }
+        self.bucket.spend(cost);
+        self.held = None;
+        self.take_ahead(now);
+        Some(frame)
+    }
+
+    fn poll_dropped(&mut self) -> Option<Frame> {
+        Forwarding::poll_dropped(&mut self.pipeline)
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        match self.held {
+            Some((_, cost)) => self.bucket.ready_at(cost),
+            None => self.pipeline.poll_at(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Linux traffic control: one frame taken ahead of time, and a token bucket for a link.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use proptest::prelude::*;
+use slicewise_dataplane::{Ecn, Frame, Pipeline, Verdict};
+use slicewise_model::{Colour, PrioritySpec, Rate};
+use slicewise_sim::device::Forwarding;
+use slicewise_sim::device::port::port;
+use slicewise_sim::device::tc::Tc;
+use slicewise_units::{Accounting, BitRate, ByteCount, FrameLengths, Instant};
+use support::{headers, policy, vlan_class};
+
+const LINK: Rate = Rate {
+    rate: BitRate::new(100_000_000),
+    accounting: Accounting::L2,
+};
+const LARGEST: u64 = 1_500;
+/// What a byte lasts on the link, ns.
+const BYTE_NS: u64 = 80;
+const VOICE: u16 = 10;
+const BULK: u16 = 20;
+
+/// Strict priority for voice.
+fn disciplines() -> Pipeline {
+    let mut voice = vlan_class("voice", VOICE);
+    voice.priority = Some(PrioritySpec {
+        level: 1,
+        rate: None,
+        burst: None,
+        accounting: Accounting::L2,
+    });
+    port(policy(vec![voice]).resolve(LINK.rate).unwrap(), 1).unwrap()
+}
+
+fn tc() -> Tc {
+    Tc::new(disciplines(), LINK, ByteCount::new(LARGEST))
+}
+
+fn offer(plane: &mut impl Forwarding, handle: u64, (vlan, bytes): (u16, u32), nanos: u64) {
+    let frame = Frame {
+        handle,
+        lengths: FrameLengths {
+            l2_bytes: bytes,
+            l3_offset: 18,
+        },
+        dscp: 0,
+        ecn: Ecn::NotEct,
+        colour: Colour::Green,
+    };
+    let now = Instant::from_nanos(nanos);
+    assert_eq!(plane.on_frame(frame, &headers(vlan), now), Verdict::Queued);
+}
+
+/// Everything that leaves until `end`, polled at the times that the plane names.
+fn departures(plane: &mut impl Forwarding, from: u64, end: u64) -> Vec<(u64, u64)> {
+    let mut left = Vec::new();
+    let mut now = Instant::from_nanos(from);
+    while let Some(at) = plane.poll_at() {
+        now = now.max(at);
+        if now.nanos() > end {
+            break;
+        }
+        match plane.poll_egress(now) {
+            Some(frame) => left.push((frame.handle, now.nanos())),
+            None => assert!(plane.poll_at().is_none_or(|at| at > now), "asked in vain"),
+        }
+    }
+    left
+}
+
+#[test]
+fn a_priority_frame_waits_for_the_frame_taken_before_it_came_and_for_no_other() {
+    let mut tc = tc();
+    for handle in 0..4 {
+        offer(&mut tc, handle, (BULK, 1_500), 0);
+    }
+    // The bucket is full, and pays for one frame.
+    assert_eq!(departures(&mut tc, 0, 0), [(0, 0)]);
+    offer(&mut tc, 9, (VOICE, 100), 10_000);
+    let bulk = 1_500 * BYTE_NS;
+    let voice = 100 * BYTE_NS;
+    assert_eq!(
+        departures(&mut tc, 10_000, u64::MAX),
+        [
+            (1, bulk),
+            (9, bulk + voice),
+            (2, 2 * bulk + voice),
+            (3, 3 * bulk + voice)
+        ]
+    );
+}
+
+#[test]
+fn a_frame_that_nothing_precedes_leaves_at_once() {
+    let mut tc = tc();
+    offer(&mut tc, 1, (VOICE, 100), 5_000);
+    assert_eq!(departures(&mut tc, 5_000, u64::MAX), [(1, 5_000)]);
+    assert_eq!(tc.poll_at(), None);
+}
+
+#[test]
+fn frames_that_waited_leave_one_after_another_at_the_rate() {
+    let mut tc = tc();
+    for handle in 0..20 {
+        offer(&mut tc, handle, (BULK, 1_000), 0);
+    }
+    let expected: Vec<(u64, u64)> = (0..20)
+        .map(|handle| {
+            let bytes: u64 = (handle + 1) * 1_000;
+            (handle, bytes.saturating_sub(LARGEST) * BYTE_NS)
+        })
+        .collect();
+    assert_eq!(departures(&mut tc, 0, u64::MAX), expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Never more than the bucket and the rate allow, whatever comes when; nothing is lost or left.
+    #[test]
+    fn what_leaves_is_within_the_bucket_and_complete(
+        frames in prop::collection::vec((0u64..200_000, any::<bool>(), 60u32..1_501), 1..100),
+    ) {
+        let mut tc = tc();
+        let (mut left, mut now, mut offered) = (Vec::new(), 0, Vec::new());
+        for (handle, (gap, is_voice, bytes)) in (0u64..).zip(frames) {
+            left.extend(departures(&mut tc, now, now + gap));
+            now += gap;
+            offered.push(u64::from(bytes));
+            offer(&mut tc, handle, (if is_voice { VOICE } else { BULK }, bytes), now);
+        }
+        left.extend(departures(&mut tc, now, u64::MAX));
+        prop_assert_eq!(left.len(), offered.len());
+        for (index, (_, from)) in left.iter().enumerate() {
+            let mut bytes = 0;
+            for (handle, at) in &left[index..] {
+                bytes += offered[usize::try_from(*handle).unwrap()];
+                prop_assert!(bytes * BYTE_NS <= LARGEST * BYTE_NS + (at - from) + 1);
+            }
+        }
+    }
+}
