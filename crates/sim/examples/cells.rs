@@ -1,6 +1,7 @@
-//! Runs each policy × scenario of a study once and prints what each slice got.
+//! Runs each policy × scenario of a study once, or one of them, and prints what each slice got.
 //!
-//!     cargo run --release -p slicewise-sim --example cells -- studies/router-mechanisms.yaml
+//!     cargo run --release -p slicewise-sim --example cells -- studies/router-mechanisms.yaml \
+//!         [POLICY [SCENARIO]]
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
@@ -12,11 +13,12 @@ use std::path::Path;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args()
-        .nth(1)
-        .unwrap_or("studies/router-mechanisms.yaml".to_owned());
+    let argument = |n| std::env::args().nth(n);
+    let path = argument(1).unwrap_or("studies/router-mechanisms.yaml".to_owned());
     let study = Study::load(Path::new(&path)).map_err(|problems| format!("{problems}"))?;
     let filter = RunFilter {
+        policies: argument(2).into_iter().collect(),
+        scenarios: argument(3).into_iter().collect(),
         repetitions: Some(1),
         ..RunFilter::default()
     };

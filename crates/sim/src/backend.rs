@@ -16,11 +16,12 @@ use crate::scheduler_delay::SchedulerDelays;
 use crate::topology::{FlowParams, Node, PortId, Topology};
 use slicewise_capture::store::make_folders;
 use slicewise_dataplane::{DropReason, Pipeline};
+use slicewise_model::PolicyParams;
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
-    Backend, DutModel, ImpairmentParams, RunError, RunSpec, ScenarioParams, Study,
+    Backend, DutModel, DutParams, ImpairmentParams, RunError, RunSpec, ScenarioParams, Study,
 };
 use slicewise_traffic::Sources;
 use slicewise_units::{Duration, Instant};
@@ -172,7 +173,7 @@ impl Simulator {
         Ok((network.into_observer(), losses))
     }
 
-    /// The network of one run: a sender, the device, a receiver; and the ports that send on [`LINKS`].
+    /// The network of one run: a sender, the devices, a receiver; and the ports that send on [`LINKS`].
     fn network<O: Observer>(
         &self,
         study: &Study,
@@ -185,33 +186,31 @@ impl Simulator {
             .ok_or(RunError::UnknownRun(*run))?;
         let mut topology = Topology::default();
         let sender = topology.endpoint(EndpointParams::default());
-        let device = topology.device(DeviceParams {
-            processing: study.dut.processing_delay,
-        });
         let receiver = topology.endpoint(EndpointParams {
             interrupt_interval: study.hosts.interrupt_moderation,
             transmit_ring_frames: None,
         });
-        let propagation = study.link.propagation;
-        let link = |rate, handover| LinkParams {
-            rate,
-            propagation,
-            handover,
+        let adapter = topology.port(sender);
+        // The port behind which the rest of the path is built, and the link on which it sends.
+        let mut from = adapter;
+        let mut on = LinkParams {
+            rate: study.link.rate,
+            propagation: study.link.propagation,
+            handover: Handover::LastBit,
         };
-        let (adapter, ingress) = (topology.port(sender), topology.port(device));
-        topology.link(adapter, ingress, link(study.link.rate, Handover::LastBit));
-        let handover = match study.dut.model {
-            DutModel::Gateway => Handover::FirstBit,
-            DutModel::Port | DutModel::Isr4221 | DutModel::Tc { .. } => Handover::LastBit,
-        };
-        // Under traffic control a token bucket decides when a frame leaves, not the interface.
-        let rate = match study.dut.model {
-            DutModel::Tc { .. } => study.link.rate,
-            DutModel::Port | DutModel::Isr4221 | DutModel::Gateway => study.dut.port_rate,
-        };
-        let egress = topology.egress(device, forwarding(study, run)?);
+        let hops: Vec<_> = study.hops(run.policy).collect();
+        for (device, policy) in &hops {
+            let node = topology.device(DeviceParams {
+                processing: device.processing_delay,
+            });
+            let ingress = topology.port(node);
+            topology.link(from, ingress, on);
+            from = topology.egress(node, forwarding(device, policy, run.seed)?);
+            on = egress_link(study, device);
+        }
+        let egress = from;
         let sink = topology.port(receiver);
-        topology.link(egress, sink, link(rate, handover));
+        topology.link(egress, sink, on);
         let impaired = [
             (adapter, study.link.impairments.ingress),
             (egress, study.link.impairments.egress),
@@ -223,9 +222,13 @@ impl Simulator {
             }
         }
         let flows = self.flows(study, run, scenario, [sender, receiver])?;
-        let policy = study.policies.get(run.policy);
-        let policy = &policy.ok_or(RunError::UnknownRun(*run))?.params;
-        let scheduler = SchedulerDelays::new(policy, flows.iter().map(|flow| &flow.headers));
+        let headers = flows.iter().map(|flow| &flow.headers);
+        let scheduler = match hops.as_slice() {
+            [] => return Err(RunError::UnknownRun(*run)),
+            [(_, policy)] => Some(SchedulerDelays::new(policy, headers)),
+            // A frame passes several schedulers.
+            _ => None,
+        };
         let measurement = Measurement::new(collector(study, scenario)?, scheduler);
         let observer = observe(&flows, measurement)?;
         let network = topology.build(flows, observer).map_err(failed)?;
@@ -267,32 +270,42 @@ impl Simulator {
     }
 }
 
-/// What decides in the device under test which frame leaves next.
-fn forwarding(study: &Study, run: &RunSpec) -> Result<Plane, RunError> {
-    let policy = study
-        .policies
-        .get(run.policy)
-        .ok_or(RunError::UnknownRun(*run))?;
-    let policy = policy.params.clone();
-    match (study.dut.model, study.dut.licence) {
-        (DutModel::Port | DutModel::Gateway, None) => {
-            (port(policy, run.seed).map(Plane::Pipeline)).map_err(failed)
+/// What decides in a device which frame leaves next.
+fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Plane, RunError> {
+    let policy = policy.clone();
+    let plane = match (device.model, device.licence) {
+        (DutModel::Port | DutModel::Gateway, None) => port(policy, seed).map(Plane::Pipeline),
+        (DutModel::Tc { burst }, None) => {
+            port(policy, seed).map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst)))
         }
-        (DutModel::Tc { burst }, None) => port(policy, run.seed)
-            .map(|pipeline| Plane::Tc(Tc::new(pipeline, study.dut.port_rate, burst)))
-            .map_err(failed),
         (DutModel::Isr4221, Some(licence)) => {
             let licence = LicenceParams {
                 rate: licence.rate,
                 credit: licence.credit,
                 priority_borrows: licence.priority_borrows,
             };
-            (isr4221(policy, &licence, run.seed).map(Plane::Pipeline)).map_err(failed)
+            isr4221(policy, &licence, seed).map(Plane::Pipeline)
         }
         (DutModel::Port | DutModel::Gateway | DutModel::Tc { .. }, Some(_)) => {
-            Err(unsupported("a plain port with a licence"))
+            return Err(unsupported("a plain port with a licence"));
         }
-        (DutModel::Isr4221, None) => Err(unsupported("an ISR 4221 without a licence")),
+        (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
+    };
+    plane.map_err(failed)
+}
+
+/// The link behind a device.
+fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
+    let (rate, handover) = match device.model {
+        DutModel::Gateway => (device.port_rate, Handover::FirstBit),
+        DutModel::Port | DutModel::Isr4221 => (device.port_rate, Handover::LastBit),
+        // A token bucket decides when a frame leaves, not the interface.
+        DutModel::Tc { .. } => (study.link.rate, Handover::LastBit),
+    };
+    LinkParams {
+        rate,
+        propagation: study.link.propagation,
+        handover,
     }
 }
 

@@ -14,15 +14,15 @@ use slicewise_wire::Ecn;
 #[derive(Debug, Clone)]
 pub struct Measurement {
     collector: RunCollector,
-    scheduler: SchedulerDelays,
+    scheduler: Option<SchedulerDelays>,
     /// Marked frames received, by slice; slices without any may be missing.
     marked_frames: Vec<u64>,
 }
 
 impl Measurement {
-    /// Measure with `collector`, and times in the scheduler with `scheduler`.
+    /// Measure with `collector`, and times in the scheduler, where there is one only, with `scheduler`.
     #[must_use]
-    pub const fn new(collector: RunCollector, scheduler: SchedulerDelays) -> Self {
+    pub const fn new(collector: RunCollector, scheduler: Option<SchedulerDelays>) -> Self {
         Self {
             collector,
             scheduler,
@@ -49,7 +49,7 @@ impl Measurement {
     ) -> RunRecord {
         let mut record = self.collector.finish(key, study, study_digest, drops);
         for (index, slice) in record.slices.iter_mut().enumerate() {
-            slice.scheduler = self.scheduler.of_slice(index);
+            slice.scheduler = self.scheduler.as_ref().and_then(|s| s.of_slice(index));
             slice.marked_frames = self.marked_frames.get(index).copied().unwrap_or(0);
         }
         record
@@ -88,7 +88,8 @@ impl Observer for Measurement {
 
     #[inline]
     fn on_forwarded(&mut self, flow: &FlowId, packet: &Packet, left: Instant) {
-        self.scheduler
-            .on_forwarded(usize::from(flow.slice), packet, left);
+        if let Some(scheduler) = &mut self.scheduler {
+            scheduler.on_forwarded(usize::from(flow.slice), packet, left);
+        }
     }
 }

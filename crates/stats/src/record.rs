@@ -338,6 +338,6 @@ pub struct Series {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde asks with a reference"
 )]
-const fn is_zero(count: &u64) -> bool {
+pub(crate) const fn is_zero(count: &u64) -> bool {
     *count == 0
 }

@@ -11,6 +11,13 @@
 //! does not follow, because frames that were held up on the link together may come as a burst above
 //! CBS.
 //!
+//! On a path of several devices the frames that leave one of them are at most D + δ later than eligible there, so
+//! they are at most as much later eligible at the next: each device adds its own D + δ and the way to it, and the burst
+//! that CBS allows is paid for only once. As a sum of hops, each bounded for itself, the traffic that reaches the i-th
+//! hop would have a burst that is larger by CIR times the delays before it, and would wait for that at every
+//! hop: Σ over i of Σ over j ≤ i of (D + δ) of hop j. (J.-Y. Le Boudec, P. Thiran, *Network Calculus*, Springer 2001,
+//! sections 1.4.3 and 1.5: the burst is paid only once, and shapers that are as a flow was before delay it no more.)
+//!
 //! [`DelayClasses::bucket_width`]: slicewise_model::DelayClasses::bucket_width
 
 use crate::arrivals::{ArrivalCurve, Backlog, backlog, bytes_up};
@@ -37,11 +44,12 @@ pub(crate) struct Promised {
 }
 
 /// The bounds that follow from a policy's guarantees, and where none does.
-pub(crate) fn promised(study: &Study, policy: &PolicyParams) -> Promised {
+pub(crate) fn promised(study: &Study, policy: usize) -> Promised {
     let mut promised = Promised::default();
-    let Some(guaranteed) = &policy.guaranteed else {
+    let hops: Vec<_> = study.hops(policy).collect();
+    if hops.iter().all(|(_, policy)| policy.guaranteed.is_none()) {
         return promised;
-    };
+    }
     for (slice, params) in study
         .slices
         .iter()
@@ -49,30 +57,20 @@ pub(crate) fn promised(study: &Study, policy: &PolicyParams) -> Promised {
         .filter(|(_, s)| s.guaranteed)
     {
         for scenario in &study.scenarios {
-            let situation = Situation {
-                study,
-                policy,
-                guaranteed,
-                scenario,
-            };
-            let bound = if study.populations.is_empty() {
-                situation.bound(slice)
-            } else {
-                situation.bound_of_population(slice)
-            };
-            let (why, scheduler_ns) = match bound {
+            let (why, scheduler_ns) = match bound(study, &hops, scenario, slice) {
                 Ok(None) => continue,
                 Ok(Some(Parts {
-                    scheduler_ns,
+                    schedulers,
                     outside: Ok(outside_ns),
                 })) => {
-                    promised.add(&params.name, scheduler_ns, outside_ns);
+                    promised.add(&params.name, schedulers, outside_ns);
                     continue;
                 }
                 Ok(Some(Parts {
-                    scheduler_ns,
+                    schedulers: InSchedulers { together_ns, .. },
                     outside: Err(why),
-                })) => (why, Some(scheduler_ns)),
+                    // Times in the schedulers of a path are not measured.
+                })) => (why, (hops.len() == 1).then_some(together_ns)),
                 Err(why) => (why, None),
             };
             promised.unbounded.push(Unbounded {
@@ -88,20 +86,36 @@ pub(crate) fn promised(study: &Study, policy: &PolicyParams) -> Promised {
 
 impl Promised {
     /// The bound of a slice is the largest of all scenarios that have one.
-    fn add(&mut self, slice: &str, scheduler_ns: u64, outside_ns: u64) {
+    fn add(&mut self, slice: &str, schedulers: InSchedulers, outside_ns: u64) {
+        let InSchedulers {
+            together_ns,
+            sum_ns,
+        } = schedulers;
+        let sum_of_hops_ns = sum_ns.map_or(0, |sum| sum.saturating_add(outside_ns));
         let largest = self.bounds.entry(slice.to_owned()).or_insert(DelayBound {
-            scheduler_ns,
+            scheduler_ns: together_ns,
             outside_ns,
+            sum_of_hops_ns,
         });
-        largest.scheduler_ns = largest.scheduler_ns.max(scheduler_ns);
+        largest.scheduler_ns = largest.scheduler_ns.max(together_ns);
         largest.outside_ns = largest.outside_ns.max(outside_ns);
+        largest.sum_of_hops_ns = largest.sum_of_hops_ns.max(sum_of_hops_ns);
     }
+}
+
+/// Time in the schedulers of a path.
+#[derive(Debug, Clone, Copy, Default)]
+struct InSchedulers {
+    /// With the burst paid for once.
+    together_ns: u64,
+    /// Hop by hop; `None` for one device.
+    sum_ns: Option<u64>,
 }
 
 /// What is bounded of a slice that keeps to its guarantee.
 struct Parts {
     /// See [`DelayBound::scheduler_ns`].
-    scheduler_ns: u64,
+    schedulers: InSchedulers,
     /// [`DelayBound::outside_ns`], or why there is none.
     outside: Result<u64, String>,
 }
@@ -140,17 +154,64 @@ pub(crate) fn notes(policy: &str, unbounded: &[Unbounded]) -> Vec<String> {
     reasons.into_iter().map(note).collect()
 }
 
-/// A policy in a scenario.
+/// The bound of a slice on its way through `hops`; `None` where it has no guarantee or sends nothing.
+fn bound(
+    study: &Study,
+    hops: &[(&DutParams, &PolicyParams)],
+    scenario: &ScenarioParams,
+    slice: usize,
+) -> Result<Option<Parts>, String> {
+    let mut schedulers = InSchedulers::default();
+    let (mut guarantees, mut sum_ns) = (0, 0u64);
+    let mut outside = Ok(0);
+    for (device, policy) in hops.iter().copied() {
+        let Some(guaranteed) = &policy.guaranteed else {
+            continue;
+        };
+        let situation = Situation {
+            study,
+            device,
+            policy,
+            guaranteed,
+            scenario,
+        };
+        let in_device = if study.populations.is_empty() {
+            outside = situation.outside(hops);
+            situation.in_device(slice)?
+        } else {
+            situation.of_population(slice)?
+        };
+        let Some(own) = in_device else { continue };
+        guarantees += 1;
+        schedulers.together_ns = schedulers.together_ns.saturating_add(own);
+        sum_ns = sum_ns.saturating_add(schedulers.together_ns);
+    }
+    if guarantees == 0 {
+        return Ok(None);
+    }
+    if guarantees < hops.len() {
+        return Err("not every device on its path gives it a guarantee".to_owned());
+    }
+    schedulers.sum_ns = (hops.len() > 1).then_some(sum_ns);
+    Ok(Some(Parts {
+        schedulers,
+        outside,
+    }))
+}
+
+/// A policy in a scenario, on a device.
 struct Situation<'a> {
     study: &'a Study,
+    device: &'a DutParams,
     policy: &'a PolicyParams,
     guaranteed: &'a GuaranteedParams,
     scenario: &'a ScenarioParams,
 }
 
 impl Situation<'_> {
-    /// The bound of a slice here; `None` where it has no guarantee or sends nothing.
-    fn bound(&self, slice: usize) -> Result<Option<Parts>, String> {
+    /// From the moment a frame of a slice is eligible to its last bit, ns; `None` where the slice has no guarantee or
+    /// sends nothing.
+    fn in_device(&self, slice: usize) -> Result<Option<u64>, String> {
         let own = || self.scenario.sources.iter().filter(|s| s.slice == slice);
         let classes: Vec<Option<usize>> = own().map(|source| self.class(source)).collect();
         let guarantee = |class: &Option<usize>| {
@@ -180,14 +241,11 @@ impl Situation<'_> {
             scheduler_ns = scheduler_ns.max(own);
         }
         self.check_device()?;
-        Ok(Some(Parts {
-            scheduler_ns,
-            outside: self.outside(),
-        }))
+        Ok(Some(scheduler_ns))
     }
 
     /// The bound of the slices of a population: nothing but the scheduler is measured.
-    fn bound_of_population(&self, slice: usize) -> Result<Option<Parts>, String> {
+    fn of_population(&self, slice: usize) -> Result<Option<u64>, String> {
         let study = self.study;
         let counts = study.populations.iter().zip(&self.scenario.populations);
         let mut own = counts.filter(|(population, count)| population.slice == slice && **count > 0);
@@ -213,10 +271,7 @@ impl Situation<'_> {
                 guarantee.rate, guarantee.burst
             ));
         }
-        Ok(Some(Parts {
-            scheduler_ns: self.in_scheduler(&guarantee),
-            outside: Ok(0),
-        }))
+        Ok(Some(self.in_scheduler(&guarantee)))
     }
 
     /// From the moment a frame is eligible to its last bit, ns.
@@ -271,7 +326,7 @@ impl Situation<'_> {
     fn check_device(&self) -> Result<(), String> {
         let DutParams {
             port_rate, licence, ..
-        } = self.study.dut;
+        } = *self.device;
         let Some(licence) = licence.filter(|licence| !licence.priority_borrows) else {
             return Ok(());
         };
@@ -297,8 +352,8 @@ impl Situation<'_> {
         Ok(())
     }
 
-    /// What one-way delay contains beside the scheduler.
-    fn outside(&self) -> Result<u64, String> {
+    /// What one-way delay contains beside the schedulers of `hops`.
+    fn outside(&self, hops: &[(&DutParams, &PolicyParams)]) -> Result<u64, String> {
         let (study, link) = (self.study, self.study.link);
         if link.impairments.ingress.delay_variation.is_some() {
             // Frames that follow each other closer than they were sent may be above the burst.
@@ -319,11 +374,14 @@ impl Situation<'_> {
         // Until the last bit of a frame and of all before it is out.
         let sent = waiting.div_ceil(u128::from(rate.bits_per_second().max(1)));
         let sent = u64::try_from(sent).map_err(|_| TOO_MUCH.to_owned())?;
+        let in_hop = |(device, _): &(&DutParams, _)| {
+            let processing = device.processing_delay.nanos();
+            processing.saturating_add(link.propagation.nanos())
+        };
         let parts = [
             ROUNDING.nanos(),
             link.propagation.nanos(),
-            study.dut.processing_delay.nanos(),
-            link.propagation.nanos(),
+            hops.iter().map(in_hop).fold(0, u64::saturating_add),
             varies.map_or(0, |variation| variation.up_to.nanos()),
             study.hosts.interrupt_moderation.nanos(),
         ];

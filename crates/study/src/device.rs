@@ -1,6 +1,6 @@
 //! What the devices that can be studied are known for: names, and the limits their makers state.
 
-use crate::params::{DutModel, DutParams};
+use crate::params::{DutModel, DutParams, HopParams};
 use slicewise_model::{PolicyError, PolicyParams, Rate};
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_units::{Duration, FrameLengths, Layer};
@@ -108,8 +108,18 @@ pub(crate) fn frame_time(rate: Rate, frame: FrameLengths) -> Duration {
     Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
-/// The device in one line.
-pub(crate) fn describe(dut: &DutParams) -> String {
+/// The device, or the devices of a path, in one line.
+pub(crate) fn describe_path(dut: &DutParams, path: &[HopParams]) -> String {
+    if path.is_empty() {
+        return describe(dut);
+    }
+    let hops = path.iter();
+    let hops = hops.map(|hop| format!("{}: {}", hop.name, describe(&hop.device)));
+    format!("path of {}", hops.collect::<Vec<_>>().join("; "))
+}
+
+/// A device in one line.
+fn describe(dut: &DutParams) -> String {
     match (dut.model, dut.licence) {
         (DutModel::Isr4221, Some(licence)) => format!(
             "Cisco ISR 4221 (model), licence {} of {}, ports {}",

@@ -43,7 +43,14 @@ impl FileKind {
             Self::Gateway
         } else if has("captures") || matches!(dut, Some(Value::Scalar(_))) {
             Self::Measured
-        } else if has_any(&["dut", "policies", "scenarios", "sources", "populations"]) {
+        } else if has_any(&[
+            "dut",
+            "path",
+            "policies",
+            "scenarios",
+            "sources",
+            "populations",
+        ]) {
             Self::Study
         } else if has_any(&["buffer", "largest_frame", "counts", "delays", "tenants"]) {
             Self::Plan
@@ -91,7 +98,7 @@ pub(crate) fn entry_as_meant<'a>(root: &'a Node, setting: &str) -> Option<(&'a K
 }
 
 /// Settings at the top of any kind of file.
-const SETTINGS: [&str; 33] = [
+const SETTINGS: [&str; 35] = [
     "assumptions",
     "backward",
     "buffer",
@@ -99,6 +106,7 @@ const SETTINGS: [&str; 33] = [
     "counts",
     "delays",
     "description",
+    "devices",
     "duration",
     "dut",
     "extends",
@@ -112,6 +120,7 @@ const SETTINGS: [&str; 33] = [
     "metrics_port",
     "name",
     "packet_io",
+    "path",
     "policies",
     "policy",
     "populations",

@@ -42,9 +42,9 @@ pub use kind::FileKind;
 pub use live::{LiveDevice, LiveError};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
-    DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,
-    PacketSize, PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams,
-    SizesParams, SliceParams, SourceHeaders, SourceParams, WeightedSize,
+    DutModel, DutParams, HopParams, HostParams, LicenceParams, LinkParams, MeasureParams,
+    OnOffParams, PacketSize, PatternParams, PopulationParams, PopulationPatternParams,
+    ScenarioParams, SizesParams, SliceParams, SourceHeaders, SourceParams, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

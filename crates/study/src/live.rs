@@ -58,6 +58,12 @@ pub enum LiveError {
          `ecn` out in a study that extends this one"
     )]
     Ecn(String),
+    /// There is more than one device on its path.
+    #[error(
+        "this study has a path of several devices, and a testbed has one: simulate it, or give `dut` in a study that \
+         extends this one (`without: [path, devices]`)"
+    )]
+    Path,
     /// A policy does not fit the emulated link.
     #[error("policy {policy} does not fit a link of {rate}: {problem}", problem = error.problem)]
     Policy {
@@ -132,6 +138,9 @@ impl Study {
         }
         if !self.link.impairments.is_none() {
             return Err(LiveError::Impairments);
+        }
+        if !self.path.is_empty() {
+            return Err(LiveError::Path);
         }
         let mut sources = self.scenarios.iter().flat_map(|s| &s.sources);
         if let Some(source) = sources.find(|source| source.headers.ecn != Ecn::NotEct) {

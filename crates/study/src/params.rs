@@ -4,7 +4,7 @@
 //! host → link → device under test → link → host; both links are [`LinkParams`].
 
 use crate::impairments::LinkImpairments;
-use slicewise_model::{ClassMap, Rate};
+use slicewise_model::{ClassMap, PolicyParams, Rate};
 use slicewise_stats::objective::Objective;
 use slicewise_units::{BitRate, ByteCount, Duration};
 use slicewise_wire::{Ecn, Headers, IpVersion};
@@ -64,6 +64,18 @@ impl DutParams {
     pub fn capacity(&self) -> Rate {
         self.licence.map_or(self.port_rate, |licence| licence.rate)
     }
+}
+
+/// A device of a path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HopParams {
+    /// Name.
+    pub name: String,
+    /// What it is.
+    pub device: DutParams,
+    /// The policy it is under, for each policy of the study: that policy as it is on this device, or always the
+    /// device's own.
+    pub policies: Vec<PolicyParams>,
 }
 
 /// A token bucket over everything a device forwards. It starts full.

@@ -41,17 +41,13 @@ fn require(schema: &mut Schema, keys: &[&str]) {
 
 /// A study is complete, unless it extends another.
 pub(crate) fn require_unless_extending(schema: &mut Schema) {
-    let needed = [
-        "name",
-        "link",
-        "dut",
-        "slices",
-        "policies",
-        "scenarios",
-        "repetitions",
-        "duration",
-    ];
-    let alternatives = json!([{ "required": ["extends"] }, { "required": needed }]);
+    let needed = |network: &[&str]| {
+        let rest = ["slices", "policies", "scenarios", "repetitions", "duration"];
+        let all = [&["name", "link"], network, &rest[..]].concat();
+        json!({ "required": all })
+    };
+    let alternatives =
+        json!([{ "required": ["extends"] }, needed(&["dut"]), needed(&["path", "devices"])]);
     schema.insert("anyOf".to_owned(), alternatives);
 }
 

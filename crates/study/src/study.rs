@@ -5,7 +5,8 @@ use crate::device;
 use crate::diagnostics::Diagnostics;
 use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::params::{
-    DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
+    DutParams, HopParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams,
+    SliceParams,
 };
 use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec};
@@ -34,8 +35,11 @@ pub struct Study {
     pub assumptions: Vec<String>,
     /// The links at both sides of the device.
     pub link: LinkParams,
-    /// The device under test.
+    /// The device under test; of a path the device that limits it: of those under the policy that is compared,
+    /// the one with the least capacity.
     pub dut: DutParams,
+    /// The devices of a path, in the order in which frames pass them; empty where `dut` is alone.
+    pub path: Vec<HopParams>,
     /// The hosts.
     pub hosts: HostParams,
     /// Slices in order; at least one.
@@ -132,11 +136,27 @@ impl Study {
     /// more than it was promised, or because they do not follow.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        let of_policy = |policy: &StudyPolicy| {
-            let unbounded = bound::promised(self, &policy.params).unbounded;
+        let of_policy = |(index, policy): (usize, &StudyPolicy)| {
+            let unbounded = bound::promised(self, index).unbounded;
             bound::notes(&policy.name, &unbounded)
         };
-        self.policies.iter().flat_map(of_policy).collect()
+        self.policies
+            .iter()
+            .enumerate()
+            .flat_map(of_policy)
+            .collect()
+    }
+
+    /// The devices between sender and receiver and the policy that each is under, for policy number `policy`; empty
+    /// where there is no such policy.
+    pub fn hops(&self, policy: usize) -> impl Iterator<Item = (&DutParams, &PolicyParams)> {
+        let alone = self.policies.get(policy).filter(|_| self.path.is_empty());
+        let hops = self.path.iter();
+        let on_path = hops.filter_map(move |hop| Some((&hop.device, hop.policies.get(policy)?)));
+        alone
+            .map(|policy| (&self.dut, &policy.params))
+            .into_iter()
+            .chain(on_path)
     }
 
     /// How its links are impaired, a sentence each.
@@ -165,8 +185,8 @@ impl Study {
             guaranteed: slice.guaranteed,
             objective: slice.objective,
         });
-        let policies = self.policies.iter().map(|policy| {
-            let promised = bound::promised(self, &policy.params);
+        let policies = self.policies.iter().enumerate().map(|(index, policy)| {
+            let promised = bound::promised(self, index);
             PolicyDescription {
                 name: policy.name.clone(),
                 title: policy.title.clone(),
@@ -195,7 +215,7 @@ impl Study {
             seed: self.seed,
             program_version: program_version.to_owned(),
             backend: "simulator".to_owned(),
-            dut: device::describe(&self.dut),
+            dut: device::describe_path(&self.dut, &self.path),
             assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
             repetitions: self.repetitions,
             duration_ns: self.duration.nanos(),

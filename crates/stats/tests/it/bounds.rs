@@ -34,6 +34,7 @@ fn bounded(scheduler_ns: u64, outside_ns: u64) -> StudyDescription {
         DelayBound {
             scheduler_ns,
             outside_ns,
+            sum_of_hops_ns: 0,
         },
     );
     study

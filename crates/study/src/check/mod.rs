@@ -11,6 +11,7 @@ pub(crate) mod matching;
 mod measured;
 mod network;
 mod objective;
+mod path;
 mod payload;
 mod plan;
 mod policies;
@@ -255,6 +256,7 @@ impl Checker<'_> {
         let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
         let policies = self.policies(spec, &network.dut);
+        let path = self.hops(spec, &network, &policies);
         self.check_populations(spec, &network.dut, &scenarios, &policies);
         self.check_roles(spec, &slices, &populations, &scenarios);
         if let Some(repetitions) = repetitions {
@@ -290,6 +292,7 @@ impl Checker<'_> {
                 .collect(),
             link: network.link,
             dut: network.dut,
+            path,
             hosts: network.hosts,
             slices,
             populations,
@@ -314,7 +317,11 @@ impl Checker<'_> {
     /// checked all the same, against one so large that nothing is wrong because of it.
     fn network(&mut self, spec: &StudySpec) -> traffic::Network {
         let link = self.link(spec.link.as_ref());
-        let dut = self.dut(spec.dut.as_ref(), link.as_ref());
+        let path = self.path(spec, link.as_ref());
+        let dut = match &path {
+            Some(path) => path.limiting,
+            None => self.dut(spec.dut.as_ref(), link.as_ref()),
+        };
         let hosts = self.hosts(spec.hosts.as_ref());
         let duration = match &spec.duration {
             Some(text) => self.duration(text),
@@ -328,6 +335,7 @@ impl Checker<'_> {
         let network = traffic::Network {
             link,
             dut,
+            path: path.map_or_else(Vec::new, |path| path.devices),
             hosts,
             duration: duration.unwrap_or(MAX_DURATION),
             is_known,

@@ -20,8 +20,9 @@ const EVERY_MIN: Duration = Duration::from_micros(1);
 
 /// Settings that do nothing in a study of populations: one port is modelled, and neither hosts, nor
 /// links to it, nor headers.
-const OF_STUDY: [&[&str]; 7] = [
+const OF_STUDY: [&[&str]; 8] = [
     &["hosts"],
+    &["path"],
     &["link", "counts"],
     &["link", "propagation"],
     &["link", "mtu"],

@@ -32,7 +32,10 @@ const MAX_VLAN: u16 = 4094;
 /// What is known of the network when traffic is checked.
 pub(super) struct Network {
     pub(super) link: LinkParams,
+    /// Of a path, the device that limits it.
     pub(super) dut: DutParams,
+    /// The devices of a path that could be read, each with its place among those written.
+    pub(super) path: Vec<(usize, DutParams)>,
     pub(super) hosts: HostParams,
     pub(super) duration: Duration,
     /// False where one of them could not be read and stands for something without limits: how much

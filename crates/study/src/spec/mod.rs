@@ -73,8 +73,13 @@ pub(crate) struct StudySpec {
     pub(crate) assumptions: Named<Text<String>>,
     /// The links between the hosts and the device under test.
     pub(crate) link: Option<At<LinkSpec>>,
-    /// The device under test.
+    /// The device under test; or `path` and `devices`.
     pub(crate) dut: Option<At<DutSpec>>,
+    /// Names of the devices between sender and receiver, in the order in which frames pass them.
+    pub(crate) path: Option<At<List<Text<Name>>>>,
+    /// The devices of `path`, by name.
+    #[serde(default)]
+    pub(crate) devices: Named<At<DutSpec>>,
     /// The hosts that send and receive.
     pub(crate) hosts: Option<HostSpec>,
     /// The slices, by name.
@@ -154,7 +159,7 @@ pub(crate) struct LinkSpec {
     pub(crate) impairments: Option<ImpairmentsSpec>,
 }
 
-/// The device under test.
+/// The device under test, or a device of a path.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DutSpec {
@@ -169,6 +174,9 @@ pub(crate) struct DutSpec {
     pub(crate) processing_delay: Option<Text<Duration>>,
     /// The licence that limits what `isr4221` forwards.
     pub(crate) licence: Option<At<LicenceSpec>>,
+    /// Of a device in `devices`: its own policy, under which it is in every run. Default: the policy that is
+    /// compared.
+    pub(crate) policy: Option<At<PolicyFileSpec>>,
 }
 
 /// A licence: a token bucket over everything the device forwards.

@@ -47,6 +47,7 @@ fn every_shipped_study_is_correct() {
             "router-mechanisms-wred-bandwidth",
             "router-mechanisms",
             "shape-peak",
+            "two-hops",
             "voice-and-bulk",
         ]
     );
