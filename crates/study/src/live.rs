@@ -54,7 +54,7 @@ pub enum LiveError {
     Impairments,
     /// A source sends ECN-capable packets, and those of a testbed do not.
     #[error(
-        "source {0} is ECN-capable (`headers: {{ecn: ..}}`), and senders of a testbed are not: simulate the study, or leave \
+        "source `{0}` is ECN-capable (`headers: {{ecn: ..}}`), and senders of a testbed are not: simulate the study, or leave \
          `ecn` out in a study that extends this one"
     )]
     Ecn(String),

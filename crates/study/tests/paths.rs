@@ -59,40 +59,104 @@ fn a_device_is_under_its_own_policy_or_the_one_compared() {
 #[test]
 fn a_path_that_frames_cannot_take_is_refused() {
     let refused = |network: &str| on(network).unwrap_err();
-    assert_snapshot!(refused(&TWO.replace("[a, b]", "[a, b, a]")), @"");
-    assert_snapshot!(refused(&TWO.replace("[a, b]", "[a, c]")), @"");
-    assert_snapshot!(refused(&TWO.replace("[a, b]", "[]")), @"");
+    assert_snapshot!(refused(&TWO.replace("[a, b]", "[a, b, a]")), @"
+    error: the path comes back to device `a`: frames would go round in a loop
+     --> study.yaml:3:14
+      |
+    3 | path: [a, b, a]
+      |              ^
+    ");
+    assert_snapshot!(refused(&TWO.replace("[a, b]", "[a, c]")), @"
+    error: there is no device `c` in `devices`
+     --> study.yaml:3:11
+      |
+    3 | path: [a, c]
+      |           ^
+
+    error: device `b` is not on the path
+     --> study.yaml:6:3
+      |
+    6 |   b: {model: port, port_rate: 10 Mbit/s, processing_delay: 7 us}
+      |   ^
+      |
+      = help: name it in `path`, or leave it out
+    ");
+    assert_snapshot!(refused(&TWO.replace("[a, b]", "[]")), @"
+    error: a path needs at least one device
+     --> study.yaml:3:1
+      |
+    3 | path: []
+      | ^^^^
+
+    error: device `a` is not on the path
+     --> study.yaml:5:3
+      |
+    5 |   a: {model: port, port_rate: 20 Mbit/s}
+      |   ^
+      |
+      = help: name it in `path`, or leave it out
+
+    error: device `b` is not on the path
+     --> study.yaml:6:3
+      |
+    6 |   b: {model: port, port_rate: 10 Mbit/s, processing_delay: 7 us}
+      |   ^
+      |
+      = help: name it in `path`, or leave it out
+    ");
 }
 
 #[test]
 fn devices_and_a_path_belong_together_and_exclude_a_device_under_test() {
     let refused = |network: &str| on(network).unwrap_err();
-    assert_snapshot!(refused(&format!("{DUT}{TWO}")), @"");
-    assert_snapshot!(refused(&format!("{DUT}{}", TWO.replace("path: [a, b]\n", ""))), @"");
-    assert_snapshot!(refused(&DUT.replace("model: port", "model: port\n  policy: {none: true}")), @"");
+    assert_snapshot!(refused(&format!("{DUT}{TWO}")), @"
+    error: `path` and `dut` exclude each other: `dut` is a path of one device
+     --> study.yaml:6:1
+      |
+    6 | path: [a, b]
+      | ^^^^
+    ");
+    assert_snapshot!(refused(&format!("{DUT}{}", TWO.replace("path: [a, b]\n", ""))), @"
+    error: `devices` are those of a `path`, and there is none
+     --> study.yaml:7:3
+      |
+    7 |   a: {model: port, port_rate: 20 Mbit/s}
+      |   ^
+    ");
+    assert_snapshot!(refused(&DUT.replace("model: port", "model: port\n  policy: {none: true}")), @"
+    error: `dut` is under the policies that are compared: only a device of `devices` has its own
+     --> study.yaml:5:3
+      |
+    5 |   policy: {none: true}
+      |   ^^^^^^
+    ");
     let own = TWO.replace("Mbit/s", "Mbit/s, policy: {none: true}");
-    assert_snapshot!(refused(&own), @"");
+    assert_snapshot!(refused(&own), @"
+    error: every device of the path has a policy of its own: none is under those that are compared
+     --> study.yaml:3:1
+      |
+    3 | path: [a, b]
+      | ^^^^
+    ");
 }
 
 #[test]
 fn a_policy_that_one_of_the_devices_cannot_hold_is_refused_with_its_name() {
-    let guarantee = "guarantee: {rate: 6 Mbit/s, burst: 3000 B, delay: 20 ms}";
-    let promise =
-        format!("discipline: guaranteed, classes: [{{name: gold, slice: gold, {guarantee}}}]");
-    let text = STUDY.replace(
-        "  router:\n    ios: router.cfg\n",
-        &format!("  promise: {{{promise}}}\n"),
-    );
-    let slow = TWO.replace("20 Mbit/s", "5 Mbit/s").replace(
-        "port_rate: 10 Mbit/s",
-        &format!("port_rate: 10 Mbit/s, policy: {{{promise}}}"),
-    );
-    let text = text.replace("minimum: 60 %", "weight: 2");
-    assert_snapshot!(parse(&text.replace(DUT, &slow)).unwrap_err(), @"");
+    let guarantee = "guarantee: {rate: 30 Mbit/s, burst: 3000 B, delay: 20 ms}";
+    let classes = format!("classes: [{{name: gold, slice: gold, {guarantee}}}]");
+    let own = format!("20 Mbit/s, policy: {{discipline: guaranteed, {classes}}}");
+    let refused = on(&TWO.replace("20 Mbit/s", &own)).unwrap_err();
+    assert_snapshot!(refused, @"
+    error: on device `a`: guarantees 30 Mbit/s, but only 14.28 Mbit/s of the link is unreserved: a rate of at most 14.28 Mbit/s would be accepted
+     --> study.yaml:5:42
+      |
+    5 |   a: {model: port, port_rate: 20 Mbit/s, policy: {discipline: guaranteed, classes: [{name: gold, slice: gold, guarantee: {rate: 30 Mb...
+      |                                          ^^^^^^
+    ");
 }
 
 #[test]
 fn several_devices_are_simulated_only() {
     let refused = on(TWO).unwrap().into_live(LiveDevice::Gateway).unwrap_err();
-    assert_snapshot!(refused, @"");
+    assert_snapshot!(refused, @"this study has a path of several devices, and a testbed has one: simulate it, or give `dut` in a study that extends this one (`without: [path, devices]`)");
 }

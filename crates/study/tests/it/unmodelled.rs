@@ -66,11 +66,17 @@ fn marks_are_not_warned_of_where_a_source_can_be_marked_which_no_testbed_sends()
     let study = parse(&text).unwrap();
     assert_eq!(study.warnings().count(), 0);
     let refused = study.into_live(LiveDevice::Gateway).unwrap_err();
-    assert_snapshot!(refused, @"");
+    assert_snapshot!(refused, @"source `other` is ECN-capable (`headers: {ecn: ..}`), and senders of a testbed are not: simulate the study, or leave `ecn` out in a study that extends this one");
     let text = text.replace("ecn: ect0", "ecn: not_ect");
     assert_eq!(parse(&text).unwrap().warnings().count(), 1);
     let refused = parse(&text.replace("ecn: not_ect", "ecn: ce")).unwrap_err();
-    assert_snapshot!(refused, @"");
+    assert_snapshot!(refused, @"
+    error: `ce` is not a value of explicit congestion notification: known are `not_ect`, `ect0`, `ect1`
+      --> study.yaml:15:30
+       |
+    15 |     headers: {vlan: 20, ecn: ce}
+       |                              ^^
+    ");
 }
 
 #[test]
@@ -83,19 +89,19 @@ fn marks_are_warned_of_in_classes_and_in_what_they_are_divided_into() {
     let text = text.replace("minimum: 60 %}", "minimum: 60 %, flow_queue: {ecn: true}}");
     let study = parse(&text).unwrap();
     assert_snapshot!(study.warnings(), @"
-    warning: no simulated packet is ECN-capable: this flow queue drops packets and marks none
+    warning: no source of this study is ECN-capable (`headers: {ecn: ect0}`): this flow queue drops packets and marks none
       --> study.yaml:28:68
        |
     28 |       - {name: gold, slice: gold, minimum: 60 %, flow_queue: {ecn: true}}
        |                                                                    ^^^^
 
-    warning: no simulated packet is ECN-capable: this flow queue drops packets and marks none
+    warning: no source of this study is ECN-capable (`headers: {ecn: ect0}`): this flow queue drops packets and marks none
       --> study.yaml:29:98
        |
     29 |       - {name: rest, match: {vlan: 20}, child: {classes: [{name: a, match: {}, flow_queue: {ecn: yes}}]}}
        |                                                                                                  ^^^
     ");
-    assert_snapshot!(assumptions(&study).join("\n"), @"ECN is not simulated: no packet is ECN-capable, so flow queues with `ecn: yes` drop packets and mark none.");
+    assert_snapshot!(assumptions(&study).join("\n"), @"No source is ECN-capable, so flow queues with `ecn: yes` drop packets and mark none.");
     assert!(
         assumptions(&study.into_live(LiveDevice::Gateway).unwrap()).is_empty(),
         "real packets can be marked"
