@@ -197,7 +197,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let Some((id, device)) = self.wires.deliver(link, now) else {
             return;
         };
-        let packet = *self.wires.packets.get(id);
+        let packet = self.wires.packets.get(id);
         let flow = usize::from(packet.flow);
         let headers = &self.flows[flow].headers;
         let number = self.devices[device as usize].egress_of_flow[flow];
@@ -222,50 +222,79 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             };
             forwarding.on_frame(frame, &headers, now)
         };
-        self.lose_dropped(number, now);
         match verdict {
-            Verdict::Queued => self.transmit(number, now),
+            Verdict::Queued => self.forward(number, now),
             Verdict::Dropped(_) => {
-                self.wires.packets.remove(id);
-                self.wires.lose(&packet, now);
+                lose_dropped(&mut self.wires, forwarding, now);
+                self.wires.lose_id(id, now);
             }
         }
     }
 
-    /// Report frames that a device dropped from its queues as lost.
+    /// The timer of a port has expired, or a pause of it begins or ends.
     #[inline]
-    fn lose_dropped(&mut self, port: u32, now: Instant) {
-        let Egress::Forwarding(forwarding) = &mut self.ports[port as usize].egress else {
-            return;
-        };
-        while let Some(frame) = forwarding.poll_dropped() {
-            let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
-            let packet = *self.wires.packets.get(id);
-            self.wires.packets.remove(id);
-            self.wires.lose(&packet, now);
+    fn transmit(&mut self, number: u32, now: Instant) {
+        match self.ports[number as usize].egress {
+            Egress::Forwarding(_) => self.forward(number, now),
+            Egress::Adapter(_) => self.send_waiting(number, now),
+            Egress::Idle => {}
         }
     }
 
-    /// Send the next frame of a port if its transmitter is ready and a frame may leave, and set the
+    /// Send the next frame of a device's port if its transmitter is ready and a frame may leave, and set the
     /// timer for the next one.
     #[inline]
-    fn transmit(&mut self, number: u32, now: Instant) {
+    fn forward(&mut self, number: u32, now: Instant) {
         let port = &mut self.ports[number as usize];
+        let Egress::Forwarding(forwarding) = &mut port.egress else {
+            return;
+        };
         let mut ready_at = self.wires.link(number).ready_at();
-        let mut poll_at = port.egress.poll_at();
+        let mut poll_at = forwarding.poll_at().unwrap_or(Instant::MAX);
         if poll_at.max(ready_at) <= now {
-            if let Some(id) = port.egress.poll_transmit(&mut self.wires.packets, now) {
-                let packet = *self.wires.packets.get(id);
-                ready_at = self.wires.send(number, id, now);
-                if matches!(port.egress, Egress::Forwarding(_)) {
-                    self.wires.forwarded(&packet, ready_at);
-                }
+            if let Some(frame) = forwarding.poll_egress(now) {
+                ready_at = self.wires.forward(number, &frame, now);
             }
             // Whatever it answers, it is not asked twice in one nanosecond.
             let later = now.saturating_add(Duration::from_nanos(1));
-            poll_at = port.egress.poll_at().max(later);
+            poll_at = forwarding.poll_at().unwrap_or(Instant::MAX).max(later);
         }
+        lose_dropped(&mut self.wires, forwarding, now);
         port.wake(poll_at.max(ready_at), &mut self.wires.events);
-        self.lose_dropped(number, now);
     }
+
+    /// Send the frame that has waited longest in an adapter, if its transmitter is ready, and set the timer for
+    /// the next one.
+    fn send_waiting(&mut self, number: u32, now: Instant) {
+        let port = &mut self.ports[number as usize];
+        let Egress::Adapter(ring) = &mut port.egress else {
+            return;
+        };
+        let mut ready_at = self.wires.link(number).ready_at();
+        if ready_at <= now
+            && let Some(id) = ring.pop()
+        {
+            ready_at = self.wires.send(number, id, now);
+        }
+        let at = if ring.is_empty() {
+            Instant::MAX
+        } else {
+            ready_at
+        };
+        port.wake(at, &mut self.wires.events);
+    }
+}
+
+/// Report frames that a device dropped from its queues as lost.
+#[inline]
+fn lose_dropped<O: Observer>(wires: &mut Wires<O>, forwarding: &mut impl Forwarding, now: Instant) {
+    while let Some(frame) = forwarding.poll_dropped() {
+        wires.lose_id(packet_of(&frame), now);
+    }
+}
+
+/// The packet that a frame of the data plane stands for.
+#[inline]
+pub(crate) fn packet_of(frame: &Frame) -> PacketId {
+    PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX)
 }

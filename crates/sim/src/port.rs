@@ -1,9 +1,7 @@
 //! Ports: where nodes send.
 
-use crate::device::Forwarding;
 use crate::endpoint::TransmitRing;
 use crate::event::{EventQueue, Place};
-use crate::packet::{PacketId, PacketStore, traffic_class};
 use slicewise_units::Instant;
 
 /// A port of a node in a running network. Its number is also that of the link it sends on.
@@ -24,38 +22,6 @@ pub(crate) enum Egress<F> {
     Forwarding(F),
     /// Nothing: no flow leaves a device here.
     Idle,
-}
-
-impl<F: Forwarding> Egress<F> {
-    /// When to ask for a frame; [`Instant::MAX`] while none waits.
-    #[inline]
-    pub(crate) fn poll_at(&self) -> Instant {
-        match self {
-            Self::Forwarding(forwarding) => forwarding.poll_at().unwrap_or(Instant::MAX),
-            Self::Adapter(ring) if !ring.is_empty() => Instant::ZERO,
-            Self::Adapter(_) | Self::Idle => Instant::MAX,
-        }
-    }
-
-    /// The frame to send at `now`, if one may leave. What the node changed of it is written into the
-    /// packet.
-    #[inline]
-    pub(crate) fn poll_transmit(
-        &mut self,
-        packets: &mut PacketStore,
-        now: Instant,
-    ) -> Option<PacketId> {
-        match self {
-            Self::Forwarding(forwarding) => {
-                let frame = forwarding.poll_egress(now)?;
-                let id = PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX);
-                packets.get_mut(id).traffic_class = traffic_class(frame.dscp, frame.ecn);
-                Some(id)
-            }
-            Self::Adapter(ring) => ring.pop(),
-            Self::Idle => None,
-        }
-    }
 }
 
 impl<F> Port<F> {

@@ -4,8 +4,10 @@ use crate::endpoint::Receiver;
 use crate::event::{EventQueue, Place};
 use crate::impairment::Impairments;
 use crate::link::Link;
+use crate::network::packet_of;
 use crate::observer::{FlowId, Observer};
-use crate::packet::{Packet, PacketId, PacketStore};
+use crate::packet::{Packet, PacketId, PacketStore, traffic_class};
+use slicewise_dataplane::Frame;
 use slicewise_units::{Duration, Instant};
 
 /// One direction of a link and what it leads to.
@@ -134,14 +136,28 @@ impl<O: Observer> Wires<O> {
         }
     }
 
-    /// A device has sent a packet; its last bit leaves at `left`.
+    /// Send a frame that the forwarding plane of a port has decided on, with what it wrote into it; returns when its
+    /// last bit has left.
     #[inline]
-    pub(crate) fn forwarded(&mut self, packet: &Packet, left: Instant) {
-        self.observer
-            .on_forwarded(&self.flows[usize::from(packet.flow)], packet, left);
+    pub(crate) fn forward(&mut self, port: u32, frame: &Frame, now: Instant) -> Instant {
+        let id = packet_of(frame);
+        let packet = self.packets.get_mut(id);
+        packet.traffic_class = traffic_class(frame.dscp, frame.ecn);
+        let packet = *packet;
+        let left = self.send(port, id, now);
+        let flow = &self.flows[usize::from(packet.flow)];
+        self.observer.on_forwarded(flow, &packet, left);
+        left
     }
 
-    /// A device, adapter or link dropped a packet.
+    /// A device dropped a packet.
+    #[inline]
+    pub(crate) fn lose_id(&mut self, id: PacketId, now: Instant) {
+        let packet = self.packets.remove(id);
+        self.lose(&packet, now);
+    }
+
+    /// A packet is lost that is not kept any more.
     #[inline]
     pub(crate) fn lose(&mut self, packet: &Packet, now: Instant) {
         self.observer
