@@ -4,9 +4,13 @@
 mod bounds;
 mod captures;
 mod chain;
+mod ecn;
 mod impairments;
 mod objectives;
+mod paths;
 mod populations;
 mod queueing_theory;
 mod studies;
 mod support;
+mod tc;
+mod topology;

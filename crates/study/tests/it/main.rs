@@ -16,6 +16,7 @@ mod mistakes;
 mod mistakes_form;
 mod mistakes_policies;
 mod objectives;
+mod paths;
 mod policies;
 mod populations;
 mod quick;

@@ -1,8 +1,5 @@
 //! Linux traffic control: one frame taken ahead of time, and a token bucket for a link.
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{headers, policy, vlan_class};
 use proptest::prelude::*;
 use slicewise_dataplane::{Ecn, Frame, Pipeline, Verdict};
 use slicewise_model::{Colour, PrioritySpec, Rate};
@@ -10,7 +7,6 @@ use slicewise_sim::device::Forwarding;
 use slicewise_sim::device::port::port;
 use slicewise_sim::device::tc::Tc;
 use slicewise_units::{Accounting, BitRate, ByteCount, FrameLengths, Instant};
-use support::{headers, policy, vlan_class};
 
 const LINK: Rate = Rate {
     rate: BitRate::new(100_000_000),

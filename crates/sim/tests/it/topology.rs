@@ -1,13 +1,9 @@
 //! Topologies: which are refused, which way flows take, and what a pause does.
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{GIGABIT, Recorder, cbr, device, ethernet, join, join_egress, plain_port};
 use slicewise_dataplane::Pipeline;
 use slicewise_sim::endpoint::EndpointParams;
 use slicewise_sim::{FlowParams, Node, Outcome, PortId, Topology, TopologyError};
 use slicewise_units::{BitRate, Duration, Instant};
-use support::{GIGABIT, Recorder, cbr, device, ethernet, join, join_egress, plain_port};
 
 const FRAME_NS: u64 = 1_518 * 8;
 const SECOND: Duration = Duration::from_secs(1);

@@ -1,7 +1,5 @@
 //! Congestion marks: from the source through a queue into the record.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use slicewise_sim::Simulator;
 use slicewise_stats::record::RunRecord;
 use slicewise_study::{Backend, MemoryFiles, RunFilter, Study};

@@ -1,13 +1,9 @@
 //! Studies of several devices in a row.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{STUDY, parse};
 use insta::assert_snapshot;
 use slicewise_study::{LiveDevice, Study};
 use slicewise_units::BitRate;
-use support::{STUDY, parse};
 
 const DUT: &str = "dut:
   model: port

@@ -1,7 +1,5 @@
 //! Several devices in a row.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use slicewise_sim::Simulator;
 use slicewise_stats::observations::Observations;
 use slicewise_stats::record::RunRecord;
@@ -109,14 +107,15 @@ fn every_device_adds_its_own_delay_and_drops_by_its_own_policy() {
     let expected = 184 * (8 + 80 + 160) + 2 * 10_000 + 3 * 50_000;
     assert_eq!(shared[0].slices[0].whole.delay.min_ns, expected);
 
-    let first_queue = study(&[(
-        "core: {model: port,",
-        "core: {policy: {classes: [{name: voice, slice: voice, priority: {level: 1}}]}, model: port,",
-    )]);
+    // Percentages would refer to the access device, which alone is under the policy that is compared.
+    let own = "core: {policy: {classes: [{name: voice, slice: voice, priority: {level: 1}}]}, model: port,";
+    let first_queue = study(&[
+        ("core: {model: port,", own),
+        ("rate: 150 %", "rate: 75 Mbit/s"),
+    ]);
     let drops = |run: &RunRecord| run.drops.iter().map(|d| d.frames).sum::<u64>();
     let own = runs(&first_queue, "fifo");
-    // With priority at the core, voice is lost and waits at the access device only, which is overloaded in one
-    // scenario.
+    // With priority at the core, which alone is overloaded here, voice is not lost any more.
     let voice_lost = |runs: &[RunRecord]| -> Vec<u64> {
         let core = runs.iter().filter(|run| run.key.scenario == "core");
         core.map(|run| run.slices[0].whole.lost_frames).collect()
