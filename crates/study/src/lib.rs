@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod arrivals;
 mod bound;
 mod check;
 mod device;
@@ -42,9 +41,9 @@ pub use kind::FileKind;
 pub use live::LiveError;
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
-    DutModel, DutParams, HostParams, LicenceParams, LinkParams, MeasureParams, OnOffParams,
-    PacketSize, PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams,
-    SizesParams, SliceParams, SourceHeaders, SourceParams, WeightedSize,
+    DutModel, DutParams, HostTiming, LicenceParams, MeasureParams, OnOffParams, PacketSize,
+    PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams, SizesParams,
+    SourceHeaders, SourceParams, StudyLink, StudySlice, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

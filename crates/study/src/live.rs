@@ -1,7 +1,7 @@
 //! A study made ready for real packets: a shorter profile, and a device that a live testbed can be.
 
 use crate::device;
-use crate::params::{DutModel, DutParams, HostParams, LinkParams};
+use crate::params::{DutModel, DutParams, HostTiming, StudyLink};
 use crate::quick::{QuickParams, usual_scenarios};
 use crate::study::Study;
 use sha2::{Digest, Sha256};
@@ -130,7 +130,7 @@ impl Study {
             processing_delay: Duration::ZERO,
             licence: None,
         };
-        self.link = LinkParams {
+        self.link = StudyLink {
             rate: Rate {
                 rate: VIRTUAL_LINK,
                 ..self.link.rate
@@ -138,7 +138,7 @@ impl Study {
             propagation: Duration::ZERO,
             ..self.link
         };
-        self.hosts = HostParams {
+        self.hosts = HostTiming {
             clock_drift_ppb: whole_microseconds(self.hosts),
             interrupt_moderation: Duration::ZERO,
             ..self.hosts
@@ -153,7 +153,7 @@ impl Study {
 
 /// The drift at which the timers of machines are whole microseconds apart, one at least where they are to
 /// drift at all; parts per billion, rounded up.
-fn whole_microseconds(hosts: HostParams) -> u32 {
+fn whole_microseconds(hosts: HostTiming) -> u32 {
     if hosts.clock_drift_ppb == 0 {
         return 0;
     }

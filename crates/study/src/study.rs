@@ -5,7 +5,7 @@ use crate::device;
 use crate::diagnostics::Diagnostics;
 use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::params::{
-    DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
+    DutParams, HostTiming, MeasureParams, PopulationParams, ScenarioParams, StudyLink, StudySlice,
 };
 use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec};
@@ -33,13 +33,13 @@ pub struct Study {
     /// What is assumed that the published study does not state, one text each.
     pub assumptions: Vec<String>,
     /// The links at both sides of the device.
-    pub link: LinkParams,
+    pub link: StudyLink,
     /// The device under test.
     pub dut: DutParams,
     /// The hosts.
-    pub hosts: HostParams,
+    pub hosts: HostTiming,
     /// Slices in order; at least one.
-    pub slices: Vec<SliceParams>,
+    pub slices: Vec<StudySlice>,
     /// Populations in order; where there are any, they send everything.
     pub populations: Vec<PopulationParams>,
     /// Policies in order; at least one.

@@ -25,9 +25,7 @@ use crate::diagnostics::{Diagnostics, suggestion};
 use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
 use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::kind::entry_as_meant;
-use crate::params::{
-    DutModel, DutParams, LinkParams, PopulationParams, ScenarioParams, SliceParams,
-};
+use crate::params::{DutModel, DutParams, PopulationParams, ScenarioParams, StudyLink, StudySlice};
 use crate::quick::usual_scenarios;
 use crate::spec::{Name, Named, Repetitions, Scalar, StudySpec, Text};
 use crate::study::Study;
@@ -77,7 +75,7 @@ impl Table {
 }
 
 /// Stands for a link that could not be read.
-const UNKNOWN_LINK: LinkParams = LinkParams {
+const UNKNOWN_LINK: StudyLink = StudyLink {
     rate: Rate {
         rate: BitRate::new(u64::MAX),
         accounting: Accounting::L1,
@@ -351,7 +349,7 @@ impl Checker<'_> {
     fn check_roles(
         &mut self,
         spec: &StudySpec,
-        slices: &[SliceParams],
+        slices: &[StudySlice],
         populations: &[PopulationParams],
         scenarios: &[ScenarioParams],
     ) {

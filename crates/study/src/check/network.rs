@@ -3,8 +3,8 @@
 use super::Checker;
 use crate::file::At;
 use crate::params::{
-    CRYSTAL_PPB, DutModel, DutParams, HostParams, LicenceParams, LinkParams, MAX_SLOWNESS_PPB,
-    MeasureParams,
+    CRYSTAL_PPB, DutModel, DutParams, HostTiming, LicenceParams, MAX_SLOWNESS_PPB, MeasureParams,
+    StudyLink,
 };
 use crate::spec::{
     Amount, Counted, DutSpec, HostSpec, LicencePriority, LicenceSpec, LinkSpec, MarginsSpec,
@@ -27,7 +27,7 @@ const IPERF3_TIMER: Duration = Duration::from_millis(1);
 pub(super) const DEFAULT_BIN: Duration = Duration::from_millis(50);
 
 impl Checker<'_> {
-    pub(super) fn link(&mut self, spec: Option<&At<LinkSpec>>) -> Option<LinkParams> {
+    pub(super) fn link(&mut self, spec: Option<&At<LinkSpec>>) -> Option<StudyLink> {
         let Some(At { value: spec, span }) = spec else {
             self.problems.add(self.root.span, "`link` is missing");
             return None;
@@ -45,7 +45,7 @@ impl Checker<'_> {
             let message = format!("the MTU must be from {MIN_MTU} to {MAX_MTU} bytes");
             self.problems.add(text.span(), message);
         }
-        Some(LinkParams {
+        Some(StudyLink {
             rate: Rate {
                 rate: rate?,
                 accounting: Counted::accounting(layer),
@@ -69,7 +69,7 @@ impl Checker<'_> {
     pub(super) fn dut(
         &mut self,
         spec: Option<&At<DutSpec>>,
-        link: Option<&LinkParams>,
+        link: Option<&StudyLink>,
     ) -> Option<DutParams> {
         let Some(At { value: spec, span }) = spec else {
             self.problems.add(self.root.span, "`dut` is missing");
@@ -159,7 +159,7 @@ impl Checker<'_> {
         })
     }
 
-    pub(super) fn hosts(&mut self, spec: Option<&HostSpec>) -> HostParams {
+    pub(super) fn hosts(&mut self, spec: Option<&HostSpec>) -> HostTiming {
         let default = HostSpec::default();
         let spec = spec.unwrap_or(&default);
         let timer = match &spec.timer {
@@ -182,7 +182,7 @@ impl Checker<'_> {
             let message = format!("this is longer than the timer's period of {timer}");
             self.problems.add(text.span(), message);
         }
-        HostParams {
+        HostTiming {
             timer,
             clock_drift_ppb,
             timer_slack,

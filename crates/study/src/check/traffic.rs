@@ -5,8 +5,8 @@ use super::{Checker, Table, matching};
 use crate::diagnostics::{closest, suggestion};
 use crate::file::{At, Span};
 use crate::params::{
-    DutParams, HostParams, LinkParams, OnOffParams, PatternParams, ScenarioParams, SliceParams,
-    SourceHeaders, SourceParams,
+    DutParams, HostTiming, OnOffParams, PatternParams, ScenarioParams, SourceHeaders, SourceParams,
+    StudyLink, StudySlice,
 };
 use crate::spec::{
     Dscp, HeadersSpec, MatchSpec, Name, OnOffSpec, OneOrMany, PatternName, Percent, Protocol,
@@ -30,9 +30,9 @@ const MAX_VLAN: u16 = 4094;
 
 /// What is known of the network when traffic is checked.
 pub(super) struct Network {
-    pub(super) link: LinkParams,
+    pub(super) link: StudyLink,
     pub(super) dut: DutParams,
-    pub(super) hosts: HostParams,
+    pub(super) hosts: HostTiming,
     pub(super) duration: Duration,
     /// False where one of them could not be read and stands for something without limits: how much
     /// is sent is then unknown.
@@ -42,13 +42,13 @@ pub(super) struct Network {
 /// Where a source is written.
 struct Place<'a> {
     name: &'a Text<Name>,
-    slices: &'a [SliceParams],
+    slices: &'a [StudySlice],
     slice_specs: &'a StudySpec,
     network: &'a Network,
 }
 
 impl Checker<'_> {
-    pub(super) fn slices(&mut self, spec: &StudySpec, dut: &DutParams) -> Vec<SliceParams> {
+    pub(super) fn slices(&mut self, spec: &StudySpec, dut: &DutParams) -> Vec<StudySlice> {
         self.names(&spec.slices);
         self.needs_one("slices");
         let capacity = dut.capacity().rate;
@@ -75,7 +75,7 @@ impl Checker<'_> {
         slices
     }
 
-    fn slice(&mut self, name: &Text<Name>, slice: &SliceSpec, capacity: BitRate) -> SliceParams {
+    fn slice(&mut self, name: &Text<Name>, slice: &SliceSpec, capacity: BitRate) -> StudySlice {
         let matches = self.slice_matches(name, slice.matches.as_ref());
         let share = self.required(slice.share.as_ref(), "share", name.span());
         let share = share.map(|share| rate_of(share, capacity));
@@ -92,7 +92,7 @@ impl Checker<'_> {
         let share = share.unwrap_or(BitRate::ZERO);
         let guaranteed = self.read_or(slice.guaranteed.as_ref(), false);
         let objective = self.objective(slice.objective.as_ref(), share);
-        SliceParams {
+        StudySlice {
             name: name.text().to_owned(),
             matches,
             share,
@@ -125,7 +125,7 @@ impl Checker<'_> {
         &mut self,
         spec: &StudySpec,
         network: &Network,
-        slices: &[SliceParams],
+        slices: &[StudySlice],
     ) -> Vec<ScenarioParams> {
         self.names(&spec.scenarios);
         self.names(&spec.sources);
@@ -144,7 +144,7 @@ impl Checker<'_> {
         scenario: &ScenarioSpec,
         spec: &StudySpec,
         network: &Network,
-        slices: &[SliceParams],
+        slices: &[StudySlice],
     ) -> ScenarioParams {
         self.names(&scenario.sources);
         let populations = self.population_counts(name, scenario, spec);
@@ -220,7 +220,7 @@ impl Checker<'_> {
     }
 
     /// The generators cannot offer more than the link between them and the device carries.
-    fn check_link_load(&mut self, name: &Text<Name>, sources: &[SourceParams], link: &LinkParams) {
+    fn check_link_load(&mut self, name: &Text<Name>, sources: &[SourceParams], link: &StudyLink) {
         let mut offered: u128 = 0;
         for source in sources {
             let occupied = source.weighted_sum(|size| {
@@ -485,7 +485,7 @@ pub(super) fn rate_of(share: Share, whole: BitRate) -> BitRate {
 }
 
 /// The time after which a source's sending repeats, roughly: what its start is spread over.
-fn packet_period(source: &SourceParams, hosts: &HostParams) -> Duration {
+fn packet_period(source: &SourceParams, hosts: &HostTiming) -> Duration {
     match source.pattern {
         PatternParams::Iperf3 => hosts.timer,
         PatternParams::Cbr => source

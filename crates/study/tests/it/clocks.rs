@@ -2,19 +2,19 @@
 
 use crate::support::{STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;
-use slicewise_study::{HostParams, Study};
+use slicewise_study::{HostTiming, Study};
 use slicewise_units::Duration;
 use std::collections::BTreeSet;
 
 /// A crystal's tolerance (IEEE 802.3), parts per billion.
 const CRYSTAL_PPB: u32 = 100_000;
 
-fn hosts(setting: &str) -> HostParams {
+fn hosts(setting: &str) -> HostTiming {
     let hosts = format!("hosts: {{{setting}}}\nslices:");
     parse(&changed("slices:", &hosts)).unwrap().hosts
 }
 
-fn timers(hosts: &HostParams, machines: u32) -> Vec<u64> {
+fn timers(hosts: &HostTiming, machines: u32) -> Vec<u64> {
     (0..machines).map(|m| hosts.timer_of(m).nanos()).collect()
 }
 
