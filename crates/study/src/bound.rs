@@ -13,7 +13,7 @@
 //!
 //! [`DelayClasses::bucket_width`]: slicewise_model::DelayClasses::bucket_width
 
-use crate::check::matching::matches;
+use crate::matching::matches;
 use crate::params::{DutParams, PopulationPatternParams, ScenarioParams, SourceParams};
 use crate::study::Study;
 use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams};

@@ -19,6 +19,7 @@ pub mod impairments;
 mod kind;
 mod live;
 mod load;
+mod matching;
 mod measured;
 pub mod params;
 mod plan;
@@ -37,7 +38,7 @@ pub use gateway::{
 pub use impairments::{
     DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
 };
-pub use kind::FileKind;
+pub use kind::{FileKind, json_schema};
 pub use live::LiveError;
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
@@ -48,5 +49,4 @@ pub use params::{
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
-pub use schema::json_schema;
 pub use study::{Study, StudyPolicy};

@@ -1,99 +1,69 @@
-//! The JSON Schemas of the files there are, for editors.
+//! The JSON Schemas of what files may hold, for editors.
 
-use crate::kind::FileKind;
-use crate::spec::{GatewayFileSpec, MeasuredStudySpec, PlanFileSpec, StudySpec};
-use schemars::Schema;
+use crate::file::{Need, Settings};
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema (draft 2020-12) of a kind of file: names, units, and which keys exist, shown
-/// while writing. What needs the whole file, such as sums of rates, only a check tells.
-#[must_use]
-pub fn json_schema(kind: FileKind) -> Value {
-    let schema = match kind {
-        FileKind::Study => schemars::schema_for!(StudySpec),
-        FileKind::Plan => schemars::schema_for!(PlanFileSpec),
-        FileKind::Measured => schemars::schema_for!(MeasuredStudySpec),
-        FileKind::Gateway => schemars::schema_for!(GatewayFileSpec),
-    };
-    let mut schema = schema.to_value();
-    tidy(&mut schema);
+/// Definitions of types that a schema refers to.
+#[derive(Debug, Default)]
+pub(crate) struct Schemas(Map<String, Value>);
+
+impl Schemas {
+    /// A reference to the type `name`, which is defined where it is not yet.
+    pub(crate) fn reference(
+        &mut self,
+        name: &str,
+        define: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        if !self.0.contains_key(name) {
+            // A type may hold itself.
+            self.0.insert(name.to_owned(), Value::Null);
+            let definition = define(self);
+            self.0.insert(name.to_owned(), definition);
+        }
+        json!({ "$ref": format!("#/$defs/{name}") })
+    }
+}
+
+/// The schema of a mapping of settings.
+pub(crate) fn object<S: Settings>(schemas: &mut Schemas) -> Value {
+    let mut properties = Map::new();
+    for field in S::FIELDS {
+        let mut schema = (field.schema)(schemas);
+        if let Value::Object(schema) = &mut schema {
+            schema.insert("description".to_owned(), paragraph(field.doc));
+        }
+        properties.insert(field.key.to_owned(), schema);
+    }
+    let required = S::FIELDS.iter().filter(|f| f.need == Need::Required);
+    let required: Vec<&str> = required.map(|field| field.key).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("description".to_owned(), paragraph(S::DOC));
+    schema.insert("properties".to_owned(), properties.into());
+    schema.insert("additionalProperties".to_owned(), false.into());
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
+    }
+    S::extend_schema(&mut schema);
+    schema.into()
+}
+
+/// The schema of a file of these settings (draft 2020-12), of which `condition` must hold, too.
+pub(crate) fn document<S: Settings>(title: &str, condition: (&str, Value)) -> Value {
+    let mut schemas = Schemas::default();
+    let mut schema = object::<S>(&mut schemas);
+    if let Value::Object(schema) = &mut schema {
+        let draft = "https://json-schema.org/draft/2020-12/schema";
+        schema.insert("$schema".to_owned(), draft.into());
+        schema.insert("title".to_owned(), title.into());
+        schema.insert("$defs".to_owned(), schemas.0.into());
+        schema.insert(condition.0.to_owned(), condition.1);
+    }
     schema
 }
 
-/// What a configuration must have.
-pub(crate) fn require_of_gateway(schema: &mut Schema) {
-    require(schema, &["interfaces", "link", "policy"]);
-}
-
-/// What a plan must have.
-pub(crate) fn require_of_plan(schema: &mut Schema) {
-    require(schema, &["link", "slices"]);
-}
-
-/// What a measured study must have: with slices alone it says how to tell them.
-pub(crate) fn require_of_measured(schema: &mut Schema) {
-    require(schema, &["slices"]);
-}
-
-fn require(schema: &mut Schema, keys: &[&str]) {
-    schema.insert("required".to_owned(), json!(keys));
-}
-
-/// A study is complete, unless it extends another.
-pub(crate) fn require_unless_extending(schema: &mut Schema) {
-    let needed = [
-        "name",
-        "link",
-        "dut",
-        "slices",
-        "policies",
-        "scenarios",
-        "repetitions",
-        "duration",
-    ];
-    let alternatives = json!([{ "required": ["extends"] }, { "required": needed }]);
-    schema.insert("anyOf".to_owned(), alternatives);
-}
-
-/// A setting may be left out, but not left empty: take the null out of optional settings. And
-/// descriptions are one paragraph, whatever the width of this source.
-fn tidy(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            object.values_mut().for_each(tidy);
-            simplify_alternatives(object);
-            simplify_type(object);
-            if let Some(Value::String(description)) = object.get_mut("description") {
-                *description = description.replace('\n', " ");
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(tidy),
-        _ => {}
-    }
-}
-
-fn simplify_alternatives(object: &mut Map<String, Value>) {
-    let Some(Value::Array(alternatives)) = object.get_mut("anyOf") else {
-        return;
-    };
-    alternatives.retain(|alternative| *alternative != json!({ "type": "null" }));
-    if let [Value::Object(only)] = alternatives.as_slice() {
-        let only = only.clone();
-        object.remove("anyOf");
-        for (key, value) in only {
-            // The description of the setting says more than that of its type.
-            object.entry(key).or_insert(value);
-        }
-    }
-}
-
-fn simplify_type(object: &mut Map<String, Value>) {
-    let Some(kind) = object.get_mut("type") else {
-        return;
-    };
-    let Value::Array(kinds) = kind else { return };
-    kinds.retain(|kind| kind != "null");
-    if let [only] = kinds.as_slice() {
-        *kind = only.clone();
-    }
+/// Lines of a comment as one paragraph.
+fn paragraph(lines: &[&str]) -> Value {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    lines.join(" ").into()
 }

@@ -110,7 +110,7 @@ impl Loader<'_> {
         {
             let help = suggestion(&key.text, &known);
             self.problems
-                .add_with_help(key.span, unknown_key(&key.text), help);
+                .add_suggesting(key.span, unknown_key(&key.text), help);
         }
     }
 }
@@ -200,7 +200,7 @@ fn remove_key(base: &mut Node, path: &str, span: Span, problems: &mut Problems) 
         _ => {
             let known: Vec<&str> = entries.iter().map(|(key, _)| key.text.as_str()).collect();
             let help = suggestion(first, &known);
-            problems.add_with_help(
+            problems.add_suggesting(
                 span,
                 format!("`{first}` cannot be left out: it does not exist"),
                 help,

@@ -41,11 +41,6 @@ impl Sources {
         }
     }
 
-    /// Without the files: to read them again.
-    pub(crate) fn emptied(&self) -> Self {
-        Self::in_folder(&self.folder)
-    }
-
     /// A path as messages show it.
     pub(crate) fn shown(&self, path: &str) -> String {
         if path.starts_with('/') {
@@ -158,10 +153,20 @@ struct Problem {
 
 impl Problems {
     pub(crate) fn add(&mut self, span: Span, message: impl Into<String>) {
-        self.add_with_help(span, message, None);
+        self.add_suggesting(span, message, None);
     }
 
     pub(crate) fn add_with_help(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add_suggesting(span, message, Some(help.into()));
+    }
+
+    /// With help where there is some.
+    pub(crate) fn add_suggesting(
         &mut self,
         span: Span,
         message: impl Into<String>,

@@ -43,6 +43,18 @@ impl Node {
         }
     }
 
+    /// The text of a single value.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Scalar(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_mapping(&self) -> bool {
+        matches!(self.value, Value::Mapping(_))
+    }
+
     pub(crate) fn entry(&self, key: &str) -> Option<(&Key, &Self)> {
         match &self.value {
             Value::Mapping(entries) => entries
@@ -219,7 +231,7 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
             if matches!(error, serde_saphyr::Error::MultipleDocuments { .. }) {
                 let help =
                     "remove the line `---` and what follows it, or move that to its own file";
-                problems.add_with_help(span, SECOND_DOCUMENT, Some(help.to_owned()));
+                problems.add_with_help(span, SECOND_DOCUMENT, help);
                 return None;
             }
             let message = UserMessageFormatter.format_message(error);

@@ -2,11 +2,13 @@
 
 use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant};
 use crate::diagnostics::suggestion;
+use crate::gateway::GatewayPacketIo;
 use crate::impairments::DelayDistribution;
-use schemars::{Schema, json_schema};
+use crate::params::DutModel;
+use serde_json::{Value, json};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
-use slicewise_units::{Accounting, ByteCount, Duration, Layer};
+use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// The meaning of `text` among `words`.
 fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, String> {
@@ -24,9 +26,9 @@ fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, Strin
         })
 }
 
-fn names<T>(words: &[(&'static str, T)]) -> Schema {
+fn names<T>(words: &[(&'static str, T)]) -> Value {
     let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
-    json_schema!({ "enum": names })
+    json!({ "enum": names })
 }
 
 /// A type whose values are words.
@@ -39,23 +41,15 @@ macro_rules! words {
                 word(text, $what, $words)
             }
 
-            fn schema() -> Schema {
+            fn accepted() -> Value {
                 names($words)
             }
         }
     };
 }
 
-/// Which device a study is run on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ModelName {
-    Isr4221,
-    Port,
-    Gateway,
-}
-
 words!(
-    ModelName,
+    DutModel,
     "DeviceModel",
     "a modelled device",
     &[
@@ -72,16 +66,8 @@ words!(
     &[("queueing", Self::Queueing), ("one_way", Self::OneWay)]
 );
 
-/// How a gateway receives and sends frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PacketIoName {
-    Auto,
-    AfXdp,
-    AfPacket,
-}
-
 words!(
-    PacketIoName,
+    GatewayPacketIo,
     "PacketIo",
     "a way to receive and send frames",
     &[
@@ -151,16 +137,7 @@ words!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     Payload,
-    Layer(Layer),
-}
-
-impl Counted {
-    pub(crate) fn accounting(layer: Layer) -> Accounting {
-        Accounting {
-            layer,
-            overhead_bytes: 0,
-        }
-    }
+    Layer(Accounting),
 }
 
 words!(
@@ -169,9 +146,9 @@ words!(
     "something a rate can count",
     &[
         ("payload", Self::Payload),
-        ("L1", Self::Layer(Layer::L1)),
-        ("L2", Self::Layer(Layer::L2)),
-        ("L3", Self::Layer(Layer::L3)),
+        ("L1", Self::Layer(Accounting::L1)),
+        ("L2", Self::Layer(Accounting::L2)),
+        ("L3", Self::Layer(Accounting::L3)),
     ]
 );
 
@@ -201,28 +178,33 @@ words!(
     &[("dscp", Self::Dscp), ("precedence", Self::Precedence)]
 );
 
-words!(
-    Metric,
-    "Metric",
-    "a measured quantity",
-    &[
-        ("throughput", Self::Throughput),
-        ("loss_ratio", Self::LossRatio),
-        ("delay_mean", Self::DelayMean),
-        ("delay_mean_whole", Self::DelayMeanWhole),
-        ("delay_min", Self::DelayMin),
-        ("delay_p50", Self::DelayP50),
-        ("delay_p99", Self::DelayP99),
-        ("delay_max", Self::DelayMax),
-        ("iat_samples", Self::IatSamples),
-        ("iat_mean", Self::IatMean),
-        ("iat_variance", Self::IatVariance),
-        ("iat_kolmogorov_smirnov", Self::IatKolmogorovSmirnov),
-        ("transient_end", Self::TransientEnd),
-        ("transient_throughput", Self::TransientThroughput),
-        ("aggregate_throughput", Self::AggregateThroughput),
-    ]
-);
+const METRICS: &[(&str, Metric)] = &[
+    ("throughput", Metric::Throughput),
+    ("loss_ratio", Metric::LossRatio),
+    ("delay_mean", Metric::DelayMean),
+    ("delay_mean_whole", Metric::DelayMeanWhole),
+    ("delay_min", Metric::DelayMin),
+    ("delay_p50", Metric::DelayP50),
+    ("delay_p99", Metric::DelayP99),
+    ("delay_max", Metric::DelayMax),
+    ("iat_samples", Metric::IatSamples),
+    ("iat_mean", Metric::IatMean),
+    ("iat_variance", Metric::IatVariance),
+    ("iat_kolmogorov_smirnov", Metric::IatKolmogorovSmirnov),
+    ("transient_end", Metric::TransientEnd),
+    ("transient_throughput", Metric::TransientThroughput),
+    ("aggregate_throughput", Metric::AggregateThroughput),
+];
+
+words!(Metric, "Metric", "a measured quantity", METRICS);
+
+/// The word for a quantity.
+pub(crate) fn metric_word(metric: Metric) -> &'static str {
+    let mut words = METRICS.iter();
+    words
+        .find(|(_, it)| *it == metric)
+        .map_or("", |(word, _)| word)
+}
 
 /// Code points by name: default forwarding, class selectors (RFC 2474), assured forwarding
 /// (RFC 2597), expedited forwarding (RFC 3246), voice admit (RFC 5865), lower effort (RFC 8622).
@@ -253,7 +235,7 @@ const CODE_POINTS: &[(&str, u8)] = &[
 ];
 
 /// A differentiated-services code point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Dscp(pub(crate) u8);
 
 impl Scalar for Dscp {
@@ -273,9 +255,9 @@ impl Scalar for Dscp {
         }
     }
 
-    fn schema() -> Schema {
+    fn accepted() -> Value {
         let names: Vec<&str> = CODE_POINTS.iter().map(|(name, _)| *name).collect();
-        json_schema!({
+        json!({
             "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 63 }, { "enum": names }],
         })
     }
@@ -309,9 +291,9 @@ impl Scalar for Protocol {
         }
     }
 
-    fn schema() -> Schema {
+    fn accepted() -> Value {
         let names: Vec<&str> = PROTOCOLS.iter().map(|(name, _)| *name).collect();
-        json_schema!({
+        json!({
             "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 255 }, { "enum": names }],
         })
     }
@@ -342,8 +324,8 @@ impl Scalar for Action {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({
+    fn accepted() -> Value {
+        json!({
             "type": "string",
             "pattern": "^ *(transmit|drop|set_dscp +[a-z0-9-]+|set_qos_group +[0-9]+) *$",
         })
@@ -376,8 +358,8 @@ impl Scalar for QueueLimitSpec {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({
+    fn accepted() -> Value {
+        json!({
             "type": "string",
             "pattern": format!("^ *([0-9][0-9_]* *packets?|{NUMBER} *({SIZE_UNITS}|{TIME_UNITS})) *$"),
             "examples": ["64 packets", "100 kB", "10 ms"],
@@ -398,8 +380,8 @@ impl Scalar for SliceLimit {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "enum": ["unlimited"] }] })
+    fn accepted() -> Value {
+        json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "enum": ["unlimited"] }] })
     }
 }
 
@@ -414,8 +396,8 @@ impl Scalar for Figure {
         Ok(Self(text.trim().to_owned()))
     }
 
-    fn schema() -> Schema {
-        json_schema!({
+    fn accepted() -> Value {
+        json!({
             "type": ["number", "string"],
             "examples": ["0.066 ms", "0.1847 ms^2", "35 Mbit/s", "100 %", 0.0125],
         })
