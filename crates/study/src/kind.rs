@@ -1,7 +1,7 @@
 //! Which kind of file one is.
 
-use crate::check::{GatewaySpec, MeasuredSpec, PlanSpec, StudySpec};
-use crate::file::{Node, Value, entry_as_meant};
+use crate::check::{GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, entry_as_meant};
+use crate::file::{Node, Value};
 use crate::schema;
 use serde_json::{Value as Json, json};
 
@@ -89,30 +89,5 @@ pub fn json_schema(kind: FileKind) -> Json {
             let keys = required(&["interfaces", "link", "policy"]);
             schema::document::<GatewaySpec>("Slicewise gateway", keys)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{FileKind, json_schema};
-    use crate::file::SETTINGS;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn the_settings_are_those_of_all_kinds() {
-        let kinds = [
-            FileKind::Study,
-            FileKind::Plan,
-            FileKind::Measured,
-            FileKind::Gateway,
-        ];
-        let of_kind = |kind| {
-            let schema = json_schema(kind);
-            let settings = schema["properties"].as_object().unwrap().keys().cloned();
-            settings.collect::<Vec<_>>()
-        };
-        let all: BTreeSet<String> = kinds.into_iter().flat_map(of_kind).collect();
-        let known: BTreeSet<String> = SETTINGS.map(str::to_owned).into();
-        assert_eq!(known, all);
     }
 }

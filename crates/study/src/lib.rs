@@ -15,9 +15,8 @@ mod diagnostics;
 mod expand;
 mod file;
 mod gateway;
-pub mod impairments;
 mod kind;
-mod live;
+
 mod load;
 mod matching;
 mod measured;
@@ -29,20 +28,18 @@ mod schema;
 mod seed;
 mod spec;
 mod study;
+mod testbed;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
 };
-pub use impairments::{
-    DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
-};
 pub use kind::{FileKind, json_schema};
-pub use live::LiveError;
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
-    DutModel, DutParams, HostTiming, LicenceParams, MeasureParams, OnOffParams, PacketSize,
+    DelayDistribution, DelayVariationParams, DutModel, DutParams, HostTiming, ImpairmentParams,
+    LicenceParams, LinkImpairments, LossParams, MeasureParams, OnOffParams, PacketSize,
     PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams, SizesParams,
     SourceHeaders, SourceParams, StudyLink, StudySlice, WeightedSize,
 };
@@ -50,3 +47,4 @@ pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
 pub use study::{Study, StudyPolicy};
+pub use testbed::TestbedError;

@@ -3,9 +3,11 @@
 //! These are the types an executor reads. The path of a frame is
 //! host → link → device under test → link → host; both links are [`StudyLink`].
 
-use crate::impairments::LinkImpairments;
 use slicewise_model::{ClassMap, Rate};
 use slicewise_stats::objective::Objective;
+pub use slicewise_traffic::impairments::{
+    DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
+};
 pub use slicewise_traffic::scenario::{
     CRYSTAL_PPB, HostTiming, MAX_SLOWNESS_PPB, OnOffParams, PacketSize, PatternParams, SizesParams,
     SourceHeaders, SourceParams, WeightedSize,

@@ -3,7 +3,6 @@
 use crate::bound;
 use crate::device;
 use crate::diagnostics::Diagnostics;
-use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::params::{
     DutParams, HostTiming, MeasureParams, PopulationParams, ScenarioParams, StudyLink, StudySlice,
 };
@@ -15,6 +14,7 @@ use slicewise_stats::description::{
 };
 use slicewise_stats::verdict::repetitions_to_hold;
 use slicewise_stats::words::{count, percent};
+use slicewise_traffic::impairments::{ImpairmentParams, LinkImpairments};
 use slicewise_units::Duration;
 
 /// A study: every name resolved, every default filled in, every contradiction refused.

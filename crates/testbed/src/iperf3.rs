@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_client_sends_as_the_source_specifies() {
-        let study = example::study().into_live().unwrap();
+        let study = example::study().into_testbed().unwrap();
         let lasts = Span::from_millis(4_800);
         let line = |index: usize| {
             let sources = example::sources();

@@ -10,6 +10,7 @@
 
 pub mod arrivals;
 mod cbr;
+pub mod impairments;
 mod iperf3;
 mod on_off;
 mod pace;
@@ -22,6 +23,9 @@ mod source;
 mod sources;
 
 pub use cbr::Cbr;
+pub use impairments::{
+    DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
+};
 pub use iperf3::{Iperf3, Iperf3Params};
 pub use on_off::OnOff;
 pub use pace::{Interval, Pace};

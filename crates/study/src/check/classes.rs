@@ -2,7 +2,7 @@
 
 use super::matching::{Matches, class_map};
 use super::traffic::SliceSpec;
-use super::{Checker, Table, check_names};
+use super::{Checker, MAX_ENTRIES, Table, check_names};
 use crate::file::{Decode, Entry, Placed, Problems};
 use crate::schema::Schemas;
 use crate::settings;
@@ -157,7 +157,12 @@ pub(crate) struct Tenants(pub(crate) Vec<(String, u32)>);
 
 impl Decode for Tenants {
     fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
-        let written = entry.table(problems)?.len();
+        let entries = entry.table(problems)?;
+        if let Some((key, _)) = entries.get(MAX_ENTRIES) {
+            let message = format!("there are more than {MAX_ENTRIES} tenants");
+            problems.add(key.span, message);
+            return None;
+        }
         let named = Named::<At<u32>>::decode(entry, problems)?;
         check_names(&named, problems);
         let tenants = named.iter().filter_map(|(name, weight)| {
@@ -168,7 +173,7 @@ impl Decode for Tenants {
             Some((name.value.clone(), weight.value))
         });
         let tenants: Vec<(String, u32)> = tenants.collect();
-        (tenants.len() == written).then_some(Self(tenants))
+        (tenants.len() == entries.len()).then_some(Self(tenants))
     }
 
     fn schema(schemas: &mut Schemas) -> Value {
@@ -401,7 +406,7 @@ impl Checker<'_> {
             }
             (None, Some(_)) => {
                 let slice = class.value.slice.as_ref()?;
-                let index = self.index_of(Table::Slices, slice, &slices.names())?;
+                let index = self.index_of(Table::SLICES, slice, &slices.names())?;
                 let (_, slice) = slices.0.get(index)?;
                 // A slice without `match` is reported where the slice is.
                 let matches = slice.value.r#match.as_ref()?;

@@ -3,7 +3,7 @@
 use super::network::{LinkRate, ShortLink};
 use super::policies::PolicyFileSpec;
 use super::traffic::SliceSpec;
-use super::{Checker, UNKNOWN_LINK};
+use super::{Checker, UNKNOWN_RATE};
 use crate::diagnostics::Diagnostics;
 use crate::file::Placed;
 use crate::gateway::{
@@ -61,7 +61,7 @@ impl Checker<'_> {
         let interfaces = self.interfaces(spec.interfaces.as_ref());
         let link = spec.link.map(|link| link.value.0);
         // Where the link cannot be read, nothing is wrong with the policy because of it.
-        let rate = link.unwrap_or(UNKNOWN_LINK.rate);
+        let rate = link.unwrap_or(UNKNOWN_RATE);
         let policy = spec.policy.as_ref();
         let policy = policy.and_then(|policy| {
             self.gateway_policy("policy", &["policy"], policy, &spec.slices, rate)

@@ -1,13 +1,13 @@
 //! Impairments of links.
 
 use super::Checker;
-use crate::impairments::{
-    DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
-};
 use crate::params::StudyLink;
 use crate::settings;
 use crate::spec::{PartsPerMillion, Scalar, Short, narrowed};
 use serde_json::{Value, json};
+use slicewise_traffic::impairments::{
+    DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
+};
 use slicewise_units::Duration;
 
 /// The whole, parts per million.
@@ -95,16 +95,6 @@ settings! {
         distribution,
         /// Whether a frame may overtake another of its source, as with netem. Default false.
         reorder,
-    }
-}
-
-impl From<Duration> for DelayVariationParams {
-    fn from(up_to: Duration) -> Self {
-        Self {
-            up_to,
-            distribution: DelayDistribution::Uniform,
-            reorder: false,
-        }
     }
 }
 

@@ -24,11 +24,10 @@ pub(crate) use measured::MeasuredSpec;
 pub(crate) use plan::PlanSpec;
 
 use crate::device;
-use crate::diagnostics::{Diagnostics, suggestion};
+use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest, suggestion};
 use crate::file::{
-    Entry, FileError, Files, Key, Node, Placed, Problems, Sources, Span, Value, entry_as_meant,
+    Entry, FileError, Files, Key, Node, Placed, Problems, Settings, Sources, Span, Value,
 };
-use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::params::{
     DutModel, DutParams, HostTiming, MeasureParams, PopulationParams, ScenarioParams, StudyLink,
     StudySlice,
@@ -133,66 +132,29 @@ settings! {
     }
 }
 
-/// A table of named things that other settings name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Table {
-    Slices,
-    Policies,
-    Scenarios,
-    Populations,
-    /// Of a plan.
-    Tenants,
-}
+/// A table of named things that other settings name: its key in the file, and what one of its entries
+/// is called.
+#[derive(Debug, Clone, Copy)]
+struct Table(&'static str, &'static str);
 
 impl Table {
-    /// Its key in the file.
-    const fn key(self) -> &'static str {
-        match self {
-            Self::Slices => "slices",
-            Self::Policies => "policies",
-            Self::Scenarios => "scenarios",
-            Self::Populations => "populations",
-            Self::Tenants => "tenants",
-        }
-    }
-
-    /// What one of its entries is called.
-    const fn entry(self) -> &'static str {
-        match self {
-            Self::Slices => "slice",
-            Self::Policies => "policy",
-            Self::Scenarios => "scenario",
-            Self::Populations => "population",
-            Self::Tenants => "tenant",
-        }
-    }
+    const SLICES: Self = Self("slices", "slice");
+    const POLICIES: Self = Self("policies", "policy");
+    const SCENARIOS: Self = Self("scenarios", "scenario");
+    const POPULATIONS: Self = Self("populations", "population");
+    /// Of a plan.
+    const TENANTS: Self = Self("tenants", "tenant");
 }
 
-/// Stands for a link that could not be read.
-const UNKNOWN_LINK: StudyLink = StudyLink {
-    rate: Rate {
-        rate: BitRate::new(u64::MAX),
-        accounting: Accounting::L1,
-    },
-    propagation: Duration::ZERO,
-    mtu_bytes: u32::MAX,
-    impairments: LinkImpairments {
-        ingress: UNIMPAIRED,
-        egress: UNIMPAIRED,
-    },
-};
-const UNIMPAIRED: ImpairmentParams = ImpairmentParams {
-    loss: None,
-    bit_errors_per_1e15: 0,
-    delay_variation: None,
+/// Stands for a rate that could not be read.
+const UNKNOWN_RATE: Rate = Rate {
+    rate: BitRate::MAX,
+    accounting: Accounting::L1,
 };
 /// Stands for a device that could not be read.
 const UNKNOWN_DUT: DutParams = DutParams {
     model: DutModel::Port,
-    port_rate: Rate {
-        rate: BitRate::MAX,
-        accounting: Accounting::L1,
-    },
+    port_rate: UNKNOWN_RATE,
     processing_delay: Duration::ZERO,
     licence: None,
 };
@@ -289,15 +251,14 @@ impl<'a> Checker<'a> {
     /// is reported, unless an entry of that name is there and cannot be read.
     fn index_of(
         &mut self,
-        table: Table,
+        Table(key, what): Table,
         name: &At<impl AsRef<str>>,
         known: &[&str],
     ) -> Option<usize> {
         let text = name.value.as_ref();
         let index = known.iter().position(|known| *known == text);
         let is_written = |(key, _): &(Key, Node)| key.text == text;
-        if index.is_none() && !self.entries_at(&[table.key()]).iter().any(is_written) {
-            let what = table.entry();
+        if index.is_none() && !self.entries_at(&[key]).iter().any(is_written) {
             let message = format!("there is no {what} `{text}`");
             let are_many = self.problems.are_many();
             let help = (!are_many).then(|| suggestion(text, known)).flatten();
@@ -409,7 +370,14 @@ impl<'a> Checker<'a> {
         let is_known = link.is_some() && dut.is_some() && duration.is_some();
         let (link, dut) = match (link, dut) {
             (Some(link), Some(dut)) => (link, dut),
-            (_, dut) => (UNKNOWN_LINK, dut.unwrap_or(UNKNOWN_DUT)),
+            (_, dut) => {
+                let link = StudyLink {
+                    rate: UNKNOWN_RATE,
+                    mtu_bytes: u32::MAX,
+                    ..StudyLink::start()
+                };
+                (link, dut.unwrap_or(UNKNOWN_DUT))
+            }
         };
         let network = traffic::Network {
             link,
@@ -539,4 +507,34 @@ fn largest_frame_time(
 /// Where the first entry that is too many is.
 fn excess<T>(table: &Named<T>) -> Option<Span> {
     table.0.get(MAX_ENTRIES).map(|(name, _)| name.span)
+}
+
+/// A setting at the top of a file, or the misspelt one that was probably meant to be it: the file is still what it
+/// was meant to be, and what is wrong with it is one mistake.
+pub(crate) fn entry_as_meant<'a>(root: &'a Node, setting: &str) -> Option<(&'a Key, &'a Node)> {
+    let Value::Mapping(entries) = &root.value else {
+        return None;
+    };
+    let is_meant = |(key, _): &&(Key, Node)| {
+        closest(&key.text, settings()).is_some_and(|meant| meant == setting)
+    };
+    root.entry(setting).or_else(|| {
+        entries
+            .iter()
+            .filter(|(key, _)| !settings().any(|setting| setting == key.text))
+            .take(MAX_DIAGNOSTICS)
+            .find(is_meant)
+            .map(|(key, node)| (key, node))
+    })
+}
+
+/// Settings at the top of any kind of file.
+fn settings() -> impl Iterator<Item = &'static str> {
+    fn keys<S: Settings>() -> impl Iterator<Item = &'static str> {
+        S::FIELDS.iter().map(|field| field.key)
+    }
+    let gateway = keys::<GatewaySpec>().chain(keys::<PlanSpec>());
+    keys::<StudySpec>()
+        .chain(gateway)
+        .chain(keys::<MeasuredSpec>())
 }

@@ -8,7 +8,7 @@ use crate::params::{
 };
 use crate::settings;
 use crate::spec::{
-    At, Fraction, LicencePriority, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
+    At, Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
 };
 use slicewise_model::{BurstSpec, Rate};
 use slicewise_stats::collect::MAX_BINS;
@@ -129,7 +129,7 @@ settings! {
         counts => rate.accounting,
         /// What happens to frames of priority classes without credit: `borrows` (they go, into debt) or
         /// `waits` (default).
-        priority: LicencePriority = |licence, it| licence.priority_borrows = it == LicencePriority::Borrows,
+        priority: Borrows = |licence, borrows| licence.priority_borrows = borrows.0,
     }
 }
 

@@ -117,7 +117,7 @@ impl Checker<'_> {
         if let Some(tenant) = &spec.tenant {
             let tenants = common.tenants.iter();
             let known: Vec<&str> = tenants.map(|(name, _)| name.as_str()).collect();
-            is_whole &= self.index_of(Table::Tenants, tenant, &known).is_some();
+            is_whole &= self.index_of(Table::TENANTS, tenant, &known).is_some();
         }
         let frame = common.largest_frame;
         let request = match &spec.guarantee {

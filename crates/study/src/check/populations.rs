@@ -166,7 +166,7 @@ impl Checker<'_> {
         spec: &PopulationSpec,
         slices: &[&str],
     ) -> Option<PopulationParams> {
-        let slice = self.index_of(Table::Slices, name, slices);
+        let slice = self.index_of(Table::SLICES, name, slices);
         if let Some(frame) = &spec.frame
             && !FRAMES.contains(&frame.value.bytes())
         {
@@ -244,7 +244,7 @@ impl Checker<'_> {
         }
         let known = spec.populations.names();
         for (name, _) in scenario.populations.iter() {
-            self.index_of(Table::Populations, name, &known);
+            self.index_of(Table::POPULATIONS, name, &known);
         }
         let mut counts = Vec::new();
         for population in known {

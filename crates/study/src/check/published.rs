@@ -3,7 +3,7 @@
 use super::{Checker, StudySpec, Table};
 use crate::file::Placed;
 use crate::settings;
-use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, metric_word, number};
+use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, number, word_for};
 use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure};
 use slicewise_units::{BitRate, Duration};
 
@@ -71,13 +71,13 @@ impl Checker<'_> {
             self.known_names(table, std::slice::from_ref(name), known)
                 .pop()
         };
-        let slice = one(Table::Slices, &figure.slice, &slices);
+        let slice = one(Table::SLICES, &figure.slice, &slices);
         let relative_to = figure.relative_to.as_ref().map(|cell| Cell {
-            policy: one(Table::Policies, &cell.value.policy, &policies),
-            scenario: one(Table::Scenarios, &cell.value.scenario, &scenarios),
+            policy: one(Table::POLICIES, &cell.value.policy, &policies),
+            scenario: one(Table::SCENARIOS, &cell.value.scenario, &scenarios),
         });
-        let policies = self.known_names(Table::Policies, &figure.policies.0, &policies);
-        let scenarios = self.known_names(Table::Scenarios, &figure.scenarios.0, &scenarios);
+        let policies = self.known_names(Table::POLICIES, &figure.policies.0, &policies);
+        let scenarios = self.known_names(Table::SCENARIOS, &figure.scenarios.0, &scenarios);
         if let Some(cell) = &figure.relative_to
             && cell.value.policy.is_none()
             && cell.value.scenario.is_none()
@@ -86,7 +86,7 @@ impl Checker<'_> {
             self.problems.add(cell.span, message);
         }
         let metric = figure.metric?;
-        let word = metric_word(metric);
+        let word = word_for(metric);
         match (
             is_of_a_slice(metric),
             &figure.slice,

@@ -45,7 +45,7 @@ impl Checker<'_> {
                     let known: Vec<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
                     let wanted = wanted.iter();
                     wanted
-                        .filter_map(|name| self.index_of(Table::Scenarios, name, &known))
+                        .filter_map(|name| self.index_of(Table::SCENARIOS, name, &known))
                         .collect()
                 }
                 None => usual(),

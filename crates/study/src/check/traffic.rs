@@ -357,7 +357,7 @@ impl Checker<'_> {
             .iter()
             .map(|slice| slice.name.as_str())
             .collect();
-        let slice = self.index_of(Table::Slices, slice_name, &names)?;
+        let slice = self.index_of(Table::SLICES, slice_name, &names)?;
         let (_, slice_spec) = place.spec.slices.0.get(slice)?;
         let headers = self.headers(&spec.headers, &slice_spec.value.headers.value);
         let (payload, pattern) = (payload?, spec.pattern?);

@@ -2,16 +2,12 @@
 
 mod decode;
 mod files;
-mod meant;
 mod merge;
 mod sources;
 mod tree;
 
 pub(crate) use decode::{Decode, Entry, Field, Need, Placed, Settings, fill, key, schema_of};
 pub use files::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
-#[cfg(test)]
-pub(crate) use meant::SETTINGS;
-pub(crate) use meant::entry_as_meant;
 pub(crate) use merge::{load, merge_nodes, remove_keys};
 pub(crate) use sources::{FileId, Problems, Sources, Span};
 pub(crate) use tree::{Key, Node, Value};

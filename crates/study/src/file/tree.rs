@@ -117,6 +117,15 @@ impl<'de> Deserialize<'de> for Raw {
 
 struct RawVisitor;
 
+/// Values that are read again from the file.
+macro_rules! plain {
+    ($($visit:ident: $type:ty),* $(,)?) => {
+        $(fn $visit<E>(self, _: $type) -> Result<Raw, E> {
+            Ok(Raw::Plain)
+        })*
+    };
+}
+
 impl<'de> Visitor<'de> for RawVisitor {
     type Value = Raw;
 
@@ -136,28 +145,9 @@ impl<'de> Visitor<'de> for RawVisitor {
         deserializer.deserialize_any(self)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_i128<E>(self, _: i128) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_u128<E>(self, _: u128) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Raw, E> {
-        Ok(Raw::Plain)
+    plain! {
+        visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128,
+        visit_f64: f64,
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Raw, E> {

@@ -11,5 +11,5 @@ pub(crate) use scalar::{
     number,
 };
 pub(crate) use words::{
-    Counted, Dscp, Figure, LicencePriority, PatternName, PopulationPattern, Protocol, metric_word,
+    Borrows, Counted, Dscp, Figure, PatternName, PopulationPattern, Protocol, word_for,
 };

@@ -121,7 +121,7 @@ fn timers_of_real_packets_are_whole_microseconds_apart() {
         ("timer: 100 us", [101, 102]),
     ] {
         let text = changed("slices:", &format!("hosts: {{{setting}}}\nslices:"));
-        let hosts = parse(&text).unwrap().into_live().unwrap().hosts;
+        let hosts = parse(&text).unwrap().into_testbed().unwrap().hosts;
         let timers = [0, 1].map(|machine| hosts.timer_of(machine));
         assert_eq!(timers, expected.map(Duration::from_micros), "{setting}");
     }
