@@ -1,8 +1,7 @@
 //! Which kind of file one is.
 
 use crate::check::{GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, entry_as_meant};
-use crate::file::{Node, Value};
-use crate::schema;
+use crate::file::{Node, Value, document};
 use serde_json::{Value as Json, json};
 
 /// A kind of file that people write.
@@ -74,20 +73,20 @@ pub fn json_schema(kind: FileKind) -> Json {
                 "duration",
             ];
             let either = json!([{ "required": ["extends"] }, { "required": complete }]);
-            schema::document::<StudySpec>("Slicewise study", ("anyOf", either))
+            document::<StudySpec>("Slicewise study", ("anyOf", either))
         }
         FileKind::Plan => {
             let keys = required(&["link", "slices"]);
-            schema::document::<PlanSpec>("Slicewise plan", keys)
+            document::<PlanSpec>("Slicewise plan", keys)
         }
         FileKind::Measured => {
             // With slices alone it says how to tell them.
             let keys = required(&["slices"]);
-            schema::document::<MeasuredSpec>("Slicewise measured study", keys)
+            document::<MeasuredSpec>("Slicewise measured study", keys)
         }
         FileKind::Gateway => {
             let keys = required(&["interfaces", "link", "policy"]);
-            schema::document::<GatewaySpec>("Slicewise gateway", keys)
+            document::<GatewaySpec>("Slicewise gateway", keys)
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod bound;
 mod check;
+mod description;
 mod device;
 mod diagnostics;
 mod expand;
@@ -24,7 +25,6 @@ pub mod params;
 mod plan;
 mod quick;
 mod run;
-mod schema;
 mod seed;
 mod spec;
 mod study;

@@ -3,8 +3,7 @@
 use super::matching::{Matches, class_map};
 use super::traffic::SliceSpec;
 use super::{Checker, MAX_ENTRIES, Table, check_names};
-use crate::file::{Decode, Entry, Placed, Problems};
-use crate::schema::Schemas;
+use crate::file::{Decode, Entry, Placed, Problems, Schemas};
 use crate::settings;
 use crate::spec::{At, AtLeastOne, Dscp, List, Name, Named, Reference, Short};
 use serde_json::Value;

@@ -1,10 +1,19 @@
 //! Policies written in IOS's own language, in a file or inside the study file.
 
 use super::Checker;
-use super::policies::{Origin, Understood};
 use crate::file::{FileId, Sources, Span};
 use crate::spec::{At, Verbatim};
 use slicewise_formats::ios::{self, IosPolicyError};
+use slicewise_model::PolicySpec;
+
+/// A policy read from IOS text.
+pub(super) struct IosPolicy {
+    pub(super) spec: PolicySpec,
+    pub(super) configuration: String,
+    pub(super) text: IosText,
+    /// The name of its policy map.
+    pub(super) map_name: String,
+}
 
 /// Where the text of a configuration stands.
 #[derive(Debug, Clone)]
@@ -34,7 +43,7 @@ impl Checker<'_> {
         name: &At<String>,
         text: &At<Verbatim>,
         policy_map: Option<&At<String>>,
-    ) -> Option<Understood> {
+    ) -> Option<IosPolicy> {
         let mut ios = if text.value.0.contains('\n') {
             self.ios_block(text)
         } else {
@@ -80,10 +89,11 @@ impl Checker<'_> {
         ios.needed = policy.lines;
         let mut spec = policy.spec;
         let map_name = std::mem::replace(&mut spec.name, name.value.clone());
-        Some(Understood {
+        Some(IosPolicy {
             spec,
             configuration,
-            origin: Origin::Ios(ios, map_name),
+            text: ios,
+            map_name,
         })
     }
 

@@ -54,11 +54,11 @@ const MAX_ENTRIES: usize = 4_096;
 
 narrowed! {
     /// How long traffic is offered.
-    RunLength(Positive) as "Duration": |text| match Positive::from_text(text)? {
+    RunLength(Duration) as "Duration": |text| match Positive::from_text(text)? {
         Positive(length) if length > MAX_DURATION => {
             Err("this is longer than 24 h, the longest run".to_owned())
         }
-        length => Ok(length),
+        Positive(length) => Ok(length),
     };
 }
 
@@ -304,8 +304,7 @@ impl<'a> Checker<'a> {
         }
         let network = self.network(spec);
         let slices = self.slices(spec, &network.dut);
-        let length = self.length(spec);
-        let measure = self.measure(spec.measure.as_ref(), length.as_ref(), slices.len());
+        let measure = self.measure(spec, slices.len());
         let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
         let policies = self.policies(&spec.policies, &spec.slices, &network.dut);
@@ -366,7 +365,7 @@ impl<'a> Checker<'a> {
         let link = link.filter(|link| link.rate.rate > BitRate::ZERO);
         let dut = self.dut(spec.dut.as_ref(), link.as_ref());
         let hosts = self.hosts(spec.hosts.as_ref());
-        let duration = self.length(spec).map(|length| length.value);
+        let duration = spec.duration.as_ref().map(|length| length.value.0);
         let is_known = link.is_some() && dut.is_some() && duration.is_some();
         let (link, dut) = match (link, dut) {
             (Some(link), Some(dut)) => (link, dut),
@@ -389,14 +388,6 @@ impl<'a> Checker<'a> {
         self.check_delays(spec, &network);
         self.check_variation(&network.link, network.duration);
         network
-    }
-
-    fn length(&self, spec: &StudySpec) -> Option<At<Duration>> {
-        let length = spec.duration.as_ref()?;
-        Some(At {
-            value: length.value.0.0,
-            span: length.span,
-        })
     }
 
     /// Isolation is judged against a reference, of slices that send.

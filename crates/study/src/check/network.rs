@@ -1,6 +1,6 @@
 //! Links, the device under test, the hosts, measuring and margins.
 
-use super::Checker;
+use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{
     CRYSTAL_PPB, DutModel, DutParams, HostTiming, LicenceParams, MAX_SLOWNESS_PPB, MeasureParams,
@@ -8,7 +8,7 @@ use crate::params::{
 };
 use crate::settings;
 use crate::spec::{
-    At, Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
+    Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
 };
 use slicewise_model::{BurstSpec, Rate};
 use slicewise_stats::collect::MAX_BINS;
@@ -280,23 +280,19 @@ impl Checker<'_> {
     }
 
     /// The series of a run has a whole number of bins, and no more than fit in memory.
-    pub(super) fn measure(
-        &mut self,
-        spec: Option<&Placed<MeasureParams>>,
-        duration: Option<&At<Duration>>,
-        slices: usize,
-    ) -> MeasureParams {
+    pub(super) fn measure(&mut self, study: &StudySpec, slices: usize) -> MeasureParams {
+        let spec = study.measure.as_ref();
         let measure = spec.map_or_else(MeasureParams::default, |spec| spec.value);
         // A duration that cannot be used has been reported.
-        let Some(duration) = duration else {
+        let Some(length) = &study.duration else {
             return measure;
         };
         let at = spec.and_then(|spec| spec.place("bin"));
-        let at = at.unwrap_or(duration.span);
-        if !self.is_whole_bins(at, duration.value, measure.bin) {
+        let (at, duration) = (at.unwrap_or(length.span), length.value.0);
+        if !self.is_whole_bins(at, duration, measure.bin) {
             return measure;
         }
-        let bins = duration.value.nanos() / measure.bin.nanos().max(1);
+        let bins = duration.nanos() / measure.bin.nanos().max(1);
         if bins.saturating_mul(slices as u64) > MAX_BINS {
             let message = format!(
                 "a run would have {bins} bins for each of {slices} slices, more than {MAX_BINS} in all"

@@ -1,10 +1,8 @@
 //! The sizes of a source's packets.
 
 use super::Checker;
-use super::traffic::SourceSpec;
-use crate::file::{Decode, Entry, Placed, Problems, Span};
+use crate::file::{Decode, Entry, Problems, Schemas, Span};
 use crate::params::{PacketSize, SizesParams, SourceHeaders, WeightedSize};
-use crate::schema::Schemas;
 use crate::spec::{At, Counted, NUMBER, PatternName, SIZE_UNITS, Scalar, Short};
 use serde_json::{Value, json};
 use slicewise_units::{Accounting, ByteCount, FrameLengths};
@@ -73,12 +71,15 @@ impl Scalar for Payload {
 /// One size, several with the weight of each, or a name for sizes.
 pub(crate) type PayloadSpec = Short<At<Payload>, PayloadForm>;
 
+/// A size and its weight, where they can be read.
+type SizeWeight = (Option<At<ByteCount>>, Option<At<u32>>);
+
 /// A payload in one of its forms.
 #[derive(Debug, Clone)]
 pub(crate) enum PayloadForm {
     One(At<Payload>),
     /// Sizes, and how often each is drawn relative to the others.
-    Mix(Vec<(Option<At<ByteCount>>, Option<At<u32>>)>),
+    Mix(Vec<SizeWeight>),
 }
 
 impl From<At<Payload>> for PayloadForm {
@@ -117,16 +118,21 @@ impl Decode for PayloadForm {
 
 impl Checker<'_> {
     /// The sizes as they are written; `at` is where to say that they are not.
-    pub(super) fn payload(&mut self, source: &Placed<SourceSpec>, at: Span) -> Option<Written> {
-        let pattern = source.value.pattern;
-        if source.place("payload").is_none() {
+    pub(super) fn payload(
+        &mut self,
+        payload: Option<&At<PayloadSpec>>,
+        is_written: bool,
+        pattern: Option<PatternName>,
+        at: Span,
+    ) -> Option<Written> {
+        if !is_written {
             if pattern == Some(PatternName::Replay) {
                 let sizes = WrittenSizes::Capture;
                 return Some(Written { sizes, at });
             }
             self.problems.add(at, "`payload` is missing");
         }
-        let At { value, span } = source.value.payload.as_ref()?;
+        let At { value, span } = payload?;
         let at = *span;
         let sizes = match &value.value {
             PayloadForm::Mix(mix) => self.mix(mix, at)?,
@@ -162,11 +168,7 @@ impl Checker<'_> {
         bytes.and_then(|bytes| u32::try_from(bytes).ok())
     }
 
-    fn mix(
-        &mut self,
-        mix: &[(Option<At<ByteCount>>, Option<At<u32>>)],
-        at: Span,
-    ) -> Option<WrittenSizes> {
+    fn mix(&mut self, mix: &[SizeWeight], at: Span) -> Option<WrittenSizes> {
         if mix.len() > MAX_SIZES {
             let message = format!("a mix may have at most {MAX_SIZES} sizes");
             self.problems.add(at, message);

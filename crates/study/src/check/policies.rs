@@ -198,7 +198,13 @@ impl Checker<'_> {
         }
         match (is_written("ios"), is_written("classes"), is_written("none")) {
             (true, false, false) => {
-                self.ios_policy(name, spec.ios.as_ref()?, spec.policy_map.as_ref())
+                let text = spec.ios.as_ref()?;
+                let read = self.ios_policy(name, text, spec.policy_map.as_ref())?;
+                Some(Understood {
+                    spec: read.spec,
+                    configuration: read.configuration,
+                    origin: Origin::Ios(read.text, read.map_name),
+                })
             }
             (false, true, false) => self.native_policy(name, path, policy, slices),
             (false, false, true) => spec.none.map(|_| Understood {

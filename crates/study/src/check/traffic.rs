@@ -346,7 +346,8 @@ impl Checker<'_> {
         if source.place("pattern").is_none() {
             self.problems.add(at, "`pattern` is missing");
         }
-        let payload = self.payload(source, at);
+        let is_written = source.place("payload").is_some();
+        let payload = self.payload(spec.payload.as_ref(), is_written, spec.pattern, at);
         if source.place("slice").is_none() {
             let message = "`slice` is missing: to which slice does the source belong?";
             self.problems.add(at, message);

@@ -6,10 +6,10 @@
 //! what is read, which keys are unknown or missing, and the JSON Schema all follow from it.
 
 use super::merge::unknown_key;
+use super::schema::Schemas;
 use super::sources::{Problems, Span};
 use super::tree::{Key, Node, Value};
 use crate::diagnostics::{closest, suggestion};
-use crate::schema::Schemas;
 use serde_json::{Map, Value as Json};
 
 /// A node and the key before it, if any.
@@ -162,7 +162,7 @@ impl<T: Settings> Decode for Placed<T> {
     }
 
     fn schema(schemas: &mut Schemas) -> Json {
-        schemas.reference(T::NAME, crate::schema::object::<T>)
+        schemas.reference(T::NAME, object::<T>)
     }
 }
 
@@ -209,6 +209,50 @@ pub(crate) fn fill<T: Decode>(place: &mut T, entry: Entry<'_>, problems: &mut Pr
 /// The schema of the type that `_place` names.
 pub(crate) fn schema_of<S, T: Decode>(_place: fn(&S) -> &T, schemas: &mut Schemas) -> Json {
     T::schema(schemas)
+}
+
+/// The schema of a mapping of settings.
+pub(crate) fn object<S: Settings>(schemas: &mut Schemas) -> Json {
+    let mut properties = Map::new();
+    for field in S::FIELDS {
+        let mut schema = (field.schema)(schemas);
+        if let Json::Object(schema) = &mut schema {
+            schema.insert("description".to_owned(), paragraph(field.doc));
+        }
+        properties.insert(field.key.to_owned(), schema);
+    }
+    let required = S::FIELDS.iter().filter(|f| f.need == Need::Required);
+    let required: Vec<&str> = required.map(|field| field.key).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("description".to_owned(), paragraph(S::DOC));
+    schema.insert("properties".to_owned(), properties.into());
+    schema.insert("additionalProperties".to_owned(), false.into());
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
+    }
+    S::extend_schema(&mut schema);
+    schema.into()
+}
+
+/// The schema of a file of these settings (draft 2020-12), of which `condition` must hold, too.
+pub(crate) fn document<S: Settings>(title: &str, condition: (&str, Json)) -> Json {
+    let mut schemas = Schemas::default();
+    let mut schema = object::<S>(&mut schemas);
+    if let Json::Object(schema) = &mut schema {
+        let draft = "https://json-schema.org/draft/2020-12/schema";
+        schema.insert("$schema".to_owned(), draft.into());
+        schema.insert("title".to_owned(), title.into());
+        schema.insert("$defs".to_owned(), schemas.0.into());
+        schema.insert(condition.0.to_owned(), condition.1);
+    }
+    schema
+}
+
+/// Lines of a comment as one paragraph.
+fn paragraph(lines: &[&str]) -> Json {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    lines.join(" ").into()
 }
 
 /// A name without the mark of a raw identifier.
@@ -286,7 +330,7 @@ macro_rules! settings {
                 $crate::file::Placed::decode(entry, problems).map(|placed| placed.value)
             }
 
-            fn schema(schemas: &mut $crate::schema::Schemas) -> serde_json::Value {
+            fn schema(schemas: &mut $crate::file::Schemas) -> serde_json::Value {
                 $crate::file::Placed::<Self>::schema(schemas)
             }
         }

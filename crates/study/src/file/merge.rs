@@ -3,7 +3,7 @@
 //! A mapping is merged key by key; anything else, a list too, replaces what was there.
 
 use super::files::Files;
-use super::sources::{Problems, Sources, Span};
+use super::sources::{Problems, Sources, Span, beside};
 use super::tree::{self, Key, Node, Value};
 use crate::diagnostics::suggestion;
 use std::collections::BTreeMap;
@@ -117,14 +117,6 @@ impl Loader<'_> {
 
 pub(crate) fn unknown_key(key: &str) -> String {
     format!("`{key}` is not a setting here")
-}
-
-/// The path of a file named in `file`: relative to it.
-pub(crate) fn beside(file: &str, path: &str) -> String {
-    match file.rsplit_once('/') {
-        Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
-        _ => path.to_owned(),
-    }
 }
 
 /// `base` with everything that `over` says.

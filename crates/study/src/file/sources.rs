@@ -97,7 +97,7 @@ impl Sources {
 
     /// The path of a file named in the file `id`: relative to it.
     pub(crate) fn beside(&self, id: FileId, path: &str) -> String {
-        super::merge::beside(self.get(id).map_or("", |file| &file.name), path)
+        beside(self.get(id).map_or("", |file| &file.name), path)
     }
 
     pub(crate) fn slice(&self, span: Span) -> &str {
@@ -123,6 +123,14 @@ impl Sources {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect()
+    }
+}
+
+/// The path of a file named in `file`: relative to it.
+pub(super) fn beside(file: &str, path: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
+        _ => path.to_owned(),
     }
 }
 

@@ -1,8 +1,7 @@
 //! Tables of named things, lists, and values that have a short form.
 
 use super::scalar::{NAME_PATTERN, Scalar};
-use crate::file::{Decode, Entry, Problems, Span, Value};
-use crate::schema::Schemas;
+use crate::file::{Decode, Entry, Problems, Schemas, Span, Value};
 use serde_json::{Value as Json, json};
 
 /// A value and where it stands.

@@ -1,7 +1,6 @@
 //! Single values, and what they may look like.
 
-use crate::file::{Decode, Entry, Problems};
-use crate::schema::Schemas;
+use crate::file::{Decode, Entry, Problems, Schemas};
 use serde_json::{Value, json};
 use slicewise_model::{BurstSpec, IpPrefix, RateSpec};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Layer, QuantityError};
