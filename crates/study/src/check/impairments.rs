@@ -70,16 +70,19 @@ impl From<Probability> for LossParams {
 
 narrowed! {
     /// Parts of a million.
+    #[derive(Copy)]
     Probability(PartsPerMillion) as "PartsPerMillion": |text| match PartsPerMillion::from_text(text)? {
         PartsPerMillion(ppm) if ppm > ALL => Err("this is more than 100 %".to_owned()),
         part => Ok(part),
     };
     /// How likely a burst of losses begins.
+    #[derive(Copy)]
     Begins(PartsPerMillion) as "PartsPerMillion": |text| match Probability::from_text(text)?.0 {
         PartsPerMillion(0) => Err("no burst of losses would begin".to_owned()),
         part => Ok(part),
     };
     /// How likely a burst of losses ends.
+    #[derive(Copy)]
     Ends(PartsPerMillion) as "PartsPerMillion": |text| match Probability::from_text(text)?.0 {
         PartsPerMillion(0) => Err("no burst of losses would end".to_owned()),
         part => Ok(part),

@@ -17,11 +17,13 @@ pub(crate) type Matches = OneOrMany<Conditions>;
 
 narrowed! {
     /// VLAN ids.
+    #[derive(Copy)]
     VlanRange(NumberRange) as "NumberOrRange": |text| match NumberRange::from_text(text)? {
         range if range.last > MAX_VLAN => Err(format!("this is above {MAX_VLAN}, the largest")),
         range => Ok(range),
     };
     /// IP precedence.
+    #[derive(Copy)]
     Precedence(u8) as "SmallNumber": |text| match u8::from_text(text)? {
         0..=7 => u8::from_text(text),
         _ => Err("a precedence is a number from 0 to 7".to_owned()),

@@ -54,6 +54,7 @@ const MAX_ENTRIES: usize = 4_096;
 
 narrowed! {
     /// How long traffic is offered.
+    #[derive(Copy)]
     RunLength(Duration) as "Duration": |text| match Positive::from_text(text)? {
         Positive(length) if length > MAX_DURATION => {
             Err("this is longer than 24 h, the longest run".to_owned())

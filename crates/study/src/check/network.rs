@@ -33,11 +33,13 @@ const NO_RATE: Rate = Rate {
 
 narrowed! {
     /// Longest IP packet.
+    #[derive(Copy)]
     Mtu(ByteCount) as "Size": |text| match ByteCount::from_text(text)? {
         size if (u64::from(MIN_MTU)..=u64::from(MAX_MTU)).contains(&size.bytes()) => Ok(size),
         _ => Err(format!("the MTU must be from {MIN_MTU} to {MAX_MTU} bytes")),
     };
     /// By how much a clock is slower than the one before it.
+    #[derive(Copy)]
     ClockDrift(PartsPerMillion) as "PartsPerMillion": |text| {
         let drift = PartsPerMillion::from_text(text)?;
         match drift.ppb() <= MAX_SLOWNESS_PPB {

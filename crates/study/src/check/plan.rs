@@ -139,7 +139,7 @@ impl Checker<'_> {
             request,
             maximum,
             weight,
-            tenant: spec.tenant.as_ref().map(|tenant| tenant.value.0.clone()),
+            tenant: spec.tenant.as_ref().map(|tenant| tenant.value.0.0.clone()),
         })
     }
 

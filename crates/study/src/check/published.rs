@@ -127,7 +127,7 @@ impl Checker<'_> {
     ) -> Vec<String> {
         let is_known = |name: &&At<Reference>| self.index_of(table, name, known).is_some();
         let names = written.iter().filter(is_known);
-        names.map(|name| name.value.0.clone()).collect()
+        names.map(|name| name.value.0.0.clone()).collect()
     }
 
     fn expected(

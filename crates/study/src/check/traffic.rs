@@ -34,6 +34,7 @@ const UDP: u8 = 17;
 
 narrowed! {
     /// A VLAN id.
+    #[derive(Copy)]
     VlanId(u16) as "Port": |text| match u16::from_text(text)? {
         id if id > MAX_VLAN => Err(format!("a VLAN id may be at most {MAX_VLAN}")),
         id => Ok(id),

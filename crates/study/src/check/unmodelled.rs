@@ -75,7 +75,7 @@ fn tcp_sources(spec: &StudySpec) -> Vec<Span> {
     let sources = scenarios.flat_map(|(_, scenario)| scenario.sources.iter());
     let protocol = |source: &super::traffic::SourceSpec| {
         let of_slice = || {
-            let slice = spec.slices.get(&source.slice.as_ref()?.value.0)?;
+            let slice = spec.slices.get(&source.slice.as_ref()?.value.0.0)?;
             slice.value.headers.value.protocol.clone()
         };
         let protocol = source.headers.protocol.clone().or_else(of_slice);

@@ -20,10 +20,10 @@ pub(crate) trait Scalar: Sized {
 
 /// Types that narrow another: what of it is allowed.
 macro_rules! narrowed {
-    ($($(#[doc = $doc:literal])* $name:ident($inner:ty) as $shown:literal: $read:expr;)*) => {
+    ($($(#[$attribute:meta])* $name:ident($inner:ty) as $shown:literal: $read:expr;)*) => {
         $(
-            $(#[doc = $doc])*
-            #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
+            $(#[$attribute])*
+            #[derive(Debug, Clone, Default, PartialEq, PartialOrd)]
             pub(crate) struct $name(pub(crate) $inner);
 
             impl Scalar for $name {
@@ -44,7 +44,7 @@ macro_rules! narrowed {
 pub(crate) use narrowed;
 
 /// A name: it becomes the name of a folder, a file or a column of results.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, PartialOrd)]
 pub(crate) struct Name(pub(crate) String);
 
 /// Longest name, characters.
@@ -92,26 +92,17 @@ impl Scalar for Name {
     }
 }
 
-/// A name that something has: which, is looked up.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Reference(pub(crate) String);
-
 impl AsRef<str> for Reference {
     fn as_ref(&self) -> &str {
-        &self.0
+        &self.0.0
     }
 }
 
-impl Scalar for Reference {
-    const NAME: &'static str = Name::NAME;
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Ok(Self(text.to_owned()))
-    }
-
-    fn accepted() -> Value {
-        Name::accepted()
-    }
+narrowed! {
+    /// A name that something has: which, is looked up.
+    Reference(Name) as "Name": |text| Ok(Name(text.to_owned()));
+    /// Text as it is written, blanks around it included.
+    Verbatim(String) as "Text": |text| Ok(text.to_owned());
 }
 
 impl Scalar for String {
@@ -123,22 +114,6 @@ impl Scalar for String {
 
     fn accepted() -> Value {
         json!({ "type": ["string", "number", "boolean"] })
-    }
-}
-
-/// Text as it is written, blanks around it included.
-#[derive(Debug, Clone)]
-pub(crate) struct Verbatim(pub(crate) String);
-
-impl Scalar for Verbatim {
-    const NAME: &'static str = String::NAME;
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Ok(Self(text.to_owned()))
-    }
-
-    fn accepted() -> Value {
-        String::accepted()
     }
 }
 
@@ -185,16 +160,19 @@ quantities! {
 
 narrowed! {
     /// A rate at which something passes.
+    #[derive(Copy)]
     PassingRate(BitRate) as "Rate": |text| match BitRate::from_text(text)? {
         BitRate::ZERO => Err("a rate of zero: nothing could pass".to_owned()),
         rate => Ok(rate),
     };
     /// A time longer than zero.
+    #[derive(Copy)]
     Positive(Duration) as "Duration": |text| match Duration::from_text(text)? {
         Duration::ZERO => Err("this must be longer than zero".to_owned()),
         duration => Ok(duration),
     };
     /// A fraction of a whole, written in percent.
+    #[derive(Copy)]
     Fraction(f64) as "Percent": |text| Percent::from_text(text)?.of_all();
 }
 
