@@ -31,6 +31,7 @@ mod study;
 mod testbed;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
+pub(crate) use file::settings;
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,

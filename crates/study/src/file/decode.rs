@@ -2,7 +2,7 @@
 //!
 //! A type reads itself from a node ([`Decode`]) and says in the same place what an editor should
 //! accept. Whatever is wrong is reported where it stands, and what stands beside it is read all the
-//! same. A mapping of settings is a list of [`Field`]s, declared by [`settings!`](crate::settings):
+//! same. A mapping of settings is a list of [`Field`]s, declared by `settings!`:
 //! what is read, which keys are unknown or missing, and the JSON Schema all follow from it.
 
 use super::merge::unknown_key;
@@ -271,7 +271,6 @@ pub(crate) const fn key(name: &'static str) -> &'static str {
 /// reads the field as what it is, `key: Read = |settings, value| …` reads a value to be converted.
 /// Without `strict` nothing, with it everything fails if one setting does. `[expected]` and
 /// `[required]` before a key, with what to ask where it is missing, are those of [`Need`].
-#[macro_export]
 macro_rules! settings {
     (
         $(#[doc = $doc:literal])*
@@ -363,3 +362,4 @@ macro_rules! settings {
         <$type as $crate::file::Decode>::schema
     };
 }
+pub(crate) use settings;

@@ -428,3 +428,16 @@ fn a_burst_in_a_licence_is_of_its_rate_wherever_the_rate_is_written() {
     assert_eq!(licensed("{rate: 10 Mbit/s, credit: 10 ms}").bytes(), 12_500);
     assert_eq!(licensed("{credit: 10 ms, rate: 10 Mbit/s}").bytes(), 12_500);
 }
+
+#[test]
+fn conditions_hold_however_deeply_not_is_nested() {
+    let nested = |depth: usize| format!("{}vlan: 10{}", "not: {".repeat(depth), "}".repeat(depth));
+    let mut conditions = matches(&format!("{{{}}}", nested(10))).conditions;
+    for _ in 0..10 {
+        let [Condition::Not(inner)] = conditions.as_slice() else {
+            panic!("{conditions:?}");
+        };
+        conditions = vec![(**inner).clone()];
+    }
+    assert_eq!(conditions, [Condition::OuterVlan(10..=10)]);
+}
