@@ -2,8 +2,6 @@
 
 use crate::support::{STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;
-use crate::support::{STUDY, changed, mistakes, parse};
-use insta::assert_snapshot;
 use slicewise_study::{MemoryFiles, Plan};
 
 /// What is said of the study with more settings of the source `steady`.
