@@ -13,10 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dataplane", &["units", "model", "wire"]),
     ("stats", &["units"]),
     ("formats", &["units", "model"]),
-    (
-        "study",
-        &["units", "model", "wire", "stats", "formats", "traffic"],
-    ),
+    ("study", &["units", "model", "stats", "formats", "traffic"]),
     (
         "sim",
         &[
