@@ -57,7 +57,7 @@ fn of_study(file: &Path, options: &GatewayOptions) -> Result<GatewayParams, Fail
             file.display()
         )));
     }
-    let study = study.into_live().map_err(Failure::mistake)?;
+    let study = study.into_testbed().map_err(Failure::mistake)?;
     let wanted = options.policy.as_deref().unwrap_or_default();
     let policy = policy_named(&study, wanted)?;
     let direction = DirectionParams {

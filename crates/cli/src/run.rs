@@ -6,11 +6,11 @@ use crate::captures;
 use crate::check::{load_study, note_too_few_repetitions, warn};
 use crate::executor::{self, Outcome, RunEvent};
 use crate::exit::Exit;
-use crate::live_run;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
 use crate::results::{open_results, results_failure, results_path};
 use crate::seeds;
+use crate::testbed_run;
 use crate::{errln, noteln};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -42,7 +42,7 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     }
     match options.on {
         BackendName::Sim => simulate(options, &study),
-        BackendName::Gateway | BackendName::Tc => live_run::run(options, study),
+        BackendName::Gateway | BackendName::Tc => testbed_run::run(options, study),
     }
 }
 

@@ -1,18 +1,12 @@
 //! A validated study.
 
-use crate::bound;
-use crate::device;
 use crate::diagnostics::Diagnostics;
-use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::params::{
-    DutParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams, SliceParams,
+    DutParams, HostTiming, MeasureParams, PopulationParams, ScenarioParams, StudyLink, StudySlice,
 };
 use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec};
-use slicewise_stats::description::{
-    Margins, PolicyDescription, PublishedFigure, PublishedVerdict, Scalability,
-    ScenarioDescription, SliceDescription, StudyDescription,
-};
+use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
 use slicewise_stats::verdict::repetitions_to_hold;
 use slicewise_stats::words::{count, percent};
 use slicewise_units::Duration;
@@ -33,13 +27,13 @@ pub struct Study {
     /// What is assumed that the published study does not state, one text each.
     pub assumptions: Vec<String>,
     /// The links at both sides of the device.
-    pub link: LinkParams,
+    pub link: StudyLink,
     /// The device under test.
     pub dut: DutParams,
     /// The hosts.
-    pub hosts: HostParams,
+    pub hosts: HostTiming,
     /// Slices in order; at least one.
-    pub slices: Vec<SliceParams>,
+    pub slices: Vec<StudySlice>,
     /// Populations in order; where there are any, they send everything.
     pub populations: Vec<PopulationParams>,
     /// Policies in order; at least one.
@@ -125,86 +119,5 @@ impl Study {
                 percent(self.margins.rare_runs)
             )
         })
-    }
-
-    /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
-    /// delay that its policies promise, and that will not be judged because some slice may send
-    /// more than it was promised, or because they do not follow.
-    #[must_use]
-    pub fn notes(&self) -> Vec<String> {
-        let of_policy = |policy: &StudyPolicy| {
-            let unbounded = bound::promised(self, &policy.params).unbounded;
-            bound::notes(&policy.name, &unbounded)
-        };
-        self.policies.iter().flat_map(of_policy).collect()
-    }
-
-    /// How its links are impaired, a sentence each.
-    fn impaired(&self) -> Vec<String> {
-        let LinkImpairments { ingress, egress } = self.link.impairments;
-        let links = [
-            ("to the device (ingress)", ingress),
-            ("from the device (egress)", egress),
-        ];
-        let is_impaired =
-            |(_, params): &(&str, ImpairmentParams)| *params != ImpairmentParams::default();
-        links
-            .into_iter()
-            .filter(is_impaired)
-            .map(|(which, params)| format!("The link {which} is impaired: {params}."))
-            .collect()
-    }
-
-    /// What judging and reporting need of the study. `program_version` is that of the program
-    /// that runs it.
-    #[must_use]
-    pub fn description(&self, program_version: &str) -> StudyDescription {
-        let slices = self.slices.iter().map(|slice| SliceDescription {
-            name: slice.name.clone(),
-            share_bits_per_second: slice.share.bits_per_second(),
-            guaranteed: slice.guaranteed,
-            objective: slice.objective,
-        });
-        let policies = self.policies.iter().map(|policy| {
-            let promised = bound::promised(self, &policy.params);
-            PolicyDescription {
-                name: policy.name.clone(),
-                title: policy.title.clone(),
-                configuration: policy.configuration.clone(),
-                scalability: policy.scalability.clone(),
-                delay_bounds: promised.bounds,
-                unbounded: promised.unbounded,
-                published_verdict: policy.published_verdict.clone(),
-            }
-        });
-        let scenarios = self.scenarios.iter().map(|scenario| ScenarioDescription {
-            name: scenario.name.clone(),
-            title: scenario.title.clone(),
-            reference: scenario.reference,
-            cycle_ns: scenario.cycle().nanos(),
-        });
-        StudyDescription {
-            name: self.name.clone(),
-            title: self.title.clone(),
-            description: self.description.clone(),
-            source: self.source.clone(),
-            digest: self.digest.clone(),
-            text_digest: self.text_digest.clone(),
-            is_quick: self.is_quick,
-            file_name: self.file_name.clone(),
-            seed: self.seed,
-            program_version: program_version.to_owned(),
-            backend: "simulator".to_owned(),
-            dut: device::describe(&self.dut),
-            assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
-            repetitions: self.repetitions,
-            duration_ns: self.duration.nanos(),
-            capacity: device::capacity(&self.dut),
-            slices: slices.collect(),
-            policies: policies.collect(),
-            scenarios: scenarios.collect(),
-            margins: self.margins,
-            published: self.published.clone(),
-        }
     }
 }

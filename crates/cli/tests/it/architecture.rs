@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dataplane", &["units", "model", "wire"]),
     ("stats", &["units"]),
     ("formats", &["units", "model"]),
-    ("study", &["units", "model", "wire", "stats", "formats"]),
+    ("study", &["units", "model", "stats", "formats", "traffic"]),
     (
         "sim",
         &[
@@ -30,7 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("report", &["units", "stats"]),
     ("capture", &["wire"]),
     ("live", &["units", "model", "wire", "dataplane"]),
-    ("traffic", &["units", "study", "capture", "wire"]),
+    ("traffic", &["units", "capture", "wire"]),
     (
         "testbed",
         &[

@@ -83,7 +83,7 @@ fn marks_are_warned_of_in_classes_and_in_what_they_are_divided_into() {
     ");
     assert_snapshot!(assumptions(&study).join("\n"), @"ECN is not simulated: no packet is ECN-capable, so flow queues with `ecn: yes` drop packets and mark none.");
     assert!(
-        assumptions(&study.into_live().unwrap()).is_empty(),
+        assumptions(&study.into_testbed().unwrap()).is_empty(),
         "real packets can be marked"
     );
     for queue in ["flow_queue: {ecn: no}", "flow_queue: {}"] {

@@ -1,7 +1,7 @@
-//! A study made ready for real packets: a shorter profile, and a device that a live testbed can be.
+//! A study made ready for real packets: a shorter profile, and a device that a testbed can be.
 
 use crate::device;
-use crate::params::{DutModel, DutParams, HostParams, LinkParams};
+use crate::params::{DutModel, DutParams, HostTiming, StudyLink};
 use crate::quick::{QuickParams, usual_scenarios};
 use crate::study::Study;
 use sha2::{Digest, Sha256};
@@ -15,7 +15,7 @@ const VIRTUAL_LINK: BitRate = BitRate::new(100_000_000_000);
 
 /// Why a study cannot be run on real packets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LiveError {
+pub enum TestbedError {
     /// Its slices have no headers.
     #[error(
         "the slices of this study are populations, whose frames have no headers: they can be simulated only"
@@ -83,7 +83,7 @@ impl Study {
         }
     }
 
-    /// The study on a live device: policies resolved for a link of the rate that slices share, hosts that
+    /// The study on a testbed: policies resolved for a link of the rate that slices share, hosts that
     /// stamp frames as they arrive, and nothing of the device that it models otherwise.
     ///
     /// The senders of one machine have one clock: iperf3's are made to drift by their timers, which it takes
@@ -95,12 +95,12 @@ impl Study {
     ///
     /// # Errors
     /// Where the study cannot be run on real packets.
-    pub fn into_live(mut self) -> Result<Self, LiveError> {
+    pub fn into_testbed(mut self) -> Result<Self, TestbedError> {
         if !self.populations.is_empty() {
-            return Err(LiveError::Populations);
+            return Err(TestbedError::Populations);
         }
         if !self.link.impairments.is_none() {
-            return Err(LiveError::Impairments);
+            return Err(TestbedError::Impairments);
         }
         let capacity = self.dut.capacity();
         for policy in &mut self.policies {
@@ -108,7 +108,7 @@ impl Study {
                 rate: capacity,
                 admissible: capacity,
             });
-            let error = |error| LiveError::Policy {
+            let error = |error| TestbedError::Policy {
                 policy: policy.name.clone(),
                 rate: capacity.rate,
                 error,
@@ -130,7 +130,7 @@ impl Study {
             processing_delay: Duration::ZERO,
             licence: None,
         };
-        self.link = LinkParams {
+        self.link = StudyLink {
             rate: Rate {
                 rate: VIRTUAL_LINK,
                 ..self.link.rate
@@ -138,7 +138,7 @@ impl Study {
             propagation: Duration::ZERO,
             ..self.link
         };
-        self.hosts = HostParams {
+        self.hosts = HostTiming {
             clock_drift_ppb: whole_microseconds(self.hosts),
             interrupt_moderation: Duration::ZERO,
             ..self.hosts
@@ -153,7 +153,7 @@ impl Study {
 
 /// The drift at which the timers of machines are whole microseconds apart, one at least where they are to
 /// drift at all; parts per billion, rounded up.
-fn whole_microseconds(hosts: HostParams) -> u32 {
+fn whole_microseconds(hosts: HostTiming) -> u32 {
     if hosts.clock_drift_ppb == 0 {
         return 0;
     }

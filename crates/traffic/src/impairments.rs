@@ -78,6 +78,17 @@ pub struct DelayVariationParams {
     pub reorder: bool,
 }
 
+impl From<Duration> for DelayVariationParams {
+    /// Up to so much, evenly distributed and in order.
+    fn from(up_to: Duration) -> Self {
+        Self {
+            up_to,
+            distribution: DelayDistribution::Uniform,
+            reorder: false,
+        }
+    }
+}
+
 /// A distribution of delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelayDistribution {

@@ -39,7 +39,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         ));
     }
     tools_are_there()?;
-    let study = study.into_live().map_err(Failure::mistake)?;
+    let study = study.into_testbed().map_err(Failure::mistake)?;
     let wanted = wanted_runs(options, &study)?;
     can_be_sent(&study, &wanted)?;
     let device = device(options, study.text_digest().to_owned())?;

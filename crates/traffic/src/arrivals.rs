@@ -5,7 +5,7 @@
 //! of constant rate has waiting at most is the largest distance between the sum of the curves and
 //! its own line (J.-Y. Le Boudec, P. Thiran, *Network Calculus*, Springer 2001, section 1.4).
 
-use crate::params::{HostParams, PatternParams, SourceParams};
+use crate::{HostTiming, PatternParams, SourceParams};
 use slicewise_units::{Accounting, BitRate, ByteCount, FrameLengths, NANOS_PER_SECOND};
 
 /// Nanobits in a byte.
@@ -22,7 +22,7 @@ struct Line {
 
 /// The most that a source sends in any interval.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ArrivalCurve {
+pub struct ArrivalCurve {
     /// Nanobits of its largest packet.
     largest: u128,
     pace: Option<Line>,
@@ -32,14 +32,14 @@ pub(crate) struct ArrivalCurve {
 }
 
 /// Why a source has no arrival curve, to follow its name.
-pub(crate) type Boundless = &'static str;
+pub type Boundless = &'static str;
 
 impl ArrivalCurve {
     /// The curve of a source, from what its pattern may do at worst, in the bytes that `accounting`
     /// counts.
-    pub(crate) fn of(
+    pub fn of(
         source: &SourceParams,
-        hosts: &HostParams,
+        hosts: &HostTiming,
         accounting: Accounting,
     ) -> Result<Self, Boundless> {
         let sizes = Extremes::of(source, accounting)?;
@@ -184,7 +184,7 @@ fn crossing(pace: &Line, spacing: &Line) -> Option<u64> {
 
 /// What a server has to do at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Backlog {
+pub enum Backlog {
     /// So many nanobits ahead of its own line at most.
     AtMost(u128),
     /// In the long run so much more than it serves, bit/s.
@@ -193,7 +193,7 @@ pub(crate) enum Backlog {
 
 /// The most by which sources are ever ahead of a server of `rate`: in a first-in first-out queue what
 /// may wait, and of a token bucket the burst they need. `None` where the numbers are too large to tell.
-pub(crate) fn backlog(sources: &[ArrivalCurve], rate: BitRate) -> Option<Backlog> {
+pub fn backlog(sources: &[ArrivalCurve], rate: BitRate) -> Option<Backlog> {
     let served = u128::from(rate.bits_per_second());
     let mut offered = 0u128;
     for curve in sources {
@@ -219,6 +219,6 @@ pub(crate) fn backlog(sources: &[ArrivalCurve], rate: BitRate) -> Option<Backlog
 }
 
 /// Whole bytes, rounded up.
-pub(crate) fn bytes_up(nanobits: u128) -> ByteCount {
+pub fn bytes_up(nanobits: u128) -> ByteCount {
     ByteCount::new(u64::try_from(nanobits.div_ceil(NANOBITS_PER_BYTE)).unwrap_or(u64::MAX))
 }
