@@ -6,7 +6,7 @@ use crate::errln;
 use crate::exit::Exit;
 use serde::Serialize;
 use slicewise_report::Report;
-use slicewise_report::layout::ResultsFolder;
+use slicewise_results::ResultsFolder;
 use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use std::path::Path;

@@ -8,10 +8,11 @@ use crate::output::{self, columns};
 use crate::results::results_failure;
 use crate::{errln, noteln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
-use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_report::side::Side;
 use slicewise_report::terminal::Colours;
 use slicewise_report::{Report, prediction, terminal};
+use slicewise_results::{ResultsError, ResultsFolder};
+use slicewise_stats::backend::{BACK_ENDS, BackendInfo, BackendKind};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use std::path::{Path, PathBuf};
 
@@ -123,7 +124,10 @@ pub fn siblings(path: &Path) -> Vec<PathBuf> {
         Some(parent) => parent.to_owned(),
         None => return Vec::new(),
     };
-    let candidates = BACK_END_SUFFIXES.map(|suffix| parent.join(format!("{study}{suffix}")));
+    let suffixes = BACK_ENDS.into_iter().filter_map(suffix);
+    let candidates = suffixes
+        .flat_map(|suffix| [suffix.clone(), suffix + "-quick"])
+        .map(|suffix| parent.join(format!("{study}{suffix}")));
     let mut found = Vec::new();
     for candidate in candidates {
         if !candidate.is_dir() || resolved(&candidate) == resolved(path) {
@@ -151,15 +155,15 @@ fn can_be_beside(path: &Path, study: &str) -> Result<bool, ResultsError> {
     }
 }
 
-/// What `slicewise run` adds to a study's name to name the results folder of each back end.
-const BACK_END_SUFFIXES: [&str; 6] = [
-    "",
-    "-quick",
-    "-gateway",
-    "-gateway-quick",
-    "-tc",
-    "-tc-quick",
-];
+/// What `slicewise run` adds to a study's name to name the results folder of a back end; `None` for one that
+/// it does not run.
+fn suffix(back_end: BackendInfo) -> Option<String> {
+    match back_end.kind {
+        BackendKind::Simulated => Some(String::new()),
+        BackendKind::Live => Some(format!("-{}", back_end.id)),
+        BackendKind::Captured => None,
+    }
+}
 
 /// Colours where standard output is a terminal that shows them and `NO_COLOR` is not set.
 pub fn colours() -> Colours {

@@ -4,12 +4,13 @@ use crate::captured::{Captured, CapturedFindings};
 use crate::curves::Curves;
 use crate::data::{DataFolder, RunTables};
 use crate::error::ReportError;
-use crate::host::HostFacts;
-use crate::layout::{ResultsError, ResultsFolder};
 use crate::link_losses::LinkLosses;
 use crate::populations::{PopulationFinding, Populations};
 use crate::side::{self, Side, without_folder};
 use crate::testbed::Testbed;
+use slicewise_results::host::HostFacts;
+use slicewise_results::{ResultsError, ResultsFolder};
+use slicewise_stats::backend;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
@@ -86,7 +87,7 @@ impl<'a> Findings<'a> {
         let mut verdicts = verdict::judge(study, observations);
         side::mark_unsupported(&mut verdicts, &intake.builder, &unsupported);
         let main = Side {
-            name: side::backend_name(&study.backend),
+            name: backend::name(&study.backend).to_owned(),
             is_main: true,
             study: study.clone(),
             summary: intake.builder.summary(),

@@ -1,7 +1,7 @@
 //! Results of populations: for the page, the tables, the figures and the terminal.
 
 use crate::findings::Findings;
-use crate::host::HostFacts;
+use slicewise_results::host::HostFacts;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{PopulationRecord, RunRecord};
 use std::collections::BTreeMap;

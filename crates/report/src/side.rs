@@ -2,8 +2,9 @@
 
 use crate::attribute::{AttributeText, attributes};
 use crate::error::ReportError;
-use crate::layout::{ResultsError, ResultsFolder, Unsupported};
 use crate::testbed::{Testbed, utc};
+use slicewise_results::{ResultsError, ResultsFolder, Unsupported};
+use slicewise_stats::backend;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::prediction::{OfferedTraffic, PredictedFigure, compare_with_prediction};
 use slicewise_stats::record::RunRecord;
@@ -122,7 +123,7 @@ pub(crate) fn read_beside(
 /// out and, where that leaves two of one name, by its folder.
 pub(crate) fn in_order(sides: impl Iterator<Item = (Side, PathBuf)>) -> Vec<Side> {
     let mut sides: Vec<(Side, PathBuf)> = sides.collect();
-    sides.sort_by_key(|(side, _)| rank(&side.study.backend));
+    sides.sort_by_key(|(side, _)| backend::order(&side.study.backend));
     let names: Vec<String> = sides.iter().map(|(side, _)| side.name.clone()).collect();
     for (index, (side, path)) in sides.iter_mut().enumerate() {
         if names.iter().filter(|name| **name == side.name).count() > 1 {
@@ -191,23 +192,6 @@ pub(crate) fn scalability(policy: &str, sides: &[Side]) -> Option<AttributeText>
     })
 }
 
-/// What a back end is called in front of people.
-pub(crate) fn backend_name(backend: &str) -> String {
-    match backend {
-        "tc" => "Linux tc".to_owned(),
-        other => other.to_owned(),
-    }
-}
-
-/// From the model to the one farthest from it.
-fn rank(backend: &str) -> usize {
-    let order = ["simulator", "gateway", "tc", "captures"];
-    order
-        .iter()
-        .position(|b| *b == backend)
-        .unwrap_or(order.len())
-}
-
 /// The same folder has the same path, whichever way it was named.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
@@ -231,7 +215,7 @@ fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
     let mut verdicts = verdict::judge(study, builder.observations());
     mark_unsupported(&mut verdicts, &builder, &unsupported);
     Ok(Side {
-        name: backend_name(&study.backend),
+        name: backend::name(&study.backend).to_owned(),
         is_main: false,
         summary: builder.summary(),
         expected_runs: expected_runs(folder, &verdicts),

@@ -9,6 +9,7 @@ use crate::params::{
 };
 use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec};
+use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
     Margins, PolicyDescription, PublishedFigure, PublishedVerdict, Scalability,
     ScenarioDescription, SliceDescription, StudyDescription,
@@ -194,7 +195,7 @@ impl Study {
             file_name: self.file_name.clone(),
             seed: self.seed,
             program_version: program_version.to_owned(),
-            backend: "simulator".to_owned(),
+            backend: SIMULATOR.id.to_owned(),
             dut: device::describe(&self.dut),
             assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
             repetitions: self.repetitions,

@@ -2,8 +2,8 @@
 
 use super::{ComparedFolder, FolderComparison, places};
 use crate::attribute::{absolute, bounds, margin, worsening};
-use crate::side::backend_name;
 use crate::terminal::{Colours, coloured, marked_as, one_word, plain_table, text};
+use slicewise_stats::backend;
 use slicewise_stats::published::PublishedOutcome;
 use slicewise_stats::verdict::comparison::{Change, ComparedFigure, ResultsComparison};
 use slicewise_stats::words::count;
@@ -84,7 +84,7 @@ fn folder(folder: &ComparedFolder) -> String {
         "{}: study {} ({digest}), {}, version {}, seed {}, {} of {}",
         folder.results.display(),
         folder.study,
-        backend_name(&folder.backend),
+        backend::name(&folder.backend),
         folder.program_version,
         folder.seed,
         folder.finished_runs,

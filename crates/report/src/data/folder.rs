@@ -2,8 +2,8 @@
 
 use super::table::Schema;
 use crate::error::ReportError;
-use crate::layout::ResultsError;
 use parquet::file::metadata::KeyValue;
+use slicewise_results::ResultsError;
 use slicewise_stats::description::StudyDescription;
 use std::path::{Path, PathBuf};
 use std::{fs, io};

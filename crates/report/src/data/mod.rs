@@ -27,33 +27,40 @@ pub(crate) use seeds::{seed_verdicts_header, write_seed_verdicts};
 pub(crate) use testbed::write_testbed;
 pub(crate) use verdicts::write_verdicts;
 
-/// Every table that a report writes into its folder of data.
-pub(crate) const TABLES: [table::Schema; 19] = [
-    runs::RUNS,
-    runs::SERIES,
-    runs::DELAY_CDF,
-    runs::IAT_CDF,
-    runs::DROPS,
-    runs::LINK_LOSSES,
-    cells::CELLS,
-    verdicts::VERDICTS,
-    verdicts::VERDICT_TESTS,
-    published::PUBLISHED,
-    populations::POPULATIONS,
-    captured::FLOWS,
-    captured::HOPS,
-    beside::BACK_ENDS,
-    beside::BESIDE_VERDICTS,
-    beside::BESIDE_CELLS,
-    beside::PREDICTION,
-    testbed::TESTBED_RUNS,
-    testbed::TESTBED_SENDERS,
-];
-
 #[cfg(test)]
 mod tests {
     use super::table::Schema;
-    use super::{TABLES, packets, seeds};
+    use super::{
+        beside, captured, cells, packets, populations, published, runs, seeds, testbed, verdicts,
+    };
+
+    /// Every table that a report writes into its folder of data.
+    const TABLES: [Schema; 19] = [
+        runs::RUNS,
+        runs::SERIES,
+        runs::DELAY_CDF,
+        runs::IAT_CDF,
+        runs::DROPS,
+        runs::LINK_LOSSES,
+        cells::CELLS,
+        verdicts::VERDICTS,
+        verdicts::VERDICT_TESTS,
+        published::PUBLISHED,
+        populations::POPULATIONS,
+        captured::FLOWS,
+        captured::HOPS,
+        beside::BACK_ENDS,
+        beside::BESIDE_VERDICTS,
+        beside::BESIDE_CELLS,
+        beside::PREDICTION,
+        testbed::TESTBED_RUNS,
+        testbed::TESTBED_SENDERS,
+    ];
+
+    #[test]
+    fn a_results_folder_knows_every_table() {
+        assert_eq!(TABLES.map(|table| table.name), slicewise_results::TABLES);
+    }
 
     fn schemas() -> impl Iterator<Item = Schema> {
         TABLES

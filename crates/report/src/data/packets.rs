@@ -7,7 +7,7 @@ use super::folder::DataFolder;
 use super::parquet_table::ParquetTable;
 use super::table::{Column, Kind, Schema, Value};
 use crate::error::ReportError;
-use crate::layout::{ResultsError, is_packet_file, make_folder};
+use slicewise_results::{ResultsError, is_packet_file, make_folder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::RunKey;

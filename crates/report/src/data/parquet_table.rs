@@ -3,7 +3,6 @@
 use super::folder::DataFolder;
 use super::table::{Column, Kind, Schema, Value};
 use crate::error::ReportError;
-use crate::layout::AtomicFile;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -11,6 +10,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use slicewise_results::AtomicFile;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;

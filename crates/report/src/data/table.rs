@@ -3,7 +3,7 @@
 use super::folder::DataFolder;
 use super::parquet_table::{ParquetTable, signed};
 use crate::error::ReportError;
-use crate::layout::{AtomicFile, ResultsError};
+use slicewise_results::{AtomicFile, ResultsError};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -8,29 +8,16 @@ mod scale;
 use crate::curves::{BinnedRun, BinnedSlice, Curve};
 use crate::error::ReportError;
 use crate::findings::Findings;
-use crate::layout::{path_component, write_file};
 use crate::signs::{self, Sign};
 use axis::Axis;
 use panel::{DrawError, Panel, Place, Rgb, figure};
+use slicewise_results::write_file;
 use slicewise_stats::estimate::Estimate;
+use slicewise_stats::path::path_component;
 use slicewise_stats::summary::SliceSummary;
 use slicewise_stats::words::time;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// What names of figures begin with, by what they show.
-pub(crate) const FIGURE_KINDS: [&str; 10] = [
-    "throughput",
-    "loss",
-    "delay-mean",
-    "delay-p99",
-    "beside-loss",
-    "beside-delay-mean",
-    "beside-delay-p99",
-    "scale",
-    "delay-cdf",
-    "time-series",
-];
 
 /// Figures that the page shows without its script, by name.
 #[derive(Debug, Default)]

@@ -13,9 +13,9 @@ mod wording;
 use crate::error::ReportError;
 use crate::figures::Figures;
 use crate::findings::Findings;
-use crate::layout::{ResultsError, write_file};
 use maud::html;
 use sections::Section;
+use slicewise_results::{ResultsError, write_file};
 use std::path::Path;
 
 /// Write the page of `findings` to `path`, with `figures` for browsers that run no scripts.

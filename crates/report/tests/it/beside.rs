@@ -1,10 +1,10 @@
 //! Results folders side by side: what is judged, printed, written, and refused.
 
 use crate::support::{Size, fill, fill_live, live_study, study, three_back_ends};
-use slicewise_report::layout::{Force, ResultsFolder, Unsupported};
 use slicewise_report::prediction::findings;
 use slicewise_report::terminal::{Colours, beside_table_text, verdict_table_text};
 use slicewise_report::{Report, write, write_beside};
+use slicewise_results::{Force, ResultsFolder, Unsupported};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 
 use crate::support::{self, Size, record, study};
 use slicewise_report::Report;
-use slicewise_report::layout::{Force, ResultsFolder};
 use slicewise_report::terminal::flow_table_text;
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::flow::{
     CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, IncompleteFile, PointRecord,
     ReorderingFigures, RoundTripFigures, Span, TcpFigures,

@@ -2,9 +2,9 @@
 
 use crate::support::{self, Size, record, study};
 use slicewise_report::Report;
-use slicewise_report::host::{HostFacts, RunTime};
-use slicewise_report::layout::{Force, ResultsFolder};
 use slicewise_report::terminal::population_table_text;
+use slicewise_results::host::{HostFacts, RunTime};
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::description::DelayBound;
 use slicewise_stats::record::{PopulationRecord, RunRecord};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use parquet::basic::Type;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use slicewise_report::ReportError;
-use slicewise_report::layout::{Force, ResultsFolder};
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::objective::Objective;
 use std::collections::BTreeMap;
 use std::fs;

@@ -11,6 +11,7 @@ use crate::spec::{
 };
 use crate::{DutModel, DutParams, device};
 use slicewise_model::{ClassMap, Rate, RateSpec};
+use slicewise_stats::backend::CAPTURES;
 use slicewise_stats::description::{
     Capacity, PolicyDescription, Scalability, ScenarioDescription, SliceDescription, SliceLimit,
     StudyDescription,
@@ -86,7 +87,7 @@ impl Checker<'_> {
             file_name: file_name.to_owned(),
             seed: 0,
             program_version: place.program_version.to_owned(),
-            backend: "captures".to_owned(),
+            backend: CAPTURES.id.to_owned(),
             text_digest: String::new(),
             is_quick: false,
             dut: match trimmed(spec.dut.as_ref()) {

@@ -11,6 +11,7 @@ use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use gateway::GatewayDevice;
 use slicewise_model::Rate;
+use slicewise_stats::backend::{BackendInfo, GATEWAY, TC};
 use slicewise_stats::live::DepartureRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_study::StudyPolicy;
@@ -35,12 +36,12 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// Name of the back end, as written in results.
+    /// The back end that it is.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn info(&self) -> BackendInfo {
         match self {
-            Self::Gateway { .. } => "gateway",
-            Self::Tc => "tc",
+            Self::Gateway { .. } => GATEWAY,
+            Self::Tc => TC,
         }
     }
 

@@ -19,7 +19,7 @@ pub use live::{fill_live, live_study, three_back_ends};
 pub use seal::sealed;
 pub use study::{NAUGHTY, Size, study};
 
-use slicewise_report::layout::{Force, ResultsFolder};
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use std::path::Path;
 

@@ -1,21 +1,55 @@
 //! Which files of a results folder are this program's own: by name and place. Only these are removed.
 
-use super::atomic::target_name;
-use super::checksum::Form;
-use super::open;
-use super::{
-    FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, ResultsError, STUDY_BYTES,
-    STUDY_FILE,
+use crate::atomic::target_name;
+use crate::checksum::Form;
+use crate::folder::{
+    FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_BYTES, STUDY_FILE,
 };
-use crate::data::TABLES;
-use crate::figures::FIGURE_KINDS;
+use crate::{ResultsError, open};
 use serde::Deserialize;
 use slicewise_stats::path::path_component;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+/// Names of the tables of a report: each as `data/NAME.csv` and `data/NAME.parquet`.
+pub const TABLES: [&str; 19] = [
+    "runs",
+    "series",
+    "delay_cdf",
+    "iat_cdf",
+    "drops",
+    "link_losses",
+    "cells",
+    "verdicts",
+    "verdict_tests",
+    "published",
+    "populations",
+    "flows",
+    "hops",
+    "back_ends",
+    "beside_verdicts",
+    "beside_cells",
+    "prediction",
+    "testbed_runs",
+    "testbed_senders",
+];
+
+/// What names of figures of a report begin with, by what they show.
+pub const FIGURE_KINDS: [&str; 10] = [
+    "throughput",
+    "loss",
+    "delay-mean",
+    "delay-p99",
+    "beside-loss",
+    "beside-delay-mean",
+    "beside-delay-p99",
+    "scale",
+    "delay-cdf",
+    "time-series",
+];
+
 /// Remove the results in a folder; what else lies there stays, and so do the folders it lies in.
-pub(super) fn remove_results(root: &Path) -> Result<(), ResultsError> {
+pub(crate) fn remove_results(root: &Path) -> Result<(), ResultsError> {
     let names = StudyNames::read(root);
     let mut files = Vec::new();
     let mut folders = Vec::new();
@@ -38,7 +72,7 @@ pub(super) fn remove_results(root: &Path) -> Result<(), ResultsError> {
 }
 
 /// Remove what killed processes left half-written. Only called while the lock is held.
-pub(super) fn remove_partial_files(root: &Path) -> Result<(), ResultsError> {
+pub(crate) fn remove_partial_files(root: &Path) -> Result<(), ResultsError> {
     let mut files = Vec::new();
     walk(root, &mut Vec::new(), &mut |path, parts, is_folder| {
         if !is_folder && is_partial_file(parts) {
@@ -49,7 +83,7 @@ pub(super) fn remove_partial_files(root: &Path) -> Result<(), ResultsError> {
 }
 
 /// Whether a file at this place, by its parts below the root, is one that is being written.
-pub(super) fn is_partial_file(parts: &[&str]) -> bool {
+pub(crate) fn is_partial_file(parts: &[&str]) -> bool {
     let Some((temporary, folders)) = parts.split_last() else {
         return false;
     };
@@ -61,7 +95,7 @@ pub(super) fn is_partial_file(parts: &[&str]) -> bool {
 
 /// Whether the text, which is no JSON, may be a description of a study that was damaged, rather than a file of
 /// somebody else's.
-pub(super) fn may_be_study_file(text: &[u8]) -> bool {
+pub(crate) fn may_be_study_file(text: &[u8]) -> bool {
     let begins = |start: &str| start.as_bytes().iter().zip(text).all(|(a, b)| a == b);
     // As this version and earlier ones began; zeros are what a power cut leaves.
     begins(Form::Pretty.start())
@@ -122,7 +156,7 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
         ["runs", _, _, file] => numbered(file, "rep-", ".json"),
         ["packets", _, _, run, file] => numbered(run, "rep-", "") && is_packet_file(file),
         ["data", file] => file.rsplit_once('.').is_some_and(|(name, extension)| {
-            ["csv", "parquet"].contains(&extension) && TABLES.iter().any(|t| t.name == name)
+            ["csv", "parquet"].contains(&extension) && TABLES.contains(&name)
         }),
         ["figures", file] => names.has_figure(file),
         _ => false,
@@ -130,7 +164,8 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
 }
 
 /// Whether a file in the folder of a run's packets is one of ours.
-pub(crate) fn is_packet_file(name: &str) -> bool {
+#[must_use]
+pub fn is_packet_file(name: &str) -> bool {
     numbered(name, "packets-", ".parquet")
 }
 
