@@ -1,7 +1,5 @@
 //! What runs measured from captures hold beside slices: flows, hops and how they were measured.
 
-use crate::data::{CapturedTables, DataFolder};
-use crate::error::ReportError;
 use crate::populations::grouped;
 use slicewise_stats::flow::{
     CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, PointRecord, StampPlace,
@@ -67,67 +65,36 @@ impl FlowFinding {
     }
 }
 
-/// Gathers what records hold of captures, run by run; tables are written on the way.
-pub(crate) struct Captured {
-    folder: DataFolder,
-    /// Begun with the first run that has something for them.
-    tables: Option<CapturedTables>,
-    findings: CapturedFindings,
+/// Whether a run was measured from captures.
+pub(crate) fn is_captured(record: &RunRecord) -> bool {
+    record.capture.is_some() || !record.flows.is_empty() || !record.hops.is_empty()
 }
 
-impl Captured {
-    /// Tables will be written into `folder`.
-    pub(crate) fn new(folder: DataFolder) -> Self {
-        Self {
-            folder,
-            tables: None,
-            findings: CapturedFindings::default(),
-        }
-    }
-
+impl CapturedFindings {
     /// Take what one run holds.
-    pub(crate) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
-        if record.capture.is_none() && record.flows.is_empty() && record.hops.is_empty() {
-            return Ok(());
+    pub(crate) fn on_run(&mut self, record: &RunRecord) {
+        if !is_captured(record) {
+            return;
         }
-        let tables = match &mut self.tables {
-            Some(tables) => tables,
-            none => none.insert(CapturedTables::create(&self.folder)?),
-        };
-        tables.on_run(record)?;
-        let findings = &mut self.findings;
-        findings.run_count += 1;
-        if let Some(capture) = record
-            .capture
-            .as_ref()
-            .filter(|_| findings.runs.len() < RUNS_SHOWN)
-        {
-            findings.runs.push(CapturedRun {
+        self.run_count += 1;
+        let capture = record.capture.as_ref();
+        if let Some(capture) = capture.filter(|_| self.runs.len() < RUNS_SHOWN) {
+            self.runs.push(CapturedRun {
                 run: record.key.clone(),
                 capture: capture.clone(),
                 hops: record.hops.clone(),
             });
         }
-        findings.flow_count += record.flows.len() as u64;
-        findings
-            .flows
+        self.flow_count += record.flows.len() as u64;
+        self.flows
             .extend(record.flows.iter().map(|flow| FlowFinding {
                 run: record.key.clone(),
                 flow: flow.clone(),
             }));
         // Stable: of equal ones, those that came first stay.
-        let flows = &mut findings.flows;
-        flows.sort_by_key(|finding| std::cmp::Reverse(finding.flow.sent_bytes));
-        flows.truncate(FLOWS_SHOWN);
-        Ok(())
-    }
-
-    /// Write the tables' ends.
-    pub(crate) fn finish(self) -> Result<CapturedFindings, ReportError> {
-        if let Some(tables) = self.tables {
-            tables.finish()?;
-        }
-        Ok(self.findings)
+        self.flows
+            .sort_by_key(|finding| std::cmp::Reverse(finding.flow.sent_bytes));
+        self.flows.truncate(FLOWS_SHOWN);
     }
 }
 

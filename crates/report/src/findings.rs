@@ -1,8 +1,7 @@
 //! Everything a report is made of, gathered from the results folder in one pass.
 
-use crate::captured::{Captured, CapturedFindings};
+use crate::captured::CapturedFindings;
 use crate::curves::Curves;
-use crate::data::{DataFolder, RunTables};
 use crate::error::ReportError;
 use crate::link_losses::LinkLosses;
 use crate::populations::{PopulationFinding, Populations};
@@ -41,20 +40,19 @@ pub(crate) struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    /// Read every run once, writing its tables on the way; a few runs are in memory at a time.
+    /// Read every run once, giving it to `on_run` on the way; a few runs are in memory at a time.
     pub(crate) fn gather(
         folder: &'a ResultsFolder,
         beside: &[PathBuf],
-        data: &DataFolder,
+        mut on_run: impl FnMut(&RunRecord) -> Result<(), ReportError>,
     ) -> Result<Self, ReportError> {
         let study = folder.study();
         let beside_sides = side::read_beside(folder, beside)?;
         let mut intake = Intake {
-            tables: RunTables::create(data)?,
             builder: SummaryBuilder::new(study),
             curves: Curves::new(study),
             populations: Populations::default(),
-            captured: Captured::new(data.clone()),
+            captured: CapturedFindings::default(),
             testbed: Testbed::default(),
             link_losses: LinkLosses::default(),
             finished_runs: 0,
@@ -72,7 +70,10 @@ impl<'a> Findings<'a> {
                 }
             });
             runs.into_iter()
-                .try_for_each(|run| intake.on_run(run, folder))
+                .try_for_each(|run| match intake.on_run(run, folder)? {
+                    Some(record) => on_run(&record),
+                    None => Ok(()),
+                })
         })?;
         let unsupported = side::unsupported(folder, &mut intake.damaged_runs);
         if intake.finished_runs == 0 && unsupported.is_empty() {
@@ -80,9 +81,7 @@ impl<'a> Findings<'a> {
                 path: folder.path().to_owned(),
             });
         }
-        intake.tables.finish()?;
         intake.curves.finish();
-        let captured = intake.captured.finish()?;
         let observations = intake.builder.observations();
         let mut verdicts = verdict::judge(study, observations);
         side::mark_unsupported(&mut verdicts, &intake.builder, &unsupported);
@@ -106,7 +105,7 @@ impl<'a> Findings<'a> {
             published: published::compare(study, observations),
             curves: intake.curves,
             populations: intake.populations.findings(host.as_ref()),
-            captured,
+            captured: intake.captured,
             link_losses: intake.link_losses,
             expected_runs: main.expected_runs,
             finished_runs: main.finished_runs,
@@ -131,11 +130,10 @@ impl Findings<'_> {
 
 /// Where runs go when they are read.
 struct Intake<'a> {
-    tables: RunTables,
     builder: SummaryBuilder<'a>,
     curves: Curves,
     populations: Populations,
-    captured: Captured,
+    captured: CapturedFindings,
     testbed: Testbed,
     link_losses: LinkLosses,
     finished_runs: u64,
@@ -143,11 +141,12 @@ struct Intake<'a> {
 }
 
 impl Intake<'_> {
+    /// The record, unless it is left out.
     fn on_run(
         &mut self,
         run: Result<RunRecord, ResultsError>,
         folder: &ResultsFolder,
-    ) -> Result<(), ReportError> {
+    ) -> Result<Option<RunRecord>, ReportError> {
         let record = match run {
             Ok(record) => record,
             Err(error) if error.is_damaged_run() => {
@@ -155,22 +154,21 @@ impl Intake<'_> {
                     "{}: this run must be repeated",
                     without_folder(&error, folder)
                 ));
-                return Ok(());
+                return Ok(None);
             }
             Err(error) => return Err(error.into()),
         };
         if let Err(error) = self.builder.add(&record) {
             self.damaged_runs.push(error.to_string());
-            return Ok(());
+            return Ok(None);
         }
-        self.tables.on_run(&record)?;
         self.curves.on_run(&record);
         self.populations.on_run(&record, folder.study());
-        self.captured.on_run(&record)?;
+        self.captured.on_run(&record);
         self.testbed.on_run(&record);
         self.link_losses.on_run(&record);
         self.finished_runs += 1;
-        Ok(())
+        Ok(Some(record))
     }
 }
 

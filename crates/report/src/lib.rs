@@ -30,7 +30,7 @@ pub use error::ReportError;
 pub use link_losses::LinkLosses;
 
 use captured::CapturedFindings;
-use data::DataFolder;
+use data::{DataFolder, RunTables};
 use findings::Findings;
 use populations::PopulationFinding;
 use side::Side;
@@ -95,14 +95,10 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
         make_folder(path)?;
     }
     let data_folder = DataFolder::new(data.clone(), folder.study());
-    let findings = Findings::gather(folder, beside, &data_folder)?;
-    data::write_cells(&data_folder, &findings.summary)?;
-    data::write_verdicts(&data_folder, &findings.verdicts)?;
-    data::write_published(&data_folder, &findings.published)?;
-    data::write_populations(&data_folder, &findings.populations)?;
-    data::write_beside(&data_folder, &findings.sides)?;
-    data::write_prediction(&data_folder, &findings.sides)?;
-    data::write_testbed(&data_folder, &findings.sides)?;
+    let mut tables = RunTables::create(&data_folder)?;
+    let findings = Findings::gather(folder, beside, |run| tables.on_run(run))?;
+    tables.finish()?;
+    data::write(&data_folder, &findings)?;
     let drawn = figures::write_figures(&figures, &findings)?;
     page::write_page(&html, &findings, &drawn)?;
     Ok(Report {

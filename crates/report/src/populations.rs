@@ -1,6 +1,5 @@
 //! Results of populations: for the page, the tables, the figures and the terminal.
 
-use crate::findings::Findings;
 use slicewise_results::host::HostFacts;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{PopulationRecord, RunRecord};
@@ -159,12 +158,11 @@ fn bound(study: &StudyDescription, policy: usize, population: &PopulationRecord)
 
 /// What the populations come to: who keeps to a bound however many slices there are, and who does
 /// not. Empty where there is nothing to compare.
-pub(crate) fn finding(findings: &Findings<'_>) -> Vec<String> {
-    let study = findings.study;
+pub(crate) fn finding(study: &StudyDescription, populations: &[PopulationFinding]) -> Vec<String> {
     let mut sentences = Vec::new();
     for (slice, description) in study.slices.iter().enumerate() {
         let of_slice = || {
-            let all = findings.populations.iter();
+            let all = populations.iter();
             all.filter(move |finding| finding.slice_index == slice && !finding.backlogged)
         };
         if of_slice().next().is_none() {

@@ -1,6 +1,6 @@
 //! Where tables are written, and what they say of their origin.
 
-use super::table::Schema;
+use super::table::{Schema, Value, write_table};
 use crate::error::ReportError;
 use parquet::file::metadata::KeyValue;
 use slicewise_results::ResultsError;
@@ -39,8 +39,15 @@ impl DataFolder {
             .collect()
     }
 
-    /// Remove a table that an earlier report had and this one has not.
-    pub(super) fn remove_table(&self, schema: Schema) -> Result<(), ReportError> {
+    /// Write a table; without rows, remove the one that an earlier report had.
+    pub(super) fn write_or_remove<'a>(
+        &self,
+        schema: Schema,
+        rows: Option<impl IntoIterator<Item = Vec<Value<'a>>>>,
+    ) -> Result<(), ReportError> {
+        if let Some(rows) = rows {
+            return write_table(self, schema, rows);
+        }
         for extension in ["csv", "parquet"] {
             let path = self.path.join(format!("{}.{extension}", schema.name));
             match fs::remove_file(&path) {

@@ -4,6 +4,7 @@ use super::folder::DataFolder;
 use super::parquet_table::{ParquetTable, signed};
 use crate::error::ReportError;
 use slicewise_results::{AtomicFile, ResultsError};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -33,19 +34,12 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    pub(crate) const fn new(name: &'static str, kind: Kind) -> Self {
+    /// A column of values of type `T`.
+    pub(super) const fn of<T: Field>(name: &'static str) -> Self {
         Self {
             name,
-            kind,
-            optional: false,
-        }
-    }
-
-    pub(crate) const fn optional(name: &'static str, kind: Kind) -> Self {
-        Self {
-            name,
-            kind,
-            optional: true,
+            kind: T::KIND,
+            optional: T::OPTIONAL,
         }
     }
 }
@@ -54,62 +48,147 @@ impl Column {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schema {
     pub(crate) name: &'static str,
-    pub(crate) columns: &'static [Column],
+    pub(super) add_columns: fn(&mut Vec<Column>),
 }
 
 impl Schema {
+    pub(super) fn columns(self) -> Vec<Column> {
+        let mut columns = Vec::new();
+        (self.add_columns)(&mut columns);
+        columns
+    }
+
     /// The first line of the table as CSV, without its end.
-    pub(super) fn header(self) -> String {
-        let names: Vec<&str> = self.columns.iter().map(|c| c.name).collect();
+    pub(crate) fn header(self) -> String {
+        let columns = self.columns();
+        let names: Vec<&str> = columns.iter().map(|c| c.name).collect();
         names.join(",")
     }
 }
 
 /// One value of a row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Value<'a> {
     Null,
-    Text(&'a str),
+    Text(Cow<'a, str>),
     Integer(u64),
     Unsigned(u64),
     Real(f64),
     Flag(bool),
 }
 
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(text)
-    }
+/// A type of values that a column may hold.
+pub(super) trait Field {
+    const KIND: Kind;
+    const OPTIONAL: bool = false;
 }
 
-impl From<u64> for Value<'_> {
-    fn from(value: u64) -> Self {
-        Self::Integer(value)
-    }
+/// A seed: all of its bits count.
+pub(super) struct Seed(pub(super) u64);
+
+macro_rules! fields {
+    ($($type:ty => $kind:ident($value:ident => $of:expr);)*) => { $(
+        impl<'a> Field for $type {
+            const KIND: Kind = Kind::$kind;
+        }
+        impl<'a> From<$type> for Value<'a> {
+            fn from($value: $type) -> Self {
+                Self::$kind($of)
+            }
+        }
+    )* };
 }
 
-impl From<u32> for Value<'_> {
-    fn from(value: u32) -> Self {
-        Self::Integer(value.into())
-    }
+fields! {
+    &'a str => Text(text => Cow::Borrowed(text));
+    String => Text(text => Cow::Owned(text));
+    u8 => Integer(value => value.into());
+    u16 => Integer(value => value.into());
+    u32 => Integer(value => value.into());
+    u64 => Integer(value => value);
+    Seed => Unsigned(seed => seed.0);
+    f64 => Real(value => value);
+    bool => Flag(value => value);
 }
 
-impl From<f64> for Value<'_> {
-    fn from(value: f64) -> Self {
-        Self::Real(value)
-    }
-}
-
-impl From<bool> for Value<'_> {
-    fn from(value: bool) -> Self {
-        Self::Flag(value)
-    }
+impl<T: Field> Field for Option<T> {
+    const KIND: Kind = T::KIND;
+    const OPTIONAL: bool = true;
 }
 
 impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
+}
+
+/// A table, or columns that several tables have in common: `NAME: TYPE = VALUE` describes each column once, for the
+/// schema and for a row; `..GROUP(…)` stands for the columns of another group. The type says what the column
+/// holds, and an `Option` that a row may have no value.
+macro_rules! columns {
+    (@columns $to:ident ..$group:ident($($of:expr),*), $($rest:tt)*) => {
+        $group::add_columns($to);
+        columns!(@columns $to $($rest)*)
+    };
+    (@columns $to:ident $column:ident: $type:ty = $value:expr, $($rest:tt)*) => {
+        $to.push(crate::data::table::Column::of::<$type>(stringify!($column)));
+        columns!(@columns $to $($rest)*)
+    };
+    (@columns $to:ident) => {};
+    (@row $to:ident ..$group:ident($($of:expr),*), $($rest:tt)*) => {
+        $group::add_to($to, $($of),*);
+        columns!(@row $to $($rest)*)
+    };
+    (@row $to:ident $column:ident: $type:ty = $value:expr, $($rest:tt)*) => {
+        let value: $type = $value;
+        $to.push(value.into());
+        columns!(@row $to $($rest)*)
+    };
+    (@row $to:ident) => {};
+    ($(#[$doc:meta])* $name:ident<$life:lifetime> = $table:literal ($($of:tt: $type:ty),*) $body:tt) => {
+        columns! { $(#[$doc])* $name<$life>($($of: $type),*) $body }
+
+        impl $name {
+            pub(crate) const SCHEMA: crate::data::table::Schema = crate::data::table::Schema {
+                name: $table,
+                add_columns: Self::add_columns,
+            };
+
+            pub(super) fn row<$life>($($of: $type),*) -> Vec<crate::data::table::Value<$life>> {
+                let mut row = Vec::new();
+                Self::add_to(&mut row, $($of),*);
+                row
+            }
+        }
+    };
+    ($(#[$doc:meta])* $name:ident<$life:lifetime>($($of:tt: $type:ty),*) { $($body:tt)* }) => {
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl $name {
+            fn add_columns(to: &mut Vec<crate::data::table::Column>) {
+                columns!(@columns to $($body)*);
+            }
+
+            fn add_to<$life>(to: &mut Vec<crate::data::table::Value<$life>>, $($of: $type),*) {
+                columns!(@row to $($body)*);
+            }
+        }
+    };
+}
+pub(super) use columns;
+
+/// Write a whole table.
+pub(super) fn write_table<'a>(
+    folder: &DataFolder,
+    schema: Schema,
+    rows: impl IntoIterator<Item = Vec<Value<'a>>>,
+) -> Result<(), ReportError> {
+    let mut table = TableWriter::create(folder, schema)?;
+    for row in rows {
+        table.row(&row)?;
+    }
+    table.finish()
 }
 
 /// Writes one table to two files.
@@ -141,7 +220,7 @@ impl TableWriter {
             if index > 0 {
                 self.line.push(',');
             }
-            self.field(*value);
+            self.field(value);
         }
         self.end_line()
     }
@@ -157,7 +236,7 @@ impl TableWriter {
 
     /// Text is always quoted and a float always has a point or an exponent, so that the kind of a value can
     /// be seen: `"6"` is a name, `6` an integer, `6.0` a float, and nothing is no value.
-    fn field(&mut self, value: Value<'_>) {
+    fn field(&mut self, value: &Value<'_>) {
         let line = &mut self.line;
         // Writing to a String cannot fail.
         let _ = match value {
@@ -166,7 +245,7 @@ impl TableWriter {
                 let guard = if is_formula(text) { "'" } else { "" };
                 write!(line, "\"{guard}{}\"", text.replace('"', "\"\""))
             }
-            Value::Integer(v) => write!(line, "{}", signed(v)),
+            Value::Integer(v) => write!(line, "{}", signed(*v)),
             Value::Unsigned(v) => write!(line, "{v}"),
             Value::Real(v) => write!(line, "{v:?}"),
             Value::Flag(v) => write!(line, "{v}"),

@@ -11,7 +11,7 @@ pub(crate) fn view(findings: &Findings<'_>) -> Option<PopulationsView> {
     }
     let rows = findings.populations.iter();
     Some(PopulationsView {
-        finding: populations::finding(findings),
+        finding: populations::finding(findings.study, &findings.populations),
         cost: cost(findings),
         rows: rows.map(|finding| row(findings, finding)).collect(),
     })
