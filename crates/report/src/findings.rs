@@ -13,7 +13,7 @@ use slicewise_stats::backend;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
-use slicewise_stats::summary::{Summary, SummaryBuilder};
+use slicewise_stats::summary::{CellSummary, Summary, SummaryBuilder};
 use slicewise_stats::verdict::{self, VerdictTable};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
@@ -120,6 +120,20 @@ impl<'a> Findings<'a> {
 }
 
 impl Findings<'_> {
+    /// True where there is one policy in one scenario: a chart that compares would have one bar.
+    pub(crate) fn has_one_cell(&self) -> bool {
+        let cells = (self.study.policies.len(), self.study.scenarios.len());
+        cells == (1, 1) && self.populations.is_empty()
+    }
+
+    /// The estimates of a policy in a scenario, by their places in the study.
+    pub(crate) fn cell(&self, policy: usize, scenario: usize) -> Option<&CellSummary> {
+        let policy = &self.study.policies.get(policy)?.name;
+        let scenario = &self.study.scenarios.get(scenario)?.name;
+        let mut cells = self.summary.cells.iter();
+        cells.find(|cell| cell.policy == *policy && cell.scenario == *scenario)
+    }
+
     /// Place of the scenario with most load that has runs: studies are written from light to heavy.
     pub(crate) fn heaviest_scenario(&self) -> usize {
         let has_runs = |name: &str| self.summary.cells.iter().any(|cell| cell.scenario == name);

@@ -13,6 +13,7 @@ mod data;
 mod error;
 mod figures;
 mod findings;
+mod flows;
 mod link_losses;
 mod page;
 pub mod populations;
@@ -23,6 +24,7 @@ pub mod side;
 mod signs;
 pub mod terminal;
 pub mod testbed;
+mod text_table;
 mod unbroken;
 
 pub use data::{PacketRow, PacketTable};

@@ -222,6 +222,11 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// Wall-clock time a frame, ns.
+pub(crate) fn time_a_frame(ns: f64) -> String {
+    format!("{} ns", slicewise_stats::words::digits(ns, 3))
+}
+
 /// A size in memory: "136 B", "136 MB".
 #[expect(clippy::cast_precision_loss, reason = "a size that is printed")]
 pub(crate) fn memory(bytes: u64) -> String {

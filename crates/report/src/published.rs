@@ -1,7 +1,7 @@
 //! Published figures in words.
 
 use slicewise_stats::description::{Expected, Metric, PublishedFigure};
-use slicewise_stats::published::{OurFigure, PublishedComparison};
+use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
 use slicewise_stats::words::{digits, percent, rate, signed, time};
 
 /// A metric's name in files.
@@ -40,6 +40,15 @@ pub(crate) fn metric_unit(metric: Metric) -> &'static str {
         | Metric::DelayMax
         | Metric::IatMean
         | Metric::TransientEnd => "ns",
+    }
+}
+
+/// Whether ours agrees, in words.
+pub(crate) const fn outcome_word(outcome: PublishedOutcome) -> &'static str {
+    match outcome {
+        PublishedOutcome::Agrees => "agrees",
+        PublishedOutcome::Differs => "differs",
+        PublishedOutcome::NotMeasured => "not measured",
     }
 }
 
