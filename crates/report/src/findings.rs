@@ -9,12 +9,11 @@ use crate::side::{self, Side, without_folder};
 use crate::testbed::Testbed;
 use slicewise_results::host::HostFacts;
 use slicewise_results::{ResultsError, ResultsFolder};
-use slicewise_stats::backend;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::{CellSummary, Summary, SummaryBuilder};
-use slicewise_stats::verdict::{self, VerdictTable};
+use slicewise_stats::verdict::VerdictTable;
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
@@ -55,7 +54,6 @@ impl<'a> Findings<'a> {
             captured: CapturedFindings::default(),
             testbed: Testbed::default(),
             link_losses: LinkLosses::default(),
-            finished_runs: 0,
             damaged_runs: Vec::new(),
         };
         // Reading is as much work as writing: each has a thread. Order is that of the folder.
@@ -75,34 +73,18 @@ impl<'a> Findings<'a> {
                     None => Ok(()),
                 })
         })?;
-        let unsupported = side::unsupported(folder, &mut intake.damaged_runs);
-        if intake.finished_runs == 0 && unsupported.is_empty() {
-            return Err(ReportError::NoRuns {
-                path: folder.path().to_owned(),
-            });
-        }
         intake.curves.finish();
-        let observations = intake.builder.observations();
-        let mut verdicts = verdict::judge(study, observations);
-        side::mark_unsupported(&mut verdicts, &intake.builder, &unsupported);
+        let damaged_runs = intake.damaged_runs;
         let main = Side {
-            name: backend::name(&study.backend).to_owned(),
             is_main: true,
-            study: study.clone(),
-            summary: intake.builder.summary(),
-            expected_runs: side::expected_runs(folder, &verdicts),
-            verdicts,
-            prediction: side::predicted_figures(&intake.builder, folder, &mut intake.damaged_runs),
-            testbed: intake.testbed,
-            finished_runs: intake.finished_runs,
-            damaged_runs: intake.damaged_runs,
+            ..side::judged(folder, &intake.builder, intake.testbed, damaged_runs)?
         };
         let host = folder.read_host();
         Ok(Self {
             study,
             summary: main.summary.clone(),
             verdicts: main.verdicts.clone(),
-            published: published::compare(study, observations),
+            published: published::compare(study, intake.builder.observations()),
             curves: intake.curves,
             populations: intake.populations.findings(host.as_ref()),
             captured: intake.captured,
@@ -150,7 +132,6 @@ struct Intake<'a> {
     captured: CapturedFindings,
     testbed: Testbed,
     link_losses: LinkLosses,
-    finished_runs: u64,
     damaged_runs: Vec<String>,
 }
 
@@ -181,7 +162,6 @@ impl Intake<'_> {
         self.captured.on_run(&record);
         self.testbed.on_run(&record);
         self.link_losses.on_run(&record);
-        self.finished_runs += 1;
         Ok(Some(record))
     }
 }

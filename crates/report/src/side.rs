@@ -198,14 +198,27 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
 }
 
 fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
-    let study = folder.study();
+    let mut builder = SummaryBuilder::new(folder.study());
     let mut damaged_runs = Vec::new();
-    let unsupported = unsupported(folder, &mut damaged_runs);
-    let mut builder = SummaryBuilder::new(study);
     let mut testbed = Testbed::default();
     add_runs(folder, &mut builder, &mut damaged_runs, |record| {
         testbed.on_run(record);
     });
+    judged(folder, &builder, testbed, damaged_runs)
+}
+
+/// A folder whose runs were read into `builder` and `testbed`, without those that are damaged.
+///
+/// # Errors
+/// Where there is nothing to judge.
+pub(crate) fn judged(
+    folder: &ResultsFolder,
+    builder: &SummaryBuilder<'_>,
+    testbed: Testbed,
+    mut damaged_runs: Vec<String>,
+) -> Result<Side, ReportError> {
+    let study = folder.study();
+    let unsupported = unsupported(folder, &mut damaged_runs);
     let finished_runs = builder.observations().len() as u64;
     if finished_runs == 0 && unsupported.is_empty() {
         return Err(ReportError::NoRuns {
@@ -213,23 +226,23 @@ fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
         });
     }
     let mut verdicts = verdict::judge(study, builder.observations());
-    mark_unsupported(&mut verdicts, &builder, &unsupported);
+    mark_unsupported(&mut verdicts, builder, &unsupported);
     Ok(Side {
         name: backend::name(&study.backend).to_owned(),
         is_main: false,
+        study: study.clone(),
         summary: builder.summary(),
         expected_runs: expected_runs(folder, &verdicts),
         verdicts,
-        prediction: predicted_figures(&builder, folder, &mut damaged_runs),
+        prediction: predicted_figures(builder, folder, &mut damaged_runs),
         testbed,
         finished_runs,
         damaged_runs,
-        study: study.clone(),
     })
 }
 
 /// Policies without runs. What cannot be read is left out with a word: the runs do not depend on it.
-pub(crate) fn unsupported(folder: &ResultsFolder, left_out: &mut Vec<String>) -> Vec<Unsupported> {
+fn unsupported(folder: &ResultsFolder, left_out: &mut Vec<String>) -> Vec<Unsupported> {
     folder.read_unsupported().unwrap_or_else(|error| {
         left_out.push(without_folder(&error, folder));
         Vec::new()
@@ -237,7 +250,7 @@ pub(crate) fn unsupported(folder: &ResultsFolder, left_out: &mut Vec<String>) ->
 }
 
 /// Say of policies without runs that they cannot have any.
-pub(crate) fn mark_unsupported(
+fn mark_unsupported(
     verdicts: &mut VerdictTable,
     builder: &SummaryBuilder<'_>,
     unsupported: &[Unsupported],
@@ -251,7 +264,7 @@ pub(crate) fn mark_unsupported(
 }
 
 /// The runs of a study without those of policies that cannot have any.
-pub(crate) fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> u64 {
+fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> u64 {
     let policies = verdicts.policies.iter();
     let supported = policies.filter(|p| p.not_supported.is_none()).count() as u64;
     let study = folder.study();
@@ -260,7 +273,7 @@ pub(crate) fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> 
 
 /// What was measured in `folder` beside what was predicted of it. What cannot be read is left out with a
 /// word.
-pub(crate) fn predicted_figures(
+fn predicted_figures(
     measured: &SummaryBuilder<'_>,
     folder: &ResultsFolder,
     left_out: &mut Vec<String>,

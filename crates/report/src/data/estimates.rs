@@ -1,7 +1,8 @@
 //! Estimates over repetitions, beside other back ends, predictions and publications.
 
+use super::column::{Value, columns};
 use super::folder::DataFolder;
-use super::table::{Value, columns, write_table};
+use super::table::{write_or_remove, write_table};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::populations::PopulationFinding;
@@ -153,13 +154,17 @@ pub(super) fn write(folder: &DataFolder, findings: &Findings<'_>) -> Result<(), 
     write_table(folder, Populations::SCHEMA, populations)?;
     let sides = &findings.sides;
     let beside = (sides.len() > 1).then(|| sides.iter().flat_map(beside_cells));
-    folder.write_or_remove(BesideCells::SCHEMA, beside)?;
+    write_or_remove(folder, BesideCells::SCHEMA, beside)?;
     let is_predicted = sides.iter().any(|side| !side.prediction.is_empty());
     let predictions = |side| move |figure| Predictions::row(side, figure);
     let predictions = sides
         .iter()
         .flat_map(|side| side.prediction.iter().map(predictions(side)));
-    folder.write_or_remove(Predictions::SCHEMA, is_predicted.then_some(predictions))
+    write_or_remove(
+        folder,
+        Predictions::SCHEMA,
+        is_predicted.then_some(predictions),
+    )
 }
 
 fn cells(summary: &Summary) -> Vec<Vec<Value<'_>>> {

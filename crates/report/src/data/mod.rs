@@ -1,6 +1,7 @@
 //! Every number as CSV and Parquet. The schema is described in `docs/results.md`; a test holds
 //! the two together.
 
+mod column;
 mod estimates;
 mod folder;
 mod packets;
@@ -28,7 +29,7 @@ pub(crate) fn write(folder: &DataFolder, findings: &Findings<'_>) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
-    use super::table::Schema;
+    use super::column::Schema;
     use super::{estimates, packets, runs, testbed, verdicts};
 
     /// Every table that a report writes into its folder of data.

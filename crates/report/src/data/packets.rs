@@ -3,9 +3,9 @@
 //! `<folder>/<policy>/<scenario>/rep-000/packets-00000.parquet`, as many files as it takes, so that a
 //! reader that works on several files at once has some.
 
+use super::column::columns;
 use super::folder::DataFolder;
 use super::parquet_table::ParquetTable;
-use super::table::columns;
 use crate::error::ReportError;
 use slicewise_results::{ResultsError, is_packet_file, make_folder};
 use slicewise_stats::description::StudyDescription;

@@ -1,7 +1,7 @@
 //! A table written row by row as Parquet.
 
+use super::column::{Column, Kind, Schema, Value};
 use super::folder::DataFolder;
-use super::table::{Column, Kind, Schema, Value};
 use crate::error::ReportError;
 use parquet::basic::Compression;
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};

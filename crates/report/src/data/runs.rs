@@ -1,7 +1,8 @@
 //! Tables filled run by run, so that no more than one run is in memory.
 
+use super::column::{Seed, columns};
 use super::folder::DataFolder;
-use super::table::{Seed, TableWriter, columns};
+use super::table::TableWriter;
 use crate::captured::{is_captured, vlans_text};
 use crate::error::ReportError;
 use slicewise_stats::flow::{FlowRecord, HopRecord, RoundTripFigures, TcpFigures};

@@ -1,7 +1,8 @@
 //! Back ends, and how runs on real packets went.
 
+use super::column::columns;
 use super::folder::DataFolder;
-use super::table::columns;
+use super::table::write_or_remove;
 use crate::error::ReportError;
 use crate::side::Side;
 use crate::testbed::LiveRun;
@@ -75,7 +76,7 @@ columns! {
 /// Write back ends where there are several, and how runs on real packets went where there were any.
 pub(super) fn write(folder: &DataFolder, sides: &[Side]) -> Result<(), ReportError> {
     let back_ends = (sides.len() > 1).then(|| sides.iter().map(BackEnds::row));
-    folder.write_or_remove(BackEnds::SCHEMA, back_ends)?;
+    write_or_remove(folder, BackEnds::SCHEMA, back_ends)?;
     let is_live = sides.iter().any(|side| !side.testbed.is_empty());
     let runs = || {
         let of = |side| move |run| (side, run);
@@ -84,12 +85,12 @@ pub(super) fn write(folder: &DataFolder, sides: &[Side]) -> Result<(), ReportErr
             .flat_map(move |side| side.testbed.runs.iter().map(of(side)))
     };
     let rows = runs().map(|(side, run): (_, &LiveRun)| Runs::row(side, run, &run.live));
-    folder.write_or_remove(Runs::SCHEMA, is_live.then_some(rows))?;
+    write_or_remove(folder, Runs::SCHEMA, is_live.then_some(rows))?;
     let senders = runs().flat_map(|(side, run)| {
         let senders = run.live.senders.iter();
         senders.map(move |sender| Senders::row(side, run, sender))
     });
-    folder.write_or_remove(Senders::SCHEMA, is_live.then_some(senders))
+    write_or_remove(folder, Senders::SCHEMA, is_live.then_some(senders))
 }
 
 /// A figure of the idle baseline; `None` where no probe arrived.

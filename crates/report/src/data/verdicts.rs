@@ -1,7 +1,8 @@
 //! Verdicts, and every test behind them.
 
+use super::column::{Seed, columns};
 use super::folder::DataFolder;
-use super::table::{Seed, TableWriter, columns, write_table};
+use super::table::{TableWriter, write_or_remove, write_table};
 use crate::attribute::{AttributeText, attributes};
 use crate::error::ReportError;
 use crate::side::Side;
@@ -123,7 +124,7 @@ pub(super) fn write(
         side.verdicts.policies.iter().flat_map(of_policy)
     };
     let beside = (sides.len() > 1).then(|| sides.iter().flat_map(of_side));
-    folder.write_or_remove(BesideVerdicts::SCHEMA, beside)
+    write_or_remove(folder, BesideVerdicts::SCHEMA, beside)
 }
 
 /// Write the verdict under each seed.

@@ -1,7 +1,7 @@
 //! Figures for papers, as SVG: the same numbers as the page, and the same bytes for the same runs.
 
 mod axis;
-mod beside;
+mod estimates;
 mod panel;
 mod scale;
 
@@ -12,9 +12,7 @@ use crate::signs::{self, Sign};
 use axis::Axis;
 use panel::{DrawError, Panel, Place, Rgb, figure};
 use slicewise_results::write_file;
-use slicewise_stats::estimate::Estimate;
 use slicewise_stats::path::path_component;
-use slicewise_stats::summary::SliceSummary;
 use slicewise_stats::words::time;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +43,7 @@ fn scenario_figure(kind: &str, slice: &str, scenario: &str) -> String {
 }
 
 /// Write every figure into `folder`; keep those that the page shows. Each is called `KIND-SUBJECT.svg`, or
-/// `KIND-SUBJECT-scenario-SCENARIO.svg`, of one of [`FIGURE_KINDS`].
+/// `KIND-SUBJECT-scenario-SCENARIO.svg`, of one of [`slicewise_results::FIGURE_KINDS`].
 pub(crate) fn write_figures(
     folder: &Path,
     findings: &Findings<'_>,
@@ -68,11 +66,11 @@ pub(crate) fn write_figures(
     let study = findings.study;
     for (index, slice) in study.slices.iter().enumerate() {
         let shown = index < SLICES_ON_PAGE;
-        for quantity in QUANTITIES {
-            let svg = estimates(findings, index, quantity);
+        for quantity in estimates::QUANTITIES {
+            let svg = estimates::estimates(findings, index, quantity);
             write(slice_figure(quantity.file_name, &slice.name), shown, svg)?;
         }
-        for (quantity, svg) in beside::figures_beside(findings, index) {
+        for (quantity, svg) in estimates::figures_beside(findings, index) {
             let kind = format!("beside-{quantity}");
             write(slice_figure(&kind, &slice.name), false, svg)?;
         }
@@ -103,140 +101,6 @@ pub(crate) fn write_figures(
         write(name, false, time_series(findings, run, &title))?;
     }
     Ok(kept)
-}
-
-/// What a figure of estimates shows.
-#[derive(Clone, Copy)]
-struct Quantity {
-    file_name: &'static str,
-    title: &'static str,
-    of: fn(&SliceSummary) -> Option<&Estimate>,
-    /// Name and factor of the unit; `None` for times on a logarithmic axis.
-    unit: Option<(&'static str, f64)>,
-}
-
-const QUANTITIES: [Quantity; 4] = [
-    Quantity {
-        file_name: "throughput",
-        title: "Throughput",
-        of: |slice| slice.steady.throughput_bits_per_second.as_ref(),
-        unit: Some(("Mbit/s", 1e6)),
-    },
-    Quantity {
-        file_name: "loss",
-        title: "Loss",
-        of: |slice| slice.steady.loss_ratio.as_ref(),
-        unit: Some(("%", 0.01)),
-    },
-    Quantity {
-        file_name: "delay-mean",
-        title: "Mean one-way delay",
-        of: |slice| slice.steady.delay_mean_ns.as_ref(),
-        unit: None,
-    },
-    Quantity {
-        file_name: "delay-p99",
-        title: "99th percentile of one-way delay",
-        of: |slice| slice.steady.delay_p99_ns.as_ref(),
-        unit: None,
-    },
-];
-
-/// An estimate and where it is drawn.
-struct Mark<'a> {
-    policy: usize,
-    scenario: usize,
-    estimate: &'a Estimate,
-}
-
-fn marks<'a>(findings: &'a Findings<'_>, slice: usize, quantity: Quantity) -> Vec<Mark<'a>> {
-    let study = findings.study;
-    let cells = findings.summary.cells.iter();
-    cells
-        .filter_map(|cell| {
-            Some(Mark {
-                policy: study.policies.iter().position(|p| p.name == cell.policy)?,
-                scenario: study
-                    .scenarios
-                    .iter()
-                    .position(|s| s.name == cell.scenario)?,
-                estimate: cell.slices.get(slice).and_then(quantity.of)?,
-            })
-        })
-        .collect()
-}
-
-/// Bars with whiskers by scenario; points with whiskers on a logarithmic axis, where the length of
-/// a bar would say nothing.
-fn estimates(
-    findings: &Findings<'_>,
-    slice: usize,
-    quantity: Quantity,
-) -> Result<String, DrawError> {
-    let study = findings.study;
-    let marks = marks(findings, slice, quantity);
-    let highest = |mark: &Mark<'_>| mark.estimate.interval.high.unwrap_or(mark.estimate.mean);
-    let share = study
-        .slices
-        .get(slice)
-        .filter(|_| quantity.file_name == "throughput");
-    #[expect(clippy::cast_precision_loss, reason = "a rate that is drawn")]
-    let share = share.map(|s| s.share_bits_per_second as f64);
-    let y = match quantity.unit {
-        Some((unit, factor)) => {
-            let largest = marks.iter().map(highest).chain(share).fold(0.0, f64::max);
-            Axis::from_zero(
-                &format!("{}, {unit}", quantity.title.to_lowercase()),
-                largest,
-                factor,
-            )
-        }
-        None => {
-            let values = marks.iter().flat_map(|m| {
-                [
-                    m.estimate.interval.low.unwrap_or(0.0),
-                    highest(m),
-                    m.estimate.mean,
-                ]
-            });
-            Axis::logarithmic("one-way delay", values, time)
-        }
-    };
-    let scenarios: Vec<String> = study.scenarios.iter().map(|s| s.name.clone()).collect();
-    let x = Axis::categories("scenario", &scenarios);
-    let title = format!(
-        "{} of slice {}",
-        quantity.title,
-        slice_name(findings, slice)
-    );
-    figure(&title, &policy_legend(findings), HEIGHT, |area| {
-        let mut panel = Panel::new(area, &x, &y)?;
-        let width = BARS_WIDTH / count(study.policies.len()).max(1.0);
-        for mark in &marks {
-            let sign = signs::policy(mark.policy);
-            let left = count(mark.scenario) + (1.0 - BARS_WIDTH) / 2.0 + count(mark.policy) * width;
-            let centre = left + width / 2.0;
-            let ink = if y.is_logarithmic() { sign.colour } else { INK };
-            if !y.is_logarithmic() {
-                let opposite = (left + width * 0.9, mark.estimate.mean);
-                panel.rectangle((left + width * 0.1, 0.0), opposite, sign.colour, 1.0)?;
-            }
-            if let (Some(low), Some(high)) =
-                (mark.estimate.interval.low, mark.estimate.interval.high)
-                && high > low
-            {
-                panel.whisker(centre, (low, high), width * 0.5, (ink, 2))?;
-            }
-            // A marker stands on its bar, or is the point itself.
-            let (at, place) = if y.is_logarithmic() {
-                (mark.estimate.mean, Place::Around)
-            } else {
-                (highest(mark), Place::Above)
-            };
-            panel.point((centre, at), sign, (width, place))?;
-        }
-        share.map_or(Ok(()), |share| panel.level(share, INK))
-    })
 }
 
 /// One line a policy; `None` where no policy has frames to show.
@@ -446,8 +310,6 @@ fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// The part of a scenario's room that its bars take.
-const BARS_WIDTH: f64 = 0.8;
 /// Markers along the line of a distribution.
 const MARKERS_ON_A_LINE: usize = 4;
 const HEIGHT: u32 = 880;

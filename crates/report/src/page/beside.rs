@@ -1,7 +1,7 @@
 //! The page's section on other back ends: verdicts and figures side by side.
 
 use super::markup::{Prose, Section, outcome};
-use super::script::{SliceFigures, object, slice_figures};
+use super::object::{SliceFigures, object, slice_figures};
 use crate::attribute::{AttributeText, attributes};
 use crate::findings::Findings;
 use crate::side::{Side, main_first, scalability};

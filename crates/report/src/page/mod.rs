@@ -4,6 +4,7 @@ mod beside;
 mod captured;
 mod charts;
 mod markup;
+mod object;
 mod prediction;
 mod published;
 mod scale;

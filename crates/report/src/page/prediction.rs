@@ -1,7 +1,7 @@
 //! The page's section on predictions.
 
 use super::markup::{Prose, Section};
-use super::script::{EstimateView, estimate, object};
+use super::object::{EstimateView, estimate, object};
 use crate::findings::Findings;
 use crate::prediction;
 use crate::side::Side;

@@ -1,7 +1,7 @@
 //! The page's section on slices by the thousand.
 
 use super::markup::{Prose, Section, drawing};
-use super::script::object;
+use super::object::object;
 use crate::figures::Figures;
 use crate::findings::Findings;
 use crate::populations::{PopulationFinding, finding, grouped, memory, time_a_frame};
