@@ -11,7 +11,6 @@ use crate::results::{open_results, results_failure, results_path};
 use crate::run::{Work, on_interrupt, processors, report_of, wanted_runs};
 use crate::{errln, noteln};
 use indicatif::HumanDuration;
-use slicewise_formats::tc;
 use slicewise_results::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
@@ -151,10 +150,7 @@ fn unsupported(
     device: &DeviceKind,
     lease: &Lease,
 ) -> Result<Vec<Unsupported>, Failure> {
-    let missing = match device {
-        DeviceKind::Gateway { .. } => Vec::new(),
-        DeviceKind::Tc => missing_features(lease, &tc::Feature::ALL).map_err(Failure::system)?,
-    };
+    let missing = missing_features(lease, device.features()).map_err(Failure::system)?;
     let link = study.dut.capacity();
     let policies = study.policies.iter().enumerate();
     let is_wanted = |index| wanted.iter().any(|run| run.policy == index);

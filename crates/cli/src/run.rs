@@ -42,7 +42,7 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     }
     match options.on {
         BackendName::Sim => simulate(options, &study),
-        BackendName::Gateway | BackendName::Tc => live_run::run(options, study),
+        _ => live_run::run(options, study),
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) use features::try_feature;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use gateway::GatewayDevice;
+use slicewise_formats::tc::Feature;
 use slicewise_model::Rate;
 use slicewise_stats::backend::{BackendInfo, GATEWAY, TC};
 use slicewise_stats::live::DepartureRecord;
@@ -45,6 +46,15 @@ impl DeviceKind {
         }
     }
 
+    /// Features of the kernel that it may need.
+    #[must_use]
+    pub const fn features(&self) -> &'static [Feature] {
+        match self {
+            Self::Gateway { .. } => &[],
+            Self::Tc => &Feature::ALL,
+        }
+    }
+
     /// The device in one line, on a link of this rate.
     #[must_use]
     pub fn describe(&self, link: Rate) -> String {
@@ -64,7 +74,7 @@ impl DeviceKind {
         &self,
         policy: &StudyPolicy,
         link: Rate,
-        missing: &[slicewise_formats::tc::Feature],
+        missing: &[Feature],
     ) -> Result<(), String> {
         match self {
             Self::Gateway { .. } => Ok(()),
