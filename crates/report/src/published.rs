@@ -4,43 +4,33 @@ use slicewise_stats::description::{Expected, Metric, PublishedFigure};
 use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
 use slicewise_stats::words::{digits, percent, rate, signed, time};
 
-/// A metric: its name and its unit in files, and in words.
-const fn described(metric: Metric) -> [&'static str; 3] {
+/// A metric's unit in files, and the metric in words.
+const fn described(metric: Metric) -> (&'static str, &'static str) {
     match metric {
-        Metric::Throughput => ["throughput", "bit/s", "throughput"],
-        Metric::LossRatio => ["loss_ratio", "ratio", "loss"],
-        Metric::DelayMean => ["delay_mean", "ns", "mean delay"],
-        Metric::DelayMeanWhole => ["delay_mean_whole", "ns", "mean delay, transient included"],
-        Metric::DelayMin => ["delay_min", "ns", "smallest delay"],
-        Metric::DelayP50 => ["delay_p50", "ns", "median delay"],
-        Metric::DelayP99 => ["delay_p99", "ns", "99th percentile of delay"],
-        Metric::DelayMax => ["delay_max", "ns", "largest delay"],
-        Metric::IatSamples => ["iat_samples", "intervals", "number of inter-arrival times"],
-        Metric::IatMean => ["iat_mean", "ns", "mean inter-arrival time"],
-        Metric::IatVariance => ["iat_variance", "ns2", "variance of the inter-arrival time"],
-        Metric::IatKolmogorovSmirnov => [
-            "iat_kolmogorov_smirnov",
+        Metric::Throughput => ("bit/s", "throughput"),
+        Metric::LossRatio => ("ratio", "loss"),
+        Metric::DelayMean => ("ns", "mean delay"),
+        Metric::DelayMeanWhole => ("ns", "mean delay, transient included"),
+        Metric::DelayMin => ("ns", "smallest delay"),
+        Metric::DelayP50 => ("ns", "median delay"),
+        Metric::DelayP99 => ("ns", "99th percentile of delay"),
+        Metric::DelayMax => ("ns", "largest delay"),
+        Metric::IatSamples => ("intervals", "number of inter-arrival times"),
+        Metric::IatMean => ("ns", "mean inter-arrival time"),
+        Metric::IatVariance => ("ns2", "variance of the inter-arrival time"),
+        Metric::IatKolmogorovSmirnov => (
             "ratio",
             "Kolmogorov–Smirnov statistic of inter-arrival times",
-        ],
-        Metric::TransientEnd => ["transient_end", "ns", "end of the transient"],
-        Metric::TransientThroughput => [
-            "transient_throughput",
-            "bit/s",
-            "rate before the transient ends",
-        ],
-        Metric::AggregateThroughput => ["aggregate_throughput", "bit/s", "rate of all slices"],
+        ),
+        Metric::TransientEnd => ("ns", "end of the transient"),
+        Metric::TransientThroughput => ("bit/s", "rate before the transient ends"),
+        Metric::AggregateThroughput => ("bit/s", "rate of all slices"),
     }
-}
-
-/// A metric's name in files.
-pub(crate) const fn metric_name(metric: Metric) -> &'static str {
-    described(metric)[0]
 }
 
 /// A metric's unit in files.
 pub(crate) const fn metric_unit(metric: Metric) -> &'static str {
-    described(metric)[1]
+    described(metric).0
 }
 
 /// Whether ours agrees, in words.
@@ -54,7 +44,7 @@ pub(crate) const fn outcome_word(outcome: PublishedOutcome) -> &'static str {
 
 /// What a figure is of: metric, slice, cells, and what it is relative to.
 pub(crate) fn subject(figure: &PublishedFigure) -> String {
-    let mut parts = vec![described(figure.metric)[2].to_owned()];
+    let mut parts = vec![described(figure.metric).1.to_owned()];
     if let Some(slice) = &figure.slice {
         parts.push(format!("slice {slice}"));
     }

@@ -2,6 +2,10 @@
 
 use crate::checksum::{self, Form};
 use crate::host::HostFacts;
+use crate::names::{
+    FACTS_BYTES, FILES, FOLDERS, FORMAT, LOCK_FILE, MOST_REPETITIONS, RECORD_BYTES, STUDY_BYTES,
+    STUDY_FILE,
+};
 use crate::open::{self, ReadError, make_folder};
 use crate::{ResultsError, check, own, write_file};
 use serde::{Deserialize, Serialize};
@@ -512,26 +516,3 @@ fn lock(root: &Path) -> Result<Option<File>, ResultsError> {
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
-
-pub(crate) const STUDY_FILE: &str = "study.json";
-/// What a study writes at the top of its folder. The marker is the last one.
-pub(crate) const FOLDERS: [&str; 6] = [
-    "runs",
-    "data",
-    "figures",
-    "packets",
-    PREDICTION_FOLDER,
-    REPLAY_FOLDER,
-];
-pub(crate) const FILES: [&str; 4] = ["report.html", "host.json", UNSUPPORTED_FILE, STUDY_FILE];
-pub(crate) const UNSUPPORTED_FILE: &str = "unsupported.json";
-pub(crate) const PREDICTION_FOLDER: &str = "prediction";
-pub(crate) const REPLAY_FOLDER: &str = "replay";
-pub(crate) const LOCK_FILE: &str = ".lock";
-const FORMAT: &str = "slicewise results";
-/// As many as a study may have: each is looked for when the folder is read.
-const MOST_REPETITIONS: u32 = 10_000;
-/// Largest files read. A record has at most a million bins and 260,000 flows, which take half of this.
-const RECORD_BYTES: u64 = 1 << 30;
-pub(crate) const STUDY_BYTES: u64 = 64 << 20;
-pub(crate) const FACTS_BYTES: u64 = 16 << 20;

@@ -30,6 +30,7 @@ mod error;
 mod folder;
 pub mod host;
 mod live;
+mod names;
 mod open;
 mod own;
 
@@ -37,5 +38,6 @@ pub use atomic::{AtomicFile, write_file};
 pub use error::ResultsError;
 pub use folder::{Force, ResultsFolder};
 pub use live::Unsupported;
+pub use names::{FIGURE_KINDS, TABLES};
 pub use open::make_folder;
-pub use own::{FIGURE_KINDS, TABLES, is_packet_file};
+pub use own::is_packet_file;

@@ -1,8 +1,7 @@
 //! What a folder of runs on real packets holds beside its records.
 
-use crate::folder::{
-    FACTS_BYTES, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_FILE, UNSUPPORTED_FILE, pretty_json,
-};
+use crate::folder::pretty_json;
+use crate::names::{FACTS_BYTES, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_FILE, UNSUPPORTED_FILE};
 use crate::open::{self, ReadError};
 use crate::{ResultsError, ResultsFolder, write_file};
 use serde::{Deserialize, Serialize};

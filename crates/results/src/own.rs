@@ -2,51 +2,15 @@
 
 use crate::atomic::target_name;
 use crate::checksum::Form;
-use crate::folder::{
-    FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_BYTES, STUDY_FILE,
+use crate::names::{
+    FIGURE_KINDS, FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_BYTES,
+    STUDY_FILE, TABLES,
 };
 use crate::{ResultsError, open};
 use serde::Deserialize;
 use slicewise_stats::path::path_component;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-
-/// Names of the tables of a report: each as `data/NAME.csv` and `data/NAME.parquet`.
-pub const TABLES: [&str; 19] = [
-    "runs",
-    "series",
-    "delay_cdf",
-    "iat_cdf",
-    "drops",
-    "link_losses",
-    "cells",
-    "verdicts",
-    "verdict_tests",
-    "published",
-    "populations",
-    "flows",
-    "hops",
-    "back_ends",
-    "beside_verdicts",
-    "beside_cells",
-    "prediction",
-    "testbed_runs",
-    "testbed_senders",
-];
-
-/// What names of figures of a report begin with, by what they show.
-pub const FIGURE_KINDS: [&str; 10] = [
-    "throughput",
-    "loss",
-    "delay-mean",
-    "delay-p99",
-    "beside-loss",
-    "beside-delay-mean",
-    "beside-delay-p99",
-    "scale",
-    "delay-cdf",
-    "time-series",
-];
 
 /// Remove the results in a folder; what else lies there stays, and so do the folders it lies in.
 pub(crate) fn remove_results(root: &Path) -> Result<(), ResultsError> {

@@ -1,5 +1,6 @@
 //! Columns of tables: what each holds, described once for the schema and for the rows.
 
+use serde::Serialize;
 use std::borrow::Cow;
 
 /// What a column holds.
@@ -112,6 +113,14 @@ impl<T: Field> Field for Option<T> {
 impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// The name of a variant, as it is in records and JSON.
+pub(super) fn variant(of: impl Serialize) -> String {
+    match serde_json::to_value(of) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
     }
 }
 

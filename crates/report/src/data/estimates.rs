@@ -1,17 +1,17 @@
 //! Estimates over repetitions, beside other back ends, predictions and publications.
 
-use super::column::{Value, columns};
+use super::column::{Value, columns, variant};
 use super::folder::DataFolder;
 use super::table::{write_or_remove, write_table};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::populations::PopulationFinding;
-use crate::published::{metric_name, metric_unit};
+use crate::published::metric_unit;
 use crate::side::Side;
 use slicewise_stats::description::{Expected, PublishedFigure};
 use slicewise_stats::estimate::Estimate;
-use slicewise_stats::prediction::{OfferedTraffic, PredictedFigure, PredictionOutcome, Quantity};
-use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
+use slicewise_stats::prediction::{PredictedFigure, Quantity};
+use slicewise_stats::published::{OurFigure, PublishedComparison};
 use slicewise_stats::summary::{CellSummary, FiguresSummary, Summary};
 
 columns! {
@@ -62,10 +62,7 @@ columns! {
         policy: &str = &figure.policy,
         scenario: &str = &figure.scenario,
         slice: &str = &figure.slice,
-        traffic: &str = match figure.traffic {
-            OfferedTraffic::AsStudied => "as_studied",
-            OfferedTraffic::AsSent => "as_sent",
-        },
+        traffic: String = variant(figure.traffic),
         quantity: &str = quantity_name(figure.quantity),
         measured: Option<f64> = figure.measured.map(|e| e.mean),
         measured_low: Option<f64> = figure.measured.and_then(|e| e.interval.low),
@@ -77,12 +74,7 @@ columns! {
         interval_low: Option<f64> = figure.interval.low,
         interval_high: Option<f64> = figure.interval.high,
         tolerance: f64 = figure.tolerance,
-        outcome: &str = match figure.outcome {
-            PredictionOutcome::WithinInterval => "within_interval",
-            PredictionOutcome::WithinTolerance => "within_tolerance",
-            PredictionOutcome::Missed => "missed",
-            PredictionOutcome::NotDecided => "not_decided",
-        },
+        outcome: String = variant(figure.outcome),
         confidence: f64 = side.summary.confidence,
     }
 }
@@ -94,7 +86,7 @@ columns! {
     ) {
         claim: &str = &figure.claim,
         source: &str = &figure.source,
-        metric: &str = metric_name(figure.metric),
+        metric: String = variant(figure.metric),
         unit: &str = match figure.relative_to {
             Some(_) => "relative",
             None => metric_unit(figure.metric),
@@ -104,11 +96,7 @@ columns! {
         expected_low: Option<f64> = range(figure.expected)[0],
         expected_value: Option<f64> = range(figure.expected)[1],
         expected_high: Option<f64> = range(figure.expected)[2],
-        outcome: &str = match comparison.outcome {
-            PublishedOutcome::Agrees => "agrees",
-            PublishedOutcome::Differs => "differs",
-            PublishedOutcome::NotMeasured => "not_measured",
-        },
+        outcome: String = variant(comparison.outcome),
         our_policy: Option<&str> = ours.map(|o| o.policy.as_str()),
         our_scenario: Option<&str> = ours.map(|o| o.scenario.as_str()),
         our_slice: Option<&str> = ours.and_then(|o| o.slice.as_deref()),

@@ -1,6 +1,6 @@
 //! Verdicts, and every test behind them.
 
-use super::column::{Seed, columns};
+use super::column::{Seed, columns, variant};
 use super::folder::DataFolder;
 use super::table::{TableWriter, write_or_remove, write_table};
 use crate::attribute::{AttributeText, attributes};
@@ -10,10 +10,9 @@ use slicewise_stats::estimate::Interval;
 use slicewise_stats::objective::Percentile;
 use slicewise_stats::seeds::{SeedRow, SeedTable, SeedVerdict};
 use slicewise_stats::verdict::{
-    BoundCheck, DecidedBy, Deciding, Indicator, ObjectiveIndicator, ObjectiveTest, Outcome,
-    PolicyVerdict, Scale, TestName, VerdictTable,
+    BoundCheck, DecidedBy, Deciding, ObjectiveIndicator, ObjectiveTest, Outcome, PolicyVerdict,
+    Scale, TestName, VerdictTable,
 };
-use std::borrow::Cow;
 
 columns! {
     /// An attribute of a policy, and the test that decided it.
@@ -24,7 +23,7 @@ columns! {
         policy: &str = policy,
         attribute: &str = text.key,
         verdict: &str = &text.word,
-        test: Option<&str> = numbers.and_then(|n| n.test),
+        test: Option<&str> = numbers.and_then(|n| n.test.as_deref()),
         slice: Option<&str> = numbers.map(|n| n.slice),
         scenario: Option<&str> = numbers.and_then(|n| n.scenario),
         indicator: Option<&str> = numbers.and_then(|n| n.indicator.as_deref()),
@@ -34,7 +33,7 @@ columns! {
         interval_low: Option<f64> = numbers.and_then(|n| n.interval.low),
         interval_high: Option<f64> = numbers.and_then(|n| n.interval.high),
         margin: Option<f64> = numbers.and_then(|n| n.margin),
-        scale: Option<&str> = numbers.map(|n| n.scale),
+        scale: Option<&str> = numbers.map(|n| n.scale.as_str()),
         p_value: Option<f64> = numbers.and_then(|n| n.p_value),
         repetitions_needed: Option<u32> = repetitions_needed,
         slice_limit: Option<u64> = slice_limit,
@@ -54,7 +53,7 @@ columns! {
         policy: &str = policy,
         attribute: &str = attribute,
         verdict: String = verdict,
-        test: Option<&str> = numbers.test,
+        test: Option<&str> = numbers.test.as_deref(),
         slice: &str = numbers.slice,
         scenario: &str = numbers.scenario.unwrap_or_default(),
         indicator: Option<&str> = numbers.indicator.as_deref(),
@@ -64,7 +63,7 @@ columns! {
         interval_low: Option<f64> = numbers.interval.low,
         interval_high: Option<f64> = numbers.interval.high,
         margin: Option<f64> = numbers.margin,
-        scale: &str = numbers.scale,
+        scale: &str = &numbers.scale,
         repetitions: Option<u32> = numbers.repetitions.map(|[all, _]| all),
         repetitions_beyond: Option<u32> = numbers.repetitions.map(|[_, beyond]| beyond),
         p_holds: Option<f64> = p_values.map(|[holds, _]| holds),
@@ -175,17 +174,17 @@ fn verdict_rows(
 
 /// The numbers of a test, whatever it is of.
 pub(crate) struct Numbers<'a> {
-    test: Option<&'static str>,
+    test: Option<String>,
     slice: &'a str,
     scenario: Option<&'a str>,
-    indicator: Option<Cow<'static, str>>,
+    indicator: Option<String>,
     reference: Option<f64>,
     treatment: Option<f64>,
     /// `None` where it is infinite.
     statistic: Option<f64>,
     interval: Interval,
     margin: Option<f64>,
-    scale: &'static str,
+    scale: String,
     p_value: Option<f64>,
     /// How many there are, and those beyond the margin.
     repetitions: Option<[u32; 2]>,
@@ -202,7 +201,7 @@ impl<'a> Numbers<'a> {
         statistic: None,
         interval: Interval::UNBOUNDED,
         margin: None,
-        scale: "",
+        scale: String::new(),
         p_value: None,
         repetitions: None,
     };
@@ -217,16 +216,16 @@ impl<'a> Numbers<'a> {
 
     fn of_test(numbers: &'a DecidedBy) -> Self {
         Self {
-            test: Some(test_name(numbers.test)),
+            test: Some(variant(numbers.test)),
             slice: &numbers.slice,
             scenario: numbers.scenario.as_deref(),
-            indicator: numbers.indicator.map(|i| indicator_name(i).into()),
+            indicator: numbers.indicator.map(variant),
             reference: numbers.reference,
             treatment: numbers.treatment,
             statistic: Some(numbers.statistic),
             interval: numbers.interval,
             margin: Some(numbers.margin),
-            scale: scale_name(numbers.scale),
+            scale: variant(numbers.scale),
             p_value: numbers.p_value,
             repetitions: Some([numbers.repetitions, numbers.repetitions_beyond]),
         }
@@ -237,16 +236,16 @@ impl<'a> Numbers<'a> {
         let (indicator, scale) = objective_name(test.indicator);
         Self {
             test: Some(match test.mean {
-                Some(_) => test_name(TestName::StudentMean),
-                None => "binomial",
+                Some(_) => variant(TestName::StudentMean),
+                None => "binomial".to_owned(),
             }),
             slice: &test.slice,
             scenario: Some(&test.scenario),
-            indicator: Some(indicator.into()),
+            indicator: Some(indicator),
             statistic: test.mean,
             interval: test.interval,
             margin: Some(test.held_against),
-            scale,
+            scale: scale.to_owned(),
             p_value: Some(match test.outcome {
                 Outcome::Holds => test.p_met,
                 Outcome::Broken => test.p_missed,
@@ -260,7 +259,7 @@ impl<'a> Numbers<'a> {
     /// `statistic` is the largest delay, `margin` the bound.
     fn of_bound(check: &'a BoundCheck) -> Self {
         Self {
-            test: Some("proved_bound"),
+            test: Some("proved_bound".to_owned()),
             slice: &check.slice,
             scenario: Some(&check.scenario),
             indicator: Some(
@@ -268,11 +267,11 @@ impl<'a> Numbers<'a> {
                     None => "delay_max",
                     Some(_) => "scheduler_after_eligible_max",
                 }
-                .into(),
+                .to_owned(),
             ),
             statistic: Some(check.largest_ns as f64),
             margin: Some(check.bound.end_to_end_ns() as f64),
-            scale: scale_name(Scale::Nanoseconds),
+            scale: variant(Scale::Nanoseconds),
             ..Self::NONE
         }
     }
@@ -317,7 +316,7 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
             scenario: Some(&scenario.scenario),
             statistic: Some(scenario.fraction),
             interval: scenario.interval,
-            scale: scale_name(Scale::Fraction),
+            scale: variant(Scale::Fraction),
             ..Numbers::NONE
         };
         add("reallocation", "measured".to_owned(), numbers, None, None)?;
@@ -341,36 +340,5 @@ fn objective_name(indicator: ObjectiveIndicator) -> (String, &'static str) {
         ObjectiveIndicator::Availability => ("availability".to_owned(), "fraction"),
         ObjectiveIndicator::Delay(percentile) => at("delay", percentile),
         ObjectiveIndicator::DelayVariation(percentile) => at("delay_variation", percentile),
-    }
-}
-
-const fn test_name(test: TestName) -> &'static str {
-    match test {
-        TestName::PairedDifference => "paired_difference",
-        TestName::PairedRatio => "paired_ratio",
-        TestName::IndependentDifference => "independent_difference",
-        TestName::IndependentRatio => "independent_ratio",
-        TestName::StudentMean => "student_mean",
-    }
-}
-
-const fn indicator_name(indicator: Indicator) -> &'static str {
-    match indicator {
-        Indicator::Throughput => "throughput",
-        Indicator::ReceivedShare => "received_share",
-        Indicator::LossRatio => "loss_ratio",
-        Indicator::DelayMean => "delay_mean",
-        Indicator::DelayP99 => "delay_p99",
-        Indicator::QueueingDelayMean => "queueing_delay_mean",
-        Indicator::QueueingDelayP99 => "queueing_delay_p99",
-    }
-}
-
-const fn scale_name(scale: Scale) -> &'static str {
-    match scale {
-        Scale::Relative => "relative",
-        Scale::RatioDifference => "ratio_difference",
-        Scale::Nanoseconds => "nanoseconds",
-        Scale::Fraction => "fraction",
     }
 }
