@@ -49,7 +49,7 @@ impl<'a> Findings<'a> {
         let beside_sides = side::read_beside(folder, beside)?;
         let mut intake = Intake {
             builder: SummaryBuilder::new(study),
-            curves: Curves::new(study),
+            curves: Curves::default(),
             populations: Populations::default(),
             captured: CapturedFindings::default(),
             testbed: Testbed::default(),
@@ -157,7 +157,7 @@ impl Intake<'_> {
             self.damaged_runs.push(error.to_string());
             return Ok(None);
         }
-        self.curves.on_run(&record);
+        self.curves.on_run(&record, folder.study());
         self.populations.on_run(&record, folder.study());
         self.captured.on_run(&record);
         self.testbed.on_run(&record);

@@ -75,30 +75,22 @@ pub(crate) struct Populations {
 impl Populations {
     /// Take what one run holds.
     pub(crate) fn on_run(&mut self, record: &RunRecord, study: &StudyDescription) {
-        let policies = study.policies.iter();
-        let scenarios = study.scenarios.iter();
-        let (Some(policy), Some(scenario)) = (
-            policies
-                .map(|p| &p.name)
-                .position(|name| *name == record.key.policy),
-            scenarios
-                .map(|s| &s.name)
-                .position(|name| *name == record.key.scenario),
-        ) else {
+        let key = &record.key;
+        let policy = study.policy_place(&key.policy);
+        let Some((policy, scenario)) = policy.zip(study.scenario_place(&key.scenario)) else {
             return;
         };
         let all_slices = record.populations.iter().map(|p| u64::from(p.slices)).sum();
         for population in &record.populations {
-            let mut slices = study.slices.iter();
-            let Some(slice) = slices.position(|slice| slice.name == population.slice) else {
+            let Some(slice) = study.slice_place(&population.slice) else {
                 continue;
             };
             let finding = self
                 .found
                 .entry((policy, scenario, slice))
                 .or_insert_with(|| PopulationFinding {
-                    policy: record.key.policy.clone(),
-                    scenario: record.key.scenario.clone(),
+                    policy: key.policy.clone(),
+                    scenario: key.scenario.clone(),
                     slice: population.slice.clone(),
                     slice_index: slice,
                     slices: population.slices,

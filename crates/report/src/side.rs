@@ -293,9 +293,9 @@ fn predicted_figures(
     let study = folder.study();
     figures.sort_by_key(|figure| {
         (
-            study.policies.iter().position(|p| p.name == figure.policy),
-            (study.scenarios.iter()).position(|s| s.name == figure.scenario),
-            study.slices.iter().position(|s| s.name == figure.slice),
+            study.policy_place(&figure.policy),
+            study.scenario_place(&figure.scenario),
+            study.slice_place(&figure.slice),
         )
     });
     figures

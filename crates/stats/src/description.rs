@@ -72,6 +72,24 @@ impl StudyDescription {
         backend::named(&self.backend)
     }
 
+    /// The place of a policy in the study.
+    #[must_use]
+    pub fn policy_place(&self, name: &str) -> Option<usize> {
+        self.policies.iter().position(|p| p.name == name)
+    }
+
+    /// The place of a scenario in the study.
+    #[must_use]
+    pub fn scenario_place(&self, name: &str) -> Option<usize> {
+        self.scenarios.iter().position(|s| s.name == name)
+    }
+
+    /// The place of a slice in the study.
+    #[must_use]
+    pub fn slice_place(&self, name: &str) -> Option<usize> {
+        self.slices.iter().position(|s| s.name == name)
+    }
+
     /// Whether the runs came about in this way.
     #[must_use]
     pub fn is_of(&self, kind: BackendKind) -> bool {

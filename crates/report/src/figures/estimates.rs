@@ -96,10 +96,9 @@ fn marks<'a>(findings: &'a Findings<'_>, slice: usize, quantity: Quantity) -> Ve
     let cells = findings.summary.cells.iter();
     cells
         .filter_map(|cell| {
-            let mut scenarios = study.scenarios.iter();
             Some(Mark {
-                group: scenarios.position(|s| s.name == cell.scenario)?,
-                member: study.policies.iter().position(|p| p.name == cell.policy)?,
+                group: study.scenario_place(&cell.scenario)?,
+                member: study.policy_place(&cell.policy)?,
                 estimate: cell.slices.get(slice).and_then(quantity.of)?,
             })
         })
@@ -239,10 +238,9 @@ fn beside_marks<'a>(
         let marks = cells
             .filter(|cell| cell.scenario == scenario)
             .filter_map(move |cell| {
-                let mut policies = findings.study.policies.iter();
                 let mut slices = cell.slices.iter();
                 Some(Mark {
-                    group: policies.position(|p| p.name == cell.policy)?,
+                    group: findings.study.policy_place(&cell.policy)?,
                     member: index,
                     estimate: (quantity.of)(slices.find(|s| s.slice == slice)?)?,
                 })

@@ -20,8 +20,8 @@ object! {
     /// A population under a policy in a scenario; all but the numbers that charts draw are texts.
     Population(findings: &Findings<'_>, finding: &PopulationFinding) {
         /// Places in the study.
-        policy: Option<usize> = findings.study.policies.iter().position(|p| p.name == finding.policy),
-        scenario: Option<usize> = findings.study.scenarios.iter().position(|s| s.name == finding.scenario),
+        policy: Option<usize> = findings.study.policy_place(&finding.policy),
+        scenario: Option<usize> = findings.study.scenario_place(&finding.scenario),
         slice: usize = finding.slice_index,
         backlogged: bool = finding.backlogged,
         all_slices: u64 = finding.all_slices,
@@ -54,7 +54,7 @@ pub(super) fn section(findings: &Findings<'_>, figures: &Figures) -> Option<Sect
     }
     let study = findings.study;
     let is_drawn = |index: usize, finding: &PopulationFinding| {
-        let is_known = study.policies.iter().any(|p| p.name == finding.policy);
+        let is_known = study.policy_place(&finding.policy).is_some();
         finding.slice_index == index && finding.delay_max_ns.is_some() && is_known
     };
     let drawn = study.slices.iter().enumerate().filter(|(index, _)| {

@@ -214,9 +214,10 @@ fn bound_check(check: &BoundCheck) -> TestRow {
 }
 
 fn not_judged(missing: &NotJudged) -> TestRow {
-    let indicator = match missing.only_bound {
-        true => "largest delay against a bound",
-        false => "all",
+    let indicator = if missing.only_bound {
+        "largest delay against a bound"
+    } else {
+        "all"
     };
     let (slice, scenario, why) = (&missing.slice, &missing.scenario, &missing.why);
     TestRow {

@@ -254,9 +254,10 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
 
 /// What to type to run the study again.
 pub(crate) fn command(study: &StudyDescription) -> String {
-    let (sudo, on) = match study.is_live() {
-        true => ("sudo ", format!(" --on {}", study.backend)),
-        false => ("", String::new()),
+    let (sudo, on) = if study.is_live() {
+        ("sudo ", format!(" --on {}", study.backend))
+    } else {
+        ("", String::new())
     };
     let quick = if study.is_quick { " --quick" } else { "" };
     format!(
