@@ -35,20 +35,20 @@ pub fn write_report(
             Failure::system(error)
         }
     })?;
-    for damaged in &report.damaged_runs {
+    for damaged in &report.findings.main().damaged_runs {
         errln!("warning: left out: {damaged}");
     }
-    if report.finished_runs < report.expected_runs {
+    if report.findings.main().finished_runs < report.findings.main().expected_runs {
         noteln!(
             "note: made from {} of {} runs: verdicts that need the others say so",
-            report.finished_runs,
-            report.expected_runs
+            report.findings.main().finished_runs,
+            report.findings.main().expected_runs
         );
     }
-    for (side, damaged) in left_out_beside(&report.sides) {
+    for (side, damaged) in left_out_beside(&report.findings.sides) {
         errln!("warning: {side}: left out: {damaged}");
     }
-    for (run, warning) in captured_warnings(&report.captured) {
+    for (run, warning) in captured_warnings(&report.findings.captured) {
         noteln!("note: {run}{warning}");
     }
     if judgement.json {
@@ -56,37 +56,39 @@ pub fn write_report(
     } else {
         print_tables(folder, &report);
     }
-    Ok(judgement
-        .fail_on
-        .map_or(Exit::Success, |fail_on| gate(&report.verdicts, fail_on)))
+    Ok(judgement.fail_on.map_or(Exit::Success, |fail_on| {
+        gate(&report.findings.main().verdicts, fail_on)
+    }))
 }
 
 fn print_tables(folder: &ResultsFolder, report: &Report) {
-    if let Some(table) = terminal::verdict_table_text(&report.verdicts, columns(), colours()) {
+    if let Some(table) =
+        terminal::verdict_table_text(&report.findings.main().verdicts, columns(), colours())
+    {
         output::coloured_line(&table);
-        if let Some(note) = terminal::quick_note(folder.study(), &report.verdicts) {
+        if let Some(note) = terminal::quick_note(folder.study(), &report.findings.main().verdicts) {
             outln!("{note}");
         }
     }
-    if let Some(table) = terminal::beside_table_text(&report.sides, columns(), colours()) {
+    if let Some(table) = terminal::beside_table_text(&report.findings.sides, columns(), colours()) {
         output::coloured_line(&table);
     }
-    for line in report.sides.iter().flat_map(prediction::findings) {
+    for line in report.findings.sides.iter().flat_map(prediction::findings) {
         outln!("{line}");
     }
-    if let Some(line) = report.link_losses.text() {
+    if let Some(line) = report.findings.link_losses.text() {
         outln!("{line}");
     }
-    if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
+    if let Some(table) = terminal::population_table_text(&report.findings.populations, columns()) {
         outln!("{table}");
     }
     // Flows are what one has captured; what a testbed of ours sent is known, and is there many times.
     if !folder.study().is_live()
-        && let Some(table) = terminal::flow_table_text(&report.captured, columns())
+        && let Some(table) = terminal::flow_table_text(&report.findings.captured, columns())
     {
         outln!("{table}");
     }
-    if let Some(line) = published_line(&report.published) {
+    if let Some(line) = published_line(&report.findings.published) {
         outln!("{line}");
     }
     outln!("Report: {}", report.html.display());

@@ -12,36 +12,33 @@ use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
-use slicewise_stats::summary::{CellSummary, Summary, SummaryBuilder};
-use slicewise_stats::verdict::VerdictTable;
+use slicewise_stats::summary::{CellSummary, SummaryBuilder};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
-/// The results of all runs.
-pub(crate) struct Findings<'a> {
-    pub(crate) study: &'a StudyDescription,
-    pub(crate) summary: Summary,
-    pub(crate) verdicts: VerdictTable,
-    pub(crate) published: Vec<PublishedComparison>,
+/// What a report says.
+#[derive(Debug)]
+pub struct Findings {
+    /// The folder of the report and those beside it, each judged on its own.
+    pub sides: Vec<Side>,
+    /// Which of them is that of the report.
+    main: usize,
+    /// Published figures beside ours.
+    pub published: Vec<PublishedComparison>,
+    /// Results of populations; empty in a study without populations.
+    pub populations: Vec<PopulationFinding>,
+    /// Flows and hops, and how runs were measured; empty where nothing was captured.
+    pub captured: CapturedFindings,
+    /// What impaired links lost.
+    pub link_losses: LinkLosses,
     pub(crate) curves: Curves,
-    /// Empty in a study without populations.
-    pub(crate) populations: Vec<PopulationFinding>,
-    /// Empty in a study of which nothing was captured.
-    pub(crate) captured: CapturedFindings,
-    pub(crate) link_losses: LinkLosses,
-    pub(crate) expected_runs: u64,
-    pub(crate) finished_runs: u64,
-    /// Records that cannot be trusted, and why; without the folder, which says nothing of results.
-    pub(crate) damaged_runs: Vec<String>,
     pub(crate) host: Option<HostFacts>,
-    /// This folder and those beside it; only this one where there is none beside.
-    pub(crate) sides: Vec<Side>,
 }
 
-impl<'a> Findings<'a> {
+impl Findings {
     /// Read every run once, giving it to `on_run` on the way; a few runs are in memory at a time.
     pub(crate) fn gather(
-        folder: &'a ResultsFolder,
+        folder: &ResultsFolder,
         beside: &[PathBuf],
         mut on_run: impl FnMut(&RunRecord) -> Result<(), ReportError>,
     ) -> Result<Self, ReportError> {
@@ -80,46 +77,55 @@ impl<'a> Findings<'a> {
             ..side::judged(folder, &intake.builder, intake.testbed, damaged_runs)?
         };
         let host = folder.read_host();
+        let beside_sides = beside_sides.into_iter().zip(beside.iter().cloned());
+        let main = std::iter::once((main, folder.path().to_owned()));
+        let sides = side::in_order(main.chain(beside_sides));
         Ok(Self {
-            study,
-            summary: main.summary.clone(),
-            verdicts: main.verdicts.clone(),
+            main: sides.iter().position(|side| side.is_main).unwrap_or(0),
+            sides,
             published: published::compare(study, intake.builder.observations()),
-            curves: intake.curves,
             populations: intake.populations.findings(host.as_ref()),
             captured: intake.captured,
             link_losses: intake.link_losses,
-            expected_runs: main.expected_runs,
-            finished_runs: main.finished_runs,
-            damaged_runs: main.damaged_runs.clone(),
+            curves: intake.curves,
             host,
-            sides: side::in_order(
-                std::iter::once((main, folder.path().to_owned()))
-                    .chain(beside_sides.into_iter().zip(beside.iter().cloned())),
-            ),
         })
     }
-}
 
-impl Findings<'_> {
+    /// The folder that the report is made of.
+    #[must_use]
+    pub fn main(&self) -> &Side {
+        &self.sides[self.main]
+    }
+
+    pub(crate) fn study(&self) -> &StudyDescription {
+        &self.main().study
+    }
+
     /// True where there is one policy in one scenario: a chart that compares would have one bar.
     pub(crate) fn has_one_cell(&self) -> bool {
-        let cells = (self.study.policies.len(), self.study.scenarios.len());
+        let cells = (self.study().policies.len(), self.study().scenarios.len());
         cells == (1, 1) && self.populations.is_empty()
     }
 
     /// The estimates of a policy in a scenario, by their places in the study.
     pub(crate) fn cell(&self, policy: usize, scenario: usize) -> Option<&CellSummary> {
-        let policy = &self.study.policies.get(policy)?.name;
-        let scenario = &self.study.scenarios.get(scenario)?.name;
-        let mut cells = self.summary.cells.iter();
+        let policy = &self.study().policies.get(policy)?.name;
+        let scenario = &self.study().scenarios.get(scenario)?.name;
+        let mut cells = self.main().summary.cells.iter();
         cells.find(|cell| cell.policy == *policy && cell.scenario == *scenario)
     }
 
     /// Place of the scenario with most load that has runs: studies are written from light to heavy.
     pub(crate) fn heaviest_scenario(&self) -> usize {
-        let has_runs = |name: &str| self.summary.cells.iter().any(|cell| cell.scenario == name);
-        let mut scenarios = self.study.scenarios.iter();
+        let has_runs = |name: &str| {
+            self.main()
+                .summary
+                .cells
+                .iter()
+                .any(|cell| cell.scenario == name)
+        };
+        let mut scenarios = self.study().scenarios.iter();
         scenarios.rposition(|s| has_runs(&s.name)).unwrap_or(0)
     }
 }

@@ -29,19 +29,14 @@ mod unbroken;
 
 pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
+pub use findings::Findings;
 pub use link_losses::LinkLosses;
 
-use captured::CapturedFindings;
 use data::{DataFolder, RunTables};
-use findings::Findings;
-use populations::PopulationFinding;
-use side::Side;
 use slicewise_results::{ResultsFolder, make_folder};
-use slicewise_stats::published::PublishedComparison;
-use slicewise_stats::verdict::VerdictTable;
 use std::path::PathBuf;
 
-/// Where a report was written, and what it says.
+/// A report that was written.
 #[derive(Debug)]
 pub struct Report {
     /// The HTML file.
@@ -50,24 +45,8 @@ pub struct Report {
     pub data: PathBuf,
     /// The folder of SVG figures.
     pub figures: PathBuf,
-    /// The verdicts.
-    pub verdicts: VerdictTable,
-    /// Published figures beside ours.
-    pub published: Vec<PublishedComparison>,
-    /// Results of populations; empty in a study without populations.
-    pub populations: Vec<PopulationFinding>,
-    /// Flows and hops, and how runs were measured; empty where nothing was captured.
-    pub captured: CapturedFindings,
-    /// What impaired links lost.
-    pub link_losses: LinkLosses,
-    /// Runs that the whole study has.
-    pub expected_runs: u64,
-    /// Runs that the report is made from.
-    pub finished_runs: u64,
-    /// Records that were left out because they cannot be trusted, and why.
-    pub damaged_runs: Vec<String>,
-    /// The folder of the report and those beside it, each judged on its own.
-    pub sides: Vec<Side>,
+    /// What it says.
+    pub findings: Findings,
 }
 
 /// Make report, data and figures of `folder` again, from the runs that lie in it.
@@ -107,14 +86,6 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
         html,
         data,
         figures,
-        verdicts: findings.verdicts,
-        published: findings.published,
-        populations: findings.populations,
-        captured: findings.captured,
-        link_losses: findings.link_losses,
-        expected_runs: findings.expected_runs,
-        finished_runs: findings.finished_runs,
-        damaged_runs: findings.damaged_runs,
-        sides: findings.sides,
+        findings,
     })
 }

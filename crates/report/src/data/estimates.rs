@@ -133,11 +133,11 @@ columns! {
 }
 
 /// Write all of them; those of other back ends and of predictions only where there are any.
-pub(super) fn write(folder: &DataFolder, findings: &Findings<'_>) -> Result<(), ReportError> {
+pub(super) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), ReportError> {
     let published = findings.published.iter();
     let published = published.map(|c| Published::row(c, &c.figure, c.ours.as_ref()));
     let populations = findings.populations.iter().map(Populations::row);
-    write_table(folder, Cells::SCHEMA, cells(&findings.summary))?;
+    write_table(folder, Cells::SCHEMA, cells(&findings.main().summary))?;
     write_table(folder, Published::SCHEMA, published)?;
     write_table(folder, Populations::SCHEMA, populations)?;
     let sides = &findings.sides;

@@ -21,9 +21,9 @@ use crate::error::ReportError;
 use crate::findings::Findings;
 
 /// Write what all runs together come to.
-pub(crate) fn write(folder: &DataFolder, findings: &Findings<'_>) -> Result<(), ReportError> {
+pub(crate) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), ReportError> {
     estimates::write(folder, findings)?;
-    verdicts::write(folder, &findings.verdicts, &findings.sides)?;
+    verdicts::write(folder, &findings.main().verdicts, &findings.sides)?;
     testbed::write(folder, &findings.sides)
 }
 

@@ -91,9 +91,9 @@ impl Mark<'_> {
     }
 }
 
-fn marks<'a>(findings: &'a Findings<'_>, slice: usize, quantity: Quantity) -> Vec<Mark<'a>> {
-    let study = findings.study;
-    let cells = findings.summary.cells.iter();
+fn marks<'a>(findings: &'a Findings, slice: usize, quantity: Quantity) -> Vec<Mark<'a>> {
+    let study = findings.study();
+    let cells = findings.main().summary.cells.iter();
     cells
         .filter_map(|cell| {
             Some(Mark {
@@ -108,11 +108,11 @@ fn marks<'a>(findings: &'a Findings<'_>, slice: usize, quantity: Quantity) -> Ve
 /// Bars with whiskers by scenario; points with whiskers on a logarithmic axis, where the length of
 /// a bar would say nothing.
 pub(super) fn estimates(
-    findings: &Findings<'_>,
+    findings: &Findings,
     slice: usize,
     quantity: Quantity,
 ) -> Result<String, DrawError> {
-    let study = findings.study;
+    let study = findings.study();
     let marks = marks(findings, slice, quantity);
     let share = study
         .slices
@@ -158,17 +158,17 @@ pub(super) fn estimates(
 /// Names and drawings: what a guaranteed slice got in the heaviest scenario that more than one back end
 /// has; none where there is no such scenario.
 pub(crate) fn figures_beside(
-    findings: &Findings<'_>,
+    findings: &Findings,
     slice: usize,
 ) -> Vec<(&'static str, Result<String, DrawError>)> {
     let sides = &findings.sides;
     let is_guaranteed = findings
-        .study
+        .study()
         .slices
         .get(slice)
         .is_some_and(|s| s.guaranteed);
     let covers = |side: &&Side, scenario: &str| side.covered_scenarios().any(|s| s == scenario);
-    let mut scenarios = findings.study.scenarios.iter().rev();
+    let mut scenarios = findings.study().scenarios.iter().rev();
     let shared = scenarios.find(|scenario| {
         let covering = sides.iter().filter(|side| covers(side, &scenario.name));
         covering.count() > 1
@@ -188,7 +188,7 @@ pub(crate) fn figures_beside(
 }
 
 fn points(
-    findings: &Findings<'_>,
+    findings: &Findings,
     slice: usize,
     scenario: &str,
     quantity: Quantity,
@@ -198,7 +198,7 @@ fn points(
     let marks = beside_marks(findings, name, scenario, quantity);
     let y = quantity.axis(&marks, None);
     let policies: Vec<String> = findings
-        .study
+        .study()
         .policies
         .iter()
         .map(|p| p.name.clone())
@@ -227,7 +227,7 @@ fn points(
 
 /// In the order in which they are drawn; slices are found by name, as sides may differ.
 fn beside_marks<'a>(
-    findings: &'a Findings<'_>,
+    findings: &'a Findings,
     slice: &str,
     scenario: &str,
     quantity: Quantity,
@@ -240,7 +240,7 @@ fn beside_marks<'a>(
             .filter_map(move |cell| {
                 let mut slices = cell.slices.iter();
                 Some(Mark {
-                    group: findings.study.policy_place(&cell.policy)?,
+                    group: findings.study().policy_place(&cell.policy)?,
                     member: index,
                     estimate: (quantity.of)(slices.find(|s| s.slice == slice)?)?,
                 })

@@ -44,10 +44,7 @@ fn scenario_figure(kind: &str, slice: &str, scenario: &str) -> String {
 
 /// Write every figure into `folder`; keep those that the page shows. Each is called `KIND-SUBJECT.svg`, or
 /// `KIND-SUBJECT-scenario-SCENARIO.svg`, of one of [`slicewise_results::FIGURE_KINDS`].
-pub(crate) fn write_figures(
-    folder: &Path,
-    findings: &Findings<'_>,
-) -> Result<Figures, ReportError> {
+pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figures, ReportError> {
     let mut kept = Figures::default();
     let mut write = |name: String, keep: bool, svg: Result<String, DrawError>| {
         let path = folder.join(format!("{name}.svg"));
@@ -63,7 +60,7 @@ pub(crate) fn write_figures(
         }
     };
     let heaviest = findings.heaviest_scenario();
-    let study = findings.study;
+    let study = findings.study();
     for (index, slice) in study.slices.iter().enumerate() {
         let shown = index < SLICES_ON_PAGE;
         for quantity in estimates::QUANTITIES {
@@ -105,11 +102,11 @@ pub(crate) fn write_figures(
 
 /// One line a policy; `None` where no policy has frames to show.
 fn delay_cdf(
-    findings: &Findings<'_>,
+    findings: &Findings,
     slice: usize,
     scenario: usize,
 ) -> Option<Result<String, DrawError>> {
-    let study = findings.study;
+    let study = findings.study();
     let curves: Vec<(usize, &Curve)> = (0..study.policies.len())
         .filter_map(|policy| {
             let curve = findings.curves.delay.get(&(policy, scenario, slice))?;
@@ -161,7 +158,7 @@ fn delay_cdf(
 }
 
 /// Rate, loss and delay of one run above each other.
-fn time_series(findings: &Findings<'_>, run: &BinnedRun, title: &str) -> Result<String, DrawError> {
+fn time_series(findings: &Findings, run: &BinnedRun, title: &str) -> Result<String, DrawError> {
     let axes = TimeAxes::of(run);
     let legend: Vec<(String, Sign)> = (0..run.slices.len())
         .map(|slice| {
@@ -294,16 +291,16 @@ impl<'a> SliceSeries<'a> {
     }
 }
 
-fn policy_legend(findings: &Findings<'_>) -> Vec<(String, Sign)> {
-    let names = findings.study.policies.iter().map(|p| p.name.clone());
+fn policy_legend(findings: &Findings) -> Vec<(String, Sign)> {
+    let names = findings.study().policies.iter().map(|p| p.name.clone());
     names
         .enumerate()
         .map(|(index, name)| (name, signs::policy(index)))
         .collect()
 }
 
-fn slice_name<'a>(findings: &Findings<'a>, slice: usize) -> &'a str {
-    findings.study.slices.get(slice).map_or("", |s| &s.name)
+fn slice_name(findings: &Findings, slice: usize) -> &str {
+    findings.study().slices.get(slice).map_or("", |s| &s.name)
 }
 
 fn count(number: usize) -> f64 {

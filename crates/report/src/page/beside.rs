@@ -13,7 +13,7 @@ use slicewise_stats::verdict::PolicyVerdict;
 use slicewise_stats::words::percent;
 
 object! {
-    Beside<'a>(findings: &'a Findings<'a>, (policies, scenarios): (&[&'a str], Vec<&'a str>)) {
+    Beside<'a>(findings: &'a Findings, (policies, scenarios): (&[&'a str], Vec<&'a str>)) {
         sides: Vec<SideName<'a>> = findings.sides.iter().map(SideName::of).collect(),
         verdicts: Vec<Policy<'a>> = policies.iter().map(|policy| Policy::of(policy, &findings.sides)).collect(),
         scenarios: Vec<&'a str> = scenarios.clone(),
@@ -23,7 +23,7 @@ object! {
             .unwrap_or_default(),
         /// By side, then policy (as in `verdicts`), then scenario; `None` where no run is finished.
         figures: Vec<Vec<Vec<Option<Cell>>>> = {
-            let slices = &findings.study.slices;
+            let slices = &findings.study().slices;
             let cell = |side, policy, scenario| Some(Cell::of(find_cell(side, policy, scenario)?, slices));
             let of_policy = |side, policy| scenarios.iter().map(|s| cell(side, policy, s)).collect();
             let of_side = |side| policies.iter().map(|policy| of_policy(side, policy)).collect();
@@ -71,7 +71,7 @@ fn covering(sides: &[Side], scenario: &str) -> usize {
 }
 
 /// `None` where there is no folder beside.
-pub(super) fn script<'a>(findings: &'a Findings<'a>) -> Option<Beside<'a>> {
+pub(super) fn script<'a>(findings: &'a Findings) -> Option<Beside<'a>> {
     let scenarios = names(&findings.sides, |side| side.covered_scenarios().collect());
     let names = (&*policies(&findings.sides), scenarios);
     (findings.sides.len() > 1).then(|| Beside::of(findings, names))
@@ -95,7 +95,7 @@ fn names<'a>(sides: &'a [Side], of: impl Fn(&'a Side) -> Vec<&'a str>) -> Vec<&'
     found
 }
 
-pub(super) fn section(findings: &Findings<'_>) -> Option<Section> {
+pub(super) fn section(findings: &Findings) -> Option<Section> {
     let sides = &findings.sides;
     if sides.len() < 2 {
         return None;
@@ -115,7 +115,7 @@ pub(super) fn section(findings: &Findings<'_>) -> Option<Section> {
         } } }
         div.scripted {
             h3 { "Figures" }
-            p.note { "Means over repetitions with their " (percent(findings.summary.confidence)) " confidence intervals, after the transient." }
+            p.note { "Means over repetitions with their " (percent(findings.main().summary.confidence)) " confidence intervals, after the transient." }
             div.controls {
                 label { "Scenario " select #beside-scenario {} }
                 label { "Delay " select #beside-delay {} }

@@ -10,19 +10,19 @@ use maud::{Markup, html};
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::words::{percent, rate, time};
 
-pub(super) fn slices(findings: &Findings<'_>) -> Section {
+pub(super) fn slices(findings: &Findings) -> Section {
     let slices = slices_table(findings);
     let body = html! {
         p.note { "One policy in one scenario: what each slice got after the transient. Delay is one-way; PDV is the delay above the smallest of the run, IPDV the absolute difference between the delays of two consecutive packets of a flow (RFC 5481)." }
         div #slices-table { (table(&slices)) }
-        @let left_out = findings.study.slices.len().saturating_sub(slices.rows.len());
+        @let left_out = findings.study().slices.len().saturating_sub(slices.rows.len());
         @if left_out > 0 { p.key { (left_out) " more slices are in data/cells.csv." } }
     };
     Section::new("slices", "Slices", body)
 }
 
 /// What each slice got, where there is one cell.
-fn slices_table(findings: &Findings<'_>) -> TextTable {
+fn slices_table(findings: &Findings) -> TextTable {
     let head = [
         "Slice",
         "Throughput",
@@ -34,9 +34,9 @@ fn slices_table(findings: &Findings<'_>) -> TextTable {
         "PDV: 99 %",
         "IPDV: 99 %",
     ];
-    let cell = findings.summary.cells.first();
+    let cell = findings.main().summary.cells.first();
     let slices = findings
-        .study
+        .study()
         .slices
         .iter()
         .zip(cell.iter().flat_map(|c| &c.slices));
@@ -77,8 +77,8 @@ fn estimate_text(estimate: Option<&Estimate>, text: fn(f64) -> String) -> String
 }
 
 /// Figures of the first slices, each with a name; the script draws others in their places.
-fn still(findings: &Findings<'_>, figures: &Figures, kind: &str, end: &str) -> Markup {
-    html! { @for slice in findings.study.slices.iter().take(SLICES_ON_PAGE) {
+fn still(findings: &Findings, figures: &Figures, kind: &str, end: &str) -> Markup {
+    html! { @for slice in findings.study().slices.iter().take(SLICES_ON_PAGE) {
         @let kind_of_slice = if slice.guaranteed { "guaranteed" } else { "best effort" };
         figure {
             figcaption {
@@ -92,9 +92,9 @@ fn still(findings: &Findings<'_>, figures: &Figures, kind: &str, end: &str) -> M
     } }
 }
 
-pub(super) fn throughput(findings: &Findings<'_>, figures: &Figures) -> Section {
+pub(super) fn throughput(findings: &Findings, figures: &Figures) -> Section {
     let body = html! {
-        p.note { "Rate received after the transient, by receive time. A bar is the mean over repetitions, its whisker the " (percent(findings.summary.confidence)) " confidence interval. The dashed line is the guaranteed rate of the slice, or its fair share." }
+        p.note { "Rate received after the transient, by receive time. A bar is the mean over repetitions, its whisker the " (percent(findings.main().summary.confidence)) " confidence interval. The dashed line is the guaranteed rate of the slice, or its fair share." }
         div.controls { label { "Axis " select #throughput-axis {
             option value="zero" { "from zero" } option value="fitted" { "fitted to the values" }
         } } }
@@ -103,7 +103,7 @@ pub(super) fn throughput(findings: &Findings<'_>, figures: &Figures) -> Section 
     Section::new("throughput", "Throughput", body)
 }
 
-pub(super) fn loss(findings: &Findings<'_>, figures: &Figures) -> Section {
+pub(super) fn loss(findings: &Findings, figures: &Figures) -> Section {
     let body = html! {
         p.note { "Fraction of the frames sent after the transient that never arrived, by send time." }
         div.charts data-metric="loss" { (still(findings, figures, "loss", "")) }
@@ -112,7 +112,7 @@ pub(super) fn loss(findings: &Findings<'_>, figures: &Figures) -> Section {
     Section::new("loss", "Loss", body)
 }
 
-pub(super) fn delay(findings: &Findings<'_>, figures: &Figures) -> Section {
+pub(super) fn delay(findings: &Findings, figures: &Figures) -> Section {
     let body = html! {
         p.note { "Of frames sent after the transient. Only an axis from zero has bars; on any other, values are points with the same whiskers." }
         div.controls {
@@ -126,12 +126,12 @@ pub(super) fn delay(findings: &Findings<'_>, figures: &Figures) -> Section {
     Section::new("delay", "Delay", body).headed("One-way delay and its variation")
 }
 
-pub(super) fn distributions(findings: &Findings<'_>, figures: &Figures) -> Section {
-    let heaviest = findings.study.scenarios.get(findings.heaviest_scenario());
+pub(super) fn distributions(findings: &Findings, figures: &Figures) -> Section {
+    let heaviest = findings.study().scenarios.get(findings.heaviest_scenario());
     let end = heaviest.map_or("", |s| &s.name);
     let body = html! {
         p.note { "Fraction of frames with at most this delay, over all repetitions." }
-        div.controls { @if findings.study.scenarios.len() > 1 {
+        div.controls { @if findings.study().scenarios.len() > 1 {
             label { "Scenario " select #distribution-scenario {} }
         } }
         @if findings.has_one_cell() {
@@ -143,7 +143,7 @@ pub(super) fn distributions(findings: &Findings<'_>, figures: &Figures) -> Secti
     Section::new("distributions", "Distributions", body).headed("Delay distributions")
 }
 
-pub(super) fn time_series(findings: &Findings<'_>) -> Option<Section> {
+pub(super) fn time_series(findings: &Findings) -> Option<Section> {
     let first = findings.curves.binned.first()?;
     let body = html! {
         p.note {
@@ -151,8 +151,8 @@ pub(super) fn time_series(findings: &Findings<'_>) -> Option<Section> {
             ": rates by send and receive time, loss and delay by send time. The initial transient is shaded. To zoom, drag the bar below the chart, or turn the wheel with Ctrl held down."
         }
         div.controls {
-            label hidden[findings.study.policies.len() < 2] { "Policy " select #time-policy {} }
-            label hidden[findings.study.scenarios.len() < 2] { "Scenario " select #time-scenario {} }
+            label hidden[findings.study().policies.len() < 2] { "Policy " select #time-policy {} }
+            label hidden[findings.study().scenarios.len() < 2] { "Scenario " select #time-scenario {} }
         }
         div #time-chart {}
         h3 { "The initial transient" }
@@ -162,16 +162,16 @@ pub(super) fn time_series(findings: &Findings<'_>) -> Option<Section> {
     Some(Section::new("time", "Time series", body))
 }
 
-pub(super) fn trade_off(findings: &Findings<'_>) -> Option<Section> {
+pub(super) fn trade_off(findings: &Findings) -> Option<Section> {
     let first = findings.curves.binned.first()?;
     let one = &findings
-        .study
+        .study()
         .slices
         .iter()
         .find(|slice| slice.guaranteed)?
         .name;
     let two = &findings
-        .study
+        .study()
         .slices
         .iter()
         .find(|slice| !slice.guaranteed)?
@@ -191,20 +191,20 @@ pub(super) fn trade_off(findings: &Findings<'_>) -> Option<Section> {
     )
 }
 
-pub(super) fn arrivals(findings: &Findings<'_>) -> Option<Section> {
+pub(super) fn arrivals(findings: &Findings) -> Option<Section> {
     let first = findings
         .curves
         .arrivals
         .iter()
         .find(|a| !a.cdf.0.is_empty())?;
     let policy = findings
-        .study
+        .study()
         .policies
         .get(first.policy)
         .map_or("", |p| &p.name);
     let body = html! {
         p.note { "Time between consecutive frames as sent by the first source of each slice under policy “" (policy) "”; one line per repetition. A policy acts after sending and cannot change them." }
-        div.controls { label hidden[findings.study.scenarios.len() < 2] { "Scenario " select #arrivals-scenario {} } }
+        div.controls { label hidden[findings.study().scenarios.len() < 2] { "Scenario " select #arrivals-scenario {} } }
         div #arrivals-chart {}
     };
     Some(Section::new("arrivals", "Arrivals", body).headed("Inter-arrival times as sent"))

@@ -26,7 +26,7 @@ use std::path::Path;
 /// Write the page of `findings` to `path`, with `figures` for browsers that run no scripts.
 pub(crate) fn write_page(
     path: &Path,
-    findings: &Findings<'_>,
+    findings: &Findings,
     figures: &Figures,
 ) -> Result<(), ReportError> {
     let results = serde_json::to_string(&Script::of(findings))
@@ -49,7 +49,7 @@ pub(crate) fn write_page(
         (several(&after))
     };
     let html = fill(&[
-        ("version", &escaped(&findings.study.program_version)),
+        ("version", &escaped(&findings.study().program_version)),
         ("echarts_version", ECHARTS_VERSION),
         ("title", &escaped(&title.replace('`', ""))),
         ("css", CSS),
@@ -65,7 +65,7 @@ pub(crate) fn write_page(
 }
 
 /// Sections before the charts of policies, those charts, and sections after them.
-fn sections(findings: &Findings<'_>, figures: &Figures) -> [Vec<Section>; 3] {
+fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
     let [captures, flows, hops] = captured::sections(&findings.captured);
     let before = vec![
         Some(verdicts::section(findings)),
@@ -101,11 +101,11 @@ fn sections(findings: &Findings<'_>, figures: &Figures) -> [Vec<Section>; 3] {
     [before, charts, after].map(|sections| sections.into_iter().flatten().collect())
 }
 
-fn title<'a>(findings: &Findings<'a>) -> &'a str {
-    if findings.study.title.is_empty() {
-        &findings.study.name
+fn title(findings: &Findings) -> &str {
+    if findings.study().title.is_empty() {
+        &findings.study().name
     } else {
-        &findings.study.title
+        &findings.study().title
     }
 }
 

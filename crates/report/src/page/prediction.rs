@@ -57,13 +57,13 @@ fn rows(side: &Side) -> impl Iterator<Item = Row<'_>> {
 }
 
 /// `None` where nothing was predicted.
-pub(super) fn script<'a>(findings: &'a Findings<'_>) -> Option<Predictions<'a>> {
+pub(super) fn script<'a>(findings: &'a Findings) -> Option<Predictions<'a>> {
     let sides = &findings.sides;
     let is_predicted = sides.iter().any(|side| !side.prediction.is_empty());
     is_predicted.then(|| Predictions::of(sides))
 }
 
-pub(super) fn section(findings: &Findings<'_>) -> Option<Section> {
+pub(super) fn section(findings: &Findings) -> Option<Section> {
     let found: Vec<String> = findings
         .sides
         .iter()

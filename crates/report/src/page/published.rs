@@ -6,7 +6,7 @@ use crate::published::{expected, ours, outcome_word, seen_in, subject};
 use maud::{Markup, html};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 
-pub(super) fn section(findings: &Findings<'_>) -> Option<Section> {
+pub(super) fn section(findings: &Findings) -> Option<Section> {
     let figures = &findings.published;
     if figures.is_empty() {
         return None;

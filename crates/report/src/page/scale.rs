@@ -11,17 +11,17 @@ use serde::Serialize;
 use slicewise_stats::words::{digits, percent};
 
 object! {
-    Populations(findings: &Findings<'_>) {
+    Populations(findings: &Findings) {
         rows: Vec<Population> = findings.populations.iter().map(|f| Population::of(findings, f)).collect(),
     }
 }
 
 object! {
     /// A population under a policy in a scenario; all but the numbers that charts draw are texts.
-    Population(findings: &Findings<'_>, finding: &PopulationFinding) {
+    Population(findings: &Findings, finding: &PopulationFinding) {
         /// Places in the study.
-        policy: Option<usize> = findings.study.policy_place(&finding.policy),
-        scenario: Option<usize> = findings.study.scenario_place(&finding.scenario),
+        policy: Option<usize> = findings.study().policy_place(&finding.policy),
+        scenario: Option<usize> = findings.study().scenario_place(&finding.scenario),
         slice: usize = finding.slice_index,
         backlogged: bool = finding.backlogged,
         all_slices: u64 = finding.all_slices,
@@ -44,15 +44,15 @@ object! {
 }
 
 /// `None` in a study without populations.
-pub(super) fn script(findings: &Findings<'_>) -> Option<Populations> {
+pub(super) fn script(findings: &Findings) -> Option<Populations> {
     (!findings.populations.is_empty()).then(|| Populations::of(findings))
 }
 
-pub(super) fn section(findings: &Findings<'_>, figures: &Figures) -> Option<Section> {
+pub(super) fn section(findings: &Findings, figures: &Figures) -> Option<Section> {
     if findings.populations.is_empty() {
         return None;
     }
-    let study = findings.study;
+    let study = findings.study();
     let is_drawn = |index: usize, finding: &PopulationFinding| {
         let is_known = study.policy_place(&finding.policy).is_some();
         finding.slice_index == index && finding.delay_max_ns.is_some() && is_known
@@ -85,7 +85,7 @@ pub(super) fn section(findings: &Findings<'_>, figures: &Figures) -> Option<Sect
 }
 
 /// What the times are of, and what they are not.
-fn cost(findings: &Findings<'_>) -> String {
+fn cost(findings: &Findings) -> String {
     let timed = findings.populations.iter().any(|f| f.ns_a_frame.is_some());
     let Some(host) = findings.host.as_ref().filter(|_| timed) else {
         return String::new();

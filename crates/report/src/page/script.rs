@@ -12,11 +12,11 @@ use slicewise_stats::summary::{CellSummary, SliceSummary, TransientSummary};
 
 object! {
     /// The whole of it.
-    Script<'a>(findings: &'a Findings<'a>) {
-        study: Study = Study::of(findings.summary.confidence),
-        slices: Vec<Slice<'a>> = findings.study.slices.iter().map(Slice::of).collect(),
-        policies: Vec<Policy<'a>> = findings.study.policies.iter().map(Policy::of).collect(),
-        scenarios: Vec<Scenario<'a>> = findings.study.scenarios.iter().map(Scenario::of).collect(),
+    Script<'a>(findings: &'a Findings) {
+        study: Study = Study::of(findings.main().summary.confidence),
+        slices: Vec<Slice<'a>> = findings.study().slices.iter().map(Slice::of).collect(),
+        policies: Vec<Policy<'a>> = findings.study().policies.iter().map(Policy::of).collect(),
+        scenarios: Vec<Scenario<'a>> = findings.study().scenarios.iter().map(Scenario::of).collect(),
         signs: Signs = Signs::of(),
         one_cell: bool = findings.has_one_cell(),
         slices_drawn: usize = SLICES_ON_PAGE,
@@ -113,8 +113,8 @@ object! {
     }
 }
 
-fn cells<'a>(findings: &'a Findings<'a>) -> Vec<Vec<Option<Cell<'a>>>> {
-    let study = findings.study;
+fn cells<'a>(findings: &'a Findings) -> Vec<Vec<Option<Cell<'a>>>> {
+    let study = findings.study();
     let cell = |policy, scenario| {
         let curves = &findings.curves.delay;
         let curve = |slice| curves.get(&(policy, scenario, slice));
@@ -127,7 +127,7 @@ fn cells<'a>(findings: &'a Findings<'a>) -> Vec<Vec<Option<Cell<'a>>>> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a mean that is drawn")]
-fn drops<'a>(findings: &Findings<'_>, frames: &'a ByScenario) -> Vec<Drops<'a>> {
+fn drops<'a>(findings: &Findings, frames: &'a ByScenario) -> Vec<Drops<'a>> {
     let rows = frames
         .iter()
         .filter(|(_, frames)| frames.values().any(|f| *f > 0));
@@ -137,7 +137,7 @@ fn drops<'a>(findings: &Findings<'_>, frames: &'a ByScenario) -> Vec<Drops<'a>> 
             let cell = findings.cell(key.0, scenario)?;
             Some(frames as f64 / f64::from(cell.repetitions))
         };
-        let scenarios = 0..findings.study.scenarios.len();
+        let scenarios = 0..findings.study().scenarios.len();
         Drops::of(key, scenarios.map(mean).collect())
     })
     .collect()

@@ -7,15 +7,15 @@ use maud::{Markup, html};
 use slicewise_stats::words::{count, time};
 
 /// Title, description and what was run.
-pub(super) fn masthead(findings: &Findings<'_>, title: &str) -> Markup {
-    let study = findings.study;
+pub(super) fn masthead(findings: &Findings, title: &str) -> Markup {
+    let study = findings.study();
     let number = |length: usize, one: &str, more: &str| {
         format!("{length} {}", if length == 1 { one } else { more })
     };
     let runs = format!(
         "{} × {} × {}",
-        number(findings.study.policies.len(), "policy", "policies"),
-        number(findings.study.scenarios.len(), "scenario", "scenarios"),
+        number(findings.study().policies.len(), "policy", "policies"),
+        number(findings.study().scenarios.len(), "scenario", "scenarios"),
         count(study.repetitions.into(), "repetition"),
     );
     let each = match study.duration_ns {
@@ -36,25 +36,25 @@ pub(super) fn masthead(findings: &Findings<'_>, title: &str) -> Markup {
 }
 
 /// Runs that are missing or damaged.
-pub(super) fn notices(findings: &Findings<'_>) -> Markup {
+pub(super) fn notices(findings: &Findings) -> Markup {
     html! {
-        @if findings.finished_runs < findings.expected_runs {
+        @if findings.main().finished_runs < findings.main().expected_runs {
             div.notice role="status" {
-                (findings.finished_runs) " of " (findings.expected_runs) " runs are finished. The same command runs the rest; \
+                (findings.main().finished_runs) " of " (findings.main().expected_runs) " runs are finished. The same command runs the rest; \
                  until then intervals are wider and verdicts may be inconclusive."
             }
         }
-        @if !findings.damaged_runs.is_empty() {
+        @if !findings.main().damaged_runs.is_empty() {
             div.notice role="status" {
-                (count(findings.damaged_runs.len() as u64, "damaged record")) " left out:"
-                (list(&findings.damaged_runs))
+                (count(findings.main().damaged_runs.len() as u64, "damaged record")) " left out:"
+                (list(&findings.main().damaged_runs))
             }
         }
     }
 }
 
-pub(super) fn method(findings: &Findings<'_>) -> Section {
-    let study = findings.study;
+pub(super) fn method(findings: &Findings) -> Section {
+    let study = findings.study();
     let program = format!("Slicewise {}", study.program_version);
     let host = findings
         .host
@@ -62,14 +62,14 @@ pub(super) fn method(findings: &Findings<'_>) -> Section {
         .map(wording::host)
         .unwrap_or_default();
     let body = html! {
-        div #method-text { @for text in wording::method(study, &findings.summary) { p { (Prose(&text)) } } }
+        div #method-text { @for text in wording::method(study, &findings.main().summary) { p { (Prose(&text)) } } }
         h3 { "Assumptions" }
         div #assumptions {
             @if study.assumptions.is_empty() { p.quiet { "None is declared." } }
             @else { (list(&study.assumptions)) }
         }
         h3 { "Policies as configured" }
-        @for policy in &findings.study.policies {
+        @for policy in &findings.study().policies {
             details.configuration {
                 summary { (policy.name) }
                 pre { @if policy.configuration.is_empty() { "(nothing configured)" } @else { (policy.configuration) } }

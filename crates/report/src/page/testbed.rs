@@ -9,7 +9,7 @@ use crate::text_table::{TextTable, or_dash, time_or_dash};
 use maud::{Markup, html};
 use slicewise_stats::words::percent;
 
-pub(super) fn section(findings: &Findings<'_>) -> Option<Section> {
+pub(super) fn section(findings: &Findings) -> Option<Section> {
     let live = || findings.sides.iter().filter(|s| !s.testbed.is_empty());
     live().next()?;
     let body = html! {

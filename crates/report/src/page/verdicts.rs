@@ -19,8 +19,8 @@ const ATTRIBUTES: [&str; 3] = [
     "Scalability",
 ];
 
-pub(super) fn section(findings: &Findings<'_>) -> Section {
-    let (study, verdicts) = (findings.study, &findings.verdicts);
+pub(super) fn section(findings: &Findings) -> Section {
+    let (study, verdicts) = (findings.study(), &findings.main().verdicts);
     let policies = study.policies.iter().zip(&verdicts.policies);
     let body = html! {
         p.finding { (Prose(&wording::finding(study, verdicts, &findings.published))) }

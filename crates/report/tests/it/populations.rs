@@ -85,7 +85,7 @@ fn report(folder: &Path) -> Report {
 fn a_terminal_shows_delay_beside_its_bound() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
-    let table = population_table_text(&report.populations, 120).unwrap();
+    let table = population_table_text(&report.findings.populations, 120).unwrap();
     for text in ["≤ 110 µs", "> 110 µs", "136 kB", "250 ns", "9 000 100"] {
         assert!(table.contains(text), "{text} is missing:\n{table}");
     }
@@ -101,7 +101,7 @@ fn a_study_without_populations_says_nothing_of_them() {
     let temporary = tempfile::tempdir().unwrap();
     let report =
         slicewise_report::write(&support::fill(temporary.path(), &study(Size::SMALL))).unwrap();
-    assert!(report.populations.is_empty());
+    assert!(report.findings.populations.is_empty());
     let page = fs::read_to_string(&report.html).unwrap();
     assert!(page.contains(r#""populations":null"#));
     let figures = fs::read_dir(&report.figures).unwrap();
@@ -113,12 +113,12 @@ fn a_study_without_populations_says_nothing_of_them() {
 fn the_worst_repetition_counts() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
-    let last = report.finished_runs / 6 - 1;
-    let critical = &report.populations[0];
+    let last = report.findings.main().finished_runs / 6 - 1;
+    let critical = &report.findings.populations[0];
     assert_eq!(critical.delay_max_ns, Some(50_000 + last));
     assert_eq!(critical.delay_bound_ns, Some(110_000));
     assert_eq!(critical.bytes_per_weight, None, "it sends less than it may");
-    let waiting = &report.populations[1];
+    let waiting = &report.findings.populations[1];
     assert_eq!(
         waiting.bytes_per_weight,
         Some((30_000, 31_000 + 500 * last))

@@ -456,10 +456,16 @@ fn reports_what_is_there_where_runs_are_missing_or_damaged() {
     drop(folder);
 
     let report = slicewise_report::write(&ResultsFolder::open(temporary.path()).unwrap()).unwrap();
-    assert_eq!((report.expected_runs, report.finished_runs), (27, 16));
-    assert_eq!(report.verdicts.policies.len(), 3);
-    let [damaged] = report.damaged_runs.as_slice() else {
-        panic!("{:?}", report.damaged_runs)
+    assert_eq!(
+        (
+            report.findings.main().expected_runs,
+            report.findings.main().finished_runs
+        ),
+        (27, 16)
+    );
+    assert_eq!(report.findings.main().verdicts.policies.len(), 3);
+    let [damaged] = report.findings.main().damaged_runs.as_slice() else {
+        panic!("{:?}", report.findings.main().damaged_runs)
     };
     assert!(damaged.starts_with("`runs/no+policy/0/rep-001.json` cannot be trusted (it ends too"));
     assert!(damaged.ends_with("this run must be repeated"));
@@ -498,7 +504,14 @@ fn the_row_of_isolation_is_that_of_the_objective_where_one_decided() {
         let place = header.iter().position(|h| h == name).unwrap();
         row[place].clone()
     };
-    for (policy, row) in report.verdicts.policies.iter().zip(rows.chunks(3)) {
+    for (policy, row) in report
+        .findings
+        .main()
+        .verdicts
+        .policies
+        .iter()
+        .zip(rows.chunks(3))
+    {
         let objectives = policy.isolation.objectives.as_ref().unwrap();
         let test = objectives.decided_by.as_ref().unwrap();
         let row = &row[0];
