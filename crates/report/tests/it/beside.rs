@@ -1,6 +1,8 @@
 //! Results folders side by side: what is judged, printed, written, and refused.
 
-use crate::support::{Size, fill, fill_live, live_study, study, three_back_ends};
+use crate::support::{
+    Size, column, fill, fill_live, has_known_figures, live_study, study, three_back_ends,
+};
 use slicewise_report::prediction::findings;
 use slicewise_report::terminal::{Colours, beside_table_text, verdict_table_text};
 use slicewise_report::{Report, write, write_beside};
@@ -15,21 +17,6 @@ fn paths(folders: &[ResultsFolder]) -> Vec<PathBuf> {
 fn report(root: &Path) -> Report {
     let [simulator, live @ ..] = three_back_ends(root, Size::SMALL);
     write_beside(&simulator, &paths(&live)).unwrap()
-}
-
-fn rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut reader = csv::Reader::from_path(path).unwrap();
-    let texts = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
-    let header = texts(reader.headers().unwrap());
-    let rows = reader.records().map(|record| texts(&record.unwrap()));
-    (header, rows.collect())
-}
-
-/// The values of one column.
-fn column(path: &Path, name: &str) -> Vec<String> {
-    let (header, rows) = rows(path);
-    let place = header.iter().position(|h| h == name).unwrap();
-    rows.into_iter().map(|mut row| row.remove(place)).collect()
 }
 
 /// What a message says, without the folder's own path.
@@ -95,7 +82,9 @@ fn one_folder_alone_has_nothing_beside_it() {
 #[test]
 fn tables_hold_what_the_page_shows() {
     let temporary = tempfile::tempdir().unwrap();
-    let data = report(temporary.path()).data;
+    let report = report(temporary.path());
+    assert!(has_known_figures(&report.figures, "beside-loss"));
+    let data = report.data;
     let back_ends = column(&data.join("back_ends.csv"), "back_end");
     assert_eq!(back_ends, ["simulator", "gateway", "Linux tc"]);
     let verdicts = column(&data.join("beside_verdicts.csv"), "verdict");

@@ -1,6 +1,6 @@
 //! What a report says of slices by the thousand: page, tables, figure and terminal.
 
-use crate::support::{self, Size, record, study};
+use crate::support::{self, Size, has_known_figures, record, study};
 use slicewise_report::Report;
 use slicewise_report::terminal::population_table_text;
 use slicewise_results::host::{HostFacts, RunTime};
@@ -144,6 +144,7 @@ fn page_data_and_figures_hold_the_same() {
     let page = fs::read_to_string(&report.html).unwrap();
     assert!(page.contains(r#""ns_a_frame":"250 ns""#));
     assert!(page.contains(r#""within_bound":false"#) && page.contains(r#""within_bound":true"#));
+    assert!(has_known_figures(&report.figures, "scale"));
     let figure = fs::read_to_string(report.figures.join("scale-critical.svg")).unwrap();
     assert!(figure.contains("dashed: proved bound"));
     assert!(figure.contains("1\u{202f}000\u{202f}000") || figure.contains("10\u{202f}000"));

@@ -1,6 +1,6 @@
 //! What a report is made of: files, numbers, and the same bytes for the same runs.
 
-use crate::support::{NAUGHTY, Size, fill, record, study};
+use crate::support::{NAUGHTY, Size, csv_rows, fill, has_known_figures, record, study};
 use parquet::basic::Type;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -42,16 +42,6 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             )
         })
         .collect()
-}
-
-fn csv_rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut reader = csv::Reader::from_path(path).unwrap();
-    let texts = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
-    let header = texts(reader.headers().unwrap());
-    (
-        header,
-        reader.records().map(|r| texts(&r.unwrap())).collect(),
-    )
 }
 
 /// A field of a CSV file: its text, and whether it was quoted.
@@ -332,6 +322,7 @@ fn gives_the_same_bytes_for_the_same_runs() {
 #[test]
 fn draws_each_figure_for_each_slice_and_each_cell() {
     let (_temporary, path) = report(Size::SMALL);
+    assert!(has_known_figures(&path.join("figures"), "time-series"));
     let figures = files(&path.join("figures"));
     for name in ["throughput", "loss", "delay-mean", "delay-p99"] {
         for slice in ["critical", "best+effort"] {
