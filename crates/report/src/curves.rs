@@ -135,11 +135,7 @@ impl Curves {
     }
 
     /// Merge what was gathered last.
-    pub(crate) fn finish(&mut self) {
-        self.end_cell();
-    }
-
-    fn end_cell(&mut self) {
+    pub(crate) fn end_cell(&mut self) {
         let Some((policy, scenario)) = self.current.take() else {
             return;
         };

@@ -70,7 +70,7 @@ impl Findings {
                     None => Ok(()),
                 })
         })?;
-        intake.curves.finish();
+        intake.curves.end_cell();
         let damaged_runs = intake.damaged_runs;
         let main = Side {
             is_main: true,

@@ -7,7 +7,7 @@ use crate::names::{
     STUDY_FILE, TABLES,
 };
 use crate::{ResultsError, open};
-use serde::Deserialize;
+use serde_json::Value;
 use slicewise_stats::path::path_component;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -148,32 +148,18 @@ struct StudyNames {
     subjects: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct FileOfNames {
-    study: ListsOfNames,
-}
-
-#[derive(Deserialize)]
-struct ListsOfNames {
-    slices: Vec<Named>,
-    policies: Vec<Named>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
 impl StudyNames {
     fn read(root: &Path) -> Self {
         let text = open::read(&root.join(STUDY_FILE), STUDY_BYTES);
         let text = text.ok().flatten().unwrap_or_default();
-        let Ok(FileOfNames { study }) = serde_json::from_slice(&text) else {
-            return Self::default();
-        };
-        let all = study.slices.iter().chain(&study.policies);
+        let file: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let of = |list: &str| file["study"][list].as_array().into_iter().flatten();
+        let names = of("slices").chain(of("policies"));
         Self {
-            subjects: all.map(|named| path_component(&named.name)).collect(),
+            subjects: names
+                .filter_map(|named| named["name"].as_str())
+                .map(path_component)
+                .collect(),
         }
     }
 

@@ -159,7 +159,23 @@ fn delay_cdf(
 
 /// Rate, loss and delay of one run above each other.
 fn time_series(findings: &Findings, run: &BinnedRun, title: &str) -> Result<String, DrawError> {
-    let axes = TimeAxes::of(run);
+    let width = run.bin_seconds();
+    let slices: Vec<SliceSeries> = (run.slices.iter())
+        .map(|slice| SliceSeries::of(run, slice))
+        .collect();
+    let largest = |of: fn(&SliceSeries) -> [&Values; 2]| {
+        let values = slices.iter().flat_map(of).flatten().flatten();
+        values.copied().fold(0.0, f64::max)
+    };
+    let delays = slices.iter().flat_map(|slice| &slice.delay).flatten();
+    let bins = run.slices.iter().map(|s| s.sent.len()).max();
+    let end = count(bins.unwrap_or_default()) * width;
+    // Time has labels below the last panel only.
+    let hidden = Axis::span("", end);
+    let seconds = Axis::span("time since the start of the run, s", end);
+    let rate = Axis::from_zero("rate, Mbit/s", largest(|s| [&s.sent, &s.received]), 1e6);
+    let loss = Axis::from_zero("loss, %", largest(|s| [&s.loss; 2]), 0.01);
+    let delay = Axis::logarithmic("delay", delays.copied(), time);
     let legend: Vec<(String, Sign)> = (0..run.slices.len())
         .map(|slice| {
             let name = format!("{} (thin: sent)", slice_name(findings, slice));
@@ -168,13 +184,18 @@ fn time_series(findings: &Findings, run: &BinnedRun, title: &str) -> Result<Stri
         .collect();
     #[expect(clippy::cast_precision_loss, reason = "a time that is drawn")]
     let transient_end = run.transient_end_ns as f64 / 1e9;
+    // Values with the middle of their bin, s.
+    let points = |values: &Values| {
+        let values = values.clone().into_iter().enumerate();
+        values.map(move |(bin, value)| ((count(bin) + 0.5) * width, value))
+    };
     figure(title, &legend, TALL, |area| {
         let (upper, rest) = area.split_vertically(TALL / 3);
         let (middle, lower) = rest.split_vertically(TALL / 4);
         let mut panels = [
-            Panel::new(&upper, &axes.hidden, &axes.rate)?,
-            Panel::new(&middle, &axes.hidden, &axes.loss)?,
-            Panel::new(&lower, &axes.seconds, &axes.delay)?,
+            Panel::new(&upper, &hidden, &rate)?,
+            Panel::new(&middle, &hidden, &loss)?,
+            Panel::new(&lower, &seconds, &delay)?,
         ];
         if transient_end > 0.0 {
             for panel in &mut panels {
@@ -182,112 +203,45 @@ fn time_series(findings: &Findings, run: &BinnedRun, title: &str) -> Result<Stri
             }
         }
         let [rates, losses, delays] = &mut panels;
-        for (index, slice) in run.slices.iter().enumerate() {
+        for (index, slice) in slices.iter().enumerate() {
             let colour = signs::slice(index).colour;
-            let view = SliceSeries { run, slice };
-            rates.line(view.points(view.sent().map(Some)), colour, 1, 0.6)?;
-            rates.line(view.points(view.received().map(Some)), colour, 3, 1.0)?;
-            losses.line(view.points(view.loss().map(Some)), colour, 3, 1.0)?;
-            delays.line(view.points(view.delay()), colour, 3, 1.0)?;
+            rates.line(points(&slice.sent), colour, 1, 0.6)?;
+            rates.line(points(&slice.received), colour, 3, 1.0)?;
+            losses.line(points(&slice.loss), colour, 3, 1.0)?;
+            delays.line(points(&slice.delay), colour, 3, 1.0)?;
         }
         Ok(())
     })
 }
 
-/// The axes of a figure over time.
-struct TimeAxes {
-    /// Time, where the panel below has its labels.
-    hidden: Axis,
-    seconds: Axis,
-    rate: Axis,
-    loss: Axis,
-    delay: Axis,
+/// A value for each bin; `None` where there is none.
+type Values = Vec<Option<f64>>;
+
+/// The series of one slice in the units in which they are drawn: rates in bit/s, the loss ratio, mean delay in ns.
+struct SliceSeries {
+    sent: Values,
+    received: Values,
+    loss: Values,
+    delay: Values,
 }
 
-impl TimeAxes {
-    fn of(run: &BinnedRun) -> Self {
-        let slices = || run.slices.iter().map(|slice| SliceSeries { run, slice });
-        let bins = run
-            .slices
-            .iter()
-            .map(|s| s.sent.len())
-            .max()
-            .unwrap_or_default();
-        let end = count(bins) * run.bin_seconds();
-        let rate = slices()
-            .flat_map(|s| s.sent().chain(s.received()).collect::<Vec<f64>>())
-            .fold(0.0, f64::max);
-        let loss = slices()
-            .flat_map(|s| s.loss().collect::<Vec<f64>>())
-            .fold(0.0, f64::max);
-        let delays: Vec<f64> = slices()
-            .flat_map(|s| s.delay().flatten().collect::<Vec<f64>>())
-            .collect();
+impl SliceSeries {
+    #[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
+    fn of(run: &BinnedRun, slice: &BinnedSlice) -> Self {
+        let rate = |bytes: &u64| Some(*bytes as f64 * 8.0 / run.bin_seconds());
+        let unit = run.delay_unit_ns as f64;
+        let loss = |(lost, sent): (&u32, &u32)| match sent {
+            0 => Some(0.0),
+            sent => Some(f64::from(*lost) / f64::from(*sent)),
+        };
         Self {
-            hidden: Axis::span("", end),
-            seconds: Axis::span("time since the start of the run, s", end),
-            rate: Axis::from_zero("rate, Mbit/s", rate, 1e6),
-            loss: Axis::from_zero("loss, %", loss, 0.01),
-            delay: Axis::logarithmic("delay", delays.into_iter(), time),
+            sent: slice.sent.iter().map(rate).collect(),
+            received: slice.received.iter().map(rate).collect(),
+            loss: slice.lost.iter().zip(&slice.frames).map(loss).collect(),
+            delay: (slice.delay.iter())
+                .map(|units| units.map(|units| units as f64 * unit))
+                .collect(),
         }
-    }
-}
-
-/// The series of one slice in the units in which they are drawn.
-#[derive(Clone, Copy)]
-struct SliceSeries<'a> {
-    run: &'a BinnedRun,
-    slice: &'a BinnedSlice,
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
-impl<'a> SliceSeries<'a> {
-    fn rates(self, bytes: &'a [u64]) -> impl Iterator<Item = f64> + 'a {
-        bytes
-            .iter()
-            .map(move |bytes| *bytes as f64 * 8.0 / self.run.bin_seconds())
-    }
-
-    /// Rate sent, bit/s.
-    fn sent(self) -> impl Iterator<Item = f64> + 'a {
-        self.rates(&self.slice.sent)
-    }
-
-    /// Rate received, bit/s.
-    fn received(self) -> impl Iterator<Item = f64> + 'a {
-        self.rates(&self.slice.received)
-    }
-
-    /// Loss ratio.
-    fn loss(self) -> impl Iterator<Item = f64> + 'a {
-        let frames = self.slice.lost.iter().zip(&self.slice.frames);
-        frames.map(|(lost, sent)| {
-            if *sent == 0 {
-                0.0
-            } else {
-                f64::from(*lost) / f64::from(*sent)
-            }
-        })
-    }
-
-    /// Mean delay, ns; `None` where nothing was received.
-    fn delay(self) -> impl Iterator<Item = Option<f64>> + 'a {
-        let unit = self.run.delay_unit_ns as f64;
-        self.slice
-            .delay
-            .iter()
-            .map(move |units| units.map(|units| units as f64 * unit))
-    }
-
-    /// Values with the middle of their bin, s.
-    fn points(
-        self,
-        values: impl Iterator<Item = Option<f64>> + 'a,
-    ) -> impl Iterator<Item = (f64, Option<f64>)> + 'a {
-        let width = self.run.bin_seconds();
-        values
-            .enumerate()
-            .map(move |(bin, value)| ((count(bin) + 0.5) * width, value))
     }
 }
 
