@@ -14,8 +14,8 @@ use crate::testbed_run;
 use crate::{errln, noteln};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use slicewise_report::host::HostFacts;
-use slicewise_report::layout::{ResultsError, ResultsFolder};
+use slicewise_results::host::HostFacts;
+use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_sim::{Simulator, capture};
 use slicewise_stats::record::RunKey;
 use slicewise_stats::words;
@@ -42,7 +42,7 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     }
     match options.on {
         BackendName::Sim => simulate(options, &study),
-        BackendName::Gateway | BackendName::Tc => testbed_run::run(options, study),
+        _ => testbed_run::run(options, study),
     }
 }
 

@@ -11,8 +11,7 @@ use crate::results::{open_results, results_failure, results_path};
 use crate::run::{Work, on_interrupt, processors, report_of, wanted_runs};
 use crate::{errln, noteln};
 use indicatif::HumanDuration;
-use slicewise_formats::tc;
-use slicewise_report::layout::{ResultsFolder, Unsupported};
+use slicewise_results::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
 use slicewise_stats::prediction::OfferedTraffic;
@@ -49,19 +48,24 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     };
     let unsupported = unsupported(&study, &wanted, &device, &lease)?;
     for one in &unsupported {
-        errln!("{}: not on {}: {}", one.policy, device.name(), one.reason);
+        errln!(
+            "{}: not on {}: {}",
+            one.policy,
+            device.info().id,
+            one.reason
+        );
     }
     let asked_for: BTreeSet<usize> = wanted.iter().map(|run| run.policy).collect();
     let runs = ordered(wanted, &study, &unsupported);
     if runs.is_empty() {
         return Err(Failure::mistake(format!(
             "none of these policies can be run on {}",
-            device.name()
+            device.info().id
         )));
     }
     let description = describe(&study, &device);
     let quick = if options.quick { "-quick" } else { "" };
-    let suffix = format!("-{}{quick}", device.name());
+    let suffix = format!("-{}{quick}", device.info().id);
     let path = results_path(options.out.as_deref(), &study.name, &suffix);
     let folder = open_results(&path, &description, options.replace)?;
     if let Some(root) = &options.captures {
@@ -146,10 +150,7 @@ fn unsupported(
     device: &DeviceKind,
     lease: &Lease,
 ) -> Result<Vec<Unsupported>, Failure> {
-    let missing = match device {
-        DeviceKind::Gateway { .. } => Vec::new(),
-        DeviceKind::Tc => missing_features(lease, &tc::Feature::ALL).map_err(Failure::system)?,
-    };
+    let missing = missing_features(lease, device.features()).map_err(Failure::system)?;
     let link = study.dut.capacity();
     let policies = study.policies.iter().enumerate();
     let is_wanted = |index| wanted.iter().any(|run| run.policy == index);
@@ -197,7 +198,7 @@ fn ordered(mut runs: Vec<RunSpec>, study: &Study, unsupported: &[Unsupported]) -
 /// promised, which a host that others use cannot vouch for: none is judged.
 fn describe(study: &Study, device: &DeviceKind) -> StudyDescription {
     let mut description = study.description(env!("CARGO_PKG_VERSION"));
-    description.backend = device.name().to_owned();
+    description.backend = device.info().id.to_owned();
     description.dut = device.describe(study.dut.capacity());
     for policy in &mut description.policies {
         let why = "the bound is proved for frames that leave on time, which a shared host cannot guarantee";
@@ -282,7 +283,7 @@ fn measure(
     noteln!(
         "measuring {} runs on {}, {} at least",
         runs.len(),
-        device.name(),
+        device.info().id,
         HumanDuration(Duration::from_secs(left as u64 * seconds))
     );
     let progress = Progress::new(runs.len() as u64);

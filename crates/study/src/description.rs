@@ -4,6 +4,7 @@ use crate::bound;
 use crate::device;
 use crate::params::{ImpairmentParams, LinkImpairments};
 use crate::study::{Study, StudyPolicy};
+use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
     PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription,
 };
@@ -76,7 +77,7 @@ impl Study {
             file_name: self.file_name.clone(),
             seed: self.seed,
             program_version: program_version.to_owned(),
-            backend: "simulator".to_owned(),
+            backend: SIMULATOR.id.to_owned(),
             dut: device::describe(&self.dut),
             assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
             repetitions: self.repetitions,

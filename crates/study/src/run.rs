@@ -3,6 +3,7 @@
 use crate::Study;
 use crate::diagnostics::suggestion;
 use crate::seed::{device_seed, traffic_seed};
+use slicewise_stats::backend::BackendInfo;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_traffic::SourceError;
 use std::path::Path;
@@ -132,8 +133,8 @@ fn indices<'a>(
 
 /// Something that can execute runs: the simulator, a gateway, a device in a laboratory.
 pub trait Backend {
-    /// Name, as written in results: "simulator".
-    fn name(&self) -> &str;
+    /// Which one it is.
+    fn info(&self) -> BackendInfo;
 
     /// Whether several runs may go on at once; a real device carries out one at a time.
     fn is_concurrent(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::settings;
 use crate::spec::{At, List, Name, Named, Positive, Repetitions, Share};
 use crate::{DutModel, DutParams, device};
 use slicewise_model::{ClassMap, Rate, RateSpec};
+use slicewise_stats::backend::CAPTURES;
 use slicewise_stats::description::{
     Capacity, PolicyDescription, PublishedVerdict, Scalability, ScenarioDescription,
     SliceDescription, SliceLimit, StudyDescription,
@@ -165,7 +166,7 @@ impl Checker<'_> {
             file_name: file_name.to_owned(),
             seed: 0,
             program_version: program_version.to_owned(),
-            backend: "captures".to_owned(),
+            backend: CAPTURES.id.to_owned(),
             text_digest: String::new(),
             is_quick: false,
             dut: match spec.dut.as_str() {

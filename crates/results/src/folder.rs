@@ -1,43 +1,16 @@
-//! The results folder: what lies where, and what may be trusted.
-//!
-//! ```text
-//! DIR/study.json                          what was run: the study, its digest, its seed
-//! DIR/host.json                           facts about the host, apart from results
-//! DIR/unsupported.json                    policies that what was to carry them out cannot express
-//! DIR/runs/<policy>/<scenario>/rep-000.json
-//! DIR/report.html
-//! DIR/data/*.csv, *.parquet
-//! DIR/figures/*.svg
-//! DIR/packets/<policy>/<scenario>/rep-000/*.parquet   on request
-//! DIR/prediction/                         the same cells simulated: a results folder of its own
-//! DIR/replay/                             the same, of the packets that were sent in each run
-//! ```
-//!
-//! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
-//! that could be taken for one. Results of different studies, versions or seeds never mix. Files of
-//! others are left alone: nothing is written through a link, and only files that a study writes are removed.
+//! The results folder: opened, written run by run, and read.
 
-mod atomic;
-mod check;
-mod checksum;
-mod error;
-mod live;
-mod open;
-mod own;
-
-pub use error::ResultsError;
-pub use live::Unsupported;
-pub use slicewise_stats::path::path_component;
-
-pub(crate) use atomic::{AtomicFile, write_file};
-pub(crate) use open::make_folder;
-pub(crate) use own::is_packet_file;
-
+use crate::checksum::{self, Form};
 use crate::host::HostFacts;
-use checksum::Form;
-use open::ReadError;
+use crate::names::{
+    FACTS_BYTES, FILES, FOLDERS, FORMAT, LOCK_FILE, MOST_REPETITIONS, RECORD_BYTES, STUDY_BYTES,
+    STUDY_FILE,
+};
+use crate::open::{self, ReadError, make_folder};
+use crate::{ResultsError, check, own, write_file};
 use serde::{Deserialize, Serialize};
 use slicewise_stats::description::StudyDescription;
+use slicewise_stats::path::path_component;
 use slicewise_stats::record::{RunKey, RunRecord, SCHEMA_VERSION};
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -403,7 +376,7 @@ fn unsealed_record(text: &mut [u8]) -> Result<RunRecord, String> {
     serde_json::from_slice(json).map_err(|e| e.to_string())
 }
 
-fn pretty_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>, ResultsError> {
+pub(crate) fn pretty_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>, ResultsError> {
     let mut json = serde_json::to_vec_pretty(value)
         .map_err(|e| ResultsError::io("write", path, io::Error::from(e)))?;
     json.push(b'\n');
@@ -543,26 +516,3 @@ fn lock(root: &Path) -> Result<Option<File>, ResultsError> {
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
-
-const STUDY_FILE: &str = "study.json";
-/// What a study writes at the top of its folder. The marker is the last one.
-const FOLDERS: [&str; 6] = [
-    "runs",
-    "data",
-    "figures",
-    "packets",
-    PREDICTION_FOLDER,
-    REPLAY_FOLDER,
-];
-const FILES: [&str; 4] = ["report.html", "host.json", UNSUPPORTED_FILE, STUDY_FILE];
-const UNSUPPORTED_FILE: &str = "unsupported.json";
-const PREDICTION_FOLDER: &str = "prediction";
-const REPLAY_FOLDER: &str = "replay";
-const LOCK_FILE: &str = ".lock";
-const FORMAT: &str = "slicewise results";
-/// As many as a study may have: each is looked for when the folder is read.
-const MOST_REPETITIONS: u32 = 10_000;
-/// Largest files read. A record has at most a million bins and 260,000 flows, which take half of this.
-const RECORD_BYTES: u64 = 1 << 30;
-const STUDY_BYTES: u64 = 64 << 20;
-const FACTS_BYTES: u64 = 16 << 20;

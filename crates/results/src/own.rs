@@ -1,21 +1,19 @@
 //! Which files of a results folder are this program's own: by name and place. Only these are removed.
 
-use super::atomic::target_name;
-use super::checksum::Form;
-use super::open;
-use super::{
-    FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, ResultsError, STUDY_BYTES,
-    STUDY_FILE,
+use crate::atomic::target_name;
+use crate::checksum::Form;
+use crate::names::{
+    FIGURE_KINDS, FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_BYTES,
+    STUDY_FILE, TABLES,
 };
-use crate::data::TABLES;
-use crate::figures::FIGURE_KINDS;
-use serde::Deserialize;
+use crate::{ResultsError, open};
+use serde_json::Value;
 use slicewise_stats::path::path_component;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// Remove the results in a folder; what else lies there stays, and so do the folders it lies in.
-pub(super) fn remove_results(root: &Path) -> Result<(), ResultsError> {
+pub(crate) fn remove_results(root: &Path) -> Result<(), ResultsError> {
     let names = StudyNames::read(root);
     let mut files = Vec::new();
     let mut folders = Vec::new();
@@ -38,7 +36,7 @@ pub(super) fn remove_results(root: &Path) -> Result<(), ResultsError> {
 }
 
 /// Remove what killed processes left half-written. Only called while the lock is held.
-pub(super) fn remove_partial_files(root: &Path) -> Result<(), ResultsError> {
+pub(crate) fn remove_partial_files(root: &Path) -> Result<(), ResultsError> {
     let mut files = Vec::new();
     walk(root, &mut Vec::new(), &mut |path, parts, is_folder| {
         if !is_folder && is_partial_file(parts) {
@@ -49,7 +47,7 @@ pub(super) fn remove_partial_files(root: &Path) -> Result<(), ResultsError> {
 }
 
 /// Whether a file at this place, by its parts below the root, is one that is being written.
-pub(super) fn is_partial_file(parts: &[&str]) -> bool {
+pub(crate) fn is_partial_file(parts: &[&str]) -> bool {
     let Some((temporary, folders)) = parts.split_last() else {
         return false;
     };
@@ -61,7 +59,7 @@ pub(super) fn is_partial_file(parts: &[&str]) -> bool {
 
 /// Whether the text, which is no JSON, may be a description of a study that was damaged, rather than a file of
 /// somebody else's.
-pub(super) fn may_be_study_file(text: &[u8]) -> bool {
+pub(crate) fn may_be_study_file(text: &[u8]) -> bool {
     let begins = |start: &str| start.as_bytes().iter().zip(text).all(|(a, b)| a == b);
     // As this version and earlier ones began; zeros are what a power cut leaves.
     begins(Form::Pretty.start())
@@ -122,7 +120,7 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
         ["runs", _, _, file] => numbered(file, "rep-", ".json"),
         ["packets", _, _, run, file] => numbered(run, "rep-", "") && is_packet_file(file),
         ["data", file] => file.rsplit_once('.').is_some_and(|(name, extension)| {
-            ["csv", "parquet"].contains(&extension) && TABLES.iter().any(|t| t.name == name)
+            ["csv", "parquet"].contains(&extension) && TABLES.contains(&name)
         }),
         ["figures", file] => names.has_figure(file),
         _ => false,
@@ -130,7 +128,8 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
 }
 
 /// Whether a file in the folder of a run's packets is one of ours.
-pub(crate) fn is_packet_file(name: &str) -> bool {
+#[must_use]
+pub fn is_packet_file(name: &str) -> bool {
     numbered(name, "packets-", ".parquet")
 }
 
@@ -149,32 +148,18 @@ struct StudyNames {
     subjects: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct FileOfNames {
-    study: ListsOfNames,
-}
-
-#[derive(Deserialize)]
-struct ListsOfNames {
-    slices: Vec<Named>,
-    policies: Vec<Named>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
 impl StudyNames {
     fn read(root: &Path) -> Self {
         let text = open::read(&root.join(STUDY_FILE), STUDY_BYTES);
         let text = text.ok().flatten().unwrap_or_default();
-        let Ok(FileOfNames { study }) = serde_json::from_slice(&text) else {
-            return Self::default();
-        };
-        let all = study.slices.iter().chain(&study.policies);
+        let file: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let of = |list: &str| file["study"][list].as_array().into_iter().flatten();
+        let names = of("slices").chain(of("policies"));
         Self {
-            subjects: all.map(|named| path_component(&named.name)).collect(),
+            subjects: names
+                .filter_map(|named| named["name"].as_str())
+                .map(path_component)
+                .collect(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Reading follows links, so that results may be kept by a program that links to them; what is read is a
 //! regular file of bounded size all the same. Nothing is written through a link.
 
-use super::ResultsError;
+use crate::ResultsError;
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ReadError {
+pub(crate) enum ReadError {
     #[error("it is {0}, not a file")]
     NotAFile(&'static str),
     #[error("it is larger than {} MiB, the limit", .0 >> 20)]
@@ -24,7 +24,7 @@ pub(super) enum ReadError {
 ///
 /// It never waits: a pipe is not opened, and one that takes the file's place meanwhile is opened without
 /// blocking and found out.
-pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, ReadError> {
+pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, ReadError> {
     let found = match fs::metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         found => found?,
@@ -57,7 +57,7 @@ fn refuse_special(kind: FileType) -> Result<(), ReadError> {
 }
 
 /// The file that is locked, made where it is not there: never followed, never truncated.
-pub(super) fn lock_file(path: &Path) -> Result<File, ResultsError> {
+pub(crate) fn lock_file(path: &Path) -> Result<File, ResultsError> {
     let opened = OpenOptions::new()
         .read(true)
         .write(true)
@@ -85,7 +85,10 @@ pub(super) fn lock_file(path: &Path) -> Result<File, ResultsError> {
 }
 
 /// Make a folder, or find it there; a link to one is refused.
-pub(crate) fn make_folder(path: &Path) -> Result<(), ResultsError> {
+///
+/// # Errors
+/// Where something else has its name, or it cannot be made.
+pub fn make_folder(path: &Path) -> Result<(), ResultsError> {
     match fs::create_dir(path) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => check_folder(path),
         made => made.map_err(|e| ResultsError::io("create the folder", path, e)),
@@ -93,7 +96,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), ResultsError> {
 }
 
 /// An error where something else than a folder has its name.
-pub(super) fn check_folder(path: &Path) -> Result<(), ResultsError> {
+pub(crate) fn check_folder(path: &Path) -> Result<(), ResultsError> {
     match path.symlink_metadata() {
         Ok(found) if !found.is_dir() => Err(foreign(path, found.file_type(), "a folder")),
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ResultsError::io("read", path, e)),

@@ -1,10 +1,9 @@
 //! What a folder of runs on real packets holds beside its records.
 
-use super::open::{self, ReadError};
-use super::{
-    FACTS_BYTES, PREDICTION_FOLDER, REPLAY_FOLDER, ResultsError, ResultsFolder, STUDY_FILE,
-    UNSUPPORTED_FILE, pretty_json, write_file,
-};
+use crate::folder::pretty_json;
+use crate::names::{FACTS_BYTES, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_FILE, UNSUPPORTED_FILE};
+use crate::open::{self, ReadError};
+use crate::{ResultsError, ResultsFolder, write_file};
 use serde::{Deserialize, Serialize};
 use slicewise_stats::prediction::OfferedTraffic;
 use std::path::PathBuf;

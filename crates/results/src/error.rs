@@ -164,7 +164,9 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+    /// `action` failed on `path`.
+    #[must_use]
+    pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io {
             action,
             path: path.into(),

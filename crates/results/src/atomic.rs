@@ -1,6 +1,6 @@
 //! Files that are either there whole or not at all.
 
-use super::ResultsError;
+use crate::ResultsError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,14 +20,18 @@ static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 /// followed. Renaming is atomic, and replaces a link rather than what it points to. The data is not forced
 /// to the disk, because a file that a power cut leaves short is detected when it is read.
 #[derive(Debug)]
-pub(crate) struct AtomicFile {
+pub struct AtomicFile {
     writer: Option<BufWriter<File>>,
     temporary: PathBuf,
     target: PathBuf,
 }
 
 impl AtomicFile {
-    pub(crate) fn create(target: &Path) -> Result<Self, ResultsError> {
+    /// Begin a file that is to become `target`.
+    ///
+    /// # Errors
+    /// Where no file can be made in its folder.
+    pub fn create(target: &Path) -> Result<Self, ResultsError> {
         let (file, temporary) =
             create_new(target).map_err(|e| ResultsError::io("write", target, e))?;
         let writer = Some(BufWriter::with_capacity(1 << 16, file));
@@ -39,7 +43,10 @@ impl AtomicFile {
     }
 
     /// Give the file its name, replacing what had it.
-    pub(crate) fn commit(mut self) -> Result<(), ResultsError> {
+    ///
+    /// # Errors
+    /// Where it cannot be written or renamed.
+    pub fn commit(mut self) -> Result<(), ResultsError> {
         let renamed = match self.writer.take() {
             Some(mut writer) => writer.flush(),
             None => Ok(()),
@@ -74,7 +81,7 @@ fn create_new(target: &Path) -> io::Result<(File, PathBuf)> {
 }
 
 /// The name that a file called `temporary` would have been given; `None` for a name that none has.
-pub(super) fn target_name(temporary: &str) -> Option<&str> {
+pub(crate) fn target_name(temporary: &str) -> Option<&str> {
     let rest = temporary
         .strip_prefix('.')?
         .strip_suffix(TEMPORARY_SUFFIX)?;
@@ -106,7 +113,10 @@ impl Drop for AtomicFile {
 }
 
 /// Write `bytes` to `target` at once.
-pub(crate) fn write_file(target: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_file(target: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     let mut file = AtomicFile::create(target)?;
     file.write_all(bytes)
         .map_err(|e| ResultsError::io("write", target, e))?;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// How the JSON text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Without white space: `{"sha256":"…",…`.
     Compact,
     /// A member a line.
@@ -17,7 +17,7 @@ pub(super) enum Form {
 
 impl Form {
     /// What stands before the digits of the sum.
-    pub(super) const fn start(self) -> &'static str {
+    pub(crate) const fn start(self) -> &'static str {
         match self {
             Self::Compact => r#"{"sha256":""#,
             Self::Pretty => "{\n  \"sha256\": \"",
@@ -30,7 +30,7 @@ const DIGITS: usize = 64;
 
 /// Why a text cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ChecksumError {
+pub(crate) enum ChecksumError {
     #[error("it has no checksum")]
     Missing,
     #[error("its checksum does not match: it was changed or damaged after it was written")]
@@ -38,7 +38,7 @@ pub(super) enum ChecksumError {
 }
 
 /// `json`, an object with members, with the sum put into it.
-pub(super) fn seal(json: &[u8], form: Form) -> Vec<u8> {
+pub(crate) fn seal(json: &[u8], form: Form) -> Vec<u8> {
     let members = json.get(1..).unwrap_or_default();
     let start = form.start().as_bytes();
     let sum = sum(members);
@@ -46,7 +46,7 @@ pub(super) fn seal(json: &[u8], form: Form) -> Vec<u8> {
 }
 
 /// The text that was sealed. The sum is taken out in place, for records are large.
-pub(super) fn unseal(text: &mut [u8], form: Form) -> Result<&[u8], ChecksumError> {
+pub(crate) fn unseal(text: &mut [u8], form: Form) -> Result<&[u8], ChecksumError> {
     let start = form.start().len();
     // The comma of the member becomes the brace before the next one.
     let brace = start + DIGITS + END.len() - 1;
