@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::executor::Outcome;
 use crate::noteln;
-use slicewise_report::layout::ResultsFolder;
+use slicewise_results::ResultsFolder;
 use slicewise_stats::path::run_components;
 use slicewise_study::{RunSpec, Study};
 use std::io;

@@ -1,7 +1,7 @@
 //! Carries out the runs of a study, several at a time; each finished run is on disk at once.
 
-use slicewise_report::host::RunTime;
-use slicewise_report::layout::{ResultsError, ResultsFolder};
+use slicewise_results::host::RunTime;
+use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunError, RunSpec, Study};
 use std::collections::BTreeMap;

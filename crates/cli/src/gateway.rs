@@ -60,7 +60,7 @@ fn of_study(file: &Path, options: &GatewayOptions) -> Result<GatewayParams, Fail
         )));
     }
     let study = study
-        .into_live(LiveDevice::Gateway)
+        .into_testbed(LiveDevice::Gateway)
         .map_err(Failure::mistake)?;
     let wanted = options.policy.as_deref().unwrap_or_default();
     let policy = policy_named(&study, wanted)?;

@@ -6,7 +6,7 @@ use crate::errln;
 use crate::exit::Exit;
 use serde::Serialize;
 use slicewise_report::Report;
-use slicewise_report::layout::ResultsFolder;
+use slicewise_results::ResultsFolder;
 use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use std::path::Path;
@@ -41,12 +41,12 @@ pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<serde_json::Va
         study_digest: &study.digest,
         program_version: &study.program_version,
         seed: study.seed,
-        expected_runs: report.expected_runs,
-        finished_runs: report.finished_runs,
-        damaged_runs: &report.damaged_runs,
-        confidence: report.verdicts.confidence,
-        policies: &report.verdicts.policies,
-        published_figures: &report.published,
+        expected_runs: report.findings.main().expected_runs,
+        finished_runs: report.findings.main().finished_runs,
+        damaged_runs: &report.findings.main().damaged_runs,
+        confidence: report.findings.main().verdicts.confidence,
+        policies: &report.findings.main().verdicts.policies,
+        published_figures: &report.findings.published,
         report: &report.html,
     };
     serde_json::to_value(&judgement)

@@ -16,7 +16,6 @@ mod export;
 mod gateway;
 mod init;
 mod judgement;
-mod live_run;
 mod manual;
 mod output;
 mod plan;
@@ -25,6 +24,7 @@ mod report;
 mod results;
 mod run;
 mod seeds;
+mod testbed_run;
 mod top;
 
 use arguments::{Arguments, Command};

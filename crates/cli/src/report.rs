@@ -8,10 +8,11 @@ use crate::output::{self, columns};
 use crate::results::results_failure;
 use crate::{errln, noteln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
-use slicewise_report::layout::{ResultsError, ResultsFolder};
 use slicewise_report::side::Side;
 use slicewise_report::terminal::Colours;
 use slicewise_report::{Report, prediction, terminal};
+use slicewise_results::{ResultsError, ResultsFolder};
+use slicewise_stats::backend::{BACK_ENDS, BackendInfo, BackendKind};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use std::path::{Path, PathBuf};
 
@@ -34,20 +35,20 @@ pub fn write_report(
             Failure::system(error)
         }
     })?;
-    for damaged in &report.damaged_runs {
+    for damaged in &report.findings.main().damaged_runs {
         errln!("warning: left out: {damaged}");
     }
-    if report.finished_runs < report.expected_runs {
+    if report.findings.main().finished_runs < report.findings.main().expected_runs {
         noteln!(
             "note: made from {} of {} runs: verdicts that need the others say so",
-            report.finished_runs,
-            report.expected_runs
+            report.findings.main().finished_runs,
+            report.findings.main().expected_runs
         );
     }
-    for (side, damaged) in left_out_beside(&report.sides) {
+    for (side, damaged) in left_out_beside(&report.findings.sides) {
         errln!("warning: {side}: left out: {damaged}");
     }
-    for (run, warning) in captured_warnings(&report.captured) {
+    for (run, warning) in captured_warnings(&report.findings.captured) {
         noteln!("note: {run}{warning}");
     }
     if judgement.json {
@@ -55,37 +56,39 @@ pub fn write_report(
     } else {
         print_tables(folder, &report);
     }
-    Ok(judgement
-        .fail_on
-        .map_or(Exit::Success, |fail_on| gate(&report.verdicts, fail_on)))
+    Ok(judgement.fail_on.map_or(Exit::Success, |fail_on| {
+        gate(&report.findings.main().verdicts, fail_on)
+    }))
 }
 
 fn print_tables(folder: &ResultsFolder, report: &Report) {
-    if let Some(table) = terminal::verdict_table_text(&report.verdicts, columns(), colours()) {
+    if let Some(table) =
+        terminal::verdict_table_text(&report.findings.main().verdicts, columns(), colours())
+    {
         output::coloured_line(&table);
-        if let Some(note) = terminal::quick_note(folder.study(), &report.verdicts) {
+        if let Some(note) = terminal::quick_note(folder.study(), &report.findings.main().verdicts) {
             outln!("{note}");
         }
     }
-    if let Some(table) = terminal::beside_table_text(&report.sides, columns(), colours()) {
+    if let Some(table) = terminal::beside_table_text(&report.findings.sides, columns(), colours()) {
         output::coloured_line(&table);
     }
-    for line in report.sides.iter().flat_map(prediction::findings) {
+    for line in report.findings.sides.iter().flat_map(prediction::findings) {
         outln!("{line}");
     }
-    if let Some(line) = report.link_losses.text() {
+    if let Some(line) = report.findings.link_losses.text() {
         outln!("{line}");
     }
-    if let Some(table) = terminal::population_table_text(&report.populations, columns()) {
+    if let Some(table) = terminal::population_table_text(&report.findings.populations, columns()) {
         outln!("{table}");
     }
     // Flows are what one has captured; what a testbed of ours sent is known, and is there many times.
     if !folder.study().is_live()
-        && let Some(table) = terminal::flow_table_text(&report.captured, columns())
+        && let Some(table) = terminal::flow_table_text(&report.findings.captured, columns())
     {
         outln!("{table}");
     }
-    if let Some(line) = published_line(&report.published) {
+    if let Some(line) = published_line(&report.findings.published) {
         outln!("{line}");
     }
     outln!("Report: {}", report.html.display());
@@ -123,7 +126,10 @@ pub fn siblings(path: &Path) -> Vec<PathBuf> {
         Some(parent) => parent.to_owned(),
         None => return Vec::new(),
     };
-    let candidates = BACK_END_SUFFIXES.map(|suffix| parent.join(format!("{study}{suffix}")));
+    let suffixes = BACK_ENDS.into_iter().filter_map(suffix);
+    let candidates = suffixes
+        .flat_map(|suffix| [suffix.clone(), suffix + "-quick"])
+        .map(|suffix| parent.join(format!("{study}{suffix}")));
     let mut found = Vec::new();
     for candidate in candidates {
         if !candidate.is_dir() || resolved(&candidate) == resolved(path) {
@@ -151,15 +157,15 @@ fn can_be_beside(path: &Path, study: &str) -> Result<bool, ResultsError> {
     }
 }
 
-/// What `slicewise run` adds to a study's name to name the results folder of each back end.
-const BACK_END_SUFFIXES: [&str; 6] = [
-    "",
-    "-quick",
-    "-gateway",
-    "-gateway-quick",
-    "-tc",
-    "-tc-quick",
-];
+/// What `slicewise run` adds to a study's name to name the results folder of a back end; `None` for one that
+/// it does not run.
+fn suffix(back_end: BackendInfo) -> Option<String> {
+    match back_end.kind {
+        BackendKind::Simulated => Some(String::new()),
+        BackendKind::Live => Some(format!("-{}", back_end.id)),
+        BackendKind::Captured => None,
+    }
+}
 
 /// Colours where standard output is a terminal that shows them and `NO_COLOR` is not set.
 pub fn colours() -> Colours {

@@ -1,7 +1,7 @@
 //! The results folder a command writes into.
 
 use crate::Failure;
-use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_results::{Force, ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use std::path::{Path, PathBuf};
 

@@ -6,16 +6,16 @@ use crate::captures;
 use crate::check::{load_study, note_too_few_repetitions, warn};
 use crate::executor::{self, Outcome, RunEvent};
 use crate::exit::Exit;
-use crate::live_run;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
 use crate::results::{open_results, results_failure, results_path};
 use crate::seeds;
+use crate::testbed_run;
 use crate::{errln, noteln};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use slicewise_report::host::HostFacts;
-use slicewise_report::layout::{ResultsError, ResultsFolder};
+use slicewise_results::host::HostFacts;
+use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_sim::{Simulator, capture};
 use slicewise_stats::record::RunKey;
 use slicewise_stats::words;
@@ -42,7 +42,7 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     }
     match options.on {
         BackendName::Sim => simulate(options, &study),
-        BackendName::Gateway | BackendName::Tc => live_run::run(options, study),
+        _ => testbed_run::run(options, study),
     }
 }
 

@@ -146,3 +146,9 @@ impl PolicerSpec {
         }
     }
 }
+
+impl From<RateSpec> for PolicerSpec {
+    fn from(cir: RateSpec) -> Self {
+        Self::new(cir)
+    }
+}

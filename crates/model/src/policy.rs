@@ -69,6 +69,19 @@ pub struct ShaperSpec {
     pub accounting: Accounting,
 }
 
+impl From<RateSpec> for ShaperSpec {
+    /// Shaping to `rate` as L2 counts it, with the default bursts.
+    fn from(rate: RateSpec) -> Self {
+        Self {
+            rate,
+            committed_burst_bits: None,
+            excess_burst_bits: None,
+            peak: false,
+            accounting: Accounting::L2,
+        }
+    }
+}
+
 /// A validated shaper: output in any interval t is at most `burst + rate × t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShaperParams {
@@ -129,6 +142,17 @@ pub struct GuaranteeSpec {
     pub delay: Option<Duration>,
 }
 
+impl From<RateSpec> for GuaranteeSpec {
+    /// A guarantee of `rate` with the default burst and delay.
+    fn from(rate: RateSpec) -> Self {
+        Self {
+            rate,
+            burst: None,
+            delay: None,
+        }
+    }
+}
+
 /// The most a slice may send, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaximumSpec {
@@ -136,6 +160,13 @@ pub struct MaximumSpec {
     pub rate: RateSpec,
     /// Peak burst (PBS); default 4 ms at the rate, at least two largest frames.
     pub burst: Option<BurstSpec>,
+}
+
+impl From<RateSpec> for MaximumSpec {
+    /// At most `rate`, with the default burst.
+    fn from(rate: RateSpec) -> Self {
+        Self { rate, burst: None }
+    }
 }
 
 /// Parameters common to the classes of a guaranteed policy, as written.

@@ -253,33 +253,33 @@ pub(crate) fn sign(outcome: Outcome) -> &'static str {
 /// The change that was measured, in the direction in which the indicator moves: throughput that
 /// worsens falls, delay and loss rise.
 pub(crate) fn worsening(numbers: &DecidedBy) -> String {
-    let direction = direction(numbers);
-    match numbers.scale {
-        Scale::Fraction => percent(numbers.statistic),
-        Scale::Relative => change(direction * numbers.statistic),
-        scale => signed(&quantity(scale, direction * numbers.statistic)),
-    }
+    in_words(numbers, numbers.statistic)
 }
 
 /// The bounds of that change.
 pub(crate) fn bounds(numbers: &DecidedBy) -> String {
     let Interval { low, high } = numbers.interval;
-    let direction = direction(numbers);
-    let (low, high) = if direction < 0.0 {
+    let (low, high) = if direction(numbers) < 0.0 {
         (high, low)
     } else {
         (low, high)
     };
-    let text = |value: f64| match numbers.scale {
-        Scale::Fraction => percent(value),
-        Scale::Relative => change(direction * value),
-        scale => signed(&quantity(scale, direction * value)),
-    };
+    let text = |value: f64| in_words(numbers, value);
     match (low, high) {
         (Some(low), Some(high)) => format!("{} to {}", text(low), text(high)),
         (Some(low), None) => format!("at least {}", text(low)),
         (None, Some(high)) => format!("at most {}", text(high)),
         (None, None) => "unknown".to_owned(),
+    }
+}
+
+/// A worsening, as a change of the indicator.
+fn in_words(numbers: &DecidedBy, worsening: f64) -> String {
+    let change_of_indicator = direction(numbers) * worsening;
+    match numbers.scale {
+        Scale::Fraction => percent(worsening),
+        Scale::Relative => change(change_of_indicator),
+        scale => signed(&quantity(scale, change_of_indicator)),
     }
 }
 

@@ -1,7 +1,5 @@
 //! What runs measured from captures hold beside slices: flows, hops and how they were measured.
 
-use crate::data::{CapturedTables, DataFolder};
-use crate::error::ReportError;
 use crate::populations::grouped;
 use slicewise_stats::flow::{
     CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, PointRecord, StampPlace,
@@ -67,67 +65,36 @@ impl FlowFinding {
     }
 }
 
-/// Gathers what records hold of captures, run by run; tables are written on the way.
-pub(crate) struct Captured {
-    folder: DataFolder,
-    /// Begun with the first run that has something for them.
-    tables: Option<CapturedTables>,
-    findings: CapturedFindings,
+/// Whether a run was measured from captures.
+pub(crate) fn is_captured(record: &RunRecord) -> bool {
+    record.capture.is_some() || !record.flows.is_empty() || !record.hops.is_empty()
 }
 
-impl Captured {
-    /// Tables will be written into `folder`.
-    pub(crate) fn new(folder: DataFolder) -> Self {
-        Self {
-            folder,
-            tables: None,
-            findings: CapturedFindings::default(),
-        }
-    }
-
+impl CapturedFindings {
     /// Take what one run holds.
-    pub(crate) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
-        if record.capture.is_none() && record.flows.is_empty() && record.hops.is_empty() {
-            return Ok(());
+    pub(crate) fn on_run(&mut self, record: &RunRecord) {
+        if !is_captured(record) {
+            return;
         }
-        let tables = match &mut self.tables {
-            Some(tables) => tables,
-            none => none.insert(CapturedTables::create(&self.folder)?),
-        };
-        tables.on_run(record)?;
-        let findings = &mut self.findings;
-        findings.run_count += 1;
-        if let Some(capture) = record
-            .capture
-            .as_ref()
-            .filter(|_| findings.runs.len() < RUNS_SHOWN)
-        {
-            findings.runs.push(CapturedRun {
+        self.run_count += 1;
+        let capture = record.capture.as_ref();
+        if let Some(capture) = capture.filter(|_| self.runs.len() < RUNS_SHOWN) {
+            self.runs.push(CapturedRun {
                 run: record.key.clone(),
                 capture: capture.clone(),
                 hops: record.hops.clone(),
             });
         }
-        findings.flow_count += record.flows.len() as u64;
-        findings
-            .flows
+        self.flow_count += record.flows.len() as u64;
+        self.flows
             .extend(record.flows.iter().map(|flow| FlowFinding {
                 run: record.key.clone(),
                 flow: flow.clone(),
             }));
         // Stable: of equal ones, those that came first stay.
-        let flows = &mut findings.flows;
-        flows.sort_by_key(|finding| std::cmp::Reverse(finding.flow.sent_bytes));
-        flows.truncate(FLOWS_SHOWN);
-        Ok(())
-    }
-
-    /// Write the tables' ends.
-    pub(crate) fn finish(self) -> Result<CapturedFindings, ReportError> {
-        if let Some(tables) = self.tables {
-            tables.finish()?;
-        }
-        Ok(self.findings)
+        self.flows
+            .sort_by_key(|finding| std::cmp::Reverse(finding.flow.sent_bytes));
+        self.flows.truncate(FLOWS_SHOWN);
     }
 }
 
@@ -196,12 +163,7 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
             if capture.ambiguous_lost_frames == 1 { "was" } else { "were" }
         ));
     }
-    if capture.unsent_frames > 0 {
-        warnings.push(format!(
-            "{} seen at the receiving end only: sent before the capture at the sending end began, or missed by it.",
-            were(capture.unsent_frames, "frame")
-        ));
-    }
+    warnings.extend(warning("", capture.unsent_frames, "frame", "seen at the receiving end only: sent before the capture at the sending end began, or missed by it."));
     if capture.reverse_lost_frames > 0 {
         warnings.push(format!(
             "{} lost on the way back, from the receiving end to the sending one; {} arrived. They are in no figure of a slice.",
@@ -216,18 +178,13 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
             counted(capture.unreceived_frames, "frame")
         ));
     }
-    if capture.unclassified_frames > 0 {
-        warnings.push(format!(
-            "{} sent that no slice matches: they are in no figure of a slice.",
-            were(capture.unclassified_frames, "frame")
-        ));
-    }
-    if capture.decided_early_frames > 0 {
-        warnings.push(format!(
-            "{} given up before the loss time-out, as too many were waiting for their match: choose a shorter time-out.",
-            were(capture.decided_early_frames, "frame")
-        ));
-    }
+    warnings.extend(warning(
+        "",
+        capture.unclassified_frames,
+        "frame",
+        "sent that no slice matches: they are in no figure of a slice.",
+    ));
+    warnings.extend(warning("", capture.decided_early_frames, "frame", "given up before the loss time-out, as too many were waiting for their match: choose a shorter time-out."));
     warnings
 }
 
@@ -276,41 +233,19 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
             file.reason
         ));
     }
-    let at = &point.name;
-    warnings.extend(time_warnings(at, &point.times));
-    if point.truncated > 0 {
-        warnings.push(format!(
-            "At {at}, {} cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.",
-            were(point.truncated, "frame")
-        ));
-    }
-    if point.copies > 0 {
-        warnings.push(format!(
-            "At {at}, {} captured on two interfaces (`-i any`, a bridge, a VLAN and the interface below it): the first time counts.",
-            were(point.copies, "packet")
-        ));
-    }
-    if point.beyond_flows > 0 {
-        warnings.push(format!(
-            "At {at}, {} of more flows than can be tracked: they are in no slice.",
-            were(point.beyond_flows, "frame")
-        ));
-    }
-    if point.fragments > 0 {
-        warnings.push(format!(
-            "At {at}, {} counted and not matched.",
-            were(point.fragments, "IP fragment")
-        ));
-    }
-    if let Some(drops) = point.capture_drops.filter(|drops| *drops > 0) {
-        warnings.push(format!(
-            "At {at}, {} lost by the capture itself: what is not in it counts as lost on the way.",
-            were(drops, "packet")
-        ));
-    }
+    warnings.extend(time_warnings(&point.name, &point.times));
+    let at = format!("At {}, ", point.name);
+    let drops = point.capture_drops.unwrap_or_default();
+    warnings.extend([
+        warning(&at, point.truncated, "frame", "cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough."),
+        warning(&at, point.copies, "packet", "captured on two interfaces (`-i any`, a bridge, a VLAN and the interface below it): the first time counts."),
+        warning(&at, point.beyond_flows, "frame", "of more flows than can be tracked: they are in no slice."),
+        warning(&at, point.fragments, "IP fragment", "counted and not matched."),
+        warning(&at, drops, "packet", "lost by the capture itself: what is not in it counts as lost on the way."),
+    ].into_iter().flatten());
     if point.largest_l2_bytes > LARGEST_ON_A_WIRE {
         warnings.push(format!(
-            "At {at}, frames have up to {} bytes, more than a network carries: switch segmentation offload off (`ethtool -K DEV tso off gso off gro off`), or packets cannot be matched one by one.",
+            "{at}frames have up to {} bytes, more than a network carries: switch segmentation offload off (`ethtool -K DEV tso off gso off gro off`), or packets cannot be matched one by one.",
             grouped(point.largest_l2_bytes.into())
         ));
     }
@@ -431,6 +366,11 @@ fn clock_warnings(clock: &ClockRecord) -> Option<String> {
             estimate.map_or("", |estimate| estimate.assumption.as_str())
         ))
     ))
+}
+
+/// "At sent, 3 frames were …"; `None` where there are none.
+fn warning(at: &str, number: u64, thing: &str, what: &str) -> Option<String> {
+    (number > 0).then(|| format!("{at}{} {what}", were(number, thing)))
 }
 
 fn counted(number: u64, thing: &str) -> String {

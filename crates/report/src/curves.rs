@@ -65,9 +65,8 @@ pub(crate) type ByScenario = BTreeMap<(usize, String, String), BTreeMap<usize, u
 
 /// What is drawn beside estimates. Records must come cell by cell; what is kept of a cell's
 /// repetitions is merged when the next cell begins.
+#[derive(Debug, Default)]
 pub(crate) struct Curves {
-    policies: Vec<String>,
-    scenarios: Vec<String>,
     /// The cell whose repetitions are being gathered.
     current: Option<(usize, usize)>,
     /// By slice, then repetition.
@@ -87,28 +86,11 @@ pub(crate) struct Curves {
 }
 
 impl Curves {
-    pub(crate) fn new(study: &StudyDescription) -> Self {
-        Self {
-            policies: study.policies.iter().map(|p| p.name.clone()).collect(),
-            scenarios: study.scenarios.iter().map(|s| s.name.clone()).collect(),
-            current: None,
-            gathered: Vec::new(),
-            delay: BTreeMap::new(),
-            binned: Vec::new(),
-            arrivals: Vec::new(),
-            drops: BTreeMap::new(),
-            link_losses: BTreeMap::new(),
-            marks: BTreeMap::new(),
-        }
-    }
-
     /// Take what is drawn of one run.
-    pub(crate) fn on_run(&mut self, record: &RunRecord) {
-        let place = |names: &[String], name: &str| names.iter().position(|n| n == name);
-        let Some(policy) = place(&self.policies, &record.key.policy) else {
-            return;
-        };
-        let Some(scenario) = place(&self.scenarios, &record.key.scenario) else {
+    pub(crate) fn on_run(&mut self, record: &RunRecord, study: &StudyDescription) {
+        let policy = study.policy_place(&record.key.policy);
+        let scenario = study.scenario_place(&record.key.scenario);
+        let Some((policy, scenario)) = policy.zip(scenario) else {
             return;
         };
         if self.current != Some((policy, scenario)) {
@@ -163,11 +145,7 @@ impl Curves {
     }
 
     /// Merge what was gathered last.
-    pub(crate) fn finish(&mut self) {
-        self.end_cell();
-    }
-
-    fn end_cell(&mut self) {
+    pub(crate) fn end_cell(&mut self) {
         let Some((policy, scenario)) = self.current.take() else {
             return;
         };

@@ -1,4 +1,4 @@
-use crate::layout::ResultsError;
+use slicewise_results::ResultsError;
 use std::path::PathBuf;
 
 /// Why a report could not be written.

@@ -1,62 +1,56 @@
 //! Everything a report is made of, gathered from the results folder in one pass.
 
-use crate::captured::{Captured, CapturedFindings};
+use crate::captured::CapturedFindings;
 use crate::curves::Curves;
-use crate::data::{DataFolder, RunTables};
 use crate::error::ReportError;
-use crate::host::HostFacts;
-use crate::layout::{ResultsError, ResultsFolder};
 use crate::link_losses::LinkLosses;
 use crate::populations::{PopulationFinding, Populations};
 use crate::side::{self, Side, without_folder};
 use crate::testbed::Testbed;
+use slicewise_results::host::HostFacts;
+use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
-use slicewise_stats::summary::{Summary, SummaryBuilder};
-use slicewise_stats::verdict::{self, VerdictTable};
+use slicewise_stats::summary::{CellSummary, SummaryBuilder};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
-/// The results of all runs.
-pub(crate) struct Findings<'a> {
-    pub(crate) study: &'a StudyDescription,
-    pub(crate) summary: Summary,
-    pub(crate) verdicts: VerdictTable,
-    pub(crate) published: Vec<PublishedComparison>,
+/// What a report says.
+#[derive(Debug)]
+pub struct Findings {
+    /// The folder of the report and those beside it, each judged on its own.
+    pub sides: Vec<Side>,
+    /// Which of them is that of the report.
+    main: usize,
+    /// Published figures beside ours.
+    pub published: Vec<PublishedComparison>,
+    /// Results of populations; empty in a study without populations.
+    pub populations: Vec<PopulationFinding>,
+    /// Flows and hops, and how runs were measured; empty where nothing was captured.
+    pub captured: CapturedFindings,
+    /// What impaired links lost.
+    pub link_losses: LinkLosses,
     pub(crate) curves: Curves,
-    /// Empty in a study without populations.
-    pub(crate) populations: Vec<PopulationFinding>,
-    /// Empty in a study of which nothing was captured.
-    pub(crate) captured: CapturedFindings,
-    pub(crate) link_losses: LinkLosses,
-    pub(crate) expected_runs: u64,
-    pub(crate) finished_runs: u64,
-    /// Records that cannot be trusted, and why; without the folder, which says nothing of results.
-    pub(crate) damaged_runs: Vec<String>,
     pub(crate) host: Option<HostFacts>,
-    /// This folder and those beside it; only this one where there is none beside.
-    pub(crate) sides: Vec<Side>,
 }
 
-impl<'a> Findings<'a> {
-    /// Read every run once, writing its tables on the way; a few runs are in memory at a time.
+impl Findings {
+    /// Read every run once, giving it to `on_run` on the way; a few runs are in memory at a time.
     pub(crate) fn gather(
-        folder: &'a ResultsFolder,
+        folder: &ResultsFolder,
         beside: &[PathBuf],
-        data: &DataFolder,
+        mut on_run: impl FnMut(&RunRecord) -> Result<(), ReportError>,
     ) -> Result<Self, ReportError> {
         let study = folder.study();
         let beside_sides = side::read_beside(folder, beside)?;
         let mut intake = Intake {
-            tables: RunTables::create(data)?,
             builder: SummaryBuilder::new(study),
-            curves: Curves::new(study),
+            curves: Curves::default(),
             populations: Populations::default(),
-            captured: Captured::new(data.clone()),
+            captured: CapturedFindings::default(),
             testbed: Testbed::default(),
             link_losses: LinkLosses::default(),
-            finished_runs: 0,
             damaged_runs: Vec::new(),
         };
         // Reading is as much work as writing: each has a thread. Order is that of the folder.
@@ -71,82 +65,89 @@ impl<'a> Findings<'a> {
                 }
             });
             runs.into_iter()
-                .try_for_each(|run| intake.on_run(run, folder))
+                .try_for_each(|run| match intake.on_run(run, folder)? {
+                    Some(record) => on_run(&record),
+                    None => Ok(()),
+                })
         })?;
-        let unsupported = side::unsupported(folder, &mut intake.damaged_runs);
-        if intake.finished_runs == 0 && unsupported.is_empty() {
-            return Err(ReportError::NoRuns {
-                path: folder.path().to_owned(),
-            });
-        }
-        intake.tables.finish()?;
-        intake.curves.finish();
-        let captured = intake.captured.finish()?;
-        let observations = intake.builder.observations();
-        let mut verdicts = verdict::judge(study, observations);
-        side::mark_unsupported(&mut verdicts, &intake.builder, &unsupported);
+        intake.curves.end_cell();
+        let damaged_runs = intake.damaged_runs;
         let main = Side {
-            name: side::backend_name(&study.backend),
             is_main: true,
-            study: study.clone(),
-            summary: intake.builder.summary(),
-            expected_runs: side::expected_runs(folder, &verdicts),
-            verdicts,
-            prediction: side::predicted_figures(&intake.builder, folder, &mut intake.damaged_runs),
-            testbed: intake.testbed,
-            finished_runs: intake.finished_runs,
-            damaged_runs: intake.damaged_runs,
+            ..side::judged(folder, &intake.builder, intake.testbed, damaged_runs)?
         };
         let host = folder.read_host();
+        let beside_sides = beside_sides.into_iter().zip(beside.iter().cloned());
+        let main = std::iter::once((main, folder.path().to_owned()));
+        let sides = side::in_order(main.chain(beside_sides));
         Ok(Self {
-            study,
-            summary: main.summary.clone(),
-            verdicts: main.verdicts.clone(),
-            published: published::compare(study, observations),
-            curves: intake.curves,
+            main: sides.iter().position(|side| side.is_main).unwrap_or(0),
+            sides,
+            published: published::compare(study, intake.builder.observations()),
             populations: intake.populations.findings(host.as_ref()),
-            captured,
+            captured: intake.captured,
             link_losses: intake.link_losses,
-            expected_runs: main.expected_runs,
-            finished_runs: main.finished_runs,
-            damaged_runs: main.damaged_runs.clone(),
+            curves: intake.curves,
             host,
-            sides: side::in_order(
-                std::iter::once((main, folder.path().to_owned()))
-                    .chain(beside_sides.into_iter().zip(beside.iter().cloned())),
-            ),
         })
     }
-}
 
-impl Findings<'_> {
+    /// The folder that the report is made of.
+    #[must_use]
+    pub fn main(&self) -> &Side {
+        &self.sides[self.main]
+    }
+
+    pub(crate) fn study(&self) -> &StudyDescription {
+        &self.main().study
+    }
+
+    /// True where there is one policy in one scenario: a chart that compares would have one bar.
+    pub(crate) fn has_one_cell(&self) -> bool {
+        let cells = (self.study().policies.len(), self.study().scenarios.len());
+        cells == (1, 1) && self.populations.is_empty()
+    }
+
+    /// The estimates of a policy in a scenario, by their places in the study.
+    pub(crate) fn cell(&self, policy: usize, scenario: usize) -> Option<&CellSummary> {
+        let policy = &self.study().policies.get(policy)?.name;
+        let scenario = &self.study().scenarios.get(scenario)?.name;
+        let mut cells = self.main().summary.cells.iter();
+        cells.find(|cell| cell.policy == *policy && cell.scenario == *scenario)
+    }
+
     /// Place of the scenario with most load that has runs: studies are written from light to heavy.
     pub(crate) fn heaviest_scenario(&self) -> usize {
-        let has_runs = |name: &str| self.summary.cells.iter().any(|cell| cell.scenario == name);
-        let mut scenarios = self.study.scenarios.iter();
+        let has_runs = |name: &str| {
+            self.main()
+                .summary
+                .cells
+                .iter()
+                .any(|cell| cell.scenario == name)
+        };
+        let mut scenarios = self.study().scenarios.iter();
         scenarios.rposition(|s| has_runs(&s.name)).unwrap_or(0)
     }
 }
 
 /// Where runs go when they are read.
 struct Intake<'a> {
-    tables: RunTables,
     builder: SummaryBuilder<'a>,
     curves: Curves,
     populations: Populations,
-    captured: Captured,
+    captured: CapturedFindings,
     testbed: Testbed,
     link_losses: LinkLosses,
-    finished_runs: u64,
     damaged_runs: Vec<String>,
 }
 
 impl Intake<'_> {
+    /// The record, unless it is left out.
     fn on_run(
         &mut self,
         run: Result<RunRecord, ResultsError>,
         folder: &ResultsFolder,
-    ) -> Result<(), ReportError> {
+    ) -> Result<Option<RunRecord>, ReportError> {
         let record = match run {
             Ok(record) => record,
             Err(error) if error.is_damaged_run() => {
@@ -154,22 +155,20 @@ impl Intake<'_> {
                     "{}: this run must be repeated",
                     without_folder(&error, folder)
                 ));
-                return Ok(());
+                return Ok(None);
             }
             Err(error) => return Err(error.into()),
         };
         if let Err(error) = self.builder.add(&record) {
             self.damaged_runs.push(error.to_string());
-            return Ok(());
+            return Ok(None);
         }
-        self.tables.on_run(&record)?;
-        self.curves.on_run(&record);
+        self.curves.on_run(&record, folder.study());
         self.populations.on_run(&record, folder.study());
-        self.captured.on_run(&record)?;
+        self.captured.on_run(&record);
         self.testbed.on_run(&record);
         self.link_losses.on_run(&record);
-        self.finished_runs += 1;
-        Ok(())
+        Ok(Some(record))
     }
 }
 

@@ -13,8 +13,7 @@ mod data;
 mod error;
 mod figures;
 mod findings;
-pub mod host;
-pub mod layout;
+mod flows;
 mod link_losses;
 mod page;
 pub mod populations;
@@ -25,23 +24,19 @@ pub mod side;
 mod signs;
 pub mod terminal;
 pub mod testbed;
+mod text_table;
 mod unbroken;
 
 pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
+pub use findings::Findings;
 pub use link_losses::LinkLosses;
 
-use captured::CapturedFindings;
-use data::DataFolder;
-use findings::Findings;
-use layout::{ResultsFolder, make_folder};
-use populations::PopulationFinding;
-use side::Side;
-use slicewise_stats::published::PublishedComparison;
-use slicewise_stats::verdict::VerdictTable;
+use data::{DataFolder, RunTables};
+use slicewise_results::{ResultsFolder, make_folder};
 use std::path::PathBuf;
 
-/// Where a report was written, and what it says.
+/// A report that was written.
 #[derive(Debug)]
 pub struct Report {
     /// The HTML file.
@@ -50,24 +45,8 @@ pub struct Report {
     pub data: PathBuf,
     /// The folder of SVG figures.
     pub figures: PathBuf,
-    /// The verdicts.
-    pub verdicts: VerdictTable,
-    /// Published figures beside ours.
-    pub published: Vec<PublishedComparison>,
-    /// Results of populations; empty in a study without populations.
-    pub populations: Vec<PopulationFinding>,
-    /// Flows and hops, and how runs were measured; empty where nothing was captured.
-    pub captured: CapturedFindings,
-    /// What impaired links lost.
-    pub link_losses: LinkLosses,
-    /// Runs that the whole study has.
-    pub expected_runs: u64,
-    /// Runs that the report is made from.
-    pub finished_runs: u64,
-    /// Records that were left out because they cannot be trusted, and why.
-    pub damaged_runs: Vec<String>,
-    /// The folder of the report and those beside it, each judged on its own.
-    pub sides: Vec<Side>,
+    /// What it says.
+    pub findings: Findings,
 }
 
 /// Make report, data and figures of `folder` again, from the runs that lie in it.
@@ -97,28 +76,16 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
         make_folder(path)?;
     }
     let data_folder = DataFolder::new(data.clone(), folder.study());
-    let findings = Findings::gather(folder, beside, &data_folder)?;
-    data::write_cells(&data_folder, &findings.summary)?;
-    data::write_verdicts(&data_folder, &findings.verdicts)?;
-    data::write_published(&data_folder, &findings.published)?;
-    data::write_populations(&data_folder, &findings.populations)?;
-    data::write_beside(&data_folder, &findings.sides)?;
-    data::write_prediction(&data_folder, &findings.sides)?;
-    data::write_testbed(&data_folder, &findings.sides)?;
+    let mut tables = RunTables::create(&data_folder)?;
+    let findings = Findings::gather(folder, beside, |run| tables.on_run(run))?;
+    tables.finish()?;
+    data::write(&data_folder, &findings)?;
     let drawn = figures::write_figures(&figures, &findings)?;
     page::write_page(&html, &findings, &drawn)?;
     Ok(Report {
         html,
         data,
         figures,
-        verdicts: findings.verdicts,
-        published: findings.published,
-        populations: findings.populations,
-        captured: findings.captured,
-        link_losses: findings.link_losses,
-        expected_runs: findings.expected_runs,
-        finished_runs: findings.finished_runs,
-        damaged_runs: findings.damaged_runs,
-        sides: findings.sides,
+        findings,
     })
 }

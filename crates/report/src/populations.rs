@@ -1,7 +1,6 @@
 //! Results of populations: for the page, the tables, the figures and the terminal.
 
-use crate::findings::Findings;
-use crate::host::HostFacts;
+use slicewise_results::host::HostFacts;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{PopulationRecord, RunRecord};
 use std::collections::BTreeMap;
@@ -76,30 +75,22 @@ pub(crate) struct Populations {
 impl Populations {
     /// Take what one run holds.
     pub(crate) fn on_run(&mut self, record: &RunRecord, study: &StudyDescription) {
-        let policies = study.policies.iter();
-        let scenarios = study.scenarios.iter();
-        let (Some(policy), Some(scenario)) = (
-            policies
-                .map(|p| &p.name)
-                .position(|name| *name == record.key.policy),
-            scenarios
-                .map(|s| &s.name)
-                .position(|name| *name == record.key.scenario),
-        ) else {
+        let key = &record.key;
+        let policy = study.policy_place(&key.policy);
+        let Some((policy, scenario)) = policy.zip(study.scenario_place(&key.scenario)) else {
             return;
         };
         let all_slices = record.populations.iter().map(|p| u64::from(p.slices)).sum();
         for population in &record.populations {
-            let mut slices = study.slices.iter();
-            let Some(slice) = slices.position(|slice| slice.name == population.slice) else {
+            let Some(slice) = study.slice_place(&population.slice) else {
                 continue;
             };
             let finding = self
                 .found
                 .entry((policy, scenario, slice))
                 .or_insert_with(|| PopulationFinding {
-                    policy: record.key.policy.clone(),
-                    scenario: record.key.scenario.clone(),
+                    policy: key.policy.clone(),
+                    scenario: key.scenario.clone(),
                     slice: population.slice.clone(),
                     slice_index: slice,
                     slices: population.slices,
@@ -159,12 +150,11 @@ fn bound(study: &StudyDescription, policy: usize, population: &PopulationRecord)
 
 /// What the populations come to: who keeps to a bound however many slices there are, and who does
 /// not. Empty where there is nothing to compare.
-pub(crate) fn finding(findings: &Findings<'_>) -> Vec<String> {
-    let study = findings.study;
+pub(crate) fn finding(study: &StudyDescription, populations: &[PopulationFinding]) -> Vec<String> {
     let mut sentences = Vec::new();
     for (slice, description) in study.slices.iter().enumerate() {
         let of_slice = || {
-            let all = findings.populations.iter();
+            let all = populations.iter();
             all.filter(move |finding| finding.slice_index == slice && !finding.backlogged)
         };
         if of_slice().next().is_none() {
@@ -222,6 +212,11 @@ pub(crate) fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// Wall-clock time a frame, ns.
+pub(crate) fn time_a_frame(ns: f64) -> String {
+    format!("{} ns", slicewise_stats::words::digits(ns, 3))
 }
 
 /// A size in memory: "136 B", "136 MB".

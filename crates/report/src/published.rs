@@ -1,72 +1,50 @@
 //! Published figures in words.
 
 use slicewise_stats::description::{Expected, Metric, PublishedFigure};
-use slicewise_stats::published::{OurFigure, PublishedComparison};
+use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
 use slicewise_stats::words::{digits, percent, rate, signed, time};
 
-/// A metric's name in files.
-pub(crate) fn metric_name(metric: Metric) -> &'static str {
+/// A metric's unit in files, and the metric in words.
+const fn described(metric: Metric) -> (&'static str, &'static str) {
     match metric {
-        Metric::Throughput => "throughput",
-        Metric::LossRatio => "loss_ratio",
-        Metric::DelayMean => "delay_mean",
-        Metric::DelayMeanWhole => "delay_mean_whole",
-        Metric::DelayMin => "delay_min",
-        Metric::DelayP50 => "delay_p50",
-        Metric::DelayP99 => "delay_p99",
-        Metric::DelayMax => "delay_max",
-        Metric::IatSamples => "iat_samples",
-        Metric::IatMean => "iat_mean",
-        Metric::IatVariance => "iat_variance",
-        Metric::IatKolmogorovSmirnov => "iat_kolmogorov_smirnov",
-        Metric::TransientEnd => "transient_end",
-        Metric::TransientThroughput => "transient_throughput",
-        Metric::AggregateThroughput => "aggregate_throughput",
+        Metric::Throughput => ("bit/s", "throughput"),
+        Metric::LossRatio => ("ratio", "loss"),
+        Metric::DelayMean => ("ns", "mean delay"),
+        Metric::DelayMeanWhole => ("ns", "mean delay, transient included"),
+        Metric::DelayMin => ("ns", "smallest delay"),
+        Metric::DelayP50 => ("ns", "median delay"),
+        Metric::DelayP99 => ("ns", "99th percentile of delay"),
+        Metric::DelayMax => ("ns", "largest delay"),
+        Metric::IatSamples => ("intervals", "number of inter-arrival times"),
+        Metric::IatMean => ("ns", "mean inter-arrival time"),
+        Metric::IatVariance => ("ns2", "variance of the inter-arrival time"),
+        Metric::IatKolmogorovSmirnov => (
+            "ratio",
+            "Kolmogorov–Smirnov statistic of inter-arrival times",
+        ),
+        Metric::TransientEnd => ("ns", "end of the transient"),
+        Metric::TransientThroughput => ("bit/s", "rate before the transient ends"),
+        Metric::AggregateThroughput => ("bit/s", "rate of all slices"),
     }
 }
 
 /// A metric's unit in files.
-pub(crate) fn metric_unit(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput | Metric::TransientThroughput | Metric::AggregateThroughput => "bit/s",
-        Metric::LossRatio | Metric::IatKolmogorovSmirnov => "ratio",
-        Metric::IatSamples => "intervals",
-        Metric::IatVariance => "ns2",
-        Metric::DelayMean
-        | Metric::DelayMeanWhole
-        | Metric::DelayMin
-        | Metric::DelayP50
-        | Metric::DelayP99
-        | Metric::DelayMax
-        | Metric::IatMean
-        | Metric::TransientEnd => "ns",
-    }
+pub(crate) const fn metric_unit(metric: Metric) -> &'static str {
+    described(metric).0
 }
 
-/// A metric in words.
-fn metric_words(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::LossRatio => "loss",
-        Metric::DelayMean => "mean delay",
-        Metric::DelayMeanWhole => "mean delay, transient included",
-        Metric::DelayMin => "smallest delay",
-        Metric::DelayP50 => "median delay",
-        Metric::DelayP99 => "99th percentile of delay",
-        Metric::DelayMax => "largest delay",
-        Metric::IatSamples => "number of inter-arrival times",
-        Metric::IatMean => "mean inter-arrival time",
-        Metric::IatVariance => "variance of the inter-arrival time",
-        Metric::IatKolmogorovSmirnov => "Kolmogorov–Smirnov statistic of inter-arrival times",
-        Metric::TransientEnd => "end of the transient",
-        Metric::TransientThroughput => "rate before the transient ends",
-        Metric::AggregateThroughput => "rate of all slices",
+/// Whether ours agrees, in words.
+pub(crate) const fn outcome_word(outcome: PublishedOutcome) -> &'static str {
+    match outcome {
+        PublishedOutcome::Agrees => "agrees",
+        PublishedOutcome::Differs => "differs",
+        PublishedOutcome::NotMeasured => "not measured",
     }
 }
 
 /// What a figure is of: metric, slice, cells, and what it is relative to.
 pub(crate) fn subject(figure: &PublishedFigure) -> String {
-    let mut parts = vec![metric_words(figure.metric).to_owned()];
+    let mut parts = vec![described(figure.metric).1.to_owned()];
     if let Some(slice) = &figure.slice {
         parts.push(format!("slice {slice}"));
     }

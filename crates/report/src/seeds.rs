@@ -1,6 +1,6 @@
 //! Verdicts under several seeds, for a terminal and as a table.
 
-use crate::data::{self, DataFolder};
+use crate::data::{DataFolder, SeedVerdicts, write_seed_verdicts};
 use crate::error::ReportError;
 use crate::terminal::{plain_table, text};
 use comfy_table::ColumnConstraint;
@@ -23,7 +23,7 @@ const SEEDS_NAMED: usize = 5;
 /// writes, or Parquet.
 #[must_use]
 pub fn is_seed_table(path: &Path) -> bool {
-    let header = data::seed_verdicts_header();
+    let header = SeedVerdicts::SCHEMA.header();
     let magic = match path.extension() {
         Some(extension) if extension == "csv" => header.as_bytes(),
         _ => b"PAR1",
@@ -169,7 +169,7 @@ pub fn write_seed_table(
     study: &StudyDescription,
     seeds: &SeedTable,
 ) -> Result<(), ReportError> {
-    data::write_seed_verdicts(&DataFolder::new(folder.to_owned(), study), seeds)
+    write_seed_verdicts(&DataFolder::new(folder.to_owned(), study), seeds)
 }
 
 #[cfg(test)]

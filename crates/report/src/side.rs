@@ -2,8 +2,9 @@
 
 use crate::attribute::{AttributeText, attributes};
 use crate::error::ReportError;
-use crate::layout::{ResultsError, ResultsFolder, Unsupported};
 use crate::testbed::{Testbed, utc};
+use slicewise_results::{ResultsError, ResultsFolder, Unsupported};
+use slicewise_stats::backend;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::prediction::{OfferedTraffic, PredictedFigure, compare_with_prediction};
 use slicewise_stats::record::RunRecord;
@@ -122,7 +123,7 @@ pub(crate) fn read_beside(
 /// out and, where that leaves two of one name, by its folder.
 pub(crate) fn in_order(sides: impl Iterator<Item = (Side, PathBuf)>) -> Vec<Side> {
     let mut sides: Vec<(Side, PathBuf)> = sides.collect();
-    sides.sort_by_key(|(side, _)| rank(&side.study.backend));
+    sides.sort_by_key(|(side, _)| backend::order(&side.study.backend));
     let names: Vec<String> = sides.iter().map(|(side, _)| side.name.clone()).collect();
     for (index, (side, path)) in sides.iter_mut().enumerate() {
         if names.iter().filter(|name| **name == side.name).count() > 1 {
@@ -191,37 +192,33 @@ pub(crate) fn scalability(policy: &str, sides: &[Side]) -> Option<AttributeText>
     })
 }
 
-/// What a back end is called in front of people.
-pub(crate) fn backend_name(backend: &str) -> String {
-    match backend {
-        "tc" => "Linux tc".to_owned(),
-        other => other.to_owned(),
-    }
-}
-
-/// From the model to the one farthest from it.
-fn rank(backend: &str) -> usize {
-    let order = ["simulator", "gateway", "tc", "captures"];
-    order
-        .iter()
-        .position(|b| *b == backend)
-        .unwrap_or(order.len())
-}
-
 /// The same folder has the same path, whichever way it was named.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
-    let study = folder.study();
+    let mut builder = SummaryBuilder::new(folder.study());
     let mut damaged_runs = Vec::new();
-    let unsupported = unsupported(folder, &mut damaged_runs);
-    let mut builder = SummaryBuilder::new(study);
     let mut testbed = Testbed::default();
     add_runs(folder, &mut builder, &mut damaged_runs, |record| {
         testbed.on_run(record);
     });
+    judged(folder, &builder, testbed, damaged_runs)
+}
+
+/// A folder whose runs were read into `builder` and `testbed`, without those that are damaged.
+///
+/// # Errors
+/// Where there is nothing to judge.
+pub(crate) fn judged(
+    folder: &ResultsFolder,
+    builder: &SummaryBuilder<'_>,
+    testbed: Testbed,
+    mut damaged_runs: Vec<String>,
+) -> Result<Side, ReportError> {
+    let study = folder.study();
+    let unsupported = unsupported(folder, &mut damaged_runs);
     let finished_runs = builder.observations().len() as u64;
     if finished_runs == 0 && unsupported.is_empty() {
         return Err(ReportError::NoRuns {
@@ -229,23 +226,23 @@ fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
         });
     }
     let mut verdicts = verdict::judge(study, builder.observations());
-    mark_unsupported(&mut verdicts, &builder, &unsupported);
+    mark_unsupported(&mut verdicts, builder, &unsupported);
     Ok(Side {
-        name: backend_name(&study.backend),
+        name: backend::name(&study.backend).to_owned(),
         is_main: false,
+        study: study.clone(),
         summary: builder.summary(),
         expected_runs: expected_runs(folder, &verdicts),
         verdicts,
-        prediction: predicted_figures(&builder, folder, &mut damaged_runs),
+        prediction: predicted_figures(builder, folder, &mut damaged_runs),
         testbed,
         finished_runs,
         damaged_runs,
-        study: study.clone(),
     })
 }
 
 /// Policies without runs. What cannot be read is left out with a word: the runs do not depend on it.
-pub(crate) fn unsupported(folder: &ResultsFolder, left_out: &mut Vec<String>) -> Vec<Unsupported> {
+fn unsupported(folder: &ResultsFolder, left_out: &mut Vec<String>) -> Vec<Unsupported> {
     folder.read_unsupported().unwrap_or_else(|error| {
         left_out.push(without_folder(&error, folder));
         Vec::new()
@@ -253,7 +250,7 @@ pub(crate) fn unsupported(folder: &ResultsFolder, left_out: &mut Vec<String>) ->
 }
 
 /// Say of policies without runs that they cannot have any.
-pub(crate) fn mark_unsupported(
+fn mark_unsupported(
     verdicts: &mut VerdictTable,
     builder: &SummaryBuilder<'_>,
     unsupported: &[Unsupported],
@@ -267,7 +264,7 @@ pub(crate) fn mark_unsupported(
 }
 
 /// The runs of a study without those of policies that cannot have any.
-pub(crate) fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> u64 {
+fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> u64 {
     let policies = verdicts.policies.iter();
     let supported = policies.filter(|p| p.not_supported.is_none()).count() as u64;
     let study = folder.study();
@@ -276,7 +273,7 @@ pub(crate) fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> 
 
 /// What was measured in `folder` beside what was predicted of it. What cannot be read is left out with a
 /// word.
-pub(crate) fn predicted_figures(
+fn predicted_figures(
     measured: &SummaryBuilder<'_>,
     folder: &ResultsFolder,
     left_out: &mut Vec<String>,
@@ -296,9 +293,9 @@ pub(crate) fn predicted_figures(
     let study = folder.study();
     figures.sort_by_key(|figure| {
         (
-            study.policies.iter().position(|p| p.name == figure.policy),
-            (study.scenarios.iter()).position(|s| s.name == figure.scenario),
-            study.slices.iter().position(|s| s.name == figure.slice),
+            study.policy_place(&figure.policy),
+            study.scenario_place(&figure.scenario),
+            study.slice_place(&figure.slice),
         )
     });
     figures

@@ -1,17 +1,21 @@
 //! Verdicts, and what slices by the thousand got, as plain text for a terminal.
 
 use crate::attribute::{AttributeText, attributes};
-use crate::captured::{CapturedFindings, FlowFinding, flow_name};
-use crate::populations::{PopulationFinding, grouped, memory};
+use crate::captured::{CapturedFindings, FlowFinding};
+use crate::flows;
+use crate::populations::{PopulationFinding, grouped, memory, time_a_frame};
 use crate::side::{Side, main_first, scalability};
+use crate::text_table::{or_dash, time_or_dash};
 use crate::unbroken;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
-    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, Width,
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, TableStyle,
+    Width,
 };
 use slicewise_stats::description::StudyDescription;
+use slicewise_stats::record::RunKey;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
-use slicewise_stats::words::{count, digits, percent, rate, time};
+use slicewise_stats::words::{count, digits, percent, time};
 
 /// Whether outcomes are coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,27 +36,19 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16, colours: Colours)
     if !verdicts.says_something() {
         return None;
     }
-    let mut table = Table::new();
-    table
-        .load_style(UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.clamp(NARROWEST, WIDEST))
-        .set_header([
-            "Policy",
-            "Performance isolation",
-            "Resource reallocation",
-            "Scalability",
-            "Published",
-        ]);
+    let header = [
+        "Policy",
+        "Performance isolation",
+        "Resource reallocation",
+        "Scalability",
+        "Published",
+    ];
+    let mut table = ruled_table(header, width, UTF8_HORIZONTAL_ONLY);
     for verdict in &verdicts.policies {
         table.add_row(row(verdict));
     }
-    if let Some(policy) = table.column_mut(0) {
-        policy.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(11)));
-    }
-    if let Some(published) = table.column_mut(4) {
-        published.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
-    }
+    at_least(&mut table, 0, 11);
+    at_least(&mut table, 4, 20);
     Some(coloured(&text(&table), colours))
 }
 
@@ -81,12 +77,7 @@ pub fn beside_table_text(sides: &[Side], width: u16, colours: Colours) -> Option
     let mut header = vec!["Policy".to_owned(), "Published".to_owned()];
     header.extend(sides.iter().map(|s| format!("{}\n{}", s.name, extent(s))));
     header.push("Scalability".to_owned());
-    let mut table = Table::new();
-    table
-        .load_style(UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.clamp(NARROWEST, WIDEST))
-        .set_header(header);
+    let mut table = ruled_table(header, width, UTF8_HORIZONTAL_ONLY);
     let verdicts = main_first(sides).flat_map(|side| &side.verdicts.policies);
     let mut known: Vec<&str> = Vec::new();
     for first in verdicts {
@@ -103,12 +94,8 @@ pub fn beside_table_text(sides: &[Side], width: u16, colours: Colours) -> Option
         row.extend(scalability(&first.policy, sides).map(|text| text.word));
         table.add_row(row);
     }
-    if let Some(policy) = table.column_mut(0) {
-        policy.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(11)));
-    }
-    if let Some(scalability) = table.column_mut(2 + sides.len()) {
-        scalability.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(13)));
-    }
+    at_least(&mut table, 0, 11);
+    at_least(&mut table, 2 + sides.len(), 13);
     let text = coloured(&text(&table), colours);
     Some(format!(
         "Isolation / reallocation; each back end is judged by its own runs\n{text}"
@@ -157,13 +144,25 @@ fn published_pair(attributes: &[AttributeText]) -> String {
 
 /// A table without lines between rows.
 pub(crate) fn plain_table(header: impl Into<Row>, width: u16) -> Table {
+    let style = UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none());
+    ruled_table(header, width, style)
+}
+
+fn ruled_table(header: impl Into<Row>, width: u16, style: TableStyle) -> Table {
     let mut table = Table::new();
     table
-        .load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
+        .load_style(style)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width.clamp(NARROWEST, WIDEST))
         .set_header(header);
     table
+}
+
+/// Make a column at least so wide.
+fn at_least(table: &mut Table, column: usize, width: u16) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+    }
 }
 
 /// The lines of a table, without the padding of its last column and with plain spaces.
@@ -235,12 +234,10 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
         table.add_row(population_row(name, cell, &slices, timed));
         above = policy;
     }
-    if let Some(policy) = table.column_mut(0) {
-        // Names stay whole, unless that leaves too little room for numbers.
-        let longest = findings.iter().map(|f| f.policy.chars().count()).max();
-        let room = u16::try_from(longest.unwrap_or(0).min(20)).unwrap_or(20) + 2;
-        policy.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(room)));
-    }
+    // Names stay whole, unless that leaves too little room for numbers.
+    let longest = findings.iter().map(|f| f.policy.chars().count()).max();
+    let room = u16::try_from(longest.unwrap_or(0).min(20)).unwrap_or(20) + 2;
+    at_least(&mut table, 0, room);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -258,31 +255,27 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
     if shown.is_empty() {
         return None;
     }
-    let with_tcp = shown.iter().any(|finding| finding.flow.tcp.is_some());
     let with_slice = !shown.iter().all(is_named_by_flow);
-    let mut header = vec!["Flow"];
-    header.extend(with_slice.then_some("Slice"));
-    header.extend(["Sent", "Lost", "Throughput", "Delay: median", "99 %"]);
-    header.extend(with_tcp.then_some("Retransmitted"));
-    let with_run = captured.run_count > 1;
-    if with_run {
-        header.insert(0, "Run");
-    }
-    let mut table = plain_table(header, width);
-    let first_number = 1 + usize::from(with_slice) + usize::from(with_run);
-    let mut longest = vec![0; 8];
-    for finding in shown {
-        let mut row = flow_row(finding, with_run, with_tcp);
-        if !with_slice {
-            row.remove(1 + usize::from(with_run));
-        }
-        for (longest, number) in longest.iter_mut().zip(row.iter().skip(first_number)) {
-            *longest = number.chars().count().max(*longest);
+    let run_name: Option<fn(&RunKey) -> String> = (captured.run_count > 1)
+        .then_some(|run| format!("{}, {}, {}", run.policy, run.scenario, run.repetition));
+    let flows = flows::table(shown, &flows::IN_TERMINAL, run_name, with_slice);
+    let mut table = plain_table(flows.head, width);
+    let mut longest = Vec::new();
+    for mut row in flows.rows {
+        let numbers = row.iter_mut().skip(flows.names);
+        numbers.for_each(|number| *number = one_word(number));
+        let lengths = row
+            .iter()
+            .skip(flows.names)
+            .map(|text| text.chars().count());
+        longest.resize(row.len() - flows.names, 0);
+        for (longest, length) in longest.iter_mut().zip(lengths) {
+            *longest = length.max(*longest);
         }
         table.add_row(row);
     }
-    keep_whole(&mut table, first_number, &longest, width);
-    for column in table.column_iter_mut().skip(first_number) {
+    keep_whole(&mut table, flows.names, &longest, width);
+    for column in table.column_iter_mut().skip(flows.names) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut text = text(&table);
@@ -316,91 +309,43 @@ fn is_named_by_flow(finding: &FlowFinding) -> bool {
     flow.slice.contains(&flow.flow.source) && flow.slice.contains(&flow.flow.destination)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
-fn flow_row(finding: &FlowFinding, with_run: bool, with_tcp: bool) -> Vec<String> {
-    let none = || "–".to_owned();
-    let flow = &finding.flow;
-    let delay = |ns: u64| {
-        if flow.delay.samples == 0 {
-            none()
-        } else {
-            one_word(&time(ns as f64))
-        }
-    };
-    let loss = finding
-        .loss_ratio()
-        .map_or_else(none, |ratio| one_word(&percent(ratio)));
-    let throughput = finding.throughput_bits_per_second();
-    let mut row = vec![
-        flow_name(&flow.flow),
-        flow.slice.clone(),
-        one_word(&grouped(flow.sent_frames)),
-        loss,
-        throughput.map_or_else(none, |bits| one_word(&rate(bits))),
-        delay(flow.delay.p50_ns),
-        delay(flow.delay.p99_ns),
-    ];
-    if with_tcp {
-        let tcp = flow.tcp.as_ref();
-        row.push(tcp.map_or_else(none, |tcp| grouped(tcp.retransmitted_segments)));
-    }
-    if with_run {
-        let run = &finding.run;
-        row.insert(
-            0,
-            format!("{}, {}, {}", run.policy, run.scenario, run.repetition),
-        );
-    }
-    row
-}
-
 fn population_row(
     policy: &str,
     cell: &[PopulationFinding],
     slices: &[(usize, &str)],
     timed: bool,
 ) -> Vec<String> {
-    let none = || "–".to_owned();
     let first = cell.first();
     let mut row = vec![
         policy.to_owned(),
-        first.map_or_else(none, |f| one_word(&grouped(f.all_slices))),
+        or_dash(first, |f| one_word(&grouped(f.all_slices))),
     ];
     row.extend(slices.iter().map(|(slice, _)| {
         let mut populations = cell.iter();
-        let finding = populations.find(|f| f.slice_index == *slice);
-        finding.map_or_else(none, largest_delay)
+        or_dash(populations.find(|f| f.slice_index == *slice), largest_delay)
     }));
     let apart = cell.iter().filter_map(PopulationFinding::turns_apart);
-    row.push(
-        apart
-            .reduce(f64::max)
-            .map_or_else(none, |turns| digits(turns, 2)),
-    );
-    row.push(first.map_or_else(none, |f| one_word(&memory(f.state_bytes_in_all()))));
-    if timed {
+    row.push(or_dash(apart.reduce(f64::max), |turns| digits(turns, 2)));
+    row.push(or_dash(first, |f| {
+        one_word(&memory(f.state_bytes_in_all()))
+    }));
+    row.extend(timed.then(|| {
         let time = first.and_then(|f| f.ns_a_frame);
-        row.push(time.map_or_else(none, |ns| one_word(&format!("{} ns", digits(ns, 3)))));
-    }
+        or_dash(time, |ns| one_word(&time_a_frame(ns)))
+    }));
     row
 }
 
 /// "24.73 µs ≤ 120 µs" where a bound is proved.
-#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
 fn largest_delay(finding: &PopulationFinding) -> String {
-    let Some(largest) = finding.delay_max_ns else {
-        return "–".to_owned();
-    };
-    let shown = one_word(&time(largest as f64));
-    match finding.delay_bound_ns {
-        Some(bound) => {
-            let sign = if largest <= bound { '≤' } else { '>' };
-            format!(
-                "{shown} {}",
-                one_word(&format!("{sign} {}", time(bound as f64)))
-            )
+    let largest = one_word(&time_or_dash(finding.delay_max_ns));
+    match (finding.delay_max_ns, finding.delay_bound_ns) {
+        (Some(measured), Some(bound)) => {
+            let sign = if measured <= bound { '≤' } else { '>' };
+            let bound = format!("{sign} {}", time_or_dash(Some(bound)));
+            format!("{largest} {}", one_word(&bound))
         }
-        None => shown,
+        _ => largest,
     }
 }
 

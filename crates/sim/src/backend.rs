@@ -17,6 +17,7 @@ use crate::topology::{FlowParams, Node, PortId, Topology};
 use slicewise_capture::store::make_folders;
 use slicewise_dataplane::{DropReason, Pipeline};
 use slicewise_model::PolicyParams;
+use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
@@ -47,8 +48,8 @@ struct Captures {
 }
 
 impl Backend for Simulator {
-    fn name(&self) -> &str {
-        NAME
+    fn info(&self) -> BackendInfo {
+        SIMULATOR
     }
 
     fn run(&self, study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
@@ -102,7 +103,6 @@ impl Captures {
     }
 }
 
-const NAME: &str = "simulator";
 /// Names of the links that a study has, in the order in which its network has them.
 const LINKS: [&str; 2] = ["ingress", "egress"];
 
@@ -378,7 +378,7 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> RunError {
 
 pub(crate) fn unsupported(what: &str) -> RunError {
     RunError::Unsupported {
-        backend: NAME.to_owned(),
+        backend: SIMULATOR.id.to_owned(),
         what: what.to_owned(),
     }
 }

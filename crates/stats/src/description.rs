@@ -3,6 +3,7 @@
 //! Written once into the results folder (`study.json`), so that verdicts and report can be regenerated
 //! from the folder alone.
 
+use crate::backend::{self, BackendInfo, BackendKind};
 use crate::objective::Objective;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ pub struct StudyDescription {
     pub seed: u64,
     /// Version of the program that ran it.
     pub program_version: String,
-    /// What executed the runs: `simulator`, `gateway`, `tc`, or `captures` of runs executed elsewhere.
+    /// What executed the runs: the id of one of [`backend::BACK_ENDS`].
     #[serde(default = "simulator")]
     pub backend: String,
     /// What was tested, one line: "Cisco ISR 4221 (model), licence 35 Mbit/s, ports 1 Gbit/s".
@@ -62,12 +63,42 @@ impl StudyDescription {
     /// Whether a device on this machine was tested, not that of the study.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        matches!(self.backend.as_str(), "gateway" | "tc")
+        self.is_of(BackendKind::Live)
+    }
+
+    /// What executed the runs; `None` for a back end that this version does not know.
+    #[must_use]
+    pub fn backend_info(&self) -> Option<BackendInfo> {
+        backend::named(&self.backend)
+    }
+
+    /// The place of a policy in the study.
+    #[must_use]
+    pub fn policy_place(&self, name: &str) -> Option<usize> {
+        self.policies.iter().position(|p| p.name == name)
+    }
+
+    /// The place of a scenario in the study.
+    #[must_use]
+    pub fn scenario_place(&self, name: &str) -> Option<usize> {
+        self.scenarios.iter().position(|s| s.name == name)
+    }
+
+    /// The place of a slice in the study.
+    #[must_use]
+    pub fn slice_place(&self, name: &str) -> Option<usize> {
+        self.slices.iter().position(|s| s.name == name)
+    }
+
+    /// Whether the runs came about in this way.
+    #[must_use]
+    pub fn is_of(&self, kind: BackendKind) -> bool {
+        self.backend_info().is_some_and(|info| info.kind == kind)
     }
 }
 
 fn simulator() -> String {
-    "simulator".to_owned()
+    backend::SIMULATOR.id.to_owned()
 }
 
 /// The rate that slices share, in the device's own accounting.

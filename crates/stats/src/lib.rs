@@ -14,6 +14,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod availability;
+pub mod backend;
 pub mod collect;
 pub mod compare;
 pub mod description;

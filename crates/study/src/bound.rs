@@ -20,11 +20,11 @@
 //!
 //! [`DelayClasses::bucket_width`]: slicewise_model::DelayClasses::bucket_width
 
-use crate::arrivals::{ArrivalCurve, Backlog, backlog, bytes_up};
 use crate::params::{DutParams, PopulationPatternParams, ScenarioParams, SourceParams};
 use crate::study::Study;
 use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams};
 use slicewise_stats::description::{DelayBound, Unbounded};
+use slicewise_traffic::arrivals::{ArrivalCurve, Backlog, backlog, bytes_up};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The sources that all scenarios have are written once: here every scenario gets them.
 
+use crate::check::entry_as_meant;
 use crate::diagnostics::closest;
 use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
-use crate::kind::entry_as_meant;
 
 /// Most sources of all scenarios together.
 const MAX_SOURCES: usize = 100_000;

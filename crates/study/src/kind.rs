@@ -1,9 +1,8 @@
 //! Which kind of file one is.
 
-use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest};
-use crate::file::{self, Key, Node, Problems, Value};
-use crate::load::Opened;
-use std::path::Path;
+use crate::check::{GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, entry_as_meant};
+use crate::file::{Node, Value, document};
+use serde_json::{Value as Json, json};
 
 /// A kind of file that people write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,23 +18,8 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// What the file at `path` is, by the settings it has. One that could be several, or that cannot be
-    /// parsed, is taken for a study: reading it as one says what is wrong.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub fn of(path: &Path) -> Result<Self, Diagnostics> {
-        let Opened {
-            name,
-            text,
-            files,
-            mut sources,
-        } = Opened::at(path)?;
-        let root = file::load(&name, text, &files, &mut sources, &mut Problems::default());
-        Ok(root.map_or(Self::Study, |root| Self::of_root(&root)))
-    }
-
-    fn of_root(root: &Node) -> Self {
+    /// What a file is, by the settings it has.
+    pub(crate) fn of_root(root: &Node) -> Self {
         let has = |key: &str| entry_as_meant(root, key).is_some();
         let has_any = |keys: &[&str]| keys.iter().any(|key| has(key));
         let dut = entry_as_meant(root, "dut").map(|(_, dut)| &dut.value);
@@ -78,85 +62,38 @@ impl FileKind {
     }
 }
 
-/// A setting at the top of a file, or the misspelt one that was probably meant to be it: the file is still what it
-/// was meant to be, and what is wrong with it is one mistake.
-pub(crate) fn entry_as_meant<'a>(root: &'a Node, setting: &str) -> Option<(&'a Key, &'a Node)> {
-    let Value::Mapping(entries) = &root.value else {
-        return None;
-    };
-    let is_meant = |(key, _): &&(Key, Node)| {
-        closest(&key.text, SETTINGS).is_some_and(|meant| meant == setting)
-    };
-    root.entry(setting).or_else(|| {
-        entries
-            .iter()
-            .filter(|(key, _)| !SETTINGS.contains(&key.text.as_str()))
-            .take(MAX_DIAGNOSTICS)
-            .find(is_meant)
-            .map(|(key, node)| (key, node))
-    })
-}
-
-/// Settings at the top of any kind of file.
-const SETTINGS: [&str; 35] = [
-    "assumptions",
-    "backward",
-    "buffer",
-    "captures",
-    "counts",
-    "delays",
-    "description",
-    "devices",
-    "duration",
-    "dut",
-    "extends",
-    "hosts",
-    "interfaces",
-    "largest_frame",
-    "link",
-    "margins",
-    "measure",
-    "memory",
-    "metrics_port",
-    "name",
-    "packet_io",
-    "path",
-    "policies",
-    "policy",
-    "populations",
-    "published",
-    "quick",
-    "repetitions",
-    "scenarios",
-    "seed",
-    "slices",
-    "source",
-    "sources",
-    "tenants",
-    "title",
-];
-
-#[cfg(test)]
-mod tests {
-    use super::{FileKind, SETTINGS};
-    use crate::json_schema;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn the_settings_are_those_of_all_kinds() {
-        let kinds = [
-            FileKind::Study,
-            FileKind::Plan,
-            FileKind::Measured,
-            FileKind::Gateway,
-        ];
-        let of_kind = |kind| {
-            let schema = json_schema(kind);
-            let settings = schema["properties"].as_object().unwrap().keys().cloned();
-            settings.collect::<Vec<_>>()
-        };
-        let all: BTreeSet<String> = kinds.into_iter().flat_map(of_kind).collect();
-        let known: BTreeSet<String> = SETTINGS.map(str::to_owned).into();
-        assert_eq!(known, all);
+/// The JSON Schema (draft 2020-12) of a kind of file: names, units, and which keys exist, shown
+/// while writing. What needs the whole file, such as sums of rates, only a check tells.
+#[must_use]
+pub fn json_schema(kind: FileKind) -> Json {
+    let required = |keys: &[&str]| ("required", json!(keys));
+    match kind {
+        FileKind::Study => {
+            let complete = |network: &[&str]| {
+                let rest = ["slices", "policies", "scenarios", "repetitions", "duration"];
+                let keys = [&["name", "link"], network, &rest[..]].concat();
+                json!({ "required": keys })
+            };
+            let extending = json!({ "required": ["extends"] });
+            let either = json!([
+                extending,
+                complete(&["dut"]),
+                complete(&["path", "devices"])
+            ]);
+            document::<StudySpec>("Slicewise study", ("anyOf", either))
+        }
+        FileKind::Plan => {
+            let keys = required(&["link", "slices"]);
+            document::<PlanSpec>("Slicewise plan", keys)
+        }
+        FileKind::Measured => {
+            // With slices alone it says how to tell them.
+            let keys = required(&["slices"]);
+            document::<MeasuredSpec>("Slicewise measured study", keys)
+        }
+        FileKind::Gateway => {
+            let keys = required(&["interfaces", "link", "policy"]);
+            document::<GatewaySpec>("Slicewise gateway", keys)
+        }
     }
 }

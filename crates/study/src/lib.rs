@@ -8,46 +8,43 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod arrivals;
 mod bound;
 mod check;
+mod description;
 mod device;
 mod diagnostics;
 mod expand;
 mod file;
 mod gateway;
-pub mod impairments;
 mod kind;
-mod live;
+
 mod load;
 mod measured;
 pub mod params;
 mod plan;
 mod quick;
 mod run;
-mod schema;
 mod seed;
 mod spec;
 mod study;
+mod testbed;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
+pub(crate) use file::settings;
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
 };
-pub use impairments::{
-    DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
-};
-pub use kind::FileKind;
-pub use live::{LiveDevice, LiveError};
+pub use kind::{FileKind, json_schema};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
-    DutModel, DutParams, HopParams, HostParams, LicenceParams, LinkParams, MeasureParams,
-    OnOffParams, PacketSize, PatternParams, PopulationParams, PopulationPatternParams,
-    ScenarioParams, SizesParams, SliceParams, SourceHeaders, SourceParams, WeightedSize,
+    DelayDistribution, DelayVariationParams, DutModel, DutParams, HopParams, HostTiming,
+    ImpairmentParams, LicenceParams, LinkImpairments, LossParams, MeasureParams, OnOffParams,
+    PacketSize, PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams,
+    SizesParams, SourceHeaders, SourceParams, StudyLink, StudySlice, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
-pub use schema::json_schema;
 pub use study::{Study, StudyPolicy};
+pub use testbed::{LiveDevice, TestbedError};

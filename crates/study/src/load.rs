@@ -1,23 +1,29 @@
-//! Reading a study: the file, what it names, and every check, in one go.
+//! Reading a file of any kind: the file, what it names, and every check, in one go.
 
-use crate::check::Checker;
+use crate::check::{Checker, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec};
 use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
-use crate::file::{self, FileError, Files, Folder, Problems, Sources};
-use crate::spec::StudySpec;
+use crate::file::{
+    self, Decode, Entry, FileError, Files, Folder, MAX_FILE_BYTES, Node, Problems, Sources,
+};
+use crate::gateway::GatewayConfig;
+use crate::kind::FileKind;
+use crate::measured::MeasuredStudy;
+use crate::plan::{self, Plan};
 use crate::study::Study;
 use std::path::Path;
 
-/// A file that was read, and what it needs to be checked.
-pub(crate) struct Opened {
-    pub(crate) name: String,
-    pub(crate) text: String,
-    pub(crate) files: Folder,
-    pub(crate) sources: Sources,
+/// A file that was opened.
+struct Opened {
+    name: String,
+    text: String,
+    files: Folder,
+    /// The folder as messages show it.
+    shown: String,
 }
 
 impl Opened {
-    pub(crate) fn at(path: &Path) -> Result<Self, Diagnostics> {
+    fn at(path: &Path) -> Result<Self, Diagnostics> {
         let shown = path.display().to_string();
         let unusable = |problem: &str| Diagnostics::of_file(&shown, problem);
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
@@ -29,16 +35,119 @@ impl Opened {
             FileError::NotUtf8(_) => unusable(&format!("{error}; save the file as UTF-8")),
             _ => unusable(&error.to_string()),
         })?;
-        let folder = match folder.display().to_string() {
+        let shown = match folder.display().to_string() {
             folder if folder.is_empty() || folder.ends_with('/') => folder,
             folder => format!("{folder}/"),
         };
+        let name = name.to_owned();
         Ok(Self {
-            name: name.to_owned(),
+            name,
             text,
             files,
-            sources: Sources::in_folder(&folder),
+            shown,
         })
+    }
+
+    fn reading(self, files: &mut Option<Folder>) -> Reading<'_> {
+        let sources = Sources::in_folder(&self.shown);
+        Reading::of(&self.name, self.text, files.insert(self.files), sources)
+    }
+}
+
+/// A file as a tree, and what is needed to make something of it.
+struct Reading<'a> {
+    name: String,
+    files: &'a dyn Files,
+    sources: Sources,
+    problems: Problems,
+    /// Without one where the problems say why.
+    root: Option<Node>,
+}
+
+impl<'a> Reading<'a> {
+    fn of(name: &str, text: String, files: &'a dyn Files, mut sources: Sources) -> Self {
+        let mut problems = Problems::default();
+        let root = file::load(name, text, files, &mut sources, &mut problems);
+        Self {
+            name: name.to_owned(),
+            files,
+            sources,
+            problems,
+            root,
+        }
+    }
+
+    fn of_text(text: &str, name: &str, files: &'a dyn Files) -> Result<Self, Diagnostics> {
+        if u64::try_from(text.len()).map_or(true, |length| length > MAX_FILE_BYTES) {
+            let problem = FileError::TooLarge.to_string();
+            return Err(Diagnostics::of_file(name, &problem));
+        }
+        let sources = Sources::default();
+        Ok(Self::of(name, text.to_owned(), files, sources))
+    }
+
+    fn has(&self, key: &str) -> bool {
+        let root = self.root.as_ref();
+        root.is_some_and(|root| root.entry(key).is_some())
+    }
+
+    /// What `check` makes of the file, and what is worth knowing although it is no mistake.
+    fn checked<S: Decode, T>(
+        mut self,
+        check: impl FnOnce(&mut Checker<'_>, &S, &str) -> Option<T>,
+    ) -> Result<(T, Diagnostics), Diagnostics> {
+        let made = self.root.as_ref().and_then(|node| {
+            let spec = S::decode(Entry { node, key: None }, &mut self.problems)?;
+            // What is there is checked even if some of it could not be read.
+            let mut checker = Checker {
+                problems: &mut self.problems,
+                sources: &mut self.sources,
+                files: self.files,
+                root: node,
+            };
+            check(&mut checker, &spec, &self.name)
+        });
+        match made {
+            Some(made) if self.problems.is_empty() => {
+                Ok((made, self.problems.into_warnings(&self.sources)))
+            }
+            _ => Err(self.problems.into_diagnostics(&self.sources)),
+        }
+    }
+
+    fn study(mut self) -> Result<Study, Diagnostics> {
+        if let Some(root) = &mut self.root {
+            expand_sources(root, &mut self.problems);
+        }
+        let (study, warnings) =
+            self.checked(|checker, spec: &StudySpec, name| checker.study(spec, name))?;
+        Ok(Study { warnings, ..study })
+    }
+
+    fn plan(self) -> Result<Plan, Diagnostics> {
+        let plan = self.checked(|checker, spec: &PlanSpec, name| checker.plan(spec, name))?;
+        Ok(plan.0)
+    }
+
+    fn gateway(self) -> Result<GatewayConfig, Diagnostics> {
+        let (config, warnings) =
+            self.checked(|checker, spec: &GatewaySpec, _| checker.gateway(spec))?;
+        Ok(GatewayConfig { warnings, ..config })
+    }
+
+    /// A measured study, or what a study that can be simulated says of captures; `folder` is that of
+    /// the file.
+    fn measured(self, folder: &Path, program_version: &str) -> Result<MeasuredStudy, Diagnostics> {
+        let dut = self.root.as_ref().and_then(|root| root.entry("dut"));
+        let models_a_device = dut.is_some_and(|(_, dut)| dut.is_mapping());
+        if models_a_device || self.has("sources") || self.has("populations") {
+            let study = self.study()?;
+            return Ok(MeasuredStudy::of_study(&study, program_version));
+        }
+        let study = self.checked(|checker, spec: &MeasuredSpec, name| {
+            checker.measured(spec, name, folder, program_version)
+        })?;
+        Ok(study.0)
     }
 }
 
@@ -47,16 +156,10 @@ impl Study {
     ///
     /// # Errors
     /// Everything found wrong with it, each with its place. A file above
-    /// [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES), or something that is not a file, is refused
+    /// [`MAX_FILE_BYTES`], or something that is not a file, is refused
     /// without being read.
     pub fn load(path: &Path) -> Result<Self, Diagnostics> {
-        let Opened {
-            name,
-            text,
-            files,
-            sources,
-        } = Opened::at(path)?;
-        read(&name, text, &files, sources)
+        Opened::at(path)?.reading(&mut None).study()
     }
 
     /// Check a study given as text. `file_name` is what messages call it; the files it names are
@@ -65,47 +168,93 @@ impl Study {
     /// # Errors
     /// Everything found wrong with it, each with its place.
     pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
-        if u64::try_from(text.len()).map_or(true, |length| length > file::MAX_FILE_BYTES) {
-            let problem = FileError::TooLarge.to_string();
-            return Err(Diagnostics::of_file(file_name, &problem));
+        Reading::of_text(text, file_name, files)?.study()
+    }
+}
+
+impl GatewayConfig {
+    /// Read the file at `path`.
+    ///
+    /// # Errors
+    /// Everything found wrong with it, each with its place.
+    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+        Opened::at(path)?.reading(&mut None).gateway()
+    }
+
+    /// Read a configuration given as text; `file_name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
+        Reading::of_text(text, file_name, files)?.gateway()
+    }
+}
+
+impl Plan {
+    /// Read the file at `path`: a plan, or a study, of which each guaranteed policy is one.
+    ///
+    /// # Errors
+    /// Everything found wrong with it, each with its place. A study is checked as a whole: one
+    /// whose guarantees do not fit is wrong.
+    pub fn load(path: &Path) -> Result<Vec<Self>, Diagnostics> {
+        let mut files = None;
+        let reading = Opened::at(path)?.reading(&mut files);
+        if ["policies", "scenarios", "dut"]
+            .iter()
+            .any(|key| reading.has(key))
+        {
+            return reading.study().map(|study| plan::plans_of(&study));
         }
-        read(file_name, text.to_owned(), files, Sources::default())
+        reading.plan().map(|plan| vec![plan])
+    }
+
+    /// Read a plan given as text; `file_name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
+        Reading::of_text(text, file_name, files)?.plan()
     }
 }
 
-pub(crate) fn read(
-    name: &str,
-    text: String,
-    files: &dyn Files,
-    mut sources: Sources,
-) -> Result<Study, Diagnostics> {
-    let mut problems = Problems::default();
-    let study = read_into(name, text, files, &mut sources, &mut problems);
-    match study {
-        Some(study) if problems.is_empty() => Ok(Study {
-            warnings: problems.into_warnings(&sources),
-            ..study
-        }),
-        _ => Err(problems.into_diagnostics(&sources)),
+impl MeasuredStudy {
+    /// Read the file at `path`: a measured study, slices alone, or a study that can be simulated,
+    /// of which names, slices and margins are taken.
+    ///
+    /// # Errors
+    /// Everything found wrong with it, each with its place.
+    pub fn load(path: &Path, program_version: &str) -> Result<Self, Diagnostics> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut files = None;
+        let reading = Opened::at(path)?.reading(&mut files);
+        reading.measured(folder, program_version)
+    }
+
+    /// Check a file given as text. `file_name` is what messages call it; files it names are read
+    /// from `files`, captures are looked for in the current folder.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(
+        text: &str,
+        file_name: &str,
+        files: &dyn Files,
+        program_version: &str,
+    ) -> Result<Self, Diagnostics> {
+        let reading = Reading::of_text(text, file_name, files)?;
+        reading.measured(Path::new(""), program_version)
     }
 }
 
-fn read_into(
-    name: &str,
-    text: String,
-    files: &dyn Files,
-    sources: &mut Sources,
-    problems: &mut Problems,
-) -> Option<Study> {
-    let mut root = file::load(name, text, files, sources, problems)?;
-    expand_sources(&mut root, problems);
-    let spec: StudySpec = file::decode(&root, problems)?;
-    // What is there is checked even if some of it could not be read.
-    Checker {
-        problems,
-        sources,
-        files,
-        root: &root,
+impl FileKind {
+    /// What the file at `path` is, by the settings it has. One that could be several, or that cannot be
+    /// parsed, is taken for a study: reading it as one says what is wrong.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn of(path: &Path) -> Result<Self, Diagnostics> {
+        let mut files = None;
+        let reading = Opened::at(path)?.reading(&mut files);
+        Ok(reading.root.as_ref().map_or(Self::Study, Self::of_root))
     }
-    .study(&spec, name)
 }

@@ -1,16 +1,11 @@
 //! Measured studies: the runs were carried out by others, and what is left of them is captures.
 
-use crate::check::Checker;
-use crate::diagnostics::Diagnostics;
-use crate::file::{self, Files, Node, Problems, Sources, Value};
-use crate::load::{self, Opened};
-use crate::params::SourceHeaders;
-use crate::spec::MeasuredStudySpec;
+use crate::params::{ScenarioParams, SourceHeaders};
 use crate::study::Study;
 use slicewise_model::ClassMap;
 use slicewise_stats::description::StudyDescription;
 use slicewise_units::Duration;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How captures are to be read, and what they are of.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,49 +55,10 @@ impl CapturePatterns {
 }
 
 impl MeasuredStudy {
-    /// Read the file at `path`: a measured study, slices alone, or a study that can be simulated,
-    /// of which names, slices and margins are taken.
-    ///
-    /// # Errors
-    /// Everything found wrong with it, each with its place.
-    pub fn load(path: &Path, program_version: &str) -> Result<Self, Diagnostics> {
-        let Opened {
-            name,
-            text,
-            files,
-            sources,
-        } = Opened::at(path)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let place = Place {
-            folder,
-            program_version,
-        };
-        read(&name, text, &files, sources, &place)
-    }
-
-    /// Check a file given as text. `file_name` is what messages call it; files it names are read
-    /// from `files`, captures are looked for in the current folder.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn parse(
-        text: &str,
-        file_name: &str,
-        files: &dyn Files,
-        program_version: &str,
-    ) -> Result<Self, Diagnostics> {
-        let place = Place {
-            folder: Path::new(""),
-            program_version,
-        };
-        let sources = Sources::default();
-        read(file_name, text.to_owned(), files, sources, &place)
-    }
-
     /// What a study that can be simulated says of captures of its runs.
     #[must_use]
     pub fn of_study(study: &Study, program_version: &str) -> Self {
-        let first_source = |scenario: &crate::ScenarioParams, slice: usize| {
+        let first_source = |scenario: &ScenarioParams, slice: usize| {
             let mut sources = scenario.sources.iter();
             sources
                 .find(|source| source.slice == slice)
@@ -124,49 +80,4 @@ impl MeasuredStudy {
             first_sources: study.scenarios.iter().map(of_scenario).collect(),
         }
     }
-}
-
-/// What a measured study holds beside what its file says.
-pub(crate) struct Place<'a> {
-    /// Folder of the file.
-    pub(crate) folder: &'a Path,
-    pub(crate) program_version: &'a str,
-}
-
-fn read(
-    name: &str,
-    text: String,
-    files: &dyn Files,
-    mut sources: Sources,
-    place: &Place<'_>,
-) -> Result<MeasuredStudy, Diagnostics> {
-    let mut problems = Problems::default();
-    let root = file::load(name, text.clone(), files, &mut sources, &mut problems);
-    if root.as_ref().is_some_and(can_be_simulated) {
-        let study = load::read(name, text, files, sources.emptied())?;
-        return Ok(MeasuredStudy::of_study(&study, place.program_version));
-    }
-    let study = root.as_ref().and_then(|root| {
-        let spec: MeasuredStudySpec = file::decode(root, &mut problems)?;
-        let mut checker = Checker {
-            problems: &mut problems,
-            sources: &mut sources,
-            files,
-            root,
-        };
-        checker.measured(&spec, name, place)
-    });
-    match study {
-        Some(study) if problems.is_empty() => Ok(study),
-        _ => Err(problems.into_diagnostics(&sources)),
-    }
-}
-
-/// Whether a file is a study with everything that running it takes.
-fn can_be_simulated(root: &Node) -> bool {
-    let has = |key: &str| root.entry(key).is_some();
-    let models_a_device = root
-        .entry("dut")
-        .is_some_and(|(_, dut)| matches!(dut.value, Value::Mapping(_)));
-    models_a_device || has("sources") || has("populations")
 }

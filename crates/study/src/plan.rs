@@ -1,17 +1,11 @@
 //! Plans: slices that ask for guarantees on one link, and what the admission test says to each.
 
-use crate::check::Checker;
-use crate::diagnostics::Diagnostics;
-use crate::file::{self, Files, Node, Problems, Sources};
-use crate::load::Opened;
 use crate::params::{DutParams, ScenarioParams};
-use crate::spec::PlanFileSpec;
 use crate::study::{Study, StudyPolicy};
 use slicewise_model::{
     Admission, AdmissionParams, ClassUse, GuaranteeRequest, MaximumParams, Refusal,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
-use std::path::Path;
 
 /// Slices on one link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,48 +81,6 @@ impl PlanOutcome {
 }
 
 impl Plan {
-    /// Read the file at `path`: a plan, or a study, of which each guaranteed policy is one.
-    ///
-    /// # Errors
-    /// Everything found wrong with it, each with its place. A study is checked as a whole: one
-    /// whose guarantees do not fit is wrong.
-    pub fn load(path: &Path) -> Result<Vec<Self>, Diagnostics> {
-        let Opened {
-            name,
-            text,
-            files,
-            mut sources,
-        } = Opened::at(path)?;
-        let mut problems = Problems::default();
-        let root = file::load(&name, text, &files, &mut sources, &mut problems);
-        match root {
-            Some(root) if is_study(&root) => Ok(plans_of(&Study::load(path)?)),
-            root => {
-                checked(&name, root.as_ref(), &files, &mut sources, problems).map(|plan| vec![plan])
-            }
-        }
-    }
-
-    /// Read a plan given as text; `file_name` is what messages call it.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
-        if u64::try_from(text.len()).map_or(true, |length| length > file::MAX_FILE_BYTES) {
-            let problem = file::FileError::TooLarge.to_string();
-            return Err(Diagnostics::of_file(file_name, &problem));
-        }
-        let (mut sources, mut problems) = (Sources::default(), Problems::default());
-        let root = file::load(
-            file_name,
-            text.to_owned(),
-            files,
-            &mut sources,
-            &mut problems,
-        );
-        checked(file_name, root.as_ref(), files, &mut sources, problems)
-    }
-
     /// Put the slices to the admission test, in order.
     #[must_use]
     pub fn outcome(&self) -> PlanOutcome {
@@ -158,38 +110,9 @@ impl Plan {
     }
 }
 
-fn checked(
-    name: &str,
-    root: Option<&Node>,
-    files: &dyn Files,
-    sources: &mut Sources,
-    mut problems: Problems,
-) -> Result<Plan, Diagnostics> {
-    let plan = root.and_then(|root| {
-        let spec: PlanFileSpec = file::decode(root, &mut problems)?;
-        let mut checker = Checker {
-            problems: &mut problems,
-            sources,
-            files,
-            root,
-        };
-        checker.plan(&spec, name)
-    });
-    match plan {
-        Some(plan) if problems.is_empty() => Ok(plan),
-        _ => Err(problems.into_diagnostics(sources)),
-    }
-}
-
-fn is_study(root: &Node) -> bool {
-    ["policies", "scenarios", "dut"]
-        .iter()
-        .any(|key| root.entry(key).is_some())
-}
-
 /// The guaranteed policies of a study, on what its device may guarantee; with populations, each
 /// policy in each scenario.
-fn plans_of(study: &Study) -> Vec<Plan> {
+pub(crate) fn plans_of(study: &Study) -> Vec<Plan> {
     let policies = study.policies.iter();
     let plans = policies.filter_map(|policy| plan_of(policy, &study.dut));
     if study.populations.is_empty() {

@@ -1,8 +1,8 @@
 //! The profile of minutes: which scenarios it runs where the study does not name them.
 
 use crate::params::{
-    OnOffParams, PopulationParams, PopulationPatternParams, ScenarioParams, SliceParams,
-    SourceParams,
+    OnOffParams, PopulationParams, PopulationPatternParams, ScenarioParams, SourceParams,
+    StudySlice,
 };
 use slicewise_units::{BitRate, Duration};
 use std::cmp::Reverse;
@@ -50,7 +50,7 @@ impl Load {
 /// the heaviest load of all stands for the second.
 pub(crate) fn usual_scenarios(
     scenarios: &[ScenarioParams],
-    slices: &[SliceParams],
+    slices: &[StudySlice],
     populations: &[PopulationParams],
     port: BitRate,
 ) -> Vec<usize> {
@@ -76,7 +76,7 @@ pub(crate) fn usual_scenarios(
     chosen
 }
 
-fn load(offered: &[u128], slices: &[SliceParams]) -> Load {
+fn load(offered: &[u128], slices: &[StudySlice]) -> Load {
     let mut load = Load::default();
     for (slice, &offered) in slices.iter().zip(offered) {
         let share = u128::from(slice.share.bits_per_second());

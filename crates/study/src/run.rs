@@ -3,7 +3,10 @@
 use crate::Study;
 use crate::diagnostics::suggestion;
 use crate::seed::{device_seed, traffic_seed};
+use slicewise_stats::backend::BackendInfo;
 use slicewise_stats::record::{RunKey, RunRecord};
+use slicewise_traffic::SourceError;
+use std::path::Path;
 
 /// One run of a study. Pure: the same study and the same spec give the same record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,8 +133,8 @@ fn indices<'a>(
 
 /// Something that can execute runs: the simulator, a gateway, a device in a laboratory.
 pub trait Backend {
-    /// Name, as written in results: "simulator".
-    fn name(&self) -> &str;
+    /// Which one it is.
+    fn info(&self) -> BackendInfo;
 
     /// Whether several runs may go on at once; a real device carries out one at a time.
     fn is_concurrent(&self) -> bool {
@@ -175,4 +178,20 @@ pub enum RunError {
     /// The user stopped it.
     #[error("stopped")]
     Interrupted,
+}
+
+impl From<SourceError> for RunError {
+    fn from(error: SourceError) -> Self {
+        let input = |path: &Path, problem| Self::Input {
+            path: path.display().to_string(),
+            problem,
+        };
+        match &error {
+            SourceError::RateZero(_) | SourceError::NeverOn(_) | SourceError::NoSize(_) => {
+                Self::Failed(error.to_string())
+            }
+            SourceError::Unopened { path, error } => input(path, error.to_string()),
+            SourceError::Replay { path, error } => input(path, error.to_string()),
+        }
+    }
 }

@@ -1,19 +1,13 @@
 //! A validated study.
 
-use crate::bound;
-use crate::device;
 use crate::diagnostics::Diagnostics;
-use crate::impairments::{ImpairmentParams, LinkImpairments};
 use crate::params::{
-    DutParams, HopParams, HostParams, LinkParams, MeasureParams, PopulationParams, ScenarioParams,
-    SliceParams,
+    DutParams, HopParams, HostTiming, MeasureParams, PopulationParams, ScenarioParams, StudyLink,
+    StudySlice,
 };
 use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec};
-use slicewise_stats::description::{
-    Margins, PolicyDescription, PublishedFigure, PublishedVerdict, Scalability,
-    ScenarioDescription, SliceDescription, StudyDescription,
-};
+use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
 use slicewise_stats::verdict::repetitions_to_hold;
 use slicewise_stats::words::{count, percent};
 use slicewise_units::Duration;
@@ -34,16 +28,16 @@ pub struct Study {
     /// What is assumed that the published study does not state, one text each.
     pub assumptions: Vec<String>,
     /// The links at both sides of the device.
-    pub link: LinkParams,
+    pub link: StudyLink,
     /// The device under test; of a path the device that limits it: of those under the policy that is compared,
     /// the one with the least capacity.
     pub dut: DutParams,
     /// The devices of a path, in the order in which frames pass them; empty where `dut` is alone.
     pub path: Vec<HopParams>,
     /// The hosts.
-    pub hosts: HostParams,
+    pub hosts: HostTiming,
     /// Slices in order; at least one.
-    pub slices: Vec<SliceParams>,
+    pub slices: Vec<StudySlice>,
     /// Populations in order; where there are any, they send everything.
     pub populations: Vec<PopulationParams>,
     /// Policies in order; at least one.
@@ -131,22 +125,6 @@ impl Study {
         })
     }
 
-    /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
-    /// delay that its policies promise, and that will not be judged because some slice may send
-    /// more than it was promised, or because they do not follow.
-    #[must_use]
-    pub fn notes(&self) -> Vec<String> {
-        let of_policy = |(index, policy): (usize, &StudyPolicy)| {
-            let unbounded = bound::promised(self, index).unbounded;
-            bound::notes(&policy.name, &unbounded)
-        };
-        self.policies
-            .iter()
-            .enumerate()
-            .flat_map(of_policy)
-            .collect()
-    }
-
     /// The devices between sender and receiver and the policy that each is under, for policy number `policy`; empty
     /// where there is no such policy.
     pub fn hops(&self, policy: usize) -> impl Iterator<Item = (&DutParams, &PolicyParams)> {
@@ -157,74 +135,5 @@ impl Study {
             .map(|policy| (&self.dut, &policy.params))
             .into_iter()
             .chain(on_path)
-    }
-
-    /// How its links are impaired, a sentence each.
-    fn impaired(&self) -> Vec<String> {
-        let LinkImpairments { ingress, egress } = self.link.impairments;
-        let links = [
-            ("to the device (ingress)", ingress),
-            ("from the device (egress)", egress),
-        ];
-        let is_impaired =
-            |(_, params): &(&str, ImpairmentParams)| *params != ImpairmentParams::default();
-        links
-            .into_iter()
-            .filter(is_impaired)
-            .map(|(which, params)| format!("The link {which} is impaired: {params}."))
-            .collect()
-    }
-
-    /// What judging and reporting need of the study. `program_version` is that of the program
-    /// that runs it.
-    #[must_use]
-    pub fn description(&self, program_version: &str) -> StudyDescription {
-        let slices = self.slices.iter().map(|slice| SliceDescription {
-            name: slice.name.clone(),
-            share_bits_per_second: slice.share.bits_per_second(),
-            guaranteed: slice.guaranteed,
-            objective: slice.objective,
-        });
-        let policies = self.policies.iter().enumerate().map(|(index, policy)| {
-            let promised = bound::promised(self, index);
-            PolicyDescription {
-                name: policy.name.clone(),
-                title: policy.title.clone(),
-                configuration: policy.configuration.clone(),
-                scalability: policy.scalability.clone(),
-                delay_bounds: promised.bounds,
-                unbounded: promised.unbounded,
-                published_verdict: policy.published_verdict.clone(),
-            }
-        });
-        let scenarios = self.scenarios.iter().map(|scenario| ScenarioDescription {
-            name: scenario.name.clone(),
-            title: scenario.title.clone(),
-            reference: scenario.reference,
-            cycle_ns: scenario.cycle().nanos(),
-        });
-        StudyDescription {
-            name: self.name.clone(),
-            title: self.title.clone(),
-            description: self.description.clone(),
-            source: self.source.clone(),
-            digest: self.digest.clone(),
-            text_digest: self.text_digest.clone(),
-            is_quick: self.is_quick,
-            file_name: self.file_name.clone(),
-            seed: self.seed,
-            program_version: program_version.to_owned(),
-            backend: "simulator".to_owned(),
-            dut: device::describe_path(&self.dut, &self.path),
-            assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
-            repetitions: self.repetitions,
-            duration_ns: self.duration.nanos(),
-            capacity: device::capacity(&self.dut),
-            slices: slices.collect(),
-            policies: policies.collect(),
-            scenarios: scenarios.collect(),
-            margins: self.margins,
-            published: self.published.clone(),
-        }
     }
 }

@@ -7,6 +7,7 @@ use crate::error::AttemptError;
 use crate::lease::Lease;
 use crate::machine::{self, ProcessorTime};
 use crate::workspace::Workspace;
+use slicewise_stats::backend::BackendInfo;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunError, RunSpec, Study};
 use slicewise_traffic::Sources;
@@ -135,7 +136,7 @@ impl Testbed {
             AttemptError::Interrupted => Trouble::Run(RunError::Interrupted),
             AttemptError::Failed(why) => Trouble::Run(RunError::Failed(why)),
             AttemptError::Unsupported(what) => Trouble::Run(RunError::Unsupported {
-                backend: self.device.name().to_owned(),
+                backend: self.device.info().id.to_owned(),
                 what,
             }),
         })?;
@@ -154,8 +155,8 @@ enum Trouble {
 }
 
 impl Backend for Testbed {
-    fn name(&self) -> &str {
-        self.device.name()
+    fn info(&self) -> BackendInfo {
+        self.device.info()
     }
 
     fn is_concurrent(&self) -> bool {

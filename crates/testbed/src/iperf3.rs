@@ -5,7 +5,7 @@ use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::process::Process;
 use slicewise_live::sys::scheduling;
-use slicewise_study::{HostParams, PatternParams, SizesParams, SourceParams};
+use slicewise_study::{HostTiming, PatternParams, SizesParams, SourceParams};
 use slicewise_units::Duration as Span;
 use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
 
 /// The longest regular gap between two packets, ns: the period of the timer or of the rate, whichever is
 /// longer.
-pub(crate) fn longest_period(source: &SourceParams, hosts: &HostParams) -> u64 {
+pub(crate) fn longest_period(source: &SourceParams, hosts: &HostTiming) -> u64 {
     let bits = u64::from(source.largest.counted_bytes) * 8;
     let rate = source.rate.bits_per_second().max(1);
     let packet_ns = u128::from(bits) * 1_000_000_000 / u128::from(rate);
@@ -177,7 +177,9 @@ mod tests {
 
     #[test]
     fn a_client_sends_as_the_source_specifies() {
-        let study = example::study().into_live(slicewise_study::LiveDevice::Gateway).unwrap();
+        let study = example::study()
+            .into_testbed(slicewise_study::LiveDevice::Gateway)
+            .unwrap();
         let lasts = Span::from_millis(4_800);
         let line = |index: usize| {
             let sources = example::sources();

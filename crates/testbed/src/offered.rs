@@ -3,7 +3,7 @@
 use crate::iperf3;
 use slicewise_stats::record::{RunRecord, SliceRecord};
 use slicewise_study::{
-    HostParams, PatternParams, ScenarioParams, SizesParams, SourceParams, Study,
+    HostTiming, PatternParams, ScenarioParams, SizesParams, SourceParams, Study,
 };
 use slicewise_wire::PROTOCOL_UDP;
 
@@ -38,7 +38,7 @@ impl Offered {
 }
 
 /// The share of its load that a slice sent; `None` if unknown or the load is zero.
-fn sent_ratio(sources: &[&SourceParams], timing: &HostParams, slice: &SliceRecord) -> Option<f64> {
+fn sent_ratio(sources: &[&SourceParams], timing: &HostTiming, slice: &SliceRecord) -> Option<f64> {
     let owed: Option<f64> = sources.iter().map(|source| frames(source)).sum();
     let owed = owed.filter(|&frames| frames >= 1.0)?;
     let slack: f64 = sources.iter().map(|source| slack(source, timing)).sum();
@@ -66,7 +66,7 @@ fn frames(source: &SourceParams) -> Option<f64> {
 
 /// Packets by which a punctual source may fall short: two periods of its timer or of its rate, and the
 /// random part of its start.
-fn slack(source: &SourceParams, timing: &HostParams) -> f64 {
+fn slack(source: &SourceParams, timing: &HostTiming) -> f64 {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let timer = timing.timer_of(source.machine);
     let spans = 2.0 * seconds(timer.nanos()) + seconds(source.start_spread.nanos());

@@ -1,11 +1,9 @@
 //! The sources of a study: what it says of a source, put in terms of departures.
 
 use crate::{
-    Cbr, Interval, Iperf3, Iperf3Params, Mix, OnOff, Pace, Pattern, Poisson, Random, Replay,
-    ReplayError, Sizes, Source, Timeline,
-};
-use slicewise_study::{
-    HostParams, PatternParams, RunError, SizesParams, SourceParams, WeightedSize,
+    Cbr, HostTiming, Interval, Iperf3, Iperf3Params, Mix, OnOff, Pace, Pattern, PatternParams,
+    Poisson, Random, Replay, ReplayError, Sizes, SizesParams, Source, SourceParams, Timeline,
+    WeightedSize,
 };
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -49,22 +47,6 @@ pub enum SourceError {
     },
 }
 
-impl From<SourceError> for RunError {
-    fn from(error: SourceError) -> Self {
-        let input = |path: &Path, problem| Self::Input {
-            path: path.display().to_string(),
-            problem,
-        };
-        match &error {
-            SourceError::RateZero(_) | SourceError::NeverOn(_) | SourceError::NoSize(_) => {
-                Self::Failed(error.to_string())
-            }
-            SourceError::Unopened { path, error } => input(path, error.to_string()),
-            SourceError::Replay { path, error } => input(path, error.to_string()),
-        }
-    }
-}
-
 /// Makes sources of what a study says. One serves all runs and threads: it reads each capture to
 /// replay once and keeps its times.
 #[derive(Debug, Default)]
@@ -92,7 +74,7 @@ impl Sources {
     }
 
     /// The source that `params` describe, on its machine among `hosts`. All that is random in it comes from
-    /// `seed`, which is its own ([`RunSpec::source_seed`](slicewise_study::RunSpec::source_seed)): so it
+    /// `seed`, which is its own: so it
     /// sends the same packets in every run of a repetition, whoever sends them. Time zero is the start of
     /// the run.
     ///
@@ -101,7 +83,7 @@ impl Sources {
     pub fn source(
         &self,
         params: &SourceParams,
-        hosts: &HostParams,
+        hosts: &HostTiming,
         seed: u64,
     ) -> Result<Source, SourceError> {
         let random = Random::stream(seed, PATTERN_STREAM);
@@ -131,7 +113,7 @@ impl Sources {
         ))
     }
 
-    fn pattern(&self, params: &SourceParams, hosts: &HostParams) -> Result<Pattern, SourceError> {
+    fn pattern(&self, params: &SourceParams, hosts: &HostTiming) -> Result<Pattern, SourceError> {
         let pace = |slower_ppb| pace(params, params.largest.counted_bytes, slower_ppb);
         let pattern = match &params.pattern {
             // iperf3 sends what is owed of the time that has passed: a slow timer changes when it looks.
@@ -196,7 +178,7 @@ fn pace(params: &SourceParams, counted_bytes: u32, slower_ppb: u32) -> Result<Pa
 }
 
 /// By how much the clock that paces a source is slow.
-fn slower_ppb(params: &SourceParams, hosts: &HostParams) -> u32 {
+fn slower_ppb(params: &SourceParams, hosts: &HostTiming) -> u32 {
     match params.pattern {
         PatternParams::Cbr => hosts.cbr_slowness_ppb(params.machine),
         PatternParams::Iperf3 | PatternParams::Poisson | PatternParams::Replay { .. } => 0,
@@ -213,7 +195,7 @@ fn mean_gap_ns(params: &SourceParams) -> Result<f64, SourceError> {
     Ok(sum / weights)
 }
 
-fn sizes(params: &SourceParams, hosts: &HostParams, seed: u64) -> Result<Sizes, SourceError> {
+fn sizes(params: &SourceParams, hosts: &HostTiming, seed: u64) -> Result<Sizes, SourceError> {
     Ok(match &params.sizes {
         SizesParams::Equal => Sizes::Equal(params.largest.l2_bytes),
         SizesParams::Capture => recorded(params),
@@ -246,8 +228,8 @@ fn recorded(params: &SourceParams) -> Sizes {
 mod tests {
     use super::*;
     use crate::{Departure, Recorded};
+    use crate::{OnOffParams, PacketSize, SourceHeaders};
     use slicewise_capture::write::{PcapngParams, PcapngWriter};
-    use slicewise_study::{OnOffParams, PacketSize, SourceHeaders};
     use slicewise_units::BitRate;
     use slicewise_wire::Ecn;
     use std::net::{IpAddr, Ipv4Addr};
@@ -262,7 +244,7 @@ mod tests {
         PcapngWriter::new(Vec::new(), &params).unwrap()
     }
 
-    const HOST: HostParams = HostParams {
+    const HOST: HostTiming = HostTiming {
         timer: Duration::from_millis(1),
         clock_drift_ppb: 1_000_000,
         timer_slack: Duration::from_micros(50),
@@ -329,7 +311,7 @@ mod tests {
 
     /// When a source of 40 s without any randomness sends on each of two machines.
     fn on_two_machines(pattern: &PatternParams) -> [Vec<u64>; 2] {
-        let hosts = HostParams {
+        let hosts = HostTiming {
             timer_slack: Duration::ZERO,
             ..HOST
         };
@@ -539,12 +521,11 @@ mod tests {
     #[test]
     fn refuses_what_would_never_send() {
         let sources = Sources::new();
-        let refused =
-            |params: &SourceParams| RunError::from(sources.source(params, &HOST, 1).unwrap_err());
+        let refused = |params: &SourceParams| sources.source(params, &HOST, 1).unwrap_err();
         let mut never = params(PatternParams::Poisson);
         never.rate = BitRate::ZERO;
         let error = refused(&never);
-        assert!(matches!(error, RunError::Failed(_)));
+        assert!(matches!(error, SourceError::RateZero(_)));
         insta::assert_snapshot!(error, @"source `voice` has a rate of zero");
         never = params(PatternParams::Cbr);
         never.on_off = Some(OnOffParams {
@@ -560,11 +541,16 @@ mod tests {
         let pcap = folder.path().join("recorded.pcapng");
         let replay = params(PatternParams::Replay { pcap: pcap.clone() });
         let sources = Sources::new();
-        let refused = || RunError::from(sources.source(&replay, &HOST, 1).unwrap_err());
-        let named = |error: &RunError| matches!(error, RunError::Input { path, .. } if *path == pcap.display().to_string());
-        assert!(named(&refused()), "it is not there");
+        let refused = || sources.source(&replay, &HOST, 1).unwrap_err();
+        assert!(
+            matches!(refused(), SourceError::Unopened { path, .. } if path == pcap),
+            "it is not there"
+        );
         std::fs::write(&pcap, b"GIF89a\0\0").unwrap();
-        assert!(named(&refused()), "it is no capture");
+        assert!(
+            matches!(refused(), SourceError::Replay { path, .. } if path == pcap),
+            "it is no capture"
+        );
 
         let mut writer = capture_writer();
         for time_ns in [100, 400, 900] {

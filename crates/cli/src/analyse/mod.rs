@@ -17,9 +17,9 @@ use slicewise_analysis::{
     AnalysisError, AnalysisParams, FlowName, PacketFate, PacketSink, SliceRule,
     assured_forwarding_colour,
 };
-use slicewise_report::host::HostFacts;
-use slicewise_report::layout::ResultsFolder;
 use slicewise_report::{PacketRow, PacketTable};
+use slicewise_results::ResultsFolder;
+use slicewise_results::host::HostFacts;
 use slicewise_stats::description::{SliceDescription, StudyDescription};
 use slicewise_stats::record::RunRecord;
 use slicewise_wire::Headers;

@@ -5,6 +5,7 @@ use crate::Failure;
 use crate::arguments::AnalyseOptions;
 use sha2::{Digest, Sha256};
 use slicewise_analysis::{MatchedSlice, RunLength, SliceRule};
+use slicewise_stats::backend::CAPTURES;
 use slicewise_stats::description::{
     Capacity, PolicyDescription, Scalability, ScenarioDescription, SliceLimit, StudyDescription,
 };
@@ -289,7 +290,7 @@ fn unnamed() -> StudyDescription {
         file_name: String::new(),
         seed: 0,
         program_version: VERSION.to_owned(),
-        backend: "captures".to_owned(),
+        backend: CAPTURES.id.to_owned(),
         text_digest: String::new(),
         is_quick: false,
         dut: "not stated (measured from captures)".to_owned(),

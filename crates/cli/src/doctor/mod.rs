@@ -9,7 +9,7 @@ use crate::output;
 use crate::run::on_interrupt;
 use console::Term;
 use serde_json::{Map, Value, json};
-use slicewise_testbed::doctor::{Examination, Purpose, Verdict, examine};
+use slicewise_testbed::doctor::{Examination, Purpose, Readiness, examine};
 use std::sync::atomic::Ordering;
 use text::Page;
 
@@ -29,9 +29,9 @@ pub fn doctor(options: &DoctorOptions) -> Result<Exit, Failure> {
         };
         output::styled(&page.write(&examination));
     }
-    Ok(match examination.verdict(Purpose::RunOnGateway) {
-        Verdict::Can => Exit::Success,
-        Verdict::Cannot | Verdict::Unknown => Exit::Failure,
+    Ok(match examination.readiness(Purpose::RunOnGateway) {
+        Readiness::Can => Exit::Success,
+        Readiness::Cannot | Readiness::Unknown => Exit::Failure,
     })
 }
 
@@ -39,8 +39,8 @@ fn as_json(examination: &Examination) -> Value {
     let verdicts: Map<String, Value> = Purpose::ALL
         .into_iter()
         .map(|purpose| {
-            let verdict = json!(examination.verdict(purpose));
-            (purpose.command().to_owned(), verdict)
+            let readiness = json!(examination.readiness(purpose));
+            (purpose.command().to_owned(), readiness)
         })
         .collect();
     json!({

@@ -2,7 +2,7 @@
 
 use crate::output::escaped;
 use console::Style;
-use slicewise_testbed::doctor::{Examination, Finding, Fix, Group, Purpose, State, Verdict};
+use slicewise_testbed::doctor::{Examination, Finding, Fix, Group, Purpose, Readiness, State};
 use std::fmt::Write;
 
 /// Where details begin when names are not beside them.
@@ -174,9 +174,9 @@ fn is_as_unknown(a: &Finding, b: &Finding) -> bool {
 
 /// What can be run, what cannot, and what is not known; and what else is to be said.
 fn summary(examination: &Examination) -> (String, String) {
-    let with = |verdict| -> Vec<&str> {
+    let with = |readiness| -> Vec<&str> {
         let all = Purpose::ALL.into_iter();
-        let those = all.filter(|&purpose| examination.verdict(purpose) == verdict);
+        let those = all.filter(|&purpose| examination.readiness(purpose) == readiness);
         those.map(Purpose::command).collect()
     };
     let is_root = !examination
@@ -185,9 +185,9 @@ fn summary(examination: &Examination) -> (String, String) {
         .any(|finding| finding.name == "root" && finding.state != State::Ready);
     let mut subject = if is_root { "this machine" } else { "this user" };
     let (can, cannot, unknown) = (
-        with(Verdict::Can),
-        with(Verdict::Cannot),
-        with(Verdict::Unknown),
+        with(Readiness::Can),
+        with(Readiness::Cannot),
+        with(Readiness::Unknown),
     );
     let mut clauses = Vec::new();
     for (before, after, commands, conjunction) in [

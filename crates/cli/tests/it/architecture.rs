@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dataplane", &["units", "model", "wire"]),
     ("stats", &["units"]),
     ("formats", &["units", "model"]),
-    ("study", &["units", "model", "wire", "stats", "formats"]),
+    ("study", &["units", "model", "stats", "formats", "traffic"]),
     (
         "sim",
         &[
@@ -27,10 +27,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "traffic",
         ],
     ),
-    ("report", &["units", "stats"]),
+    ("results", &["units", "stats"]),
+    ("report", &["units", "stats", "results"]),
     ("capture", &["wire"]),
     ("live", &["units", "model", "wire", "dataplane"]),
-    ("traffic", &["units", "study", "capture", "wire"]),
+    ("traffic", &["units", "capture", "wire"]),
     (
         "testbed",
         &[
@@ -110,6 +111,128 @@ fn dependencies_between_crates_point_only_where_they_may() {
             }
         }
     }
+}
+
+#[test]
+fn no_modules_of_results_and_report_import_each_other_in_circles() {
+    for name in ["results", "report", "study"] {
+        let source = root().join("crates").join(name).join("src");
+        let found = circle(imports(&source, "crate::"));
+        assert!(found.is_empty(), "{name}: {found:?}");
+        for entry in std::fs::read_dir(&source).unwrap() {
+            let folder = entry.unwrap().path();
+            if folder.is_dir() {
+                let found = circle(imports(&folder, "super::"));
+                assert!(found.is_empty(), "{}: {found:?}", folder.display());
+            }
+        }
+    }
+}
+
+/// By module of a folder: those beside it that it imports by `prefix`, tests left out.
+fn imports(folder: &Path, prefix: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let names: BTreeSet<String> = paths.iter().map(|path| name(path)).collect();
+    let mut found = BTreeMap::new();
+    for path in &paths {
+        let of_module: BTreeSet<String> = code(path)
+            .split(prefix)
+            .skip(1)
+            .flat_map(imported)
+            .filter(|module| names.contains(module) && *module != name(path))
+            .collect();
+        found.insert(name(path), of_module);
+    }
+    // They import what they are made of.
+    for root in ["lib", "mod"] {
+        found.remove(root);
+    }
+    found
+}
+
+/// The first name of a path, or those of a group of paths.
+fn imported(path: &str) -> Vec<String> {
+    let first = |path: &str| {
+        let letters = path.trim().chars();
+        letters
+            .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+            .collect()
+    };
+    match path.strip_prefix('{') {
+        Some(group) => group
+            .split('}')
+            .next()
+            .unwrap()
+            .split(',')
+            .map(first)
+            .collect(),
+        None => vec![first(path)],
+    }
+}
+
+/// Modules in circles, and those between circles: what remains when those that import none of the others are taken
+/// away again and again.
+fn circle(mut imports: BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    loop {
+        let before = imports.len();
+        let names: BTreeSet<String> = imports.keys().cloned().collect();
+        imports.retain(|_, imported| imported.iter().any(|name| names.contains(name)));
+        if imports.len() == before {
+            return imports.into_keys().collect();
+        }
+    }
+}
+
+/// The sources of a module, its in-file tests left out.
+fn code(path: &Path) -> String {
+    let files = if path.is_dir() {
+        rust_files(path)
+    } else {
+        vec![path.to_owned()]
+    };
+    let texts = files.iter().map(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        text.split("#[cfg(test)]").next().unwrap().to_owned()
+    });
+    texts.collect()
+}
+
+#[test]
+fn a_back_end_is_told_apart_in_a_handful_of_files() {
+    // Each that a further back end touches, besides files of its own.
+    let expected = [
+        "cli/src/arguments.rs",
+        "cli/src/testbed_run.rs",
+        "stats/src/backend.rs",
+        "testbed/src/device/mod.rs",
+    ];
+    let crates = root().join("crates");
+    let marks = [
+        "BackendName::Tc",
+        "DeviceKind::Tc",
+        "Device::Tc",
+        "const TC:",
+        "backend::TC",
+        "enum BackendName",
+        "\"tc\" =>",
+        "| \"tc\"",
+    ];
+    let mut found: Vec<String> = rust_files(&crates)
+        .into_iter()
+        .filter(|file| !file.components().any(|part| part.as_os_str() == "tests"))
+        .filter(|file| marks.iter().any(|mark| code(file).contains(mark)))
+        .map(|file| {
+            file.strip_prefix(&crates)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -5,9 +5,9 @@ mod table;
 pub use table::{headline, table};
 
 use crate::error::ReportError;
-use crate::layout::ResultsFolder;
 use crate::side::{add_runs, resolved};
 use serde::Serialize;
+use slicewise_results::ResultsFolder;
 use slicewise_stats::description::Margins;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::comparison::{Place, Results, ResultsComparison, compare};

@@ -2,9 +2,9 @@
 
 use super::{ComparedFolder, FolderComparison, places};
 use crate::attribute::{absolute, bounds, margin, worsening};
-use crate::side::backend_name;
+use crate::published::outcome_word;
 use crate::terminal::{Colours, coloured, marked_as, one_word, plain_table, text};
-use slicewise_stats::published::PublishedOutcome;
+use slicewise_stats::backend;
 use slicewise_stats::verdict::comparison::{Change, ComparedFigure, ResultsComparison};
 use slicewise_stats::words::count;
 
@@ -45,7 +45,7 @@ pub fn table(comparison: &FolderComparison, all: bool, width: u16, colours: Colo
         )
     }));
     lines.extend(results.published.iter().map(|figure| {
-        let (a, b) = (published(figure.a), published(figure.b));
+        let (a, b) = (outcome_word(figure.a), outcome_word(figure.b));
         format!("Published figure: {}: {a} → {b}", figure.claim)
     }));
     lines.extend(
@@ -84,7 +84,7 @@ fn folder(folder: &ComparedFolder) -> String {
         "{}: study {} ({digest}), {}, version {}, seed {}, {} of {}",
         folder.results.display(),
         folder.study,
-        backend_name(&folder.backend),
+        backend::name(&folder.backend),
         folder.program_version,
         folder.seed,
         folder.finished_runs,
@@ -164,13 +164,5 @@ const fn sign(outcome: Change) -> &'static str {
         Change::Better => "holds",
         Change::Inconclusive => "inconclusive",
         Change::NotWorse | Change::Same => "",
-    }
-}
-
-const fn published(outcome: PublishedOutcome) -> &'static str {
-    match outcome {
-        PublishedOutcome::Agrees => "agrees",
-        PublishedOutcome::Differs => "differs",
-        PublishedOutcome::NotMeasured => "not measured",
     }
 }

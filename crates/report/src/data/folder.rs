@@ -1,12 +1,8 @@
 //! Where tables are written, and what they say of their origin.
 
-use super::table::Schema;
-use crate::error::ReportError;
-use crate::layout::ResultsError;
 use parquet::file::metadata::KeyValue;
 use slicewise_stats::description::StudyDescription;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// A folder of tables of one study.
 #[derive(Debug, Clone)]
@@ -37,19 +33,5 @@ impl DataFolder {
         entries
             .map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()))
             .collect()
-    }
-
-    /// Remove a table that an earlier report had and this one has not.
-    pub(super) fn remove_table(&self, schema: Schema) -> Result<(), ReportError> {
-        for extension in ["csv", "parquet"] {
-            let path = self.path.join(format!("{}.{extension}", schema.name));
-            match fs::remove_file(&path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    return Err(ResultsError::io("remove", path, e).into());
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 }

@@ -1,64 +1,69 @@
 //! Every number as CSV and Parquet. The schema is described in `docs/results.md`; a test holds
 //! the two together.
 
-mod beside;
-mod captured;
-mod cells;
+mod column;
+mod estimates;
 mod folder;
 mod packets;
 mod parquet_table;
-mod populations;
-mod published;
 mod runs;
-mod seeds;
 mod table;
 mod testbed;
 mod verdicts;
 
-pub(crate) use beside::{write_beside, write_prediction};
-pub(crate) use captured::CapturedTables;
-pub(crate) use cells::{quantities, write_cells};
+pub(crate) use estimates::quantities;
 pub(crate) use folder::DataFolder;
 pub use packets::{PacketRow, PacketTable};
-pub(crate) use populations::write_populations;
-pub(crate) use published::write_published;
 pub(crate) use runs::RunTables;
-pub(crate) use seeds::{seed_verdicts_header, write_seed_verdicts};
-pub(crate) use testbed::write_testbed;
-pub(crate) use verdicts::write_verdicts;
+pub(crate) use verdicts::{SeedVerdicts, write_seed_verdicts};
 
-/// Every table that a report writes into its folder of data.
-pub(crate) const TABLES: [table::Schema; 19] = [
-    runs::RUNS,
-    runs::SERIES,
-    runs::DELAY_CDF,
-    runs::IAT_CDF,
-    runs::DROPS,
-    runs::LINK_LOSSES,
-    cells::CELLS,
-    verdicts::VERDICTS,
-    verdicts::VERDICT_TESTS,
-    published::PUBLISHED,
-    populations::POPULATIONS,
-    captured::FLOWS,
-    captured::HOPS,
-    beside::BACK_ENDS,
-    beside::BESIDE_VERDICTS,
-    beside::BESIDE_CELLS,
-    beside::PREDICTION,
-    testbed::TESTBED_RUNS,
-    testbed::TESTBED_SENDERS,
-];
+use crate::error::ReportError;
+use crate::findings::Findings;
+
+/// Write what all runs together come to.
+pub(crate) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), ReportError> {
+    estimates::write(folder, findings)?;
+    verdicts::write(folder, &findings.main().verdicts, &findings.sides)?;
+    testbed::write(folder, &findings.sides)
+}
 
 #[cfg(test)]
 mod tests {
-    use super::table::Schema;
-    use super::{TABLES, packets, seeds};
+    use super::column::Schema;
+    use super::{estimates, packets, runs, testbed, verdicts};
+
+    /// Every table that a report writes into its folder of data.
+    const TABLES: [Schema; 19] = [
+        runs::Runs::SCHEMA,
+        runs::Bins::SCHEMA,
+        runs::DelayCdf::SCHEMA,
+        runs::IatCdf::SCHEMA,
+        runs::Drops::SCHEMA,
+        runs::LinkLosses::SCHEMA,
+        estimates::Cells::SCHEMA,
+        verdicts::Verdicts::SCHEMA,
+        verdicts::Tests::SCHEMA,
+        estimates::Published::SCHEMA,
+        estimates::Populations::SCHEMA,
+        runs::Flows::SCHEMA,
+        runs::Hops::SCHEMA,
+        testbed::BackEnds::SCHEMA,
+        verdicts::BesideVerdicts::SCHEMA,
+        estimates::BesideCells::SCHEMA,
+        estimates::Predictions::SCHEMA,
+        testbed::Runs::SCHEMA,
+        testbed::Senders::SCHEMA,
+    ];
+
+    #[test]
+    fn a_results_folder_knows_every_table() {
+        assert_eq!(TABLES.map(|table| table.name), slicewise_results::TABLES);
+    }
 
     fn schemas() -> impl Iterator<Item = Schema> {
         TABLES
             .into_iter()
-            .chain([packets::PACKETS, seeds::SEED_VERDICTS])
+            .chain([packets::Packets::SCHEMA, verdicts::SeedVerdicts::SCHEMA])
     }
 
     const DOCUMENTATION: &str = include_str!("../../../../docs/results.md");
@@ -76,7 +81,7 @@ mod tests {
     fn every_column_is_documented_and_every_documented_column_is_there() {
         for schema in schemas() {
             let mut described = described(schema.name);
-            let mut columns: Vec<&str> = schema.columns.iter().map(|c| c.name).collect();
+            let mut columns: Vec<&str> = schema.columns().iter().map(|c| c.name).collect();
             described.sort_unstable();
             columns.sort_unstable();
             assert_eq!(described, columns, "table {}", schema.name);
@@ -86,10 +91,10 @@ mod tests {
     #[test]
     fn no_table_has_two_columns_of_one_name() {
         for schema in schemas() {
-            let mut names: Vec<&str> = schema.columns.iter().map(|c| c.name).collect();
+            let mut names: Vec<&str> = schema.columns().iter().map(|c| c.name).collect();
             names.sort_unstable();
             names.dedup();
-            assert_eq!(names.len(), schema.columns.len(), "table {}", schema.name);
+            assert_eq!(names.len(), schema.columns().len(), "table {}", schema.name);
         }
     }
 }

@@ -3,31 +3,31 @@
 //! `<folder>/<policy>/<scenario>/rep-000/packets-00000.parquet`, as many files as it takes, so that a
 //! reader that works on several files at once has some.
 
+use super::column::columns;
 use super::folder::DataFolder;
 use super::parquet_table::ParquetTable;
-use super::table::{Column, Kind, Schema, Value};
 use crate::error::ReportError;
-use crate::layout::{ResultsError, is_packet_file, make_folder};
+use slicewise_results::{ResultsError, is_packet_file, make_folder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::RunKey;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-pub(crate) const PACKETS: Schema = Schema {
-    name: "packets",
-    columns: &[
-        Column::new("run_id", Kind::Text),
-        Column::new("slice", Kind::Text),
-        Column::new("flow", Kind::Text),
-        Column::new("seq", Kind::Integer),
-        Column::new("t_sent_ns", Kind::Integer),
-        Column::optional("t_received_ns", Kind::Integer),
-        Column::new("len", Kind::Integer),
-        Column::new("lost", Kind::Flag),
-        Column::optional("colour", Kind::Text),
-    ],
-};
+columns! {
+    /// Every packet of a run.
+    Packets<'a> = "packets" (run_id: &'a str, row: &PacketRow<'a>) {
+        run_id: &str = run_id,
+        slice: &str = row.slice,
+        flow: &str = row.flow,
+        seq: u64 = row.sequence,
+        t_sent_ns: u64 = row.sent_ns,
+        t_received_ns: Option<u64> = row.received_ns,
+        len: u32 = row.bytes,
+        lost: bool = row.received_ns.is_none(),
+        colour: Option<&str> = row.colour,
+    }
+}
 
 /// Rows of a file: some 100 MB.
 const ROWS_IN_A_FILE: u64 = 8 << 20;
@@ -82,7 +82,7 @@ impl PacketTable {
         }
         let folder = DataFolder::new(path, study);
         Ok(Self {
-            table: ParquetTable::create(&folder, &file_name(0), PACKETS)?,
+            table: ParquetTable::create(&folder, &file_name(0), Packets::SCHEMA)?,
             folder,
             run_id: format!("{}/{}/{repetition}", key.policy, key.scenario),
             files: 0,
@@ -134,22 +134,11 @@ impl PacketTable {
         if self.rows >= ROWS_IN_A_FILE {
             self.files += 1;
             self.rows = 0;
-            let next = ParquetTable::create(&self.folder, &file_name(self.files), PACKETS)?;
+            let next = ParquetTable::create(&self.folder, &file_name(self.files), Packets::SCHEMA)?;
             std::mem::replace(&mut self.table, next).end()?.commit()?;
         }
         self.rows += 1;
-        let values: [Value<'_>; 9] = [
-            self.run_id.as_str().into(),
-            row.slice.into(),
-            row.flow.into(),
-            row.sequence.into(),
-            row.sent_ns.into(),
-            row.received_ns.into(),
-            row.bytes.into(),
-            row.received_ns.is_none().into(),
-            row.colour.into(),
-        ];
-        self.table.row(&values)
+        self.table.row(&Packets::row(&self.run_id, row))
     }
 
     /// Complete the last file.

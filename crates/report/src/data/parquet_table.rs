@@ -1,23 +1,23 @@
 //! A table written row by row as Parquet.
 
+use super::column::{Column, Kind, Schema, Value};
 use super::folder::DataFolder;
-use super::table::{Column, Kind, Schema, Value};
 use crate::error::ReportError;
-use crate::layout::AtomicFile;
 use parquet::basic::Compression;
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use slicewise_results::AtomicFile;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Writes one table to one file.
 pub(crate) struct ParquetTable {
-    schema: Schema,
+    columns: Vec<Column>,
     writer: SerializedFileWriter<AtomicFile>,
     path: PathBuf,
     buffers: Vec<Buffer>,
@@ -45,9 +45,10 @@ impl ParquetTable {
         name: &str,
         schema: Schema,
     ) -> Result<Self, ReportError> {
+        let columns = schema.columns();
         let path = folder.path().join(format!("{name}.parquet"));
         let file = AtomicFile::create(&path)?;
-        let writer = parse_message_type(&message_type(schema))
+        let writer = parse_message_type(&message_type(schema.name, &columns))
             .and_then(|message| {
                 SerializedFileWriter::new(file, Arc::new(message), Arc::new(properties(folder)))
             })
@@ -55,9 +56,9 @@ impl ParquetTable {
                 path: path.clone(),
                 source,
             })?;
-        let buffers = schema.columns.iter().map(|c| Buffer::new(c.kind)).collect();
+        let buffers = columns.iter().map(|c| Buffer::new(c.kind)).collect();
         Ok(Self {
-            schema,
+            columns,
             writer,
             path,
             buffers,
@@ -67,21 +68,16 @@ impl ParquetTable {
 
     /// Write one row: one value a column, of the column's kind.
     pub(crate) fn row(&mut self, values: &[Value<'_>]) -> Result<(), ReportError> {
-        if values.len() != self.schema.columns.len() {
+        if values.len() != self.columns.len() {
             return Err(self.error(ParquetError::General(format!(
                 "a row of {} values for {} columns",
                 values.len(),
-                self.schema.columns.len()
+                self.columns.len()
             ))));
         }
-        for ((column, buffer), value) in self
-            .schema
-            .columns
-            .iter()
-            .zip(&mut self.buffers)
-            .zip(values)
-        {
-            if !buffer.push(*column, *value) {
+        let columns = self.columns.iter().zip(&mut self.buffers);
+        for ((column, buffer), value) in columns.zip(values) {
+            if !buffer.push(*column, value) {
                 let source =
                     ParquetError::General(format!("{value:?} does not fit column {}", column.name));
                 return Err(self.error(source));
@@ -137,7 +133,7 @@ impl Buffer {
     }
 
     /// False where the value is not the column's.
-    fn push(&mut self, column: Column, value: Value<'_>) -> bool {
+    fn push(&mut self, column: Column, value: &Value<'_>) -> bool {
         if column.optional {
             self.definition_levels
                 .push(i16::from(!matches!(value, Value::Null)));
@@ -152,10 +148,10 @@ impl Buffer {
                     .cloned();
                 values.push(shared.unwrap_or_else(|| ByteArray::from(text.as_bytes().to_vec())));
             }
-            (Values::Integer(values), Value::Integer(v)) => values.push(signed(v)),
+            (Values::Integer(values), Value::Integer(v)) => values.push(signed(*v)),
             (Values::Integer(values), Value::Unsigned(v)) => values.push(v.cast_signed()),
-            (Values::Real(values), Value::Real(v)) => values.push(v),
-            (Values::Flag(values), Value::Flag(v)) => values.push(v),
+            (Values::Real(values), Value::Real(v)) => values.push(*v),
+            (Values::Flag(values), Value::Flag(v)) => values.push(*v),
             _ => return false,
         }
         true
@@ -178,22 +174,10 @@ fn write_row_group(
         };
         let levels = Some(buffer.definition_levels.as_slice()).filter(|l| !l.is_empty());
         match (column.untyped(), &mut buffer.values) {
-            (ColumnWriter::ByteArrayColumnWriter(w), Values::Text(v)) => {
-                w.write_batch(v, levels, None)?;
-                v.clear();
-            }
-            (ColumnWriter::Int64ColumnWriter(w), Values::Integer(v)) => {
-                w.write_batch(v, levels, None)?;
-                v.clear();
-            }
-            (ColumnWriter::DoubleColumnWriter(w), Values::Real(v)) => {
-                w.write_batch(v, levels, None)?;
-                v.clear();
-            }
-            (ColumnWriter::BoolColumnWriter(w), Values::Flag(v)) => {
-                w.write_batch(v, levels, None)?;
-                v.clear();
-            }
+            (ColumnWriter::ByteArrayColumnWriter(w), Values::Text(v)) => write(w, v, levels)?,
+            (ColumnWriter::Int64ColumnWriter(w), Values::Integer(v)) => write(w, v, levels)?,
+            (ColumnWriter::DoubleColumnWriter(w), Values::Real(v)) => write(w, v, levels)?,
+            (ColumnWriter::BoolColumnWriter(w), Values::Flag(v)) => write(w, v, levels)?,
             _ => return Err(ParquetError::General("a column of another kind".to_owned())),
         }
         buffer.definition_levels.clear();
@@ -202,9 +186,20 @@ fn write_row_group(
     group.close().map(|_| ())
 }
 
-fn message_type(schema: Schema) -> String {
-    let mut message = format!("message {} {{ ", schema.name);
-    for column in schema.columns {
+/// Write the values of a column, and forget them.
+fn write<T: DataType>(
+    column: &mut ColumnWriterImpl<'_, T>,
+    values: &mut Vec<T::T>,
+    levels: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    column.write_batch(values, levels, None)?;
+    values.clear();
+    Ok(())
+}
+
+fn message_type(table: &str, columns: &[Column]) -> String {
+    let mut message = format!("message {table} {{ ");
+    for column in columns {
         let presence = if column.optional {
             "OPTIONAL"
         } else {

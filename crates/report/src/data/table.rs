@@ -1,115 +1,47 @@
 //! A table written row by row, as CSV and as Parquet at once: both hold the same numbers.
 
+use super::column::{Schema, Value};
 use super::folder::DataFolder;
 use super::parquet_table::{ParquetTable, signed};
 use crate::error::ReportError;
-use crate::layout::{AtomicFile, ResultsError};
+use slicewise_results::{AtomicFile, ResultsError};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::{fs, io};
 
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// UTF-8 text.
-    Text,
-    /// A count, a size or a time; as a signed 64-bit integer, which readers subtract safely.
-    Integer,
-    /// Any 64 bits: a seed.
-    Unsigned,
-    /// A 64-bit float.
-    Real,
-    /// True or false.
-    Flag,
+/// Write a whole table.
+pub(super) fn write_table<'a>(
+    folder: &DataFolder,
+    schema: Schema,
+    rows: impl IntoIterator<Item = Vec<Value<'a>>>,
+) -> Result<(), ReportError> {
+    let mut table = TableWriter::create(folder, schema)?;
+    for row in rows {
+        table.row(&row)?;
+    }
+    table.finish()
 }
 
-/// A column: units are last in its name.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    /// False where every row has a value.
-    pub(crate) optional: bool,
-}
-
-impl Column {
-    pub(crate) const fn new(name: &'static str, kind: Kind) -> Self {
-        Self {
-            name,
-            kind,
-            optional: false,
+/// The same; without rows, remove the table that an earlier report had.
+pub(super) fn write_or_remove<'a>(
+    folder: &DataFolder,
+    schema: Schema,
+    rows: Option<impl IntoIterator<Item = Vec<Value<'a>>>>,
+) -> Result<(), ReportError> {
+    if let Some(rows) = rows {
+        return write_table(folder, schema, rows);
+    }
+    for extension in ["csv", "parquet"] {
+        let path = folder.path().join(format!("{}.{extension}", schema.name));
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(ResultsError::io("remove", path, e).into());
+            }
+            _ => {}
         }
     }
-
-    pub(crate) const fn optional(name: &'static str, kind: Kind) -> Self {
-        Self {
-            name,
-            kind,
-            optional: true,
-        }
-    }
-}
-
-/// A table's name and columns, in order.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Schema {
-    pub(crate) name: &'static str,
-    pub(crate) columns: &'static [Column],
-}
-
-impl Schema {
-    /// The first line of the table as CSV, without its end.
-    pub(super) fn header(self) -> String {
-        let names: Vec<&str> = self.columns.iter().map(|c| c.name).collect();
-        names.join(",")
-    }
-}
-
-/// One value of a row.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Value<'a> {
-    Null,
-    Text(&'a str),
-    Integer(u64),
-    Unsigned(u64),
-    Real(f64),
-    Flag(bool),
-}
-
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<u64> for Value<'_> {
-    fn from(value: u64) -> Self {
-        Self::Integer(value)
-    }
-}
-
-impl From<u32> for Value<'_> {
-    fn from(value: u32) -> Self {
-        Self::Integer(value.into())
-    }
-}
-
-impl From<f64> for Value<'_> {
-    fn from(value: f64) -> Self {
-        Self::Real(value)
-    }
-}
-
-impl From<bool> for Value<'_> {
-    fn from(value: bool) -> Self {
-        Self::Flag(value)
-    }
-}
-
-impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Null, Into::into)
-    }
+    Ok(())
 }
 
 /// Writes one table to two files.
@@ -141,7 +73,7 @@ impl TableWriter {
             if index > 0 {
                 self.line.push(',');
             }
-            self.field(*value);
+            self.field(value);
         }
         self.end_line()
     }
@@ -157,7 +89,7 @@ impl TableWriter {
 
     /// Text is always quoted and a float always has a point or an exponent, so that the kind of a value can
     /// be seen: `"6"` is a name, `6` an integer, `6.0` a float, and nothing is no value.
-    fn field(&mut self, value: Value<'_>) {
+    fn field(&mut self, value: &Value<'_>) {
         let line = &mut self.line;
         // Writing to a String cannot fail.
         let _ = match value {
@@ -166,7 +98,7 @@ impl TableWriter {
                 let guard = if is_formula(text) { "'" } else { "" };
                 write!(line, "\"{guard}{}\"", text.replace('"', "\"\""))
             }
-            Value::Integer(v) => write!(line, "{}", signed(v)),
+            Value::Integer(v) => write!(line, "{}", signed(*v)),
             Value::Unsigned(v) => write!(line, "{v}"),
             Value::Real(v) => write!(line, "{v:?}"),
             Value::Flag(v) => write!(line, "{v}"),

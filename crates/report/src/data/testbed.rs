@@ -1,132 +1,112 @@
-//! How runs on real packets went.
+//! Back ends, and how runs on real packets went.
 
+use super::column::columns;
 use super::folder::DataFolder;
-use super::table::{Column, Kind, Schema, TableWriter, Value};
+use super::table::write_or_remove;
 use crate::error::ReportError;
 use crate::side::Side;
 use crate::testbed::LiveRun;
+use slicewise_stats::live::{LiveRecord, SenderRecord};
 
-pub(crate) const TESTBED_RUNS: Schema = Schema {
-    name: "testbed_runs",
-    columns: &[
-        Column::new("back_end", Kind::Text),
-        Column::new("policy", Kind::Text),
-        Column::new("scenario", Kind::Text),
-        Column::new("repetition", Kind::Integer),
-        Column::new("began_ns", Kind::Integer),
-        Column::new("device", Kind::Text),
-        Column::new("rejected_attempts", Kind::Integer),
-        Column::optional("rejected", Kind::Text),
-        Column::optional("tolerated", Kind::Text),
-        Column::new("baseline_sent_frames", Kind::Integer),
-        Column::new("baseline_samples", Kind::Integer),
-        Column::optional("baseline_p50_ns", Kind::Integer),
-        Column::optional("baseline_p99_ns", Kind::Integer),
-        Column::optional("baseline_max_ns", Kind::Integer),
-        Column::new("steal_ratio", Kind::Real),
-        Column::new("idle_ratio", Kind::Real),
-        Column::new("longest_pause_ns", Kind::Integer),
-        Column::new("least_offered_ratio", Kind::Real),
-        Column::optional("departed_frames", Kind::Integer),
-        Column::optional("late_departed_frames", Kind::Integer),
-        Column::optional("late_ns", Kind::Integer),
-        Column::optional("capture_drops", Kind::Integer),
-        Column::new("versions", Kind::Text),
-    ],
-};
-
-pub(crate) const TESTBED_SENDERS: Schema = Schema {
-    name: "testbed_senders",
-    columns: &[
-        Column::new("back_end", Kind::Text),
-        Column::new("policy", Kind::Text),
-        Column::new("scenario", Kind::Text),
-        Column::new("repetition", Kind::Integer),
-        Column::new("source", Kind::Text),
-        Column::new("sent_frames", Kind::Integer),
-        Column::new("refused_frames", Kind::Integer),
-        Column::new("lateness_p50_ns", Kind::Integer),
-        Column::new("lateness_p99_ns", Kind::Integer),
-        Column::new("lateness_max_ns", Kind::Integer),
-    ],
-};
-
-/// Write how runs on real packets went; nothing where there were none.
-pub(crate) fn write_testbed(folder: &DataFolder, sides: &[Side]) -> Result<(), ReportError> {
-    if sides.iter().all(|side| side.testbed.is_empty()) {
-        folder.remove_table(TESTBED_RUNS)?;
-        return folder.remove_table(TESTBED_SENDERS);
+columns! {
+    /// What a back end ran.
+    BackEnds<'a> = "back_ends" (side: &'a Side) {
+        back_end: &str = &side.name,
+        device: &str = &side.study.dut,
+        study_digest: &str = &side.study.digest,
+        repetitions: u32 = side.study.repetitions,
+        duration_ns: u64 = side.study.duration_ns,
+        scenarios: String = side.covered_scenarios().collect::<Vec<_>>().join(", "),
+        expected_runs: u64 = side.expected_runs,
+        finished_runs: u64 = side.finished_runs,
+        first_began_ns: Option<u64> = side.testbed.began_ns().map(|(first, _)| first),
+        last_began_ns: Option<u64> = side.testbed.began_ns().map(|(_, last)| last),
     }
-    let mut runs = TableWriter::create(folder, TESTBED_RUNS)?;
-    let mut senders = TableWriter::create(folder, TESTBED_SENDERS)?;
-    for side in sides {
-        for run in &side.testbed.runs {
-            run_row(&mut runs, side, run)?;
-            sender_rows(&mut senders, side, run)?;
-        }
-    }
-    runs.finish()?;
-    senders.finish()
 }
 
-fn key<'a>(side: &'a Side, run: &'a LiveRun) -> [Value<'a>; 4] {
-    [
-        side.name.as_str().into(),
-        run.run.policy.as_str().into(),
-        run.run.scenario.as_str().into(),
-        run.run.repetition.into(),
-    ]
+columns! {
+    /// A run of a back end.
+    LiveRunOf<'a>(side: &'a Side, run: &'a LiveRun) {
+        back_end: &str = &side.name,
+        policy: &str = &run.run.policy,
+        scenario: &str = &run.run.scenario,
+        repetition: u32 = run.run.repetition,
+    }
 }
 
-fn run_row(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), ReportError> {
-    let live = &run.live;
-    let baseline = live.baseline;
-    let heard = |ns: u64| (baseline.samples > 0).then_some(ns);
-    let rejected = live.rejected.join("; ");
-    let tolerated = live.tolerated.join("; ");
-    let versions: Vec<String> = live
-        .versions
-        .iter()
+columns! {
+    /// How a run went.
+    Runs<'a> = "testbed_runs" (side: &'a Side, run: &'a LiveRun, live: &'a LiveRecord) {
+        ..LiveRunOf(side, run),
+        began_ns: u64 = live.began_ns,
+        device: &str = &live.device,
+        rejected_attempts: u64 = live.rejected.len() as u64,
+        rejected: Option<String> = listed(&live.rejected),
+        tolerated: Option<String> = listed(&live.tolerated),
+        baseline_sent_frames: u64 = live.baseline.sent_frames,
+        baseline_samples: u64 = live.baseline.samples,
+        baseline_p50_ns: Option<u64> = heard(live, live.baseline.p50_ns),
+        baseline_p99_ns: Option<u64> = heard(live, live.baseline.p99_ns),
+        baseline_max_ns: Option<u64> = heard(live, live.baseline.max_ns),
+        steal_ratio: f64 = live.steal_ratio,
+        idle_ratio: f64 = live.idle_ratio,
+        longest_pause_ns: u64 = live.longest_pause_ns,
+        least_offered_ratio: f64 = live.least_offered_ratio,
+        departed_frames: Option<u64> = live.departures.map(|d| d.frames),
+        late_departed_frames: Option<u64> = live.departures.map(|d| d.late_frames),
+        late_ns: Option<u64> = live.departures.map(|d| d.late_ns),
+        capture_drops: Option<u64> = run.capture_drops,
+        versions: String = versions(live),
+    }
+}
+
+columns! {
+    /// How punctual a sender was.
+    Senders<'a> = "testbed_senders" (side: &'a Side, run: &'a LiveRun, sender: &'a SenderRecord) {
+        ..LiveRunOf(side, run),
+        source: &str = &sender.source,
+        sent_frames: u64 = sender.sent_frames,
+        refused_frames: u64 = sender.refused_frames,
+        lateness_p50_ns: u64 = sender.lateness_p50_ns,
+        lateness_p99_ns: u64 = sender.lateness_p99_ns,
+        lateness_max_ns: u64 = sender.lateness_max_ns,
+    }
+}
+
+/// Write back ends where there are several, and how runs on real packets went where there were any.
+pub(super) fn write(folder: &DataFolder, sides: &[Side]) -> Result<(), ReportError> {
+    let back_ends = (sides.len() > 1).then(|| sides.iter().map(BackEnds::row));
+    write_or_remove(folder, BackEnds::SCHEMA, back_ends)?;
+    let is_live = sides.iter().any(|side| !side.testbed.is_empty());
+    let runs = || {
+        let of = |side| move |run| (side, run);
+        sides
+            .iter()
+            .flat_map(move |side| side.testbed.runs.iter().map(of(side)))
+    };
+    let rows = runs().map(|(side, run): (_, &LiveRun)| Runs::row(side, run, &run.live));
+    write_or_remove(folder, Runs::SCHEMA, is_live.then_some(rows))?;
+    let senders = runs().flat_map(|(side, run)| {
+        let senders = run.live.senders.iter();
+        senders.map(move |sender| Senders::row(side, run, sender))
+    });
+    write_or_remove(folder, Senders::SCHEMA, is_live.then_some(senders))
+}
+
+/// A figure of the idle baseline; `None` where no probe arrived.
+fn heard(live: &LiveRecord, ns: u64) -> Option<u64> {
+    (live.baseline.samples > 0).then_some(ns)
+}
+
+/// `None` for an empty text.
+fn listed(texts: &[String]) -> Option<String> {
+    Some(texts.join("; ")).filter(|text| !text.is_empty())
+}
+
+fn versions(live: &LiveRecord) -> String {
+    let versions = live.versions.iter();
+    let texts: Vec<String> = versions
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
-    let versions = versions.join("; ");
-    let mut row = key(side, run).to_vec();
-    row.extend::<[Value<'_>; 19]>([
-        live.began_ns.into(),
-        live.device.as_str().into(),
-        (live.rejected.len() as u64).into(),
-        (!rejected.is_empty()).then_some(rejected.as_str()).into(),
-        (!tolerated.is_empty()).then_some(tolerated.as_str()).into(),
-        baseline.sent_frames.into(),
-        baseline.samples.into(),
-        heard(baseline.p50_ns).into(),
-        heard(baseline.p99_ns).into(),
-        heard(baseline.max_ns).into(),
-        live.steal_ratio.into(),
-        live.idle_ratio.into(),
-        live.longest_pause_ns.into(),
-        live.least_offered_ratio.into(),
-        live.departures.map(|d| d.frames).into(),
-        live.departures.map(|d| d.late_frames).into(),
-        live.departures.map(|d| d.late_ns).into(),
-        run.capture_drops.into(),
-        versions.as_str().into(),
-    ]);
-    table.row(&row)
-}
-
-fn sender_rows(table: &mut TableWriter, side: &Side, run: &LiveRun) -> Result<(), ReportError> {
-    for sender in &run.live.senders {
-        let mut row = key(side, run).to_vec();
-        row.extend::<[Value<'_>; 6]>([
-            sender.source.as_str().into(),
-            sender.sent_frames.into(),
-            sender.refused_frames.into(),
-            sender.lateness_p50_ns.into(),
-            sender.lateness_p99_ns.into(),
-            sender.lateness_max_ns.into(),
-        ]);
-        table.row(&row)?;
-    }
-    Ok(())
+    texts.join("; ")
 }

@@ -1,82 +1,146 @@
 //! Verdicts, and every test behind them.
 
+use super::column::{Seed, columns, variant};
 use super::folder::DataFolder;
-use super::table::{Column, Kind, Schema, TableWriter, Value};
-use crate::attribute::attributes;
+use super::table::{TableWriter, write_or_remove, write_table};
+use crate::attribute::{AttributeText, attributes};
 use crate::error::ReportError;
+use crate::side::Side;
 use slicewise_stats::estimate::Interval;
 use slicewise_stats::objective::Percentile;
+use slicewise_stats::seeds::{SeedRow, SeedTable, SeedVerdict};
 use slicewise_stats::verdict::{
-    BoundCheck, DecidedBy, Deciding, Indicator, ObjectiveIndicator, ObjectiveTest, Outcome,
-    PolicyVerdict, Scale, TestName, VerdictTable,
-};
-use std::borrow::Cow;
-
-pub(crate) const VERDICTS: Schema = Schema {
-    name: "verdicts",
-    columns: &[
-        Column::new("policy", Kind::Text),
-        Column::new("attribute", Kind::Text),
-        Column::new("verdict", Kind::Text),
-        Column::optional("test", Kind::Text),
-        Column::optional("slice", Kind::Text),
-        Column::optional("scenario", Kind::Text),
-        Column::optional("indicator", Kind::Text),
-        Column::optional("reference", Kind::Real),
-        Column::optional("treatment", Kind::Real),
-        Column::optional("statistic", Kind::Real),
-        Column::optional("interval_low", Kind::Real),
-        Column::optional("interval_high", Kind::Real),
-        Column::optional("margin", Kind::Real),
-        Column::optional("scale", Kind::Text),
-        Column::optional("p_value", Kind::Real),
-        Column::optional("repetitions_needed", Kind::Integer),
-        Column::optional("slice_limit", Kind::Integer),
-        Column::new("confidence", Kind::Real),
-        Column::optional("published", Kind::Text),
-        Column::optional("agrees", Kind::Flag),
-        Column::new("reason", Kind::Text),
-    ],
+    BoundCheck, DecidedBy, Deciding, ObjectiveIndicator, ObjectiveTest, Outcome, PolicyVerdict,
+    Scale, TestName, VerdictTable,
 };
 
-pub(crate) const VERDICT_TESTS: Schema = Schema {
-    name: "verdict_tests",
-    columns: &[
-        Column::new("policy", Kind::Text),
-        Column::new("attribute", Kind::Text),
-        Column::new("verdict", Kind::Text),
-        Column::optional("test", Kind::Text),
-        Column::new("slice", Kind::Text),
-        Column::new("scenario", Kind::Text),
-        Column::optional("indicator", Kind::Text),
-        Column::optional("reference", Kind::Real),
-        Column::optional("treatment", Kind::Real),
-        Column::optional("statistic", Kind::Real),
-        Column::optional("interval_low", Kind::Real),
-        Column::optional("interval_high", Kind::Real),
-        Column::optional("margin", Kind::Real),
-        Column::new("scale", Kind::Text),
-        Column::optional("repetitions", Kind::Integer),
-        Column::optional("repetitions_beyond", Kind::Integer),
-        Column::optional("p_holds", Kind::Real),
-        Column::optional("p_broken", Kind::Real),
-        Column::optional("repetitions_needed", Kind::Integer),
-    ],
-};
+columns! {
+    /// An attribute of a policy, and the test that decided it.
+    Verdicts<'a> = "verdicts" (
+        policy: &'a str, text: &'a AttributeText, numbers: Option<&'a Numbers<'a>>,
+        repetitions_needed: Option<u32>, slice_limit: Option<u64>, confidence: f64
+    ) {
+        policy: &str = policy,
+        attribute: &str = text.key,
+        verdict: &str = &text.word,
+        test: Option<&str> = numbers.and_then(|n| n.test.as_deref()),
+        slice: Option<&str> = numbers.map(|n| n.slice),
+        scenario: Option<&str> = numbers.and_then(|n| n.scenario),
+        indicator: Option<&str> = numbers.and_then(|n| n.indicator.as_deref()),
+        reference: Option<f64> = numbers.and_then(|n| n.reference),
+        treatment: Option<f64> = numbers.and_then(|n| n.treatment),
+        statistic: Option<f64> = numbers.and_then(|n| n.statistic),
+        interval_low: Option<f64> = numbers.and_then(|n| n.interval.low),
+        interval_high: Option<f64> = numbers.and_then(|n| n.interval.high),
+        margin: Option<f64> = numbers.and_then(|n| n.margin),
+        scale: Option<&str> = numbers.map(|n| n.scale.as_str()),
+        p_value: Option<f64> = numbers.and_then(|n| n.p_value),
+        repetitions_needed: Option<u32> = repetitions_needed,
+        slice_limit: Option<u64> = slice_limit,
+        confidence: f64 = confidence,
+        published: Option<&str> = text.published.as_deref(),
+        agrees: Option<bool> = text.agrees,
+        reason: &str = &text.reason,
+    }
+}
 
-/// Write the verdicts and the tests behind them.
-pub(crate) fn write_verdicts(
+columns! {
+    /// A test behind a verdict: with the p-values of "holds" and "broken".
+    Tests<'a> = "verdict_tests" (
+        [policy, attribute]: [&'a str; 2], verdict: String, numbers: &'a Numbers<'a>,
+        p_values: Option<[f64; 2]>, repetitions_needed: Option<u32>
+    ) {
+        policy: &str = policy,
+        attribute: &str = attribute,
+        verdict: String = verdict,
+        test: Option<&str> = numbers.test.as_deref(),
+        slice: &str = numbers.slice,
+        scenario: &str = numbers.scenario.unwrap_or_default(),
+        indicator: Option<&str> = numbers.indicator.as_deref(),
+        reference: Option<f64> = numbers.reference,
+        treatment: Option<f64> = numbers.treatment,
+        statistic: Option<f64> = numbers.statistic,
+        interval_low: Option<f64> = numbers.interval.low,
+        interval_high: Option<f64> = numbers.interval.high,
+        margin: Option<f64> = numbers.margin,
+        scale: &str = &numbers.scale,
+        repetitions: Option<u32> = numbers.repetitions.map(|[all, _]| all),
+        repetitions_beyond: Option<u32> = numbers.repetitions.map(|[_, beyond]| beyond),
+        p_holds: Option<f64> = p_values.map(|[holds, _]| holds),
+        p_broken: Option<f64> = p_values.map(|[_, broken]| broken),
+        repetitions_needed: Option<u32> = repetitions_needed,
+    }
+}
+
+columns! {
+    /// An attribute of a policy on one of several back ends.
+    BesideVerdicts<'a> = "beside_verdicts" (
+        side: &'a Side, verdict: &'a PolicyVerdict, text: AttributeText
+    ) {
+        policy: &str = &verdict.policy,
+        back_end: &str = &side.name,
+        attribute: &str = text.key,
+        verdict: String = text.word,
+        reason: String = text.reason,
+        published: Option<String> = text.published,
+        agrees: Option<bool> = text.agrees,
+        confidence: f64 = side.verdicts.confidence,
+    }
+}
+
+columns! {
+    /// An attribute of a policy under one of several seeds.
+    SeedVerdicts<'a> = "seed_verdicts" (row: &'a SeedRow, seed: u64, verdict: SeedVerdict) {
+        policy: &str = &row.policy,
+        attribute: String = row.attribute.to_string(),
+        seed: Seed = Seed(seed),
+        verdict: String = verdict.outcome.to_string(),
+        published: Option<&str> = row.published.map(|yes| if yes { "yes" } else { "no" }),
+        agrees: Option<bool> = verdict.agrees,
+    }
+}
+
+/// Write the verdicts and the tests behind them; those of several back ends where there are several.
+pub(super) fn write(
     folder: &DataFolder,
     verdicts: &VerdictTable,
+    sides: &[Side],
 ) -> Result<(), ReportError> {
-    let mut table = TableWriter::create(folder, VERDICTS)?;
-    let mut tests = TableWriter::create(folder, VERDICT_TESTS)?;
+    let mut table = TableWriter::create(folder, Verdicts::SCHEMA)?;
+    let mut tests = TableWriter::create(folder, Tests::SCHEMA)?;
     for verdict in &verdicts.policies {
         verdict_rows(&mut table, verdict, verdicts.confidence)?;
         test_rows(&mut tests, verdict)?;
     }
     table.finish()?;
-    tests.finish()
+    tests.finish()?;
+    let of_side = |side| {
+        let of_policy = move |verdict| {
+            let row = move |text| BesideVerdicts::row(side, verdict, text);
+            attributes(verdict).map(row)
+        };
+        let side: &Side = side;
+        side.verdicts.policies.iter().flat_map(of_policy)
+    };
+    let beside = (sides.len() > 1).then(|| sides.iter().flat_map(of_side));
+    write_or_remove(folder, BesideVerdicts::SCHEMA, beside)
+}
+
+/// Write the verdict under each seed.
+pub(crate) fn write_seed_verdicts(
+    folder: &DataFolder,
+    seeds: &SeedTable,
+) -> Result<(), ReportError> {
+    let of_row = |row| {
+        let row: &SeedRow = row;
+        let verdicts = row.verdicts.iter();
+        verdicts.map(move |(seed, verdict)| SeedVerdicts::row(row, *seed, *verdict))
+    };
+    write_table(
+        folder,
+        SeedVerdicts::SCHEMA,
+        seeds.rows.iter().flat_map(of_row),
+    )
 }
 
 fn verdict_rows(
@@ -84,71 +148,64 @@ fn verdict_rows(
     verdict: &PolicyVerdict,
     confidence: f64,
 ) -> Result<(), ReportError> {
+    let (isolation, reallocation) = (&verdict.isolation, &verdict.reallocation);
     let rows = [
         (
-            verdict.isolation.decided_by().map(Numbers::of),
-            verdict.isolation.repetitions_needed(),
+            isolation.decided_by().map(Numbers::of),
+            isolation.repetitions_needed(),
             None,
         ),
         (
-            verdict
-                .reallocation
-                .decided_by
-                .as_ref()
-                .map(Numbers::of_test),
-            verdict.reallocation.repetitions_needed,
+            reallocation.decided_by.as_ref().map(Numbers::of_test),
+            reallocation.repetitions_needed,
             None,
         ),
         (None, None, verdict.scalability.limit.number()),
     ];
-    for (text, (numbers, repetitions_needed, limit)) in attributes(verdict).iter().zip(rows) {
+    for (text, (numbers, needed, limit)) in attributes(verdict).iter().zip(rows) {
         let numbers = numbers.as_ref();
-        table.row(&[
-            verdict.policy.as_str().into(),
-            text.key.into(),
-            text.word.as_str().into(),
-            numbers.map(|n| n.test).into(),
-            numbers.map(|n| n.slice).into(),
-            numbers.and_then(|n| n.scenario).into(),
-            numbers.and_then(|n| n.indicator.as_deref()).into(),
-            numbers.and_then(|n| n.reference).into(),
-            numbers.and_then(|n| n.treatment).into(),
-            numbers.and_then(|n| n.statistic).into(),
-            numbers.and_then(|n| n.interval.low).into(),
-            numbers.and_then(|n| n.interval.high).into(),
-            numbers.map(|n| n.margin).into(),
-            numbers.map(|n| n.scale).into(),
-            numbers.and_then(|n| n.p_value).into(),
-            repetitions_needed.into(),
-            limit.into(),
-            Value::Real(confidence),
-            text.published.as_deref().into(),
-            text.agrees.into(),
-            text.reason.as_str().into(),
-        ])?;
+        let policy = &verdict.policy;
+        table.row(&Verdicts::row(
+            policy, text, numbers, needed, limit, confidence,
+        ))?;
     }
     Ok(())
 }
 
 /// The numbers of a test, whatever it is of.
-struct Numbers<'a> {
-    test: &'static str,
+pub(crate) struct Numbers<'a> {
+    test: Option<String>,
     slice: &'a str,
     scenario: Option<&'a str>,
-    indicator: Option<Cow<'static, str>>,
+    indicator: Option<String>,
     reference: Option<f64>,
     treatment: Option<f64>,
     /// `None` where it is infinite.
     statistic: Option<f64>,
     interval: Interval,
-    margin: f64,
-    scale: &'static str,
+    margin: Option<f64>,
+    scale: String,
     p_value: Option<f64>,
     /// How many there are, and those beyond the margin.
     repetitions: Option<[u32; 2]>,
 }
 
 impl<'a> Numbers<'a> {
+    const NONE: Self = Self {
+        test: None,
+        slice: "",
+        scenario: None,
+        indicator: None,
+        reference: None,
+        treatment: None,
+        statistic: None,
+        interval: Interval::UNBOUNDED,
+        margin: None,
+        scale: String::new(),
+        p_value: None,
+        repetitions: None,
+    };
+
     fn of(decided_by: Deciding<'a>) -> Self {
         match decided_by {
             Deciding::Bound(check) => Self::of_bound(check),
@@ -159,16 +216,16 @@ impl<'a> Numbers<'a> {
 
     fn of_test(numbers: &'a DecidedBy) -> Self {
         Self {
-            test: test_name(numbers.test),
+            test: Some(variant(numbers.test)),
             slice: &numbers.slice,
             scenario: numbers.scenario.as_deref(),
-            indicator: numbers.indicator.map(|i| indicator_name(i).into()),
+            indicator: numbers.indicator.map(variant),
             reference: numbers.reference,
             treatment: numbers.treatment,
             statistic: Some(numbers.statistic),
             interval: numbers.interval,
-            margin: numbers.margin,
-            scale: scale_name(numbers.scale),
+            margin: Some(numbers.margin),
+            scale: variant(numbers.scale),
             p_value: numbers.p_value,
             repetitions: Some([numbers.repetitions, numbers.repetitions_beyond]),
         }
@@ -178,32 +235,31 @@ impl<'a> Numbers<'a> {
     fn of_objective(test: &'a ObjectiveTest) -> Self {
         let (indicator, scale) = objective_name(test.indicator);
         Self {
-            test: match test.mean {
-                Some(_) => test_name(TestName::StudentMean),
-                None => "binomial",
-            },
+            test: Some(match test.mean {
+                Some(_) => variant(TestName::StudentMean),
+                None => "binomial".to_owned(),
+            }),
             slice: &test.slice,
             scenario: Some(&test.scenario),
-            indicator: Some(indicator.into()),
-            reference: None,
-            treatment: None,
+            indicator: Some(indicator),
             statistic: test.mean,
             interval: test.interval,
-            margin: test.held_against,
-            scale,
+            margin: Some(test.held_against),
+            scale: scale.to_owned(),
             p_value: Some(match test.outcome {
                 Outcome::Holds => test.p_met,
                 Outcome::Broken => test.p_missed,
                 _ => test.p_met.min(test.p_missed),
             }),
             repetitions: Some([test.repetitions, test.repetitions_beyond]),
+            ..Self::NONE
         }
     }
 
     /// `statistic` is the largest delay, `margin` the bound.
     fn of_bound(check: &'a BoundCheck) -> Self {
         Self {
-            test: "proved_bound",
+            test: Some("proved_bound".to_owned()),
             slice: &check.slice,
             scenario: Some(&check.scenario),
             indicator: Some(
@@ -211,94 +267,59 @@ impl<'a> Numbers<'a> {
                     None => "delay_max",
                     Some(_) => "scheduler_after_eligible_max",
                 }
-                .into(),
+                .to_owned(),
             ),
-            reference: None,
-            treatment: None,
             statistic: Some(check.largest_ns as f64),
-            interval: Interval::UNBOUNDED,
-            margin: check.bound.end_to_end_ns() as f64,
-            scale: scale_name(Scale::Nanoseconds),
-            p_value: None,
-            repetitions: None,
+            margin: Some(check.bound.end_to_end_ns() as f64),
+            scale: variant(Scale::Nanoseconds),
+            ..Self::NONE
         }
-    }
-
-    /// A row of `verdict_tests`: p-values of "holds" and "broken", and the repetitions that would decide.
-    fn row(
-        &self,
-        table: &mut TableWriter,
-        [policy, attribute, verdict]: [&str; 3],
-        p_values: Option<[f64; 2]>,
-        repetitions_needed: Option<u32>,
-    ) -> Result<(), ReportError> {
-        table.row(&[
-            policy.into(),
-            attribute.into(),
-            verdict.into(),
-            Value::Text(self.test),
-            self.slice.into(),
-            self.scenario.unwrap_or_default().into(),
-            self.indicator.as_deref().into(),
-            self.reference.into(),
-            self.treatment.into(),
-            self.statistic.into(),
-            self.interval.low.into(),
-            self.interval.high.into(),
-            self.margin.into(),
-            self.scale.into(),
-            self.repetitions.map(|[all, _]| u64::from(all)).into(),
-            self.repetitions.map(|[_, beyond]| u64::from(beyond)).into(),
-            p_values.map(|[holds, _]| holds).into(),
-            p_values.map(|[_, broken]| broken).into(),
-            repetitions_needed.into(),
-        ])
     }
 }
 
 fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), ReportError> {
-    let policy = verdict.policy.as_str();
-    for test in &verdict.isolation.influence.tests {
-        let names = [policy, "influence", &test.outcome.to_string()];
+    let mut add = |attribute, word, numbers: Numbers<'_>, p_values, needed| {
+        let names = [verdict.policy.as_str(), attribute];
+        table.row(&Tests::row(names, word, &numbers, p_values, needed))
+    };
+    let isolation = &verdict.isolation;
+    for test in &isolation.influence.tests {
+        let (word, numbers) = (test.outcome.to_string(), Numbers::of_test(&test.numbers));
         let p_values = Some([test.p_holds, test.p_broken]);
-        Numbers::of_test(&test.numbers).row(table, names, p_values, test.repetitions_needed)?;
+        add(
+            "influence",
+            word,
+            numbers,
+            p_values,
+            test.repetitions_needed,
+        )?;
     }
-    for test in verdict.isolation.objectives.iter().flat_map(|o| &o.tests) {
-        let names = [policy, "objective", &test.outcome.to_string()];
+    for test in isolation.objectives.iter().flat_map(|o| &o.tests) {
+        let (word, numbers) = (test.outcome.to_string(), Numbers::of_objective(test));
         let p_values = Some([test.p_met, test.p_missed]);
-        Numbers::of_objective(test).row(table, names, p_values, test.repetitions_needed)?;
+        add(
+            "objective",
+            word,
+            numbers,
+            p_values,
+            test.repetitions_needed,
+        )?;
     }
-    for check in &verdict.isolation.bounds {
-        let names = [policy, "isolation", &check.outcome.to_string()];
-        Numbers::of_bound(check).row(table, names, None, None)?;
+    for check in &isolation.bounds {
+        let (word, numbers) = (check.outcome.to_string(), Numbers::of_bound(check));
+        add("isolation", word, numbers, None, None)?;
     }
-    let slice = verdict
-        .reallocation
-        .decided_by
-        .as_ref()
-        .map_or("", |n| n.slice.as_str());
+    let decided_by = verdict.reallocation.decided_by.as_ref();
     for scenario in &verdict.reallocation.scenarios {
-        table.row(&[
-            verdict.policy.as_str().into(),
-            "reallocation".into(),
-            "measured".into(),
-            Value::Null,
-            slice.into(),
-            scenario.scenario.as_str().into(),
-            Value::Null,
-            Value::Null,
-            Value::Null,
-            scenario.fraction.into(),
-            scenario.interval.low.into(),
-            scenario.interval.high.into(),
-            Value::Null,
-            scale_name(Scale::Fraction).into(),
-            Value::Null,
-            Value::Null,
-            Value::Null,
-            Value::Null,
-            Value::Null,
-        ])?;
+        let numbers = Numbers {
+            slice: decided_by.map_or("", |n| n.slice.as_str()),
+            scenario: Some(&scenario.scenario),
+            statistic: Some(scenario.fraction),
+            interval: scenario.interval,
+            scale: variant(Scale::Fraction),
+            ..Numbers::NONE
+        };
+        add("reallocation", "measured".to_owned(), numbers, None, None)?;
     }
     Ok(())
 }
@@ -319,36 +340,5 @@ fn objective_name(indicator: ObjectiveIndicator) -> (String, &'static str) {
         ObjectiveIndicator::Availability => ("availability".to_owned(), "fraction"),
         ObjectiveIndicator::Delay(percentile) => at("delay", percentile),
         ObjectiveIndicator::DelayVariation(percentile) => at("delay_variation", percentile),
-    }
-}
-
-fn test_name(test: TestName) -> &'static str {
-    match test {
-        TestName::PairedDifference => "paired_difference",
-        TestName::PairedRatio => "paired_ratio",
-        TestName::IndependentDifference => "independent_difference",
-        TestName::IndependentRatio => "independent_ratio",
-        TestName::StudentMean => "student_mean",
-    }
-}
-
-fn indicator_name(indicator: Indicator) -> &'static str {
-    match indicator {
-        Indicator::Throughput => "throughput",
-        Indicator::ReceivedShare => "received_share",
-        Indicator::LossRatio => "loss_ratio",
-        Indicator::DelayMean => "delay_mean",
-        Indicator::DelayP99 => "delay_p99",
-        Indicator::QueueingDelayMean => "queueing_delay_mean",
-        Indicator::QueueingDelayP99 => "queueing_delay_p99",
-    }
-}
-
-fn scale_name(scale: Scale) -> &'static str {
-    match scale {
-        Scale::Relative => "relative",
-        Scale::RatioDifference => "ratio_difference",
-        Scale::Nanoseconds => "nanoseconds",
-        Scale::Fraction => "fraction",
     }
 }

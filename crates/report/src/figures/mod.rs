@@ -1,36 +1,21 @@
 //! Figures for papers, as SVG: the same numbers as the page, and the same bytes for the same runs.
 
 mod axis;
-mod beside;
+mod estimates;
 mod panel;
 mod scale;
 
 use crate::curves::{BinnedRun, BinnedSlice, Curve};
 use crate::error::ReportError;
 use crate::findings::Findings;
-use crate::layout::{path_component, write_file};
 use crate::signs::{self, Sign};
 use axis::Axis;
 use panel::{DrawError, Panel, Place, Rgb, figure};
-use slicewise_stats::estimate::Estimate;
-use slicewise_stats::summary::SliceSummary;
+use slicewise_results::write_file;
+use slicewise_stats::path::path_component;
 use slicewise_stats::words::time;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// What names of figures begin with, by what they show.
-pub(crate) const FIGURE_KINDS: [&str; 10] = [
-    "throughput",
-    "loss",
-    "delay-mean",
-    "delay-p99",
-    "beside-loss",
-    "beside-delay-mean",
-    "beside-delay-p99",
-    "scale",
-    "delay-cdf",
-    "time-series",
-];
 
 /// Figures that the page shows without its script, by name.
 #[derive(Debug, Default)]
@@ -58,11 +43,8 @@ fn scenario_figure(kind: &str, slice: &str, scenario: &str) -> String {
 }
 
 /// Write every figure into `folder`; keep those that the page shows. Each is called `KIND-SUBJECT.svg`, or
-/// `KIND-SUBJECT-scenario-SCENARIO.svg`, of one of [`FIGURE_KINDS`].
-pub(crate) fn write_figures(
-    folder: &Path,
-    findings: &Findings<'_>,
-) -> Result<Figures, ReportError> {
+/// `KIND-SUBJECT-scenario-SCENARIO.svg`, of one of [`slicewise_results::FIGURE_KINDS`].
+pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figures, ReportError> {
     let mut kept = Figures::default();
     let mut write = |name: String, keep: bool, svg: Result<String, DrawError>| {
         let path = folder.join(format!("{name}.svg"));
@@ -78,14 +60,14 @@ pub(crate) fn write_figures(
         }
     };
     let heaviest = findings.heaviest_scenario();
-    let study = findings.study;
+    let study = findings.study();
     for (index, slice) in study.slices.iter().enumerate() {
         let shown = index < SLICES_ON_PAGE;
-        for quantity in QUANTITIES {
-            let svg = estimates(findings, index, quantity);
+        for quantity in estimates::QUANTITIES {
+            let svg = estimates::estimates(findings, index, quantity);
             write(slice_figure(quantity.file_name, &slice.name), shown, svg)?;
         }
-        for (quantity, svg) in beside::figures_beside(findings, index) {
+        for (quantity, svg) in estimates::figures_beside(findings, index) {
             let kind = format!("beside-{quantity}");
             write(slice_figure(&kind, &slice.name), false, svg)?;
         }
@@ -118,147 +100,13 @@ pub(crate) fn write_figures(
     Ok(kept)
 }
 
-/// What a figure of estimates shows.
-#[derive(Clone, Copy)]
-struct Quantity {
-    file_name: &'static str,
-    title: &'static str,
-    of: fn(&SliceSummary) -> Option<&Estimate>,
-    /// Name and factor of the unit; `None` for times on a logarithmic axis.
-    unit: Option<(&'static str, f64)>,
-}
-
-const QUANTITIES: [Quantity; 4] = [
-    Quantity {
-        file_name: "throughput",
-        title: "Throughput",
-        of: |slice| slice.steady.throughput_bits_per_second.as_ref(),
-        unit: Some(("Mbit/s", 1e6)),
-    },
-    Quantity {
-        file_name: "loss",
-        title: "Loss",
-        of: |slice| slice.steady.loss_ratio.as_ref(),
-        unit: Some(("%", 0.01)),
-    },
-    Quantity {
-        file_name: "delay-mean",
-        title: "Mean one-way delay",
-        of: |slice| slice.steady.delay_mean_ns.as_ref(),
-        unit: None,
-    },
-    Quantity {
-        file_name: "delay-p99",
-        title: "99th percentile of one-way delay",
-        of: |slice| slice.steady.delay_p99_ns.as_ref(),
-        unit: None,
-    },
-];
-
-/// An estimate and where it is drawn.
-struct Mark<'a> {
-    policy: usize,
-    scenario: usize,
-    estimate: &'a Estimate,
-}
-
-fn marks<'a>(findings: &'a Findings<'_>, slice: usize, quantity: Quantity) -> Vec<Mark<'a>> {
-    let study = findings.study;
-    let cells = findings.summary.cells.iter();
-    cells
-        .filter_map(|cell| {
-            Some(Mark {
-                policy: study.policies.iter().position(|p| p.name == cell.policy)?,
-                scenario: study
-                    .scenarios
-                    .iter()
-                    .position(|s| s.name == cell.scenario)?,
-                estimate: cell.slices.get(slice).and_then(quantity.of)?,
-            })
-        })
-        .collect()
-}
-
-/// Bars with whiskers by scenario; points with whiskers on a logarithmic axis, where the length of
-/// a bar would say nothing.
-fn estimates(
-    findings: &Findings<'_>,
-    slice: usize,
-    quantity: Quantity,
-) -> Result<String, DrawError> {
-    let study = findings.study;
-    let marks = marks(findings, slice, quantity);
-    let highest = |mark: &Mark<'_>| mark.estimate.interval.high.unwrap_or(mark.estimate.mean);
-    let share = study
-        .slices
-        .get(slice)
-        .filter(|_| quantity.file_name == "throughput");
-    #[expect(clippy::cast_precision_loss, reason = "a rate that is drawn")]
-    let share = share.map(|s| s.share_bits_per_second as f64);
-    let y = match quantity.unit {
-        Some((unit, factor)) => {
-            let largest = marks.iter().map(highest).chain(share).fold(0.0, f64::max);
-            Axis::from_zero(
-                &format!("{}, {unit}", quantity.title.to_lowercase()),
-                largest,
-                factor,
-            )
-        }
-        None => {
-            let values = marks.iter().flat_map(|m| {
-                [
-                    m.estimate.interval.low.unwrap_or(0.0),
-                    highest(m),
-                    m.estimate.mean,
-                ]
-            });
-            Axis::logarithmic("one-way delay", values, time)
-        }
-    };
-    let scenarios: Vec<String> = study.scenarios.iter().map(|s| s.name.clone()).collect();
-    let x = Axis::categories("scenario", &scenarios);
-    let title = format!(
-        "{} of slice {}",
-        quantity.title,
-        slice_name(findings, slice)
-    );
-    figure(&title, &policy_legend(findings), HEIGHT, |area| {
-        let mut panel = Panel::new(area, &x, &y)?;
-        let width = BARS_WIDTH / count(study.policies.len()).max(1.0);
-        for mark in &marks {
-            let sign = signs::policy(mark.policy);
-            let left = count(mark.scenario) + (1.0 - BARS_WIDTH) / 2.0 + count(mark.policy) * width;
-            let centre = left + width / 2.0;
-            let ink = if y.is_logarithmic() { sign.colour } else { INK };
-            if !y.is_logarithmic() {
-                let opposite = (left + width * 0.9, mark.estimate.mean);
-                panel.rectangle((left + width * 0.1, 0.0), opposite, sign.colour, 1.0)?;
-            }
-            if let (Some(low), Some(high)) =
-                (mark.estimate.interval.low, mark.estimate.interval.high)
-                && high > low
-            {
-                panel.whisker(centre, (low, high), width * 0.5, (ink, 2))?;
-            }
-            // A marker stands on its bar, or is the point itself.
-            let (at, place) = if y.is_logarithmic() {
-                (mark.estimate.mean, Place::Around)
-            } else {
-                (highest(mark), Place::Above)
-            };
-            panel.point((centre, at), sign, (width, place))?;
-        }
-        share.map_or(Ok(()), |share| panel.level(share, INK))
-    })
-}
-
 /// One line a policy; `None` where no policy has frames to show.
 fn delay_cdf(
-    findings: &Findings<'_>,
+    findings: &Findings,
     slice: usize,
     scenario: usize,
 ) -> Option<Result<String, DrawError>> {
-    let study = findings.study;
+    let study = findings.study();
     let curves: Vec<(usize, &Curve)> = (0..study.policies.len())
         .filter_map(|policy| {
             let curve = findings.curves.delay.get(&(policy, scenario, slice))?;
@@ -310,8 +158,24 @@ fn delay_cdf(
 }
 
 /// Rate, loss and delay of one run above each other.
-fn time_series(findings: &Findings<'_>, run: &BinnedRun, title: &str) -> Result<String, DrawError> {
-    let axes = TimeAxes::of(run);
+fn time_series(findings: &Findings, run: &BinnedRun, title: &str) -> Result<String, DrawError> {
+    let width = run.bin_seconds();
+    let slices: Vec<SliceSeries> = (run.slices.iter())
+        .map(|slice| SliceSeries::of(run, slice))
+        .collect();
+    let largest = |of: fn(&SliceSeries) -> [&Values; 2]| {
+        let values = slices.iter().flat_map(of).flatten().flatten();
+        values.copied().fold(0.0, f64::max)
+    };
+    let delays = slices.iter().flat_map(|slice| &slice.delay).flatten();
+    let bins = run.slices.iter().map(|s| s.sent.len()).max();
+    let end = count(bins.unwrap_or_default()) * width;
+    // Time has labels below the last panel only.
+    let hidden = Axis::span("", end);
+    let seconds = Axis::span("time since the start of the run, s", end);
+    let rate = Axis::from_zero("rate, Mbit/s", largest(|s| [&s.sent, &s.received]), 1e6);
+    let loss = Axis::from_zero("loss, %", largest(|s| [&s.loss; 2]), 0.01);
+    let delay = Axis::logarithmic("delay", delays.copied(), time);
     let legend: Vec<(String, Sign)> = (0..run.slices.len())
         .map(|slice| {
             let name = format!("{} (thin: sent)", slice_name(findings, slice));
@@ -320,13 +184,18 @@ fn time_series(findings: &Findings<'_>, run: &BinnedRun, title: &str) -> Result<
         .collect();
     #[expect(clippy::cast_precision_loss, reason = "a time that is drawn")]
     let transient_end = run.transient_end_ns as f64 / 1e9;
+    // Values with the middle of their bin, s.
+    let points = |values: &Values| {
+        let values = values.clone().into_iter().enumerate();
+        values.map(move |(bin, value)| ((count(bin) + 0.5) * width, value))
+    };
     figure(title, &legend, TALL, |area| {
         let (upper, rest) = area.split_vertically(TALL / 3);
         let (middle, lower) = rest.split_vertically(TALL / 4);
         let mut panels = [
-            Panel::new(&upper, &axes.hidden, &axes.rate)?,
-            Panel::new(&middle, &axes.hidden, &axes.loss)?,
-            Panel::new(&lower, &axes.seconds, &axes.delay)?,
+            Panel::new(&upper, &hidden, &rate)?,
+            Panel::new(&middle, &hidden, &loss)?,
+            Panel::new(&lower, &seconds, &delay)?,
         ];
         if transient_end > 0.0 {
             for panel in &mut panels {
@@ -334,133 +203,64 @@ fn time_series(findings: &Findings<'_>, run: &BinnedRun, title: &str) -> Result<
             }
         }
         let [rates, losses, delays] = &mut panels;
-        for (index, slice) in run.slices.iter().enumerate() {
+        for (index, slice) in slices.iter().enumerate() {
             let colour = signs::slice(index).colour;
-            let view = SliceSeries { run, slice };
-            rates.line(view.points(view.sent().map(Some)), colour, 1, 0.6)?;
-            rates.line(view.points(view.received().map(Some)), colour, 3, 1.0)?;
-            losses.line(view.points(view.loss().map(Some)), colour, 3, 1.0)?;
-            delays.line(view.points(view.delay()), colour, 3, 1.0)?;
+            rates.line(points(&slice.sent), colour, 1, 0.6)?;
+            rates.line(points(&slice.received), colour, 3, 1.0)?;
+            losses.line(points(&slice.loss), colour, 3, 1.0)?;
+            delays.line(points(&slice.delay), colour, 3, 1.0)?;
         }
         Ok(())
     })
 }
 
-/// The axes of a figure over time.
-struct TimeAxes {
-    /// Time, where the panel below has its labels.
-    hidden: Axis,
-    seconds: Axis,
-    rate: Axis,
-    loss: Axis,
-    delay: Axis,
+/// A value for each bin; `None` where there is none.
+type Values = Vec<Option<f64>>;
+
+/// The series of one slice in the units in which they are drawn: rates in bit/s, the loss ratio, mean delay in ns.
+struct SliceSeries {
+    sent: Values,
+    received: Values,
+    loss: Values,
+    delay: Values,
 }
 
-impl TimeAxes {
-    fn of(run: &BinnedRun) -> Self {
-        let slices = || run.slices.iter().map(|slice| SliceSeries { run, slice });
-        let bins = run
-            .slices
-            .iter()
-            .map(|s| s.sent.len())
-            .max()
-            .unwrap_or_default();
-        let end = count(bins) * run.bin_seconds();
-        let rate = slices()
-            .flat_map(|s| s.sent().chain(s.received()).collect::<Vec<f64>>())
-            .fold(0.0, f64::max);
-        let loss = slices()
-            .flat_map(|s| s.loss().collect::<Vec<f64>>())
-            .fold(0.0, f64::max);
-        let delays: Vec<f64> = slices()
-            .flat_map(|s| s.delay().flatten().collect::<Vec<f64>>())
-            .collect();
+impl SliceSeries {
+    #[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
+    fn of(run: &BinnedRun, slice: &BinnedSlice) -> Self {
+        let rate = |bytes: &u64| Some(*bytes as f64 * 8.0 / run.bin_seconds());
+        let unit = run.delay_unit_ns as f64;
+        let loss = |(lost, sent): (&u32, &u32)| match sent {
+            0 => Some(0.0),
+            sent => Some(f64::from(*lost) / f64::from(*sent)),
+        };
         Self {
-            hidden: Axis::span("", end),
-            seconds: Axis::span("time since the start of the run, s", end),
-            rate: Axis::from_zero("rate, Mbit/s", rate, 1e6),
-            loss: Axis::from_zero("loss, %", loss, 0.01),
-            delay: Axis::logarithmic("delay", delays.into_iter(), time),
+            sent: slice.sent.iter().map(rate).collect(),
+            received: slice.received.iter().map(rate).collect(),
+            loss: slice.lost.iter().zip(&slice.frames).map(loss).collect(),
+            delay: (slice.delay.iter())
+                .map(|units| units.map(|units| units as f64 * unit))
+                .collect(),
         }
     }
 }
 
-/// The series of one slice in the units in which they are drawn.
-#[derive(Clone, Copy)]
-struct SliceSeries<'a> {
-    run: &'a BinnedRun,
-    slice: &'a BinnedSlice,
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
-impl<'a> SliceSeries<'a> {
-    fn rates(self, bytes: &'a [u64]) -> impl Iterator<Item = f64> + 'a {
-        bytes
-            .iter()
-            .map(move |bytes| *bytes as f64 * 8.0 / self.run.bin_seconds())
-    }
-
-    /// Rate sent, bit/s.
-    fn sent(self) -> impl Iterator<Item = f64> + 'a {
-        self.rates(&self.slice.sent)
-    }
-
-    /// Rate received, bit/s.
-    fn received(self) -> impl Iterator<Item = f64> + 'a {
-        self.rates(&self.slice.received)
-    }
-
-    /// Loss ratio.
-    fn loss(self) -> impl Iterator<Item = f64> + 'a {
-        let frames = self.slice.lost.iter().zip(&self.slice.frames);
-        frames.map(|(lost, sent)| {
-            if *sent == 0 {
-                0.0
-            } else {
-                f64::from(*lost) / f64::from(*sent)
-            }
-        })
-    }
-
-    /// Mean delay, ns; `None` where nothing was received.
-    fn delay(self) -> impl Iterator<Item = Option<f64>> + 'a {
-        let unit = self.run.delay_unit_ns as f64;
-        self.slice
-            .delay
-            .iter()
-            .map(move |units| units.map(|units| units as f64 * unit))
-    }
-
-    /// Values with the middle of their bin, s.
-    fn points(
-        self,
-        values: impl Iterator<Item = Option<f64>> + 'a,
-    ) -> impl Iterator<Item = (f64, Option<f64>)> + 'a {
-        let width = self.run.bin_seconds();
-        values
-            .enumerate()
-            .map(move |(bin, value)| ((count(bin) + 0.5) * width, value))
-    }
-}
-
-fn policy_legend(findings: &Findings<'_>) -> Vec<(String, Sign)> {
-    let names = findings.study.policies.iter().map(|p| p.name.clone());
+fn policy_legend(findings: &Findings) -> Vec<(String, Sign)> {
+    let names = findings.study().policies.iter().map(|p| p.name.clone());
     names
         .enumerate()
         .map(|(index, name)| (name, signs::policy(index)))
         .collect()
 }
 
-fn slice_name<'a>(findings: &Findings<'a>, slice: usize) -> &'a str {
-    findings.study.slices.get(slice).map_or("", |s| &s.name)
+fn slice_name(findings: &Findings, slice: usize) -> &str {
+    findings.study().slices.get(slice).map_or("", |s| &s.name)
 }
 
 fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// The part of a scenario's room that its bars take.
-const BARS_WIDTH: f64 = 0.8;
 /// Markers along the line of a distribution.
 const MARKERS_ON_A_LINE: usize = 4;
 const HEIGHT: u32 = 880;

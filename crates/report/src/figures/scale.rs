@@ -11,7 +11,7 @@ use slicewise_stats::words::time;
 /// One line a policy, dashed where the policy proves a bound; `None` where the slice is no
 /// population, or nothing of it arrived.
 pub(super) fn largest_delays(
-    findings: &Findings<'_>,
+    findings: &Findings,
     slice: usize,
 ) -> Option<Result<String, DrawError>> {
     let measured = |finding: &&PopulationFinding| finding.delay_max_ns.is_some();
@@ -37,7 +37,7 @@ pub(super) fn largest_delays(
     let title = format!("Largest delay of {}{dashed}", slice_name(findings, slice));
     Some(figure(&title, &policy_legend(findings), HEIGHT, |area| {
         let mut panel = Panel::new(area, &x, &y)?;
-        for (policy, description) in findings.study.policies.iter().enumerate() {
+        for (policy, description) in findings.study().policies.iter().enumerate() {
             let mut own: Vec<&PopulationFinding> = all
                 .iter()
                 .copied()
@@ -57,7 +57,7 @@ pub(super) fn largest_delays(
                 panel.level(float(bound), sign.colour)?;
             }
             // Earlier lines are wider, so that none hides another that runs along it.
-            let later = u32::try_from(findings.study.policies.len() - policy).unwrap_or(1);
+            let later = u32::try_from(findings.study().policies.len() - policy).unwrap_or(1);
             panel.signed_line(points(), sign, 3 * later.min(4))?;
             for (slices, delay) in points() {
                 if let Some(delay) = delay {

@@ -1,55 +1,86 @@
-//! The page's sections on other back ends: verdicts and figures side by side, predictions, and how runs
-//! on real packets went.
+//! The page's section on other back ends: verdicts and figures side by side.
 
-use super::build::{attribute_view, estimate, slice_figures};
-use super::document::{
-    BesideFigures, BesideVerdictView, BesideView, PredictedFigureView, PredictionRow,
-    PredictionView, SideView, TableView, TestbedView,
-};
-use crate::attribute::attributes;
+use super::markup::{Prose, Section, outcome};
+use super::object::{SliceFigures, object, slice_figures};
+use crate::attribute::{AttributeText, attributes};
 use crate::findings::Findings;
-use crate::populations::grouped;
-use crate::prediction;
 use crate::side::{Side, main_first, scalability};
-use crate::testbed::{Testbed, TestbedSummary, part_of, run_name, utc};
-use slicewise_stats::prediction::{PredictedFigure, PredictionOutcome, Quantity};
+use maud::{Markup, html};
+use serde::Serialize;
+use slicewise_stats::description::SliceDescription;
+use slicewise_stats::summary::CellSummary;
 use slicewise_stats::verdict::PolicyVerdict;
-use slicewise_stats::words::{percent, time};
+use slicewise_stats::words::percent;
+
+object! {
+    Beside<'a>(findings: &'a Findings, (policies, scenarios): (&[&'a str], Vec<&'a str>)) {
+        sides: Vec<SideName<'a>> = findings.sides.iter().map(SideName::of).collect(),
+        verdicts: Vec<Policy<'a>> = policies.iter().map(|policy| Policy::of(policy, &findings.sides)).collect(),
+        scenarios: Vec<&'a str> = scenarios.clone(),
+        /// The one that is shown first: the heaviest that more than one back end has.
+        first_scenario: usize = scenarios.iter()
+            .rposition(|scenario| covering(&findings.sides, scenario) > 1)
+            .unwrap_or_default(),
+        /// By side, then policy (as in `verdicts`), then scenario; `None` where no run is finished.
+        figures: Vec<Vec<Vec<Option<Cell>>>> = {
+            let slices = &findings.study().slices;
+            let cell = |side, policy, scenario| Some(Cell::of(find_cell(side, policy, scenario)?, slices));
+            let of_policy = |side, policy| scenarios.iter().map(|s| cell(side, policy, s)).collect();
+            let of_side = |side| policies.iter().map(|policy| of_policy(side, policy)).collect();
+            findings.sides.iter().map(of_side).collect()
+        },
+    }
+}
+
+object! {
+    SideName<'a>(side: &'a Side) {
+        name: &'a str = &side.name,
+    }
+}
+
+object! {
+    Policy<'a>(policy: &'a str, sides: &[Side]) {
+        policy: &'a str = policy,
+        /// By side: whether it cannot express the policy.
+        unsupported: Vec<bool> = sides.iter()
+            .map(|side| side.verdict(policy).is_some_and(|v| v.not_supported.is_some()))
+            .collect(),
+    }
+}
+
+object! {
+    /// A policy in a scenario on one back end.
+    Cell(cell: &CellSummary, slices: &[SliceDescription]) {
+        repetitions: u32 = cell.repetitions,
+        /// As in the study of the report; `None` where there is no slice of that name.
+        slices: Vec<Option<SliceFigures>> = slices.iter()
+            .map(|slice| Some(slice_figures(cell.slices.iter().find(|s| s.slice == slice.name)?)))
+            .collect(),
+    }
+}
+
+fn find_cell<'a>(side: &'a Side, policy: &str, scenario: &str) -> Option<&'a CellSummary> {
+    let mut cells = side.summary.cells.iter();
+    cells.find(|c| c.policy == policy && c.scenario == scenario)
+}
+
+/// How many sides have runs of a scenario.
+fn covering(sides: &[Side], scenario: &str) -> usize {
+    let covers = |side: &&Side| side.covered_scenarios().any(|name| name == scenario);
+    sides.iter().filter(covers).count()
+}
 
 /// `None` where there is no folder beside.
-pub(crate) fn view(findings: &Findings<'_>) -> Option<BesideView> {
-    let sides = &findings.sides;
-    if sides.len() < 2 {
-        return None;
-    }
-    let policies = names(sides, |side| {
-        side.study
-            .policies
-            .iter()
-            .map(|p| p.name.as_str())
-            .collect()
-    });
-    let scenarios = names(sides, |side| side.covered_scenarios().collect());
-    let shared = scenarios.iter().rposition(|scenario| {
-        let covers = |side: &Side| side.covered_scenarios().any(|name| name == *scenario);
-        sides.iter().filter(|side| covers(side)).count() > 1
-    });
-    Some(BesideView {
-        sides: sides
-            .iter()
-            .map(|side| SideView {
-                name: side.name.clone(),
-                basis: basis(side, sides),
-                left_out: left_out(side),
-            })
-            .collect(),
-        verdicts: policies.iter().map(|p| verdicts(p, sides)).collect(),
-        first_scenario: shared.unwrap_or_default(),
-        figures: sides
-            .iter()
-            .map(|side| figures(side, findings, (&policies, &scenarios)))
-            .collect(),
-        scenarios: scenarios.iter().map(|&name| name.to_owned()).collect(),
+pub(super) fn script<'a>(findings: &'a Findings) -> Option<Beside<'a>> {
+    let scenarios = names(&findings.sides, |side| side.covered_scenarios().collect());
+    let names = (&*policies(&findings.sides), scenarios);
+    (findings.sides.len() > 1).then(|| Beside::of(findings, names))
+}
+
+fn policies(sides: &[Side]) -> Vec<&str> {
+    names(sides, |side| {
+        let policies = side.study.policies.iter();
+        policies.map(|policy| policy.name.as_str()).collect()
     })
 }
 
@@ -64,6 +95,38 @@ fn names<'a>(sides: &'a [Side], of: impl Fn(&'a Side) -> Vec<&'a str>) -> Vec<&'
     found
 }
 
+pub(super) fn section(findings: &Findings) -> Option<Section> {
+    let sides = &findings.sides;
+    if sides.len() < 2 {
+        return None;
+    }
+    let body = html! {
+        p.note { "The same study on several back ends; each is judged on its own runs. Their scenarios and numbers of repetitions may differ." }
+        (verdicts(sides))
+        dl.behind { @for side in sides { div {
+            dt { (side.name) }
+            dd {
+                (Prose(&basis(side, sides)))
+                // The page names those of this folder above.
+                @if !side.is_main && !side.damaged_runs.is_empty() {
+                    ul { @for text in &side.damaged_runs { li { "Left out: " (Prose(text)) } } }
+                }
+            }
+        } } }
+        div.scripted {
+            h3 { "Figures" }
+            p.note { "Means over repetitions with their " (percent(findings.main().summary.confidence)) " confidence intervals, after the transient." }
+            div.controls {
+                label { "Scenario " select #beside-scenario {} }
+                label { "Delay " select #beside-delay {} }
+            }
+            div.charts #beside-charts {}
+            div.table-frame #beside-figures {}
+        }
+    };
+    Some(Section::new("beside", "Side by side", body))
+}
+
 fn basis(side: &Side, sides: &[Side]) -> String {
     let mut basis = side.basis();
     let main = sides.iter().find(|side| side.is_main);
@@ -73,217 +136,73 @@ fn basis(side: &Side, sides: &[Side]) -> String {
     basis
 }
 
-/// Records of a folder beside that are no part of its verdicts; the page names those of this folder above.
-fn left_out(side: &Side) -> Vec<String> {
-    if side.is_main {
-        Vec::new()
-    } else {
-        side.damaged_runs.clone()
+/// The verdicts of several back ends.
+fn verdicts(sides: &[Side]) -> Markup {
+    let rows = policies(sides);
+    let rows = rows
+        .into_iter()
+        .map(|policy| (policy, published(policy, sides)));
+    let rows: Vec<(&str, Vec<String>)> = rows.collect();
+    let is_published = rows.iter().any(|(_, published)| !published.is_empty());
+    html! {
+        div.table-frame #beside-verdicts { table {
+            thead {
+                tr {
+                    th scope="col" rowspan="2" { "Policy" }
+                    @if is_published { th scope="col" rowspan="2" { "Published" } }
+                    @for side in sides { th.begins-side scope="colgroup" colspan="2" { (side.name) } }
+                    th.begins-side scope="col" rowspan="2" { "Scalability" }
+                }
+                tr { @for _ in sides {
+                    th.begins-side scope="col" { "Isolation" }
+                    th scope="col" { "Reallocation" }
+                } }
+            }
+            tbody { @for (policy, published) in &rows { tr {
+                th scope="row" { (policy) }
+                @if is_published {
+                    td {
+                        @for text in published { span.said { (Prose(text)) } }
+                        @if published.is_empty() { "–" }
+                    }
+                }
+                @for side in sides { (side_cells(side.verdict(policy))) }
+                @let scalability = scalability(policy, sides);
+                td.begins-side title=[scalability.as_ref().map(|s| &s.reason)] {
+                    (scalability.as_ref().map_or("–", |s| &s.word))
+                }
+            } } }
+        } }
     }
 }
 
-fn verdicts(policy: &str, sides: &[Side]) -> BesideVerdictView {
-    let found: Vec<Option<&PolicyVerdict>> =
-        sides.iter().map(|side| side.verdict(policy)).collect();
-    let of_first = main_first(sides)
-        .find_map(|side| side.verdict(policy))
-        .map(attributes);
-    BesideVerdictView {
-        policy: policy.to_owned(),
-        published: of_first
-            .iter()
-            .flatten()
-            .filter_map(|a| Some(format!("{}: {}", a.key, a.published.as_ref()?)))
-            .collect(),
-        sides: found
-            .iter()
-            .map(|verdict| {
-                let [isolation, reallocation, _] = attributes((*verdict)?);
-                Some([isolation, reallocation].map(|text| attribute_view(text, Vec::new())))
-            })
-            .collect(),
-        unsupported: found
-            .iter()
-            .map(|verdict| verdict.is_some_and(|v| v.not_supported.is_some()))
-            .collect(),
-        scalability: scalability(policy, sides).map(|text| attribute_view(text, Vec::new())),
-    }
-}
-
-fn figures(
-    side: &Side,
-    findings: &Findings<'_>,
-    (policies, scenarios): (&[&str], &[&str]),
-) -> Vec<Vec<Option<BesideFigures>>> {
-    let cell = |policy: &str, scenario: &str| {
-        let mut cells = side.summary.cells.iter();
-        let cell = cells.find(|c| c.policy == policy && c.scenario == scenario)?;
-        let slices = findings.study.slices.iter().map(|slice| {
-            let mut found = cell.slices.iter();
-            Some(slice_figures(found.find(|s| s.slice == slice.name)?))
-        });
-        Some(BesideFigures {
-            repetitions: cell.repetitions,
-            slices: slices.collect(),
-        })
-    };
-    policies
-        .iter()
-        .map(|policy| scenarios.iter().map(|s| cell(policy, s)).collect())
+/// A line per attribute; empty where nothing was published.
+fn published(policy: &str, sides: &[Side]) -> Vec<String> {
+    let first = main_first(sides).find_map(|side| side.verdict(policy));
+    let texts = first.map(attributes).into_iter().flatten();
+    texts
+        .filter_map(|a| Some(format!("{}: {}", a.key, a.published?)))
         .collect()
 }
 
-/// `None` where nothing was predicted.
-pub(crate) fn prediction_view(findings: &Findings<'_>) -> Option<PredictionView> {
-    let sides = || findings.sides.iter().filter(|s| !s.prediction.is_empty());
-    let finding: Vec<String> = sides()
-        .flat_map(prediction::findings)
-        .map(|text| text + ".")
-        .collect();
-    if finding.is_empty() {
-        return None;
-    }
-    Some(PredictionView {
-        finding,
-        note: format!(
-            "Each cell was also simulated, with the same policies, scenarios, repetitions and duration. \
-             Throughput and loss are predicted where the interval of the difference contains 0, or where \
-             the difference is below what the study's margins call irrelevant; the median delay where it \
-             is off by {} at most. Packets as studied were simulated beforehand; for packets as sent, each run was \
-             simulated again with the packets that were sent in it, at their times. A difference found only in the first is due to the traffic, such as the phases of real senders, not to the device.",
-            prediction::delay_within()
-        ),
-        rows: sides().flat_map(prediction_rows).collect(),
-    })
-}
-
-fn prediction_rows(side: &Side) -> Vec<PredictionRow> {
-    let of_one_slice = |a: &PredictedFigure, b: &PredictedFigure| {
-        (&a.policy, &a.scenario, &a.slice, a.traffic)
-            == (&b.policy, &b.scenario, &b.slice, b.traffic)
+/// What is not supported is written once, over both columns.
+fn side_cells(verdict: Option<&PolicyVerdict>) -> Markup {
+    let Some([isolation, reallocation, _]) = verdict.map(attributes) else {
+        return html! { td.begins-side { "–" } td { "–" } };
     };
-    let cells = side.prediction.chunk_by(of_one_slice);
-    cells
-        .filter_map(|figures| {
-            let first = figures.first()?;
-            let of = |quantity| {
-                let mut figures = figures.iter();
-                figures.find(|f| f.quantity == quantity).map(predicted)
-            };
-            Some(PredictionRow {
-                names: [
-                    side.name.clone(),
-                    first.policy.clone(),
-                    first.scenario.clone(),
-                    first.slice.clone(),
-                    first.traffic.to_string(),
-                ],
-                figures: Quantity::ALL.map(of),
-            })
-        })
-        .collect()
-}
-
-fn predicted(figure: &PredictedFigure) -> PredictedFigureView {
-    PredictedFigureView {
-        outcome: match figure.outcome {
-            PredictionOutcome::WithinInterval | PredictionOutcome::WithinTolerance => "holds",
-            PredictionOutcome::Missed => "broken",
-            PredictionOutcome::NotDecided => "inconclusive",
-        },
-        measured: estimate(figure.measured.as_ref()),
-        predicted: estimate(figure.predicted.as_ref()),
-        difference: figure
-            .difference
-            .map(|mean| (mean, figure.interval.low, figure.interval.high)),
-        decided_by: prediction::decided_by(figure),
+    if isolation.sign == "unsupported" {
+        return html! { td.begins-side colspan="2" { (side_cell(&isolation)) } };
+    }
+    html! {
+        td.begins-side title=(isolation.reason) { (side_cell(&isolation)) }
+        td title=(reallocation.reason) { (side_cell(&reallocation)) }
     }
 }
 
-/// Each side whose runs were on real packets.
-pub(crate) fn testbed_views(findings: &Findings<'_>) -> Vec<TestbedView> {
-    let live = findings.sides.iter().filter(|s| !s.testbed.is_empty());
-    live.map(|side| TestbedView {
-        name: side.name.clone(),
-        table: testbed_table(side),
-        rejected: side.testbed.rejected(),
-        tolerated: side.testbed.tolerated(),
-        versions: side.testbed.versions(),
-        order: order(&side.testbed),
-    })
-    .collect()
-}
-
-fn testbed_table(side: &Side) -> TableView {
-    let head = [
-        "Policy",
-        "Runs",
-        "Idle delay: median",
-        "99 %, worst",
-        "largest",
-        "Steal: mean",
-        "largest",
-        "Processors idle: mean",
-        "smallest",
-        "Sender late: 99 %, worst",
-        "largest",
-        "Late departures",
-        "Rejected attempts",
-        "Missed by captures",
-    ];
-    let policies = side.study.policies.iter().map(|p| p.name.as_str());
-    let mut rows: Vec<Vec<String>> = policies
-        .map(|policy| (policy, side.testbed.summary(Some(policy))))
-        .filter(|(_, summary)| summary.runs > 0)
-        .map(|(policy, summary)| testbed_row(policy, &summary))
-        .collect();
-    rows.push(testbed_row("all", &side.testbed.summary(None)));
-    TableView::new(&head, 1, rows)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
-fn testbed_row(name: &str, summary: &TestbedSummary) -> Vec<String> {
-    let text = |ns: Option<u64>| ns.map_or_else(none, |ns| time(ns as f64));
-    let [p50, p99, max] = summary
-        .baseline_ns
-        .map_or([None; 3], |times| times.map(Some))
-        .map(text);
-    let [late_p99, late_max] = summary
-        .lateness_ns
-        .map_or([None; 2], |times| times.map(Some))
-        .map(text);
-    let departures = summary.departures.map_or_else(none, |[late, all]| {
-        let share = late as f64 / all.max(1) as f64;
-        format!("{} ({})", percent(share), part_of([late, all]))
-    });
-    let [steal, most_steal] = summary.steal_ratio.map(percent);
-    let [idle, least_idle] = summary.idle_ratio.map(percent);
-    vec![
-        name.to_owned(),
-        grouped(summary.runs),
-        p50,
-        p99,
-        max,
-        steal,
-        most_steal,
-        idle,
-        least_idle,
-        late_p99,
-        late_max,
-        departures,
-        grouped(summary.rejected),
-        summary.capture_drops.map_or_else(none, grouped),
-    ]
-}
-
-fn order(testbed: &Testbed) -> Vec<String> {
-    let runs = testbed.in_order().into_iter().map(|run| {
-        let when = utc(run.live.began_ns);
-        format!("{} ({when})", run_name(&run.run))
-    });
-    runs.collect()
-}
-
-fn none() -> String {
-    "–".to_owned()
+fn side_cell(attribute: &AttributeText) -> Markup {
+    html! {
+        (outcome(attribute.sign, &attribute.word))
+        span.deciding { (Prose(&attribute.deciding)) }
+        @if attribute.agrees == Some(false) { span.said.differ { "≠ published" } }
+    }
 }

@@ -1,34 +1,65 @@
 //! The page's sections on captures: how runs were measured, flows, hops.
 
-use super::document::{CapturedView, TableView};
-use crate::captured::{
-    CapturedFindings, CapturedRun, FlowFinding, RUNS_SHOWN, flow_name, warnings,
-};
+use super::markup::{Prose, Section, list, table};
+use crate::captured::{CapturedFindings, CapturedRun, RUNS_SHOWN, warnings};
+use crate::flows::{self, DELAY_COLUMNS};
 use crate::populations::grouped;
-use slicewise_stats::record::{DelayFigures, RunKey};
-use slicewise_stats::words::{percent, rate, time};
+use crate::text_table::{TextTable, or_dash};
+use maud::html;
+use slicewise_stats::record::RunKey;
+use slicewise_stats::words::time;
 
-pub(crate) fn view(findings: &CapturedFindings) -> Option<CapturedView> {
+pub(super) fn sections(findings: &CapturedFindings) -> [Option<Section>; 3] {
     if findings.run_count == 0 {
-        return None;
+        return [None, None, None];
     }
-    let runs = &findings.runs;
-    let one_run = findings.run_count == 1;
-    Some(CapturedView {
-        note: note(findings),
-        warnings: runs
-            .iter()
-            .flat_map(|run| warnings_of(run, one_run))
-            .collect(),
-        points: points(runs),
-        matching: matching(runs),
-        flows_note: flows_note(findings),
-        flows: flows(&findings.flows, one_run),
-        hops: hops(runs),
-    })
+    [
+        Some(captures(findings)),
+        flows(findings),
+        hops(&findings.runs),
+    ]
 }
 
-fn run_name(run: &RunKey) -> String {
+fn captures(findings: &CapturedFindings) -> Section {
+    let runs = &findings.runs;
+    let warnings: Vec<String> = runs
+        .iter()
+        .flat_map(|run| warnings_of(run, findings.run_count == 1))
+        .collect();
+    let body = html! {
+        p.note { (Prose(&note(findings))) }
+        @if !warnings.is_empty() {
+            div.notice { strong { "Note" } (list(&warnings)) }
+        }
+        h3 { "Captured packets" }
+        (table(&points(runs)))
+        h3 { "Matched packets" }
+        (table(&matching(runs)))
+    };
+    Section::new("captures", "Captures", body).headed("Measured from captures")
+}
+
+fn flows(findings: &CapturedFindings) -> Option<Section> {
+    let shown = findings.flows.len() as u64;
+    let note = if findings.flow_count > shown {
+        format!(
+            "The {shown} of {} flows that sent most bytes; all are in data/flows.csv and data/flows.parquet.",
+            grouped(findings.flow_count)
+        )
+    } else {
+        "All flows, those that sent most bytes first; also in data/flows.csv and data/flows.parquet.".to_owned()
+    };
+    let run_name: Option<fn(&RunKey) -> String> = (findings.run_count > 1).then_some(named);
+    let flows = flows::table(&findings.flows, &flows::ON_PAGE, run_name, true);
+    let body = html! {
+        p.note { (Prose(&note)) }
+        div #flows-table { (table(&flows)) }
+        p.key { "Throughput counts received frames without copies, from the first frame to the last. A frame is reordered if one sent after it arrived before it (RFC 4737)." }
+    };
+    (shown > 0).then(|| Section::new("flows", "Flows", body))
+}
+
+fn named(run: &RunKey) -> String {
     format!(
         "{}, {}, repetition {}",
         run.policy, run.scenario, run.repetition
@@ -40,20 +71,17 @@ fn warnings_of(run: &CapturedRun, one_run: bool) -> Vec<String> {
     if one_run {
         texts.collect()
     } else {
-        let name = run_name(&run.run);
+        let name = named(&run.run);
         texts.map(|text| format!("{name}: {text}")).collect()
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn note(findings: &CapturedFindings) -> String {
-    let mut timeouts: Vec<u64> = findings
-        .runs
-        .iter()
-        .map(|run| run.capture.loss_timeout_ns)
-        .collect();
+    let runs = findings.runs.iter();
+    let mut timeouts: Vec<u64> = runs.map(|run| run.capture.loss_timeout_ns).collect();
     timeouts.sort_unstable();
     timeouts.dedup();
-    #[expect(clippy::cast_precision_loss, reason = "times that are printed")]
     let timeouts: Vec<String> = timeouts.into_iter().map(|ns| time(ns as f64)).collect();
     let mut note = format!(
         "Frames were matched between what was captured where they were sent and where they were received. A frame that does not arrive within {} is lost (RFC 7680).",
@@ -68,18 +96,18 @@ fn note(findings: &CapturedFindings) -> String {
     note
 }
 
-fn points(runs: &[CapturedRun]) -> TableView {
+fn points(runs: &[CapturedRun]) -> TextTable {
     let rows = runs.iter().flat_map(|run| {
         run.capture.points.iter().map(|point| {
-            vec![
-                run_name(&run.run),
-                point.name.clone(),
-                point.files.join(", "),
-                grouped(point.packets),
-                grouped(point.not_ip),
-                grouped(point.fragments),
-                grouped(point.truncated),
-            ]
+            let mut row = vec![named(&run.run), point.name.clone(), point.files.join(", ")];
+            let counts = [
+                point.packets,
+                point.not_ip,
+                point.fragments,
+                point.truncated,
+            ];
+            row.extend(counts.map(grouped));
+            row
         })
     });
     let head = [
@@ -91,18 +119,18 @@ fn points(runs: &[CapturedRun]) -> TableView {
         "Fragments",
         "Cut off",
     ];
-    TableView::new(&head, 3, rows.collect())
+    TextTable::new(&head, 3, rows.collect())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times that are printed")]
-fn matching(runs: &[CapturedRun]) -> TableView {
+fn matching(runs: &[CapturedRun]) -> TextTable {
     let rows = runs.iter().map(|CapturedRun { run, capture, .. }| {
-        let smallest = capture.clock.smallest_delay_ns.map_or_else(none, |ns| {
-            let text = time(ns.unsigned_abs() as f64);
-            if ns < 0 { format!("−{text}") } else { text }
+        let smallest = or_dash(capture.clock.smallest_delay_ns, |ns| {
+            let sign = if ns < 0 { "−" } else { "" };
+            format!("{sign}{}", time(ns.unsigned_abs() as f64))
         });
         vec![
-            run_name(run),
+            named(run),
             grouped(capture.matched_frames),
             grouped(capture.duplicate_frames),
             format!(
@@ -124,105 +152,27 @@ fn matching(runs: &[CapturedRun]) -> TableView {
         "In reverse",
         "Smallest delay by the clocks",
     ];
-    TableView::new(&head, 1, rows.collect())
+    TextTable::new(&head, 1, rows.collect())
 }
 
-fn flows_note(findings: &CapturedFindings) -> String {
-    let shown = findings.flows.len() as u64;
-    if findings.flow_count > shown {
-        format!(
-            "The {shown} of {} flows that sent most bytes; all are in data/flows.csv and data/flows.parquet.",
-            grouped(findings.flow_count)
-        )
-    } else {
-        "All flows, those that sent most bytes first; also in data/flows.csv and data/flows.parquet.".to_owned()
-    }
-}
-
-fn flows(flows: &[FlowFinding], one_run: bool) -> Option<TableView> {
-    if flows.is_empty() {
-        return None;
-    }
-    let with_tcp = flows.iter().any(|finding| finding.flow.tcp.is_some());
-    let mut head = vec!["Flow", "Slice"];
-    if !one_run {
-        head.insert(0, "Run");
-    }
-    let names = head.len();
-    head.extend(["Sent", "Lost", "Reordered", "Throughput"]);
-    head.extend(DELAY_HEAD);
-    if with_tcp {
-        head.extend(["TCP throughput", "Retransmitted", "Round trip: median"]);
-    }
-    let rows = flows.iter().map(|finding| {
-        let flow = &finding.flow;
-        let mut row = vec![flow_name(&flow.flow), flow.slice.clone()];
-        if !one_run {
-            row.insert(0, run_name(&finding.run));
-        }
-        row.extend([
-            grouped(flow.sent_frames),
-            finding.loss_ratio().map_or_else(none, percent),
-            percent(flow.reordering.ratio),
-            finding.throughput_bits_per_second().map_or_else(none, rate),
-        ]);
-        row.extend(delay(&flow.delay));
-        if with_tcp {
-            row.extend(tcp(finding));
-        }
-        row
-    });
-    Some(TableView::new(&head, names, rows.collect()))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
-fn tcp(finding: &FlowFinding) -> [String; 3] {
-    let Some(tcp) = &finding.flow.tcp else {
-        return [none(), none(), none()];
-    };
-    let trips = tcp.round_trip;
-    let median = if trips.samples == 0 {
-        none()
-    } else {
-        time(trips.p50_ns as f64)
-    };
-    [
-        rate(tcp.throughput_bits_per_second),
-        grouped(tcp.retransmitted_segments),
-        median,
-    ]
-}
-
-fn hops(runs: &[CapturedRun]) -> Option<TableView> {
+fn hops(runs: &[CapturedRun]) -> Option<Section> {
     let rows = runs.iter().flat_map(|run| {
         run.hops.iter().map(|hop| {
-            let mut row = vec![
-                run_name(&run.run),
-                hop.name.clone(),
-                grouped(hop.in_frames),
-                grouped(hop.out_frames),
-                grouped(hop.lost_frames),
-            ];
-            row.extend(delay(&hop.delay));
+            let mut row = vec![named(&run.run), hop.name.clone()];
+            row.extend([hop.in_frames, hop.out_frames, hop.lost_frames].map(grouped));
+            row.extend(DELAY_COLUMNS.map(|(_, text)| text(&hop.delay)));
             row
         })
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    let mut head = vec!["Run", "Hop", "In", "Out", "Lost"];
-    head.extend(DELAY_HEAD);
-    (!rows.is_empty()).then(|| TableView::new(&head, 2, rows))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
-fn delay(delay: &DelayFigures) -> [String; 4] {
-    if delay.samples == 0 {
-        return [none(), none(), none(), none()];
+    if rows.is_empty() {
+        return None;
     }
-    [delay.min_ns, delay.p50_ns, delay.p99_ns, delay.max_ns].map(|ns| time(ns as f64))
+    let mut head = vec!["Run", "Hop", "In", "Out", "Lost"];
+    head.extend(DELAY_COLUMNS.map(|(head, _)| head));
+    let body = html! {
+        p.note { "From each measuring point to the next, in the order in which frames pass them." }
+        (table(&TextTable::new(&head, 2, rows)))
+    };
+    Some(Section::new("hops", "Hops", body))
 }
-
-fn none() -> String {
-    "–".to_owned()
-}
-
-const DELAY_HEAD: [&str; 4] = ["Delay: smallest", "median", "99 %", "largest"];

@@ -1,8 +1,60 @@
 //! Pieces of markup that several sections are made of.
 
-use super::document::TableView;
+use crate::figures::Figures;
+use crate::text_table::TextTable;
 use crate::unbroken::unbroken;
-use maud::{Markup, Render, html};
+use maud::{Markup, PreEscaped, Render, html};
+
+/// A section of the page, and its line in the contents.
+pub(super) struct Section {
+    pub(super) id: &'static str,
+    title: &'static str,
+    heading: &'static str,
+    body: Markup,
+}
+
+impl Section {
+    pub(super) const fn new(id: &'static str, title: &'static str, body: Markup) -> Self {
+        Self {
+            id,
+            title,
+            heading: title,
+            body,
+        }
+    }
+
+    /// With another heading than its line in the contents.
+    pub(super) fn headed(self, heading: &'static str) -> Self {
+        Self { heading, ..self }
+    }
+
+    /// Its line in the contents. Nothing else is left of a section that only a script can fill.
+    pub(super) fn link(&self) -> Markup {
+        html! { a.scripted[self.is_scripted()] href=(format!("#{}", self.id)) { (self.title) } }
+    }
+
+    pub(super) fn markup(&self) -> Markup {
+        let heading = format!("{}-heading", self.id);
+        html! {
+            section.scripted[self.is_scripted()] id=(self.id) aria-labelledby=(heading) {
+                h2 id=(heading) { (self.heading) }
+                (self.body)
+            }
+        }
+    }
+
+    fn is_scripted(&self) -> bool {
+        ["time", "trade-off", "arrivals"].contains(&self.id)
+    }
+}
+
+/// A still figure of a slice, in scenario `scenario` unless that is empty; or where it is.
+pub(super) fn drawing(figures: &Figures, kind: &str, slice: &str, scenario: &str) -> Markup {
+    match figures.get(kind, slice, scenario) {
+        Some(svg) => PreEscaped(svg.to_owned()),
+        None => html! { p.quiet { "Not drawn here; see " code { "figures/" } "." } },
+    }
+}
 
 /// Text of a study or a message: what stands between backticks is code, and a number stays on one line with
 /// its unit.
@@ -50,7 +102,7 @@ pub(super) fn list(texts: &[String]) -> Markup {
 
 /// A table that scrolls sideways where there is no room for it. Names that are those of the row above are not
 /// repeated.
-pub(super) fn table(table: &TableView) -> Markup {
+pub(super) fn table(table: &TextTable) -> Markup {
     let same = |row: usize, column: usize| {
         let above = row.checked_sub(1).and_then(|above| table.rows.get(above));
         let names = |row: &[String]| row.get(..=column).map(<[String]>::to_vec);

@@ -1,41 +1,45 @@
 //! The HTML report: one file that needs nothing else.
 
 mod beside;
-mod build;
 mod captured;
-mod document;
+mod charts;
 mod markup;
+mod object;
+mod prediction;
+mod published;
 mod scale;
-mod sections;
+mod script;
+mod study;
+mod testbed;
 mod verdicts;
 mod wording;
 
 use crate::error::ReportError;
 use crate::figures::Figures;
 use crate::findings::Findings;
-use crate::layout::{ResultsError, write_file};
+use markup::Section;
 use maud::html;
-use sections::Section;
+use script::Script;
+use slicewise_results::{ResultsError, write_file};
 use std::path::Path;
 
 /// Write the page of `findings` to `path`, with `figures` for browsers that run no scripts.
 pub(crate) fn write_page(
     path: &Path,
-    findings: &Findings<'_>,
+    findings: &Findings,
     figures: &Figures,
 ) -> Result<(), ReportError> {
-    let document = build::document(findings);
-    let results =
-        serde_json::to_string(&document).map_err(|e| ResultsError::io("write", path, e.into()))?;
-    let [before, charts, after] = sections::all(&document, figures);
+    let results = serde_json::to_string(&Script::of(findings))
+        .map_err(|e| ResultsError::io("write", path, e.into()))?;
+    let [before, charts, after] = sections(findings, figures);
     let several = |sections: &[Section]| html! { @for section in sections { (section.markup()) } };
     let title = title(findings);
-    let masthead = sections::masthead(&document, title).into_string();
+    let masthead = study::masthead(findings, title).into_string();
     let contents = html! {
         @for section in before.iter().chain(&charts).chain(&after) { (section.link()) " " }
     };
     let main = html! {
-        (sections::notices(&document))
+        (study::notices(findings))
         (several(&before))
         // The legend stays in view as long as charts that it explains are.
         div.charted {
@@ -45,7 +49,7 @@ pub(crate) fn write_page(
         (several(&after))
     };
     let html = fill(&[
-        ("version", &escaped(&findings.study.program_version)),
+        ("version", &escaped(&findings.study().program_version)),
         ("echarts_version", ECHARTS_VERSION),
         ("title", &escaped(&title.replace('`', ""))),
         ("css", CSS),
@@ -60,11 +64,48 @@ pub(crate) fn write_page(
     Ok(())
 }
 
-fn title<'a>(findings: &Findings<'a>) -> &'a str {
-    if findings.study.title.is_empty() {
-        &findings.study.name
+/// Sections before the charts of policies, those charts, and sections after them.
+fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
+    let [captures, flows, hops] = captured::sections(&findings.captured);
+    let before = vec![
+        Some(verdicts::section(findings)),
+        beside::section(findings),
+        prediction::section(findings),
+        testbed::section(findings),
+        captures,
+        flows,
+        hops,
+    ];
+    let charts = if findings.has_one_cell() {
+        vec![
+            Some(charts::slices(findings)),
+            Some(charts::distributions(findings, figures)),
+            charts::time_series(findings),
+        ]
     } else {
-        &findings.study.title
+        vec![
+            scale::section(findings, figures),
+            Some(charts::throughput(findings, figures)),
+            Some(charts::loss(findings, figures)),
+            Some(charts::delay(findings, figures)),
+            Some(charts::distributions(findings, figures)),
+            charts::time_series(findings),
+            charts::trade_off(findings),
+        ]
+    };
+    let after = vec![
+        charts::arrivals(findings),
+        published::section(findings),
+        Some(study::method(findings)),
+    ];
+    [before, charts, after].map(|sections| sections.into_iter().flatten().collect())
+}
+
+fn title(findings: &Findings) -> &str {
+    if findings.study().title.is_empty() {
+        &findings.study().name
+    } else {
+        &findings.study().title
     }
 }
 

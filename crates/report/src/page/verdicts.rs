@@ -1,9 +1,17 @@
-//! The verdict table.
+//! The page's section on verdicts: each with the number that decided it, and the tests behind it.
 
-use super::document::{AttributeView, Document, TestView, VerdictView};
-use super::markup::{Prose, icon, outcome};
+use super::markup::{Prose, Section, icon, outcome};
+use super::wording;
+use crate::attribute::{self, AttributeText, attributes};
+use crate::findings::Findings;
 use crate::unbroken::unbroken;
 use maud::{Markup, html};
+use slicewise_stats::description::PolicyDescription;
+use slicewise_stats::verdict::{
+    BoundCheck, Deciding, InfluenceTest, NotJudged, ObjectiveTest, Outcome, PolicyVerdict,
+    objective_value,
+};
+use slicewise_stats::words::{percent, time};
 
 const ATTRIBUTES: [&str; 3] = [
     "Performance isolation",
@@ -11,55 +19,62 @@ const ATTRIBUTES: [&str; 3] = [
     "Scalability",
 ];
 
-/// Nothing where nothing was judged: captures without a study.
-pub(super) fn table(document: &Document<'_>) -> Markup {
-    if document.verdicts.is_empty() {
-        return html! {};
-    }
-    html! {
-        div.table-frame #verdict-table {
-            table.cards role="table" {
-                thead role="rowgroup" { tr role="row" {
-                    th scope="col" role="columnheader" { "Policy" }
-                    @for title in ATTRIBUTES { th scope="col" role="columnheader" { (title) } }
-                } }
-                tbody role="rowgroup" { @for row in &document.verdicts { (policy(document, row)) } }
+pub(super) fn section(findings: &Findings) -> Section {
+    let (study, verdicts) = (findings.study(), &findings.main().verdicts);
+    let policies = study.policies.iter().zip(&verdicts.policies);
+    let body = html! {
+        p.finding { (Prose(&wording::finding(study, verdicts, &findings.published))) }
+        // Nothing more where nothing was judged: captures without a study.
+        @if verdicts.says_something() {
+            div.table-frame #verdict-table {
+                table.cards role="table" {
+                    thead role="rowgroup" { tr role="row" {
+                        th scope="col" role="columnheader" { "Policy" }
+                        @for title in ATTRIBUTES { th scope="col" role="columnheader" { (title) } }
+                    } }
+                    tbody role="rowgroup" { @for (policy, verdict) in policies { (of_policy(policy, verdict)) } }
+                }
             }
+            p.key #verdict-key { @for text in wording::verdict_key(study) { span { (Prose(&text)) br; } } }
         }
-        p.key #verdict-key { @for text in &document.verdict_key { span { (Prose(text)) br; } } }
-    }
+    };
+    Section::new("verdicts", "Verdicts", body)
 }
 
-fn policy(document: &Document<'_>, row: &VerdictView) -> Markup {
-    let policy = document.policies.get(row.policy);
-    let attributes = [&row.isolation, &row.reallocation, &row.scalability];
+fn of_policy(policy: &PolicyDescription, verdict: &PolicyVerdict) -> Markup {
+    let tests = [
+        isolation_tests(verdict),
+        reallocation_tests(verdict),
+        Vec::new(),
+    ];
+    let attributes = attributes(verdict);
     html! {
         tr.verdict-row role="row" {
             th scope="row" role="rowheader" {
-                (policy.map_or("", |p| &p.name))
-                span.policy-title { (Prose(policy.map_or("", |p| &p.title))) }
+                (policy.name)
+                span.policy-title { (Prose(&policy.title)) }
             }
-            @for (title, attribute) in ATTRIBUTES.into_iter().zip(attributes) {
+            @for (title, attribute) in ATTRIBUTES.into_iter().zip(&attributes) {
                 td role="cell" data-label=(title) { (cell(attribute)) }
             }
         }
         tr.reason role="row" { td colspan="4" role="cell" {
             details.why {
                 summary { "Why?" }
-                @for (title, attribute) in ATTRIBUTES.into_iter().zip(attributes) {
+                @for ((title, attribute), tests) in ATTRIBUTES.into_iter().zip(&attributes).zip(&tests) {
                     h4 { (title) }
                     p { (Prose(&attribute.reason)) }
-                    @if !attribute.tests.is_empty() { (tests(&attribute.tests)) }
+                    @if !tests.is_empty() { (table(tests)) }
                 }
             }
         } }
     }
 }
 
-fn cell(attribute: &AttributeView) -> Markup {
+fn cell(attribute: &AttributeText) -> Markup {
     let differs = attribute.agrees == Some(false);
     html! {
-        (outcome(attribute.outcome, &attribute.word))
+        (outcome(attribute.sign, &attribute.word))
         span.deciding { (Prose(&attribute.deciding)) }
         @if let Some(published) = &attribute.published {
             span.said.differ[differs] {
@@ -74,7 +89,17 @@ fn cell(attribute: &AttributeView) -> Markup {
     }
 }
 
-fn tests(tests: &[TestView]) -> Markup {
+/// A test, as it is shown.
+struct TestRow {
+    /// Slice, indicator, scenario, measured, interval, margin, p.
+    texts: [String; 7],
+    /// What the outcome is drawn as, and its word: none where it has none of its own.
+    outcome: (&'static str, String),
+    /// True for the test that the verdict names.
+    decides: bool,
+}
+
+fn table(tests: &[TestRow]) -> Markup {
     let head = [
         "Slice",
         "Indicator",
@@ -88,83 +113,141 @@ fn tests(tests: &[TestView]) -> Markup {
     html! {
         div.table-frame { table {
             thead { tr { @for text in head { th scope="col" { (text) } } } }
-            tbody { @for test in tests {
-                tr.decides[test.decides] {
-                    @for text in [
-                        &test.slice, &test.indicator, &test.scenario, &test.measured,
-                        &test.interval, &test.margin, &test.p_value,
-                    ] { td { (Prose(text)) } }
-                    td { @if !test.word.is_empty() { (outcome(test.outcome, &test.word)) } }
+            tbody { @for TestRow { texts, outcome: (sign, word), decides } in tests {
+                tr.decides[*decides] {
+                    @for text in texts { td { (Prose(text)) } }
+                    td { @if !word.is_empty() { (outcome(sign, word)) } }
                 }
             } }
         } }
     }
 }
 
-/// The verdicts of several back ends.
-pub(super) fn beside(document: &Document<'_>) -> Markup {
-    let Some(beside) = &document.beside else {
-        return html! {};
+fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestRow> {
+    let isolation = &verdict.isolation;
+    let decided_by = isolation.decided_by();
+    let objectives = isolation.objectives.iter().flat_map(|o| &o.tests);
+    let objectives =
+        objectives.map(|test| objective_test(test, decided_by == Some(Deciding::Objective(test))));
+    let influence = isolation.influence.tests.iter().map(|test| {
+        let decides = decided_by == Some(Deciding::Influence(&test.numbers));
+        influence_test(test, decides)
+    });
+    objectives
+        .chain(influence)
+        .chain(isolation.bounds.iter().map(bound_check))
+        .chain(isolation.not_judged.iter().map(not_judged))
+        .collect()
+}
+
+fn objective_test(test: &ObjectiveTest, decides: bool) -> TestRow {
+    let value = |value: f64| objective_value(test.indicator, value);
+    let interval = match (test.interval.low, test.interval.high) {
+        _ if test.mean.is_none() => format!("{} lost", percent(test.loss_ratio)),
+        (Some(low), Some(high)) => format!("{} to {}", value(low), value(high)),
+        _ => "unknown".to_owned(),
     };
-    let published = beside.verdicts.iter().any(|row| !row.published.is_empty());
-    html! {
-        div.table-frame #beside-verdicts { table {
-            thead {
-                tr {
-                    th scope="col" rowspan="2" { "Policy" }
-                    @if published { th scope="col" rowspan="2" { "Published" } }
-                    @for side in &beside.sides { th.begins-side scope="colgroup" colspan="2" { (side.name) } }
-                    th.begins-side scope="col" rowspan="2" { "Scalability" }
-                }
-                tr { @for _ in &beside.sides {
-                    th.begins-side scope="col" { "Isolation" }
-                    th scope="col" { "Reallocation" }
-                } }
-            }
-            tbody { @for row in &beside.verdicts { tr {
-                th scope="row" { (row.policy) }
-                @if published {
-                    td {
-                        @for text in &row.published { span.said { (Prose(text)) } }
-                        @if row.published.is_empty() { "–" }
-                    }
-                }
-                @for side in &row.sides { (side_cells(side.as_ref())) }
-                td.begins-side title=[row.scalability.as_ref().map(|s| &s.reason)] {
-                    (row.scalability.as_ref().map_or("–", |s| &s.word))
-                }
-            } } }
-        } }
-        dl.behind { @for side in &beside.sides { div {
-            dt { (side.name) }
-            dd {
-                (Prose(&side.basis))
-                @if !side.left_out.is_empty() {
-                    ul { @for text in &side.left_out { li { "Left out: " (Prose(text)) } } }
-                }
-            }
-        } } }
+    let word = match test.outcome {
+        Outcome::Holds => "met".to_owned(),
+        Outcome::Broken => "missed".to_owned(),
+        outcome => outcome.to_string(),
+    };
+    TestRow {
+        texts: [
+            test.slice.clone(),
+            format!("objective: {}", test.indicator),
+            test.scenario.clone(),
+            test.value(),
+            interval,
+            test.compared().replacen("objective ", "", 1),
+            wording::p_value(test.p_met.min(test.p_missed)),
+        ],
+        outcome: (attribute::sign(test.outcome), word),
+        decides,
     }
 }
 
-/// What is not supported is written once, over both columns.
-fn side_cells(pair: Option<&[AttributeView; 2]>) -> Markup {
-    let Some([isolation, reallocation]) = pair else {
-        return html! { td.begins-side { "–" } td { "–" } };
+fn influence_test(test: &InfluenceTest, decides: bool) -> TestRow {
+    let numbers = &test.numbers;
+    let measured = match attribute::absolute(numbers) {
+        Some(values) => format!("{values} ({})", attribute::worsening(numbers)),
+        None => attribute::worsening(numbers),
     };
-    if isolation.outcome == "unsupported" {
-        return html! { td.begins-side colspan="2" { (side_cell(isolation)) } };
-    }
-    html! {
-        td.begins-side title=(isolation.reason) { (side_cell(isolation)) }
-        td title=(reallocation.reason) { (side_cell(reallocation)) }
+    TestRow {
+        texts: [
+            numbers.slice.clone(),
+            numbers.indicator.map(|i| i.to_string()).unwrap_or_default(),
+            numbers.scenario.clone().unwrap_or_default(),
+            measured,
+            attribute::bounds(numbers),
+            format!(
+                "{}; {} beyond it",
+                attribute::margin(numbers),
+                numbers.beyond()
+            ),
+            numbers.p_value.map(wording::p_value).unwrap_or_default(),
+        ],
+        outcome: (attribute::sign(test.outcome), test.outcome.to_string()),
+        decides,
     }
 }
 
-fn side_cell(attribute: &AttributeView) -> Markup {
-    html! {
-        (outcome(attribute.outcome, &attribute.word))
-        span.deciding { (Prose(&attribute.deciding)) }
-        @if attribute.agrees == Some(false) { span.said.differ { "≠ published" } }
+#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
+fn bound_check(check: &BoundCheck) -> TestRow {
+    let indicator = match check.way_unbounded {
+        None => "largest delay against its proved bound",
+        Some(_) => "largest delay at the scheduler against its proved bound",
+    };
+    TestRow {
+        texts: [
+            check.slice.clone(),
+            indicator.to_owned(),
+            check.scenario.clone(),
+            time(check.largest_ns as f64),
+            "in every packet".to_owned(),
+            time(check.bound.end_to_end_ns() as f64),
+            String::new(),
+        ],
+        outcome: (attribute::sign(check.outcome), check.outcome.to_string()),
+        decides: check.outcome == Outcome::Broken,
     }
+}
+
+fn not_judged(missing: &NotJudged) -> TestRow {
+    let indicator = if missing.only_bound {
+        "largest delay against a bound"
+    } else {
+        "all"
+    };
+    let (slice, scenario, why) = (&missing.slice, &missing.scenario, &missing.why);
+    TestRow {
+        texts: [slice, indicator, scenario, why, "", "", ""].map(str::to_owned),
+        outcome: ("inconclusive", "not tested".to_owned()),
+        decides: false,
+    }
+}
+
+fn reallocation_tests(verdict: &PolicyVerdict) -> Vec<TestRow> {
+    let decided = verdict.reallocation.decided_by.as_ref();
+    let scenarios = verdict.reallocation.scenarios.iter();
+    scenarios
+        .map(|scenario| TestRow {
+            texts: [
+                decided
+                    .map(|numbers| numbers.slice.clone())
+                    .unwrap_or_default(),
+                "reallocated fraction".to_owned(),
+                scenario.scenario.clone(),
+                percent(scenario.fraction),
+                match (scenario.interval.low, scenario.interval.high) {
+                    (Some(low), Some(high)) => format!("{} to {}", percent(low), percent(high)),
+                    _ => "unknown".to_owned(),
+                },
+                decided.map(attribute::margin).unwrap_or_default(),
+                String::new(),
+            ],
+            outcome: (attribute::sign(verdict.reallocation.outcome), String::new()),
+            decides: false,
+        })
+        .collect()
 }

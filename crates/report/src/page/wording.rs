@@ -1,7 +1,7 @@
 //! The sentences of the page.
 
 use crate::attribute::attributes;
-use crate::host::HostFacts;
+use slicewise_results::host::HostFacts;
 use slicewise_stats::description::{ComparedDelay, SliceDescription, StudyDescription};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use slicewise_stats::summary::Summary;
@@ -254,10 +254,10 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
 
 /// What to type to run the study again.
 pub(crate) fn command(study: &StudyDescription) -> String {
-    let sudo = if study.is_live() { "sudo " } else { "" };
-    let on = match study.backend.as_str() {
-        backend @ ("gateway" | "tc") => format!(" --on {backend}"),
-        _ => String::new(),
+    let (sudo, on) = if study.is_live() {
+        ("sudo ", format!(" --on {}", study.backend))
+    } else {
+        ("", String::new())
     };
     let quick = if study.is_quick { " --quick" } else { "" };
     format!(

@@ -1,10 +1,12 @@
 //! Results folders side by side: what is judged, printed, written, and refused.
 
-use crate::support::{Size, fill, fill_live, live_study, study, three_back_ends};
-use slicewise_report::layout::{Force, ResultsFolder, Unsupported};
+use crate::support::{
+    Size, column, fill, fill_live, has_known_figures, live_study, study, three_back_ends,
+};
 use slicewise_report::prediction::findings;
 use slicewise_report::terminal::{Colours, beside_table_text, verdict_table_text};
 use slicewise_report::{Report, write, write_beside};
+use slicewise_results::{Force, ResultsFolder, Unsupported};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,21 +17,6 @@ fn paths(folders: &[ResultsFolder]) -> Vec<PathBuf> {
 fn report(root: &Path) -> Report {
     let [simulator, live @ ..] = three_back_ends(root, Size::SMALL);
     write_beside(&simulator, &paths(&live)).unwrap()
-}
-
-fn rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut reader = csv::Reader::from_path(path).unwrap();
-    let texts = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
-    let header = texts(reader.headers().unwrap());
-    let rows = reader.records().map(|record| texts(&record.unwrap()));
-    (header, rows.collect())
-}
-
-/// The values of one column.
-fn column(path: &Path, name: &str) -> Vec<String> {
-    let (header, rows) = rows(path);
-    let place = header.iter().position(|h| h == name).unwrap();
-    rows.into_iter().map(|mut row| row.remove(place)).collect()
 }
 
 /// What a message says, without the folder's own path.
@@ -43,7 +30,7 @@ fn message(error: impl std::fmt::Display, root: &Path) -> String {
 fn verdicts_of_three_back_ends_stand_beside_each_other() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
-    let text = beside_table_text(&report.sides, 120, Colours::None).unwrap();
+    let text = beside_table_text(&report.findings.sides, 120, Colours::None).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 120));
     insta::assert_snapshot!(text, @"
     Isolation / reallocation; each back end is judged by its own runs
@@ -60,7 +47,7 @@ fn verdicts_of_three_back_ends_stand_beside_each_other() {
                                                                            discipline
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
-    let narrow = beside_table_text(&report.sides, 80, Colours::None).unwrap();
+    let narrow = beside_table_text(&report.findings.sides, 80, Colours::None).unwrap();
     assert!(narrow.lines().all(|line| line.chars().count() <= 80));
 }
 
@@ -68,7 +55,7 @@ fn verdicts_of_three_back_ends_stand_beside_each_other() {
 fn a_line_says_how_many_figures_were_predicted() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
-    let lines: Vec<String> = report.sides.iter().flat_map(findings).collect();
+    let lines: Vec<String> = report.findings.sides.iter().flat_map(findings).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     36 of 36 figures of gateway were predicted: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12; 1 of these only because the interval of the difference contains 0
     36 of 36 figures of gateway are reproduced by simulating the packets that were sent: throughput 12 of 12, loss ratio 12 of 12, median delay within 100 µs 12 of 12
@@ -82,8 +69,11 @@ fn one_folder_alone_has_nothing_beside_it() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = fill(temporary.path(), &study(Size::SMALL));
     let report = write(&folder).unwrap();
-    assert_eq!(beside_table_text(&report.sides, 120, Colours::None), None);
-    assert_eq!(report.sides.iter().flat_map(findings).count(), 0);
+    assert_eq!(
+        beside_table_text(&report.findings.sides, 120, Colours::None),
+        None
+    );
+    assert_eq!(report.findings.sides.iter().flat_map(findings).count(), 0);
     let page = fs::read_to_string(report.html).unwrap();
     assert!(page.contains(r#""beside":null,"prediction":null"#));
     assert!(!page.contains("<section id=\"beside\"") && !page.contains("<section id=\"testbed\""));
@@ -92,7 +82,9 @@ fn one_folder_alone_has_nothing_beside_it() {
 #[test]
 fn tables_hold_what_the_page_shows() {
     let temporary = tempfile::tempdir().unwrap();
-    let data = report(temporary.path()).data;
+    let report = report(temporary.path());
+    assert!(has_known_figures(&report.figures, "beside-loss"));
+    let data = report.data;
     let back_ends = column(&data.join("back_ends.csv"), "back_end");
     assert_eq!(back_ends, ["simulator", "gateway", "Linux tc"]);
     let verdicts = column(&data.join("beside_verdicts.csv"), "verdict");
@@ -153,8 +145,14 @@ fn a_policy_that_is_not_supported_says_why() {
     let temporary = tempfile::tempdir().unwrap();
     let [_, _, kernel] = three_back_ends(temporary.path(), Size::SMALL);
     let report = write(&kernel).unwrap();
-    assert_eq!((report.finished_runs, report.expected_runs), (8, 8));
-    insta::assert_snapshot!(verdict_table_text(&report.verdicts, 120, Colours::None).unwrap(), @"
+    assert_eq!(
+        (
+            report.findings.main().finished_runs,
+            report.findings.main().expected_runs
+        ),
+        (8, 8)
+    );
+    insta::assert_snapshot!(verdict_table_text(&report.findings.main().verdicts, 120, Colours::None).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      Policy      Performance isolation          Resource reallocation    Scalability                   Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
@@ -189,9 +187,9 @@ fn a_back_end_that_supports_no_policy_is_reported_all_the_same() {
     let all = live.policies.iter().map(|p| (p.name.as_str(), "no qdisc"));
     let all: Vec<_> = all.collect();
     let kernel = fill_live(&temporary.path().join("synthetic-tc"), &live, &whole, &all);
-    assert_eq!(write(&kernel).unwrap().expected_runs, 0);
+    assert_eq!(write(&kernel).unwrap().findings.main().expected_runs, 0);
     let report = write_beside(&simulator, &paths(&[kernel])).unwrap();
-    let text = beside_table_text(&report.sides, 120, Colours::None).unwrap();
+    let text = beside_table_text(&report.findings.sides, 120, Colours::None).unwrap();
     assert_eq!(text.matches("not supported: no").count(), 3);
 }
 
@@ -220,12 +218,18 @@ fn damaged_parts_of_a_live_folder_are_left_out_with_a_word() {
     fs::write(kernel.path().join("unsupported.json"), "[{").unwrap();
     fs::write(kernel.path().join("prediction/study.json"), "{").unwrap();
     let report = write(&kernel).unwrap();
-    insta::assert_snapshot!(report.damaged_runs.join("\n"), @"
+    insta::assert_snapshot!(report.findings.main().damaged_runs.join("\n"), @"
     `unsupported.json` is damaged (EOF while parsing an object at line 1 column 2): run the study again to write it again
     `prediction/study.json` is damaged (EOF while parsing an object at line 1 column 1): run the study again into another folder
     ");
     // Nothing says any more that its runs are not missing.
-    assert_eq!((report.finished_runs, report.expected_runs), (8, 12));
+    assert_eq!(
+        (
+            report.findings.main().finished_runs,
+            report.findings.main().expected_runs
+        ),
+        (8, 12)
+    );
 }
 
 #[test]
@@ -234,7 +238,7 @@ fn a_damaged_record_beside_is_left_out_and_named() {
     let [simulator, gateway, _] = three_back_ends(temporary.path(), Size::SMALL);
     fs::write(gateway.run_path("priority", "0", 1), "{").unwrap();
     let report = write_beside(&simulator, &paths(&[gateway])).unwrap();
-    let gateway = &report.sides[1];
+    let gateway = &report.findings.sides[1];
     assert_eq!((gateway.finished_runs, gateway.expected_runs), (11, 12));
     let [damaged] = &*gateway.damaged_runs else {
         panic!("{:?}", gateway.damaged_runs)
@@ -277,7 +281,12 @@ fn two_folders_of_one_back_end_are_told_apart() {
     let elsewhere = fill_live(&root.join("old/monday"), &live, &whole, &[]);
     let [monday, tuesday] = folders;
     let report = write_beside(&monday, &paths(&[tuesday, elsewhere])).unwrap();
-    let names: Vec<&str> = report.sides.iter().map(|side| side.name.as_str()).collect();
+    let names: Vec<&str> = report
+        .findings
+        .sides
+        .iter()
+        .map(|side| side.name.as_str())
+        .collect();
     assert_eq!(
         names,
         [

@@ -1,8 +1,8 @@
 //! The page in a real browser, where there is one.
 
 use crate::support::{Size, fill, fill_live, live_study, record, study, three_back_ends};
-use slicewise_report::host::HostFacts;
-use slicewise_report::layout::{Force, ResultsFolder};
+use slicewise_results::host::HostFacts;
+use slicewise_results::{Force, ResultsFolder};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

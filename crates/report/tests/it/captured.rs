@@ -2,8 +2,8 @@
 
 use crate::support::{self, Size, record, study};
 use slicewise_report::Report;
-use slicewise_report::layout::{Force, ResultsFolder};
 use slicewise_report::terminal::flow_table_text;
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::flow::{
     CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, IncompleteFile, PointRecord,
     ReorderingFigures, RoundTripFigures, Span, TcpFigures,
@@ -138,11 +138,12 @@ fn report(folder: &Path, flows: u16) -> Report {
 fn all_flows_are_in_the_data_and_the_largest_on_the_page() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path(), 30);
-    let runs = report.finished_runs;
+    let runs = report.findings.main().finished_runs;
     assert!(runs > 1);
-    assert_eq!(report.captured.flow_count, 30 * runs);
-    assert_eq!(report.captured.flows.len(), 50);
+    assert_eq!(report.findings.captured.flow_count, 30 * runs);
+    assert_eq!(report.findings.captured.flows.len(), 50);
     let sent: Vec<u64> = report
+        .findings
         .captured
         .flows
         .iter()
@@ -173,7 +174,7 @@ fn all_flows_are_in_the_data_and_the_largest_on_the_page() {
 fn a_terminal_shows_ten_flows_and_says_where_the_others_are() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path(), 2);
-    let table = flow_table_text(&report.captured, 120).unwrap();
+    let table = flow_table_text(&report.findings.captured, 120).unwrap();
     assert!(
         table.lines().all(|line| line.chars().count() <= 120),
         "{table}"
@@ -188,10 +189,11 @@ fn tcp_has_columns_only_where_there_is_tcp() {
     let temporary = tempfile::tempdir().unwrap();
     let mut report = report(temporary.path(), 3);
     report
+        .findings
         .captured
         .flows
         .retain(|finding| finding.flow.tcp.is_none());
-    let table = flow_table_text(&report.captured, 120).unwrap();
+    let table = flow_table_text(&report.findings.captured, 120).unwrap();
     assert!(
         !table.contains("Retransmitted") && table.contains("UDP"),
         "{table}"
@@ -203,7 +205,7 @@ fn a_study_without_captures_says_nothing_of_them() {
     let temporary = tempfile::tempdir().unwrap();
     let report =
         slicewise_report::write(&support::fill(temporary.path(), &study(Size::SMALL))).unwrap();
-    assert_eq!(flow_table_text(&report.captured, 120), None);
+    assert_eq!(flow_table_text(&report.findings.captured, 120), None);
     let page = fs::read_to_string(&report.html).unwrap();
     assert!(!page.contains("id=\"captures\"") && !page.contains("id=\"flows\""));
     assert!(!report.data.join("flows.csv").exists());

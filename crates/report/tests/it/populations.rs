@@ -1,10 +1,10 @@
 //! What a report says of slices by the thousand: page, tables, figure and terminal.
 
-use crate::support::{self, Size, record, study};
+use crate::support::{self, Size, has_known_figures, record, study};
 use slicewise_report::Report;
-use slicewise_report::host::{HostFacts, RunTime};
-use slicewise_report::layout::{Force, ResultsFolder};
 use slicewise_report::terminal::population_table_text;
+use slicewise_results::host::{HostFacts, RunTime};
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::description::DelayBound;
 use slicewise_stats::record::{PopulationRecord, RunRecord};
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ fn report(folder: &Path) -> Report {
 fn a_terminal_shows_delay_beside_its_bound() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
-    let table = population_table_text(&report.populations, 120).unwrap();
+    let table = population_table_text(&report.findings.populations, 120).unwrap();
     for text in ["≤ 110 µs", "> 110 µs", "136 kB", "250 ns", "9 000 100"] {
         assert!(table.contains(text), "{text} is missing:\n{table}");
     }
@@ -102,7 +102,7 @@ fn a_study_without_populations_says_nothing_of_them() {
     let temporary = tempfile::tempdir().unwrap();
     let report =
         slicewise_report::write(&support::fill(temporary.path(), &study(Size::SMALL))).unwrap();
-    assert!(report.populations.is_empty());
+    assert!(report.findings.populations.is_empty());
     let page = fs::read_to_string(&report.html).unwrap();
     assert!(page.contains(r#""populations":null"#));
     let figures = fs::read_dir(&report.figures).unwrap();
@@ -114,12 +114,12 @@ fn a_study_without_populations_says_nothing_of_them() {
 fn the_worst_repetition_counts() {
     let temporary = tempfile::tempdir().unwrap();
     let report = report(temporary.path());
-    let last = report.finished_runs / 6 - 1;
-    let critical = &report.populations[0];
+    let last = report.findings.main().finished_runs / 6 - 1;
+    let critical = &report.findings.populations[0];
     assert_eq!(critical.delay_max_ns, Some(50_000 + last));
     assert_eq!(critical.delay_bound_ns, Some(110_000));
     assert_eq!(critical.bytes_per_weight, None, "it sends less than it may");
-    let waiting = &report.populations[1];
+    let waiting = &report.findings.populations[1];
     assert_eq!(
         waiting.bytes_per_weight,
         Some((30_000, 31_000 + 500 * last))
@@ -145,6 +145,7 @@ fn page_data_and_figures_hold_the_same() {
     let page = fs::read_to_string(&report.html).unwrap();
     assert!(page.contains(r#""ns_a_frame":"250 ns""#));
     assert!(page.contains(r#""within_bound":false"#) && page.contains(r#""within_bound":true"#));
+    assert!(has_known_figures(&report.figures, "scale"));
     let figure = fs::read_to_string(report.figures.join("scale-critical.svg")).unwrap();
     assert!(figure.contains("dashed: proved bound"));
     assert!(figure.contains("1\u{202f}000\u{202f}000") || figure.contains("10\u{202f}000"));

@@ -1,11 +1,11 @@
 //! What a report is made of: files, numbers, and the same bytes for the same runs.
 
-use crate::support::{NAUGHTY, Size, fill, record, study};
+use crate::support::{NAUGHTY, Size, csv_rows, fill, has_known_figures, record, study};
 use parquet::basic::Type;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use slicewise_report::ReportError;
-use slicewise_report::layout::{Force, ResultsFolder};
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::objective::Objective;
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,16 +42,6 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             )
         })
         .collect()
-}
-
-fn csv_rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut reader = csv::Reader::from_path(path).unwrap();
-    let texts = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
-    let header = texts(reader.headers().unwrap());
-    (
-        header,
-        reader.records().map(|r| texts(&r.unwrap())).collect(),
-    )
 }
 
 /// A field of a CSV file: its text, and whether it was quoted.
@@ -332,6 +322,7 @@ fn gives_the_same_bytes_for_the_same_runs() {
 #[test]
 fn draws_each_figure_for_each_slice_and_each_cell() {
     let (_temporary, path) = report(Size::SMALL);
+    assert!(has_known_figures(&path.join("figures"), "time-series"));
     let figures = files(&path.join("figures"));
     for name in ["throughput", "loss", "delay-mean", "delay-p99"] {
         for slice in ["critical", "best+effort"] {
@@ -456,10 +447,16 @@ fn reports_what_is_there_where_runs_are_missing_or_damaged() {
     drop(folder);
 
     let report = slicewise_report::write(&ResultsFolder::open(temporary.path()).unwrap()).unwrap();
-    assert_eq!((report.expected_runs, report.finished_runs), (27, 16));
-    assert_eq!(report.verdicts.policies.len(), 3);
-    let [damaged] = report.damaged_runs.as_slice() else {
-        panic!("{:?}", report.damaged_runs)
+    assert_eq!(
+        (
+            report.findings.main().expected_runs,
+            report.findings.main().finished_runs
+        ),
+        (27, 16)
+    );
+    assert_eq!(report.findings.main().verdicts.policies.len(), 3);
+    let [damaged] = report.findings.main().damaged_runs.as_slice() else {
+        panic!("{:?}", report.findings.main().damaged_runs)
     };
     assert!(damaged.starts_with("`runs/no+policy/0/rep-001.json` cannot be trusted (it ends too"));
     assert!(damaged.ends_with("this run must be repeated"));
@@ -498,7 +495,14 @@ fn the_row_of_isolation_is_that_of_the_objective_where_one_decided() {
         let place = header.iter().position(|h| h == name).unwrap();
         row[place].clone()
     };
-    for (policy, row) in report.verdicts.policies.iter().zip(rows.chunks(3)) {
+    for (policy, row) in report
+        .findings
+        .main()
+        .verdicts
+        .policies
+        .iter()
+        .zip(rows.chunks(3))
+    {
         let objectives = policy.isolation.objectives.as_ref().unwrap();
         let test = objectives.decided_by.as_ref().unwrap();
         let row = &row[0];

@@ -1,8 +1,8 @@
 //! What a results folder accepts, refuses and trusts.
 
 use crate::support::{self, Size, fill_live, live_study, record, sealed, study};
-use slicewise_report::host::HostFacts;
-use slicewise_report::layout::{Force, ResultsError, ResultsFolder};
+use slicewise_results::host::HostFacts;
+use slicewise_results::{Force, ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::prediction::OfferedTraffic;
 use slicewise_stats::record::{RunKey, RunRecord};

@@ -1,82 +1,356 @@
 //! Policies written as classes in the study file.
 
-use super::Checker;
-use crate::file::{At, Span};
-use crate::spec::{
-    Amount, ChildSpec, ClassFileSpec, Counted, Dscp, FlowQueueFileSpec, List, Name, Named,
-    PoliceSpec, PriorityFileSpec, Scalar, ShapeSpec, Share, Short, SliceSpec, Text, WredFileSpec,
-};
+use super::matching::{Matches, class_map};
+use super::traffic::SliceSpec;
+use super::{Checker, MAX_ENTRIES, Table, check_names};
+use crate::file::{Decode, Entry, Placed, Problems, Schemas};
+use crate::settings;
+use crate::spec::{At, AtLeastOne, Dscp, List, Name, Named, Reference, Short};
+use serde_json::Value;
 use slicewise_model::{
-    BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, ColourMode, Discipline, FlowQueueSpec,
-    PolicerSpec, PolicySpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    CLASS_DEFAULT, ClassMap, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
+    MaximumSpec, PolicerSpec, PolicySpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey,
+    WredSpec,
 };
-use slicewise_units::{Accounting, ByteCount, Layer};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// Default mark probability denominator of a curve (IOS).
 const MARK_DENOMINATOR: u32 = 10;
-/// Deepest nesting of classes that is read; what a device allows is less.
-const MAX_DEPTH: usize = 16;
+/// Stands for a rate that must be written.
+const NO_RATE: RateSpec = RateSpec::Absolute(BitRate::ZERO);
 
-impl ClassFileSpec {
-    /// Where the setting that the model calls `field` is written.
-    pub(super) fn place(&self, field: &str) -> Option<Span> {
-        match field {
-            "police" => self.police.as_ref().map(|p| p.span),
-            "set_dscp" => self.set_dscp.as_ref().map(Text::span),
-            "priority" => self.priority.as_ref().map(|p| p.span),
-            "minimum" => self.minimum.as_ref().map(Text::span),
-            "weight" => self.weight.as_ref().map(Text::span),
-            "shape" => self.shape.as_ref().map(|s| s.span),
-            "queue_limit" => self.queue_limit.as_ref().map(Text::span),
-            "wred" => self.wred.as_ref().map(|w| w.span),
-            "flow_queue" => self.flow_queue.as_ref().map(|f| f.span),
-            "child" => self.child.as_ref().map(|c| c.span),
-            "guarantee" => self.guarantee.as_ref().map(|g| g.span),
-            "maximum" => self.maximum.as_ref().map(|m| m.span),
-            "tenant" => self.tenant.as_ref().map(Text::span),
-            "match" => self.matches.as_ref().map(|m| m.span),
-            _ => None,
+/// A class: what the model takes, and what refers to other settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Class {
+    name: Option<At<Name>>,
+    matches: Option<Matches>,
+    slice: Option<At<Reference>>,
+    child: Option<Box<Child>>,
+    spec: ClassSpec,
+}
+
+settings! {
+    /// One class of a policy.
+    impl Class as "ClassFileSpec" = Self {
+        name: None,
+        matches: None,
+        slice: None,
+        child: None,
+        spec: ClassSpec::class_default(),
+    };
+    {
+        /// Name of the class; `class-default` is the class for everything else.
+        [required] name,
+        /// Which frames: conditions that must all hold, or a list of such groups, one of which must.
+        match => matches,
+        /// Instead of `match`: the frames of this slice.
+        slice,
+        /// Meter the class, and act on what exceeds.
+        police: Short<RateSpec, PolicerSpec> = |class, police| class.spec.police = Some(police.value),
+        /// Set the code point of every packet.
+        set_dscp: Dscp = |class, dscp| class.spec.set_dscp = Some(dscp.0),
+        /// Serve the class before all that have no priority.
+        priority => spec.priority,
+        /// Rate it gets at least: a rate, or a percentage of the port (of the parent class, in a child).
+        minimum => spec.minimum,
+        /// Its weight in the excess, relative to the other classes. Default 1.
+        weight: AtLeastOne<u32> = |class, weight| class.spec.weight = Some(weight.0),
+        /// Maximum rate; what comes faster is delayed.
+        shape: Short<RateSpec, ShaperSpec> = |class, shape| class.spec.shape = Some(shape.value),
+        /// How much may wait, as `64 packets`, `100 kB` or `10 ms` at its own rate.
+        queue_limit => spec.queue_limit,
+        /// Drop at random before the queue is full.
+        wred => spec.wred,
+        /// A queue for each flow with `CoDel`, instead of one for the class.
+        flow_queue => spec.flow_queue,
+        /// Divide the class in turn.
+        child: Child = |class, child| class.child = Some(Box::new(child)),
+        /// Guaranteed rate and delay bound; for the discipline
+        /// `guaranteed`.
+        guarantee: ShortGuarantee = |class, it| class.spec.guarantee = Some(it.value),
+        /// Maximum rate, even if more is unused; for the discipline `guaranteed`.
+        maximum: ShortMaximum = |class, it| class.spec.maximum = Some(it.value),
+        /// The tenant whose part of the excess it shares; for the discipline `guaranteed`.
+        tenant: Name = |class, tenant| class.spec.tenant = Some(tenant.0),
+    }
+}
+
+settings! {
+    /// The classes a class is divided in.
+    struct Child as "ChildSpec" {
+        /// Classes in order.
+        [required] classes: List<Placed<Class>>,
+        /// How the classes without priority share.
+        discipline: Discipline,
+    }
+}
+
+/// A guarantee as its rate, or with its burst and delay.
+pub(crate) type ShortGuarantee = Short<RateSpec, GuaranteeSpec>;
+/// A maximum as its rate, or with its burst.
+pub(crate) type ShortMaximum = Short<RateSpec, MaximumSpec>;
+
+settings! {
+    /// A guarantee with a delay bound.
+    impl GuaranteeSpec as "GuaranteeFileSpec", strict = NO_RATE.into(); {
+        /// Committed rate.
+        [required] rate,
+        /// Committed burst: a size, or a duration at the rate. Default 4 ms, two largest frames at
+        /// least.
+        burst,
+        /// Delay bound of frames within rate and burst. Default: the time the rate takes
+        /// to send the burst.
+        delay,
+    }
+}
+
+settings! {
+    /// The most a slice may send.
+    impl MaximumSpec as "MaximumFileSpec", strict = NO_RATE.into(); {
+        /// Peak rate, at least the guaranteed rate.
+        [required] rate,
+        /// Peak burst: a size, or a duration at the rate. Default 4 ms, two largest frames and the
+        /// guaranteed burst at least.
+        burst,
+    }
+}
+
+settings! {
+    /// What slices with a delay bound have in common.
+    impl GuaranteedSpec as "GuaranteedFileSpec", strict = Self::default(); {
+        /// Which bytes of a frame rates, bursts, largest frame and buffer count. Default L2.
+        counts => accounting,
+        /// The largest frame there can be. Default 1522 B.
+        largest_frame,
+        /// The range of delay classes. Default 10 µs to 100 ms.
+        delays: Delays = |common, delays| delays.apply(common),
+        /// Tenants, who share the excess first, and the weight of each. Classes that name none belong
+        /// to the tenant `default`.
+        tenants: Tenants = |common, tenants| common.tenants = tenants.0,
+        /// How much can wait in all classes together, where that is limited.
+        buffer,
+    }
+}
+
+settings! {
+    /// The shortest and the longest delay, between which there are four classes to a doubling and 64
+    /// at most: a delay is rounded down to one of them.
+    struct Delays as "DelaysSpec", strict {
+        /// The shortest. Default 10 µs.
+        shortest: Option<Duration>,
+        /// The longest. Default 100 ms.
+        longest: Option<Duration>,
+    }
+}
+
+impl Delays {
+    pub(super) fn apply(&self, common: &mut GuaranteedSpec) {
+        common.shortest_delay = self.shortest.unwrap_or(common.shortest_delay);
+        common.longest_delay = self.longest.unwrap_or(common.longest_delay);
+    }
+}
+
+/// Tenants and their weights.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tenants(pub(crate) Vec<(String, u32)>);
+
+impl Decode for Tenants {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let entries = entry.table(problems)?;
+        if let Some((key, _)) = entries.get(MAX_ENTRIES) {
+            let message = format!("there are more than {MAX_ENTRIES} tenants");
+            problems.add(key.span, message);
+            return None;
         }
+        let named = Named::<At<u32>>::decode(entry, problems)?;
+        check_names(&named, problems);
+        let tenants = named.iter().filter_map(|(name, weight)| {
+            if weight.value == 0 {
+                problems.add(weight.span, "a tenant needs a weight of at least 1");
+                return None;
+            }
+            Some((name.value.clone(), weight.value))
+        });
+        let tenants: Vec<(String, u32)> = tenants.collect();
+        (tenants.len() == entries.len()).then_some(Self(tenants))
+    }
+
+    fn schema(schemas: &mut Schemas) -> Value {
+        Named::<u32>::schema(schemas)
+    }
+}
+
+settings! {
+    /// A policer. One rate and one burst, or the three-colour markers: `excess_burst` alone is
+    /// RFC 2697, `peak_rate` is RFC 2698, `excess_rate` is RFC 4115.
+    impl PolicerSpec as "PoliceSpec", strict = Self::new(NO_RATE); {
+        /// Committed rate.
+        [required] rate => cir,
+        /// Committed burst: a size, or a duration at the rate. Default 250 ms.
+        burst => cbs,
+        /// Excess burst.
+        excess_burst => ebs,
+        /// Peak rate, at least the committed rate.
+        peak_rate => pir,
+        /// Peak burst. Default 250 ms at the peak rate.
+        peak_burst => pbs,
+        /// Excess rate, beside the committed rate.
+        excess_rate => eir,
+        /// Which bytes of a frame are counted. Default L2.
+        counts => accounting,
+        /// `blind` (default) or `aware` of the colour a packet comes with.
+        colour => mode,
+        /// What is done within the rate. Default `transmit`.
+        conform,
+        /// What is done beyond the committed rate. Default `drop`.
+        exceed,
+        /// What is done beyond everything. Default as `exceed`.
+        violate,
+    }
+}
+
+settings! {
+    /// A place in the low-latency queue.
+    impl PrioritySpec as "PriorityFileSpec", strict = Self {
+        level: 1,
+        rate: None,
+        burst: None,
+        accounting: Accounting::L2,
+    };
+    {
+        /// 1 is served first. Default 1.
+        level,
+        /// While the link is congested, more than this is dropped. Default: no limit.
+        rate,
+        /// Burst of that limit. Default 200 ms at the rate.
+        burst,
+        /// Which bytes of a frame the rate counts. Default L2.
+        counts => accounting,
+    }
+}
+
+settings! {
+    /// A shaper.
+    impl ShaperSpec as "ShapeSpec", strict = NO_RATE.into(); {
+        /// The rate.
+        [required] rate,
+        /// Committed burst. Default 4 ms at the rate.
+        burst: ByteCount = |shaper, burst| shaper.committed_burst_bits = Some(burst.bits()),
+        /// Excess burst. Default: as the committed burst where `peak`, else none.
+        excess_burst: ByteCount = |shaper, burst| shaper.excess_burst_bits = Some(burst.bits()),
+        /// Send both bursts in each interval, instead of the committed one.
+        peak,
+        /// Which bytes of a frame the rate counts. Default L2.
+        counts => accounting,
+    }
+}
+
+settings! {
+    /// Random early detection, with a curve for each kind of packet.
+    impl WredSpec as "WredFileSpec", strict = Self {
+        key: WredKey::Dscp,
+        curves: Vec::new(),
+        exponential_weight: None,
+    };
+    {
+        /// What chooses the curve of a packet: `dscp` (default) or `precedence`.
+        by => key,
+        /// Curves that differ from the default.
+        curves: Vec<Curve> = |wred, curves| {
+            wred.curves = curves.iter().map(|curve| (curve.key.0, curve.red)).collect();
+        },
+        /// The newest sample's weight in the average is 2^-n. Default 9.
+        weight_exponent => exponential_weight,
+    }
+}
+
+/// A curve, and which packets it is for.
+#[derive(Debug, Clone, Copy)]
+struct Curve {
+    key: Dscp,
+    red: RedCurve,
+}
+
+settings! {
+    /// A drop curve: nothing below `min`, rising to one packet in `denominator` at `max`, everything
+    /// from there on.
+    impl Curve as "CurveSpec", strict = Self {
+        key: Dscp::default(),
+        red: RedCurve {
+            min_packets: 0,
+            max_packets: 0,
+            mark_denominator: MARK_DENOMINATOR,
+        },
+    };
+    {
+        /// The code point or precedence it is for.
+        [required] for => key,
+        /// Average queue from which packets are dropped, packets.
+        [required] min => red.min_packets,
+        /// Average queue from which all are dropped, packets.
+        [required] max => red.max_packets,
+        /// One packet in so many is dropped just below `max`. Default 10.
+        denominator => red.mark_denominator,
+    }
+}
+
+settings! {
+    /// A queue for each flow, each kept short by `CoDel` (RFC 8289, RFC 8290), and levels of strict
+    /// priority.
+    impl FlowQueueSpec as "FlowQueueFileSpec", strict = Self::default(); {
+        /// Queues that flows are hashed to. Default 1024; 1 is `CoDel` alone.
+        flows,
+        /// How long frames may wait. Default 5 ms.
+        target,
+        /// How long all must wait longer before one is dropped. Default 100 ms.
+        interval,
+        /// What a flow sends in its turn. Default 1514 B.
+        quantum,
+        /// Mark instead of dropping, where the transport understands it. Default yes.
+        ecn,
+        /// Code points of each level of strict priority, the first served first; the others form
+        /// the last.
+        priority: Vec<PriorityLevel> = |queue, levels| {
+            let code_points = |level: PriorityLevel| level.dscp.iter().map(|dscp| dscp.0).collect();
+            queue.priority = levels.into_iter().map(code_points).collect();
+        },
+    }
+}
+
+settings! {
+    /// A level of strict priority.
+    struct PriorityLevel as "PriorityLevelSpec", strict {
+        /// Its code points.
+        [required] dscp: Vec<Dscp>,
     }
 }
 
 impl Checker<'_> {
-    /// The policy `name` of these classes; `None` where one of them cannot be read.
-    pub(super) fn native_policy(
+    /// The policy `name` of these classes; `None` where one of them cannot be used.
+    pub(super) fn level(
         &mut self,
         name: &str,
-        classes: &List<At<ClassFileSpec>>,
+        classes: &List<Placed<Class>>,
         discipline: Discipline,
-        slices: &Named<SliceSpec>,
-    ) -> Option<PolicySpec> {
-        self.native_level(name, classes, discipline, slices, 1)
-    }
-
-    fn native_level(
-        &mut self,
-        name: &str,
-        classes: &List<At<ClassFileSpec>>,
-        discipline: Discipline,
-        slices: &Named<SliceSpec>,
-        depth: usize,
+        slices: &Named<Placed<SliceSpec>>,
     ) -> Option<PolicySpec> {
         let mut seen = std::collections::BTreeSet::new();
-        let mut specs = Some(Vec::new());
-        for At { value: class, .. } in &classes.0 {
-            if !seen.insert(class.name.text()) {
-                let message = format!("class `{}` is defined twice", class.name.text());
-                self.problems.add(class.name.span(), message);
-                specs = None;
-                continue;
-            }
-            match (self.class(class, slices, depth), &mut specs) {
-                (Some(class), Some(specs)) => specs.push(class),
-                _ => specs = None,
-            }
-        }
+        let classes = classes.0.iter();
+        let specs: Vec<Option<ClassSpec>> = classes
+            .map(|class| {
+                let name = class.value.name.as_ref()?;
+                if !seen.insert(&name.value.0) {
+                    let message = format!("class `{}` is defined twice", name.value.0);
+                    self.problems.add(name.span, message);
+                    return None;
+                }
+                let spec = self.class(name, class, slices)?;
+                class.is_whole.then_some(spec)
+            })
+            .collect();
         Some(PolicySpec {
             name: name.to_owned(),
-            classes: specs?,
+            classes: specs.into_iter().collect::<Option<_>>()?,
             discipline,
             guaranteed: None,
         })
@@ -84,287 +358,64 @@ impl Checker<'_> {
 
     fn class(
         &mut self,
-        class: &ClassFileSpec,
-        slices: &Named<SliceSpec>,
-        depth: usize,
+        name: &At<Name>,
+        class: &Placed<Class>,
+        slices: &Named<Placed<SliceSpec>>,
     ) -> Option<ClassSpec> {
-        let name = class.name.read(self.problems);
-        let matches = self.class_matches(class, slices);
-        // All of them are read before the first that failed ends it.
-        let minimum = class.minimum.as_ref().map(|text| self.share(text));
-        let weight = class.weight.as_ref().map(|text| text.read(self.problems));
-        let set_dscp = class.set_dscp.as_ref().map(|text| text.read(self.problems));
-        let queue_limit = class
-            .queue_limit
-            .as_ref()
-            .map(|text| text.read(self.problems));
-        let police = class
-            .police
-            .as_ref()
-            .map(|police| self.police(&police.value));
-        let shape = class.shape.as_ref().map(|shape| self.shape(&shape.value));
-        let priority = class
-            .priority
-            .as_ref()
-            .map(|priority| self.priority(&priority.value));
-        let wred = class.wred.as_ref().map(|wred| self.wred(&wred.value));
-        let flow_queue = class
-            .flow_queue
-            .as_ref()
-            .map(|flow_queue| self.flow_queue(&flow_queue.value));
-        let child = class
-            .child
-            .as_ref()
-            .map(|child| self.child(class, child, slices, depth));
-        let guarantee = class
-            .guarantee
-            .as_ref()
-            .map(|guarantee| self.guarantee(&guarantee.value));
-        let maximum = class
-            .maximum
-            .as_ref()
-            .map(|maximum| self.maximum(&maximum.value));
-        let tenant = self.optional(class.tenant.as_ref());
+        let matches = self.class_matches(name, class, slices);
+        let At {
+            value: Name(name), ..
+        } = name;
+        let child = class.value.child.as_ref();
+        let child = child.map(|child| self.level(name, &child.classes, child.discipline, slices));
         Some(ClassSpec {
+            name: name.clone(),
             matches: matches?,
-            name: name?.0,
-            police: settled(police)?,
-            set_dscp: settled(set_dscp)?.map(|dscp: Dscp| dscp.0),
-            priority: settled(priority)?,
-            minimum: settled(minimum)?,
-            weight: settled(weight)?,
-            shape: settled(shape)?,
-            queue_limit: settled(queue_limit)?,
-            wred: settled(wred)?,
-            flow_queue: settled(flow_queue)?,
-            child: settled(child)?.map(Box::new),
-            guarantee: settled(guarantee)?,
-            maximum: settled(maximum)?,
-            tenant: tenant?.map(|Name(name)| name),
+            child: match child {
+                Some(child) => Some(Box::new(child?)),
+                None => None,
+            },
+            ..class.value.spec.clone()
         })
     }
 
     /// The class map; `Some(None)` for class-default, which has none.
     fn class_matches(
         &mut self,
-        class: &ClassFileSpec,
-        slices: &Named<SliceSpec>,
+        at: &At<Name>,
+        class: &Placed<Class>,
+        slices: &Named<Placed<SliceSpec>>,
     ) -> Option<Option<ClassMap>> {
-        let name = class.name.text();
+        let At {
+            value: Name(name),
+            span,
+        } = at;
         if name == CLASS_DEFAULT {
-            let at = class.matches.as_ref().map(|m| m.span);
-            let Some(at) = at.or(class.slice.as_ref().map(Text::span)) else {
+            let Some(at) = class.place("match").or(class.place("slice")) else {
                 return Some(None);
             };
-            self.problems
-                .add(at, "`class-default` gets what matches no other class");
+            let message = "`class-default` gets what matches no other class";
+            self.problems.add(at, message);
             return None;
         }
-        match (&class.matches, &class.slice) {
-            (Some(matches), None) => Some(Some(self.class_map(name, &matches.value))),
-            (None, Some(slice)) => {
-                let known: Vec<&str> = slices.iter().map(|(name, _)| name.text()).collect();
-                let index = self.index_of(super::Table::Slices, slice, &known)?;
+        match (class.place("match"), class.place("slice")) {
+            (Some(_), None) => {
+                let matches = class.value.matches.as_ref()?;
+                Some(Some(class_map(name, matches)))
+            }
+            (None, Some(_)) => {
+                let slice = class.value.slice.as_ref()?;
+                let index = self.index_of(Table::SLICES, slice, &slices.names())?;
                 let (_, slice) = slices.0.get(index)?;
                 // A slice without `match` is reported where the slice is.
-                let matches = &slice.matches.as_ref()?.value;
-                Some(Some(self.class_map(name, matches)))
+                let matches = slice.value.r#match.as_ref()?;
+                Some(Some(class_map(name, matches)))
             }
             _ => {
                 let message = "a class needs either `match` or `slice`, to say which frames";
-                self.problems.add(class.name.span(), message);
+                self.problems.add(*span, message);
                 None
             }
         }
-    }
-
-    fn child(
-        &mut self,
-        class: &ClassFileSpec,
-        child: &At<Box<ChildSpec>>,
-        slices: &Named<SliceSpec>,
-        depth: usize,
-    ) -> Option<PolicySpec> {
-        if depth >= MAX_DEPTH {
-            self.problems
-                .add(child.span, "classes are nested too deeply");
-            return None;
-        }
-        let discipline = self.read_or(child.value.discipline.as_ref(), Discipline::MinimumShare);
-        self.native_level(
-            class.name.text(),
-            &child.value.classes,
-            discipline,
-            slices,
-            depth + 1,
-        )
-    }
-
-    /// A rate, or a percentage of at most all of it.
-    pub(super) fn share(&mut self, text: &Text<Share>) -> Option<RateSpec> {
-        let Share(rate) = text.read(self.problems)?;
-        if matches!(rate, RateSpec::PercentMilli(share) if share > 100_000) {
-            self.problems.add(text.span(), "this is more than 100 %");
-            return None;
-        }
-        Some(rate)
-    }
-
-    fn police(&mut self, police: &Short<Share, PoliceSpec>) -> Option<PolicerSpec> {
-        let spec = match police {
-            Short::Value(text) => return Some(PolicerSpec::new(self.share(text)?)),
-            Short::Settings(spec) => spec,
-        };
-        let cir = self.share(&spec.rate);
-        let pir = spec.peak_rate.as_ref().map(|text| self.share(text));
-        let eir = spec.excess_rate.as_ref().map(|text| self.share(text));
-        let cbs = self.burst(spec.burst.as_ref());
-        let ebs = self.burst(spec.excess_burst.as_ref());
-        let pbs = self.burst(spec.peak_burst.as_ref());
-        let accounting = self.accounting(spec.counts.as_ref());
-        let mode = self.read_or(spec.colour.as_ref(), ColourMode::Blind);
-        let conform = self.optional(spec.conform.as_ref());
-        let exceed = self.optional(spec.exceed.as_ref());
-        let violate = self.optional(spec.violate.as_ref());
-        Some(PolicerSpec {
-            pir: settled(pir)?,
-            eir: settled(eir)?,
-            cbs: cbs?,
-            ebs: ebs?,
-            pbs: pbs?,
-            accounting,
-            mode,
-            conform: conform?,
-            exceed: exceed?,
-            violate: violate?,
-            ..PolicerSpec::new(cir?)
-        })
-    }
-
-    /// `None` if it exists and wrong; `Some(None)` where it is not there.
-    pub(super) fn optional<T: Scalar>(&mut self, text: Option<&Text<T>>) -> Option<Option<T>> {
-        settled(text.map(|text| text.read(self.problems)))
-    }
-
-    pub(super) fn burst(&mut self, text: Option<&Text<Amount>>) -> Option<Option<BurstSpec>> {
-        Some(self.optional(text)?.map(|amount| match amount {
-            Amount::Size(size) => BurstSpec::Size(size),
-            Amount::Time(time) => BurstSpec::Time(time),
-        }))
-    }
-
-    pub(super) fn accounting(&mut self, text: Option<&Text<Layer>>) -> Accounting {
-        Counted::accounting(self.read_or(text, Layer::L2))
-    }
-
-    fn shape(&mut self, shape: &Short<Share, ShapeSpec>) -> Option<ShaperSpec> {
-        let spec = match shape {
-            Short::Value(text) => return Some(shaper(self.share(text)?)),
-            Short::Settings(spec) => spec,
-        };
-        let rate = self.share(&spec.rate);
-        let burst = self.optional(spec.burst.as_ref());
-        let excess = self.optional(spec.excess_burst.as_ref());
-        let peak = self.read_or(spec.peak.as_ref(), false);
-        let accounting = self.accounting(spec.counts.as_ref());
-        Some(ShaperSpec {
-            committed_burst_bits: burst?.map(ByteCount::bits),
-            excess_burst_bits: excess?.map(ByteCount::bits),
-            peak,
-            accounting,
-            ..shaper(rate?)
-        })
-    }
-
-    fn priority(&mut self, spec: &PriorityFileSpec) -> Option<PrioritySpec> {
-        let rate = spec.rate.as_ref().map(|text| self.share(text));
-        let burst = self.optional(spec.burst.as_ref());
-        let level = self.read_or(spec.level.as_ref(), 1);
-        let accounting = self.accounting(spec.counts.as_ref());
-        Some(PrioritySpec {
-            level,
-            rate: settled(rate)?,
-            burst: burst?,
-            accounting,
-        })
-    }
-
-    fn flow_queue(&mut self, spec: &FlowQueueFileSpec) -> Option<FlowQueueSpec> {
-        let flows = self.optional(spec.flows.as_ref());
-        let target = self.optional(spec.target.as_ref());
-        let interval = self.optional(spec.interval.as_ref());
-        let quantum = self.optional(spec.quantum.as_ref());
-        let ecn = self.optional(spec.ecn.as_ref());
-        let mut priority = Some(Vec::new());
-        for level in &spec.priority.0 {
-            let code_points: Vec<_> = level
-                .dscp
-                .0
-                .iter()
-                .map(|dscp| dscp.read(self.problems).map(|Dscp(dscp)| dscp))
-                .collect();
-            match (code_points.into_iter().collect(), &mut priority) {
-                (Some(level), Some(levels)) => levels.push(level),
-                _ => priority = None,
-            }
-        }
-        Some(FlowQueueSpec {
-            flows: flows?,
-            target: target?,
-            interval: interval?,
-            quantum: quantum?,
-            ecn: ecn?,
-            priority: priority?,
-        })
-    }
-
-    fn wred(&mut self, spec: &WredFileSpec) -> Option<WredSpec> {
-        let key = self.read_or(spec.by.as_ref(), WredKey::Dscp);
-        let exponential_weight = self.optional(spec.weight_exponent.as_ref());
-        let mut curves = Some(Vec::new());
-        for At { value: curve, .. } in &spec.curves.0 {
-            let key = curve.key.read(self.problems);
-            let min = curve.min.read(self.problems);
-            let max = curve.max.read(self.problems);
-            let denominator = self.read_or(curve.denominator.as_ref(), MARK_DENOMINATOR);
-            match (key, min, max, &mut curves) {
-                (Some(Dscp(key)), Some(min_packets), Some(max_packets), Some(curves)) => {
-                    let mark_denominator = denominator;
-                    curves.push((
-                        key,
-                        RedCurve {
-                            min_packets,
-                            max_packets,
-                            mark_denominator,
-                        },
-                    ));
-                }
-                _ => curves = None,
-            }
-        }
-        Some(WredSpec {
-            key,
-            curves: curves?,
-            exponential_weight: exponential_weight?,
-        })
-    }
-}
-
-/// What is there must have been read; what is not there is no matter.
-fn settled<T>(value: Option<Option<T>>) -> Option<Option<T>> {
-    match value {
-        Some(None) => None,
-        Some(value) => Some(value),
-        None => Some(None),
-    }
-}
-
-fn shaper(rate: RateSpec) -> ShaperSpec {
-    ShaperSpec {
-        rate,
-        committed_burst_bits: None,
-        excess_burst_bits: None,
-        peak: false,
-        accounting: Accounting::L2,
     }
 }

@@ -1,59 +1,78 @@
 //! A gateway's configuration: every setting read, every contradiction reported at its place.
 
-use super::policies::message_of;
-use super::{Checker, MAX_ENTRIES, UNKNOWN_LINK, excess};
+use super::network::{LinkRate, ShortLink};
+use super::policies::PolicyFileSpec;
+use super::traffic::SliceSpec;
+use super::{Checker, UNKNOWN_RATE};
 use crate::diagnostics::Diagnostics;
-use crate::file::{At, Span};
+use crate::file::Placed;
 use crate::gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
 };
-use crate::spec::{
-    Counted, GatewayFileSpec, List, Name, Named, PacketIoName, PlanLinkSpec, PolicyFileSpec, Short,
-    SliceSpec, Text,
-};
+use crate::settings;
+use crate::spec::{At, Named};
 use slicewise_model::{PolicyParams, PortParams, Rate};
-use slicewise_units::{BitRate, ByteCount, Layer};
+use slicewise_units::ByteCount;
 
 /// Longest name of an interface in Linux, bytes.
 const MAX_INTERFACE_BYTES: usize = 15;
 /// Maximum frame memory.
 const MAX_MEMORY: ByteCount = ByteCount::new(64 << 30);
 
+settings! {
+    /// What a gateway forwards, and how.
+    struct GatewaySpec as "GatewayFileSpec" {
+        /// The two interfaces.
+        [expected] interfaces: Option<At<Vec<At<String>>>>,
+        /// The link that slices share: its rate, or its rate and what it counts.
+        [expected] link: Option<ShortLink>,
+        /// How they share it, in both directions.
+        [expected] policy: Option<Placed<PolicyFileSpec>>,
+        /// Settings that differ from the second interface to the first.
+        backward: Option<Placed<BackwardSpec>>,
+        /// Slices by name, which classes refer to with `slice:`.
+        slices: Named<Placed<SliceSpec>>,
+        /// How frames are received and sent. Default `auto`.
+        packet_io: GatewayPacketIo,
+        /// Maximum frame memory. Default 256 MiB.
+        memory: Option<At<ByteCount>>,
+        /// The port of the loopback interface that serves metrics; 0 for none. Default 9640.
+        metrics_port: Option<u16>,
+    }
+}
+
+settings! {
+    /// Settings that differ from the second interface to the first.
+    struct BackwardSpec as "BackwardSpec", strict {
+        /// The link. Default: as forward.
+        link: Option<ShortLink>,
+        /// How slices share it. Default: as forward.
+        policy: Option<Placed<PolicyFileSpec>>,
+    }
+}
+
 impl Checker<'_> {
     /// The configuration, unless something was found wrong.
-    pub(crate) fn gateway(&mut self, spec: &GatewayFileSpec) -> Option<GatewayConfig> {
-        if let Some(at) = excess(&spec.slices) {
-            let message = format!("there are more than {MAX_ENTRIES} slices");
-            self.problems.add(at, message);
+    pub(crate) fn gateway(&mut self, spec: &GatewaySpec) -> Option<GatewayConfig> {
+        if !self.is_fair("slices", &spec.slices) {
             return None;
         }
         self.names(&spec.slices);
-        self.slices_have_matches(&spec.slices);
         let interfaces = self.interfaces(spec.interfaces.as_ref());
-        let link = match &spec.link {
-            Some(link) => self.gateway_link(&link.value),
-            None => self.missing("link"),
-        };
-        let policy = match &spec.policy {
-            // Where the link cannot be read, nothing is wrong with the policy because of it.
-            Some(policy) => {
-                let link = link.unwrap_or(UNKNOWN_LINK.rate);
-                self.gateway_policy("policy", policy, &spec.slices, link)
-            }
-            None => self.missing("policy"),
-        };
+        let link = spec.link.map(|link| link.value.0);
+        // Where the link cannot be read, nothing is wrong with the policy because of it.
+        let rate = link.unwrap_or(UNKNOWN_RATE);
+        let policy = spec.policy.as_ref();
+        let policy = policy.and_then(|policy| {
+            self.gateway_policy("policy", &["policy"], policy, &spec.slices, rate)
+        });
         let backward = self.backward(spec, link, policy.as_ref());
-        let packet_io = match self.read_or(spec.packet_io.as_ref(), PacketIoName::Auto) {
-            PacketIoName::Auto => GatewayPacketIo::Auto,
-            PacketIoName::AfXdp => GatewayPacketIo::AfXdp,
-            PacketIoName::AfPacket => GatewayPacketIo::AfPacket,
-        };
-        let memory = self.read_or(spec.memory.as_ref(), DEFAULT_MEMORY);
-        if let (Some(text), true) = (&spec.memory, memory > MAX_MEMORY) {
+        let memory = spec.memory.as_ref().map_or(DEFAULT_MEMORY, |at| at.value);
+        if let (Some(at), true) = (&spec.memory, memory > MAX_MEMORY) {
             let message = format!("this is more than {MAX_MEMORY}");
-            self.problems.add(text.span(), message);
+            self.problems.add(at.span, message);
         }
-        let metrics_port = self.read_or(spec.metrics_port.as_ref(), DEFAULT_METRICS_PORT);
+        let metrics_port = spec.metrics_port.unwrap_or(DEFAULT_METRICS_PORT);
         Some(GatewayConfig {
             interfaces: interfaces?,
             directions: [
@@ -63,35 +82,18 @@ impl Checker<'_> {
                 },
                 backward?,
             ],
-            packet_io,
+            packet_io: spec.packet_io,
             memory,
             metrics_port: (metrics_port > 0).then_some(metrics_port),
             warnings: Diagnostics::new(Vec::new(), 0),
         })
     }
 
-    fn missing<T>(&mut self, key: &str) -> Option<T> {
-        self.problems
-            .add(self.root.span, format!("`{key}` is missing"));
-        None
-    }
-
-    fn slices_have_matches(&mut self, slices: &Named<SliceSpec>) {
-        for (name, slice) in slices.iter() {
-            let _ = self.slice_matches(name, slice.matches.as_ref());
-        }
-    }
-
-    fn interfaces(&mut self, spec: Option<&At<List<Text<String>>>>) -> Option<[String; 2]> {
-        let Some(At { value: list, span }) = spec else {
-            return self.missing("interfaces");
-        };
-        let names: Vec<String> = list
-            .0
-            .iter()
-            .filter_map(|name| self.interface(name))
-            .collect();
-        if names.len() < list.0.len() {
+    fn interfaces(&mut self, spec: Option<&At<Vec<At<String>>>>) -> Option<[String; 2]> {
+        let At { value: list, span } = spec?;
+        let names = list.iter().filter_map(|name| self.interface(name));
+        let names: Vec<String> = names.collect();
+        if names.len() < list.len() {
             return None;
         }
         match <[String; 2]>::try_from(names) {
@@ -109,8 +111,8 @@ impl Checker<'_> {
         }
     }
 
-    fn interface(&mut self, name: &Text<String>) -> Option<String> {
-        let text = name.text().trim();
+    fn interface(&mut self, name: &At<String>) -> Option<String> {
+        let text = name.value.as_str();
         let is_possible = !text.is_empty()
             && text.len() <= MAX_INTERFACE_BYTES
             && text
@@ -121,46 +123,32 @@ impl Checker<'_> {
                 "`{text}` is not an interface name: Linux allows 1 to {MAX_INTERFACE_BYTES} letters, digits \
                  and punctuation marks except `/` and `:`"
             );
-            self.problems.add(name.span(), message);
+            self.problems.add(name.span, message);
             return None;
         }
         Some(text.to_owned())
     }
 
-    fn gateway_link(&mut self, link: &Short<BitRate, PlanLinkSpec>) -> Option<Rate> {
-        let (rate, counts) = match link {
-            Short::Value(rate) => (rate, None),
-            Short::Settings(settings) => (&settings.rate, settings.counts.as_ref()),
-        };
-        let layer = self.read_or(counts, Layer::L1);
-        Some(Rate {
-            rate: self.nonzero_rate(rate)?,
-            accounting: Counted::accounting(layer),
-        })
-    }
-
     /// The other direction, which is like the first where nothing else is said.
     fn backward(
         &mut self,
-        spec: &GatewayFileSpec,
+        spec: &GatewaySpec,
         link: Option<Rate>,
         policy: Option<&PolicyParams>,
     ) -> Option<GatewayDirection> {
         let own = spec.backward.as_ref().map(|backward| &backward.value);
-        let other_link = match own.and_then(|own| own.link.as_ref()) {
-            Some(other) => Some(self.gateway_link(&other.value)?),
-            None => None,
-        };
-        let link = other_link.or(link)?;
-        let written = match own.and_then(|own| own.policy.as_ref()) {
-            Some(other) => Some((other, "backward")),
+        let other_link = own.and_then(|own| own.link).map(|link| link.value);
+        let link = other_link.map(|LinkRate(rate)| rate).or(link)?;
+        let policy = match (own.and_then(|own| own.policy.as_ref()), &spec.policy) {
+            (Some(other), _) => {
+                let path = ["backward", "policy"];
+                self.gateway_policy("backward", &path, other, &spec.slices, link)?
+            }
             // Percentages are of another rate here.
-            None if other_link.is_some() => spec.policy.as_ref().map(|policy| (policy, "policy")),
-            None => None,
-        };
-        let policy = match written {
-            Some((written, name)) => self.gateway_policy(name, written, &spec.slices, link)?,
-            None => policy?.clone(),
+            (None, Some(forward)) if other_link.is_some() => {
+                self.gateway_policy("policy", &["policy"], forward, &spec.slices, link)?
+            }
+            (None, _) => policy?.clone(),
         };
         Some(GatewayDirection { link, policy })
     }
@@ -168,39 +156,26 @@ impl Checker<'_> {
     fn gateway_policy(
         &mut self,
         name: &str,
-        policy: &At<PolicyFileSpec>,
-        slices: &Named<SliceSpec>,
+        path: &[&str],
+        policy: &Placed<PolicyFileSpec>,
+        slices: &Named<Placed<SliceSpec>>,
         link: Rate,
     ) -> Option<PolicyParams> {
-        let At { value: spec, span } = policy;
-        self.only_for_studies(spec);
-        let name = Text::<Name>::at(name, *span);
-        let understood = self.understand(&name, spec, slices)?;
-        let port = PortParams {
-            rate: link,
-            admissible: link,
-        };
-        match understood.spec.resolve_for(port) {
-            Ok(params) => Some(params),
-            Err(error) => {
-                let at = self.place(&understood.origin, &error).unwrap_or(*span);
-                let message = message_of(&error);
-                self.problems.add(at, message);
-                None
-            }
-        }
-    }
-
-    fn only_for_studies(&mut self, spec: &PolicyFileSpec) {
-        let places: [(Option<Span>, &str); 2] = [
-            (spec.published.as_ref().map(|at| at.span), "published"),
-            (spec.scalability.as_ref().map(|at| at.span), "scalability"),
-        ];
-        for (place, key) in places {
-            if let Some(at) = place {
+        for key in ["published", "scalability"] {
+            if let Some(at) = policy.place(key) {
                 let message = format!("`{key}` is for policies of a study");
                 self.problems.add(at, message);
             }
         }
+        let name = At {
+            value: name.to_owned(),
+            span: policy.span,
+        };
+        let understood = self.understand(&name, path, policy, slices)?;
+        let port = PortParams {
+            rate: link,
+            admissible: link,
+        };
+        self.resolved(&understood, path, policy.span, port)
     }
 }

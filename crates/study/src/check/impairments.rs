@@ -1,135 +1,158 @@
 //! Impairments of links.
 
 use super::Checker;
-use crate::file::At;
-use crate::impairments::{
-    DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
-};
-use crate::spec::{
-    BurstLossSpec, DelayVariationSpec, ImpairmentSpec, ImpairmentsSpec, PartsPerMillion, Scalar,
-    Short, StudySpec, Text,
+use crate::params::StudyLink;
+use crate::settings;
+use crate::spec::{PartsPerMillion, Scalar, Short, narrowed};
+use serde_json::{Value, json};
+use slicewise_traffic::impairments::{
+    DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
 };
 use slicewise_units::Duration;
 
-/// The whole.
-const ALL: PartsPerMillion = PartsPerMillion(1_000_000);
+/// The whole, parts per million.
+const ALL: u32 = 1_000_000;
+
+settings! {
+    /// Loss and delay variation of the links, in simulations only.
+    impl LinkImpairments as "ImpairmentsSpec" = Self::default(); {
+        /// Of the link from the sending host to the device.
+        ingress,
+        /// Of the link from the device to the receiving host.
+        egress,
+    }
+}
+
+settings! {
+    /// Impairments of a link. They are independent for each source, with random numbers that follow from its name.
+    impl ImpairmentParams as "ImpairmentSpec" = Self::default(); {
+        /// Frames lost: a fraction of all, independently, or in bursts.
+        loss: Short<Probability, LossParams> = |link, loss| {
+            let never = LossParams::independent(0);
+            link.loss = Some(loss.value).filter(|loss| *loss != never);
+        },
+        /// Bit error ratio: a frame is lost if one of its bits is wrong.
+        bit_errors: BitErrorRatio = |link, ratio| link.bit_errors_per_1e15 = ratio.0,
+        /// Delay beyond propagation: up to this value, uniformly distributed and in order, or settings.
+        delay_variation: Short<Duration, DelayVariationParams> = |link, delay| {
+            link.delay_variation = Some(delay.value).filter(|delay| delay.up_to > Duration::ZERO);
+        },
+    }
+}
+
+settings! {
+    /// Loss in bursts: a channel of two states that may change state after each frame of a source, as of
+    /// Gilbert and Elliott.
+    impl LossParams as "BurstLossSpec", strict = Self {
+        to_bad_ppm: 0,
+        to_good_ppm: 0,
+        in_good_ppm: 0,
+        in_bad_ppm: ALL,
+    };
+    {
+        /// Probability of the bad state after a frame in the good one: `p` of `netem loss gemodel`.
+        [expected] to_bad: Begins = |loss, to_bad| loss.to_bad_ppm = to_bad.0.0,
+        /// Probability of the good state after a frame in the bad one: `r`. A burst has 1 / `to_good` frames
+        /// on average.
+        [expected] to_good: Ends = |loss, to_good| loss.to_good_ppm = to_good.0.0,
+        /// Frames lost in the bad state: `1-h`. Default 100 %.
+        in_bad: Probability = |loss, part| loss.in_bad_ppm = part.0.0,
+        /// Frames lost in the good state: `1-k`. Default 0 %.
+        in_good: Probability = |loss, part| loss.in_good_ppm = part.0.0,
+    }
+}
+
+impl From<Probability> for LossParams {
+    fn from(Probability(PartsPerMillion(ppm)): Probability) -> Self {
+        Self::independent(ppm)
+    }
+}
+
+narrowed! {
+    /// Parts of a million.
+    #[derive(Copy)]
+    Probability(PartsPerMillion) as "PartsPerMillion": |text| match PartsPerMillion::from_text(text)? {
+        PartsPerMillion(ppm) if ppm > ALL => Err("this is more than 100 %".to_owned()),
+        part => Ok(part),
+    };
+    /// How likely a burst of losses begins.
+    #[derive(Copy)]
+    Begins(PartsPerMillion) as "PartsPerMillion": |text| match Probability::from_text(text)?.0 {
+        PartsPerMillion(0) => Err("no burst of losses would begin".to_owned()),
+        part => Ok(part),
+    };
+    /// How likely a burst of losses ends.
+    #[derive(Copy)]
+    Ends(PartsPerMillion) as "PartsPerMillion": |text| match Probability::from_text(text)?.0 {
+        PartsPerMillion(0) => Err("no burst of losses would end".to_owned()),
+        part => Ok(part),
+    };
+}
+
+settings! {
+    /// How delay varies.
+    impl DelayVariationParams as "DelayVariationSpec" = Duration::ZERO.into(); {
+        /// Maximum added to propagation.
+        [expected] up_to,
+        /// `uniform` (default), or `normal`: around the middle, with a sixth of `up_to` as standard deviation.
+        distribution,
+        /// Whether a frame may overtake another of its source, as with netem. Default false.
+        reorder,
+    }
+}
+
+/// Wrong bits in 10¹⁵.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct BitErrorRatio(u64);
+
+impl Scalar for BitErrorRatio {
+    const NAME: &'static str = "BitErrorRatio";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let written = text.trim();
+        let ratio: f64 = written.parse().unwrap_or(f64::NAN);
+        // At one wrong bit in a hundred no frame of 64 bytes in 150 is whole.
+        if !(1e-15..=0.01).contains(&ratio) && ratio != 0.0 {
+            return Err(format!(
+                "`{written}` is not a bit error ratio from 1e-15 to 0.01: write for example `1e-7`"
+            ));
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 0 to 10^13"
+        )]
+        let per_1e15 = (ratio * 1e15).round() as u64;
+        Ok(Self(per_1e15))
+    }
+
+    fn accepted() -> Value {
+        json!({
+            "type": ["number", "string"],
+            "minimum": 0,
+            "maximum": 0.01,
+            "pattern": "^ *[0-9.]+([eE]-?[0-9]+)? *$",
+            "examples": [1e-7],
+        })
+    }
+}
 
 impl Checker<'_> {
-    pub(super) fn impairments(&mut self, spec: Option<&ImpairmentsSpec>) -> LinkImpairments {
-        let Some(spec) = spec else {
-            return LinkImpairments::default();
-        };
-        LinkImpairments {
-            ingress: self.impairment(spec.ingress.as_ref()),
-            egress: self.impairment(spec.egress.as_ref()),
-        }
-    }
-
     /// Delay varies by less than the run takes.
-    pub(super) fn check_variation(&mut self, spec: &StudySpec, duration: Duration) {
-        let link = spec.link.as_ref().map(|link| &link.value);
-        let Some(spec) = link.and_then(|link| link.impairments.as_ref()) else {
-            return;
-        };
-        for At { value: spec, .. } in [&spec.ingress, &spec.egress].into_iter().flatten() {
-            let text = match spec.delay_variation.as_ref().map(|at| &at.value) {
-                Some(Short::Value(text)) => Some(text),
-                Some(Short::Settings(settings)) => settings.up_to.as_ref(),
-                None => None,
-            };
-            // What cannot be read is reported already.
-            if let Some(text) = text
-                && Duration::from_text(text.text()).is_ok_and(|up_to| up_to >= duration)
-            {
-                let message = format!("this is not shorter than the run, which takes {duration}");
-                let help = "choose a shorter time, or a longer `duration`".to_owned();
-                self.problems
-                    .add_with_help(text.span(), message, Some(help));
+    pub(super) fn check_variation(&mut self, link: &StudyLink, duration: Duration) {
+        let of = link.impairments;
+        for (which, impairment) in [("ingress", of.ingress), ("egress", of.egress)] {
+            let varies = impairment.delay_variation;
+            if varies.is_none_or(|varies| varies.up_to < duration) {
+                continue;
+            }
+            let path = ["link", "impairments", which, "delay_variation"];
+            let within = [path.as_slice(), &["up_to"]].concat();
+            let message = format!("this is not shorter than the run, which takes {duration}");
+            if let Some(at) = self.place_of(&within).or_else(|| self.place_of(&path)) {
+                let help = "choose a shorter time, or a longer `duration`";
+                self.problems.add_with_help(at, message, help);
             }
         }
-    }
-
-    fn impairment(&mut self, spec: Option<&At<ImpairmentSpec>>) -> ImpairmentParams {
-        let Some(At { value: spec, .. }) = spec else {
-            return ImpairmentParams::default();
-        };
-        let errors = self.read(spec.bit_errors.as_ref());
-        ImpairmentParams {
-            loss: spec.loss.as_ref().and_then(|loss| self.loss(loss)),
-            bit_errors_per_1e15: errors.map_or(0, |errors| errors.0),
-            delay_variation: (spec.delay_variation.as_ref())
-                .and_then(|variation| self.delay_variation(variation)),
-        }
-    }
-
-    fn loss(&mut self, spec: &At<Short<PartsPerMillion, BurstLossSpec>>) -> Option<LossParams> {
-        let burst = match &spec.value {
-            Short::Value(text) => {
-                let ppm = self.fraction(text)?;
-                return (ppm > 0).then(|| LossParams::independent(ppm));
-            }
-            Short::Settings(burst) => burst,
-        };
-        let mut change = |field: &Option<Text<PartsPerMillion>>, key, otherwise| match field {
-            Some(text) => {
-                let ppm = self.fraction(text)?;
-                if ppm == 0 {
-                    self.problems.add(text.span(), otherwise);
-                }
-                (ppm > 0).then_some(ppm)
-            }
-            None => self
-                .required::<PartsPerMillion>(None, key, spec.span)
-                .map(|ppm| ppm.0),
-        };
-        let (to_bad, to_good) = (
-            change(&burst.to_bad, "to_bad", "no burst of losses would begin"),
-            change(&burst.to_good, "to_good", "no burst of losses would end"),
-        );
-        let mut lost = |field: &Option<Text<PartsPerMillion>>, default: PartsPerMillion| {
-            field
-                .as_ref()
-                .map_or(Some(default.0), |text| self.fraction(text))
-        };
-        let (in_bad, in_good) = (
-            lost(&burst.in_bad, ALL),
-            lost(&burst.in_good, PartsPerMillion(0)),
-        );
-        Some(LossParams {
-            to_bad_ppm: to_bad?,
-            to_good_ppm: to_good?,
-            in_good_ppm: in_good?,
-            in_bad_ppm: in_bad?,
-        })
-    }
-
-    /// Parts per million, of which a probability has a million at most.
-    fn fraction(&mut self, text: &Text<PartsPerMillion>) -> Option<u32> {
-        let PartsPerMillion(ppm) = text.read(self.problems)?;
-        if ppm > ALL.0 {
-            self.problems.add(text.span(), "this is more than 100 %");
-            return None;
-        }
-        Some(ppm)
-    }
-
-    fn delay_variation(
-        &mut self,
-        spec: &At<Short<Duration, DelayVariationSpec>>,
-    ) -> Option<DelayVariationParams> {
-        let (up_to, distribution, reorder) = match &spec.value {
-            Short::Value(text) => (text.read(self.problems), None, false),
-            Short::Settings(settings) => (
-                self.required(settings.up_to.as_ref(), "up_to", spec.span),
-                self.read(settings.distribution.as_ref()),
-                self.read_or(settings.reorder.as_ref(), false),
-            ),
-        };
-        let up_to = up_to.filter(|up_to| *up_to > Duration::ZERO)?;
-        Some(DelayVariationParams {
-            up_to,
-            distribution: distribution.unwrap_or(DelayDistribution::Uniform),
-            reorder,
-        })
     }
 }

@@ -1,10 +1,19 @@
 //! Policies written in IOS's own language, in a file or inside the study file.
 
 use super::Checker;
-use super::policies::{Origin, Understood};
 use crate::file::{FileId, Sources, Span};
-use crate::spec::{Name, Text};
+use crate::spec::{At, Verbatim};
 use slicewise_formats::ios::{self, IosPolicyError};
+use slicewise_model::PolicySpec;
+
+/// A policy read from IOS text.
+pub(super) struct IosPolicy {
+    pub(super) spec: PolicySpec,
+    pub(super) configuration: String,
+    pub(super) text: IosText,
+    /// The name of its policy map.
+    pub(super) map_name: String,
+}
 
 /// Where the text of a configuration stands.
 #[derive(Debug, Clone)]
@@ -29,18 +38,18 @@ enum Placement {
 }
 
 impl Checker<'_> {
-    pub(super) fn ios_policy<'a>(
+    pub(super) fn ios_policy(
         &mut self,
-        name: &Text<Name>,
-        text: &Text<String>,
-        policy_map: Option<&Text<String>>,
-    ) -> Option<Understood<'a>> {
-        let mut ios = if text.text().contains('\n') {
+        name: &At<String>,
+        text: &At<Verbatim>,
+        policy_map: Option<&At<String>>,
+    ) -> Option<IosPolicy> {
+        let mut ios = if text.value.0.contains('\n') {
             self.ios_block(text)
         } else {
             self.ios_file(text)?
         };
-        let chosen = policy_map.map(|text| text.text().trim());
+        let chosen = policy_map.map(|text| text.value.as_str());
         let read = ios::parse(&ios.text).map_err(|error| IosPolicyError::Text(vec![error]));
         let whole = read.and_then(|config| {
             let is_whole = config.skipped().is_some();
@@ -55,16 +64,16 @@ impl Checker<'_> {
                         None => error.message,
                     };
                     let span = ios.span(self.sources, error.line, error.column, error.length);
-                    self.problems.add_with_help(span, message, error.help);
+                    self.problems.add_suggesting(span, message, error.help);
                 }
                 return None;
             }
             Err(IosPolicyError::Choice(error)) => {
-                let at = policy_map.map_or(text.span(), Text::span);
+                let at = policy_map.map_or(text.span, |name| name.span);
                 let help = policy_map
                     .is_none()
                     .then(|| "name it with `policy_map`".to_owned());
-                self.problems.add_with_help(at, error.to_string(), help);
+                self.problems.add_suggesting(at, error.to_string(), help);
                 return None;
             }
         };
@@ -79,24 +88,23 @@ impl Checker<'_> {
         };
         ios.needed = policy.lines;
         let mut spec = policy.spec;
-        let map_name = std::mem::replace(&mut spec.name, name.text().to_owned());
-        Some(Understood {
+        let map_name = std::mem::replace(&mut spec.name, name.value.clone());
+        Some(IosPolicy {
             spec,
             configuration,
-            origin: Origin::Ios(ios, map_name),
+            text: ios,
+            map_name,
         })
     }
 
-    fn ios_file(&mut self, text: &Text<String>) -> Option<IosText> {
-        let path = self.sources.beside(text.span().file, text.text().trim());
+    fn ios_file(&mut self, text: &At<Verbatim>) -> Option<IosText> {
+        let path = self.sources.beside(text.span.file, text.value.0.trim());
         let file = match self.sources.find(&path) {
             Some(file) => file,
             None => match self.files.read(&path) {
                 Ok(content) => self.sources.add(&path, content),
                 Err(error) => {
-                    let shown = self.sources.shown(&path);
-                    self.problems
-                        .add(text.span(), format!("cannot read `{shown}`: {error}"));
+                    self.unreadable(text.span, &path, &error);
                     return None;
                 }
             },
@@ -109,14 +117,13 @@ impl Checker<'_> {
         })
     }
 
-    fn ios_block(&self, text: &Text<String>) -> IosText {
-        let at = text.span();
+    fn ios_block(&self, text: &At<Verbatim>) -> IosText {
+        let at = text.span;
         let file = self.sources.text(at.file);
         let start = usize::try_from(at.start).unwrap_or(usize::MAX);
         let before = file.get(..start).unwrap_or_default();
         // The place of a block is its first line that is not blank; blank ones before it count.
-        let blank = text
-            .text()
+        let blank = (text.value.0)
             .lines()
             .take_while(|line| line.trim().is_empty())
             .count();
@@ -128,7 +135,7 @@ impl Checker<'_> {
             .unwrap_or_default();
         let indent = indented.len() - indented.trim_start_matches(' ').len();
         IosText {
-            text: text.text().to_owned(),
+            text: text.value.0.clone(),
             needed: Vec::new(),
             placement: Placement::Block {
                 at,

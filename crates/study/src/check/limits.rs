@@ -1,9 +1,11 @@
 //! What would keep a run going without end, or let nothing arrive in it, is refused before it runs.
 
 use super::Checker;
-use super::traffic::Network;
+use super::StudySpec;
+use super::traffic::{Network, SourceSpec};
+use crate::file::{Placed, Span};
 use crate::params::{OnOffParams, SourceParams};
-use crate::spec::{Name, PatternName, SourceSpec, StudySpec, Text};
+use crate::spec::{At, PatternName};
 use slicewise_units::{ByteCount, Duration};
 
 /// Most packets one source sends in a second: a third more than the smallest frames fill
@@ -21,10 +23,14 @@ impl Checker<'_> {
     /// Nothing takes longer than the run it happens in.
     pub(super) fn check_delays(&mut self, spec: &StudySpec, network: &Network) {
         let duration = network.duration;
-        let link = spec.link.as_ref().map(|at| &at.value);
-        let dut = spec.dut.as_ref().map(|at| &at.value);
-        let propagation = link.and_then(|link| link.propagation.as_ref());
-        let processing = dut.and_then(|dut| dut.processing_delay.as_ref());
+        let propagation = spec
+            .link
+            .as_ref()
+            .and_then(|link| link.place("propagation"));
+        let processing = spec
+            .dut
+            .as_ref()
+            .and_then(|dut| dut.place("processing_delay"));
         let (each_link, in_device) = (network.link.propagation, network.dut.processing_delay);
         let on_both_links = each_link.nanos().saturating_mul(2);
         let transit = on_both_links.saturating_add(in_device.nanos());
@@ -35,7 +41,7 @@ impl Checker<'_> {
             processing
         };
         if transit >= duration.nanos()
-            && let Some(text) = at
+            && let Some(at) = at
         {
             let message = format!(
                 "a packet would take {} (two links of {each_link}, {in_device} in the \
@@ -44,26 +50,21 @@ impl Checker<'_> {
             );
             let help = "shorten `link.propagation` and `dut.processing_delay`, or give `duration` \
                         more than their sum";
-            self.problems
-                .add_with_help(text.span(), message, Some(help.to_owned()));
+            self.problems.add_with_help(at, message, help);
         }
         let Some(hosts) = &spec.hosts else { return };
         let waits = [
-            (&hosts.timer, network.hosts.timer),
-            (&hosts.send_cost, network.hosts.send_cost),
-            (
-                &hosts.interrupt_moderation,
-                network.hosts.interrupt_moderation,
-            ),
+            ("timer", network.hosts.timer),
+            ("send_cost", network.hosts.send_cost),
+            ("interrupt_moderation", network.hosts.interrupt_moderation),
         ];
-        for (text, wait) in waits {
-            if let Some(text) = text
+        for (key, wait) in waits {
+            if let Some(at) = hosts.place(key)
                 && wait >= duration
             {
                 let message = format!("{wait} is not shorter than the run, which takes {duration}");
-                let help = "choose a shorter time, or a longer `duration`".to_owned();
-                self.problems
-                    .add_with_help(text.span(), message, Some(help));
+                let help = "choose a shorter time, or a longer `duration`";
+                self.problems.add_with_help(at, message, help);
             }
         }
     }
@@ -71,11 +72,13 @@ impl Checker<'_> {
     /// A source's packets are neither closer together nor further apart than can be meant.
     pub(super) fn check_pace(
         &mut self,
-        spec: &SourceSpec,
+        written: &Placed<SourceSpec>,
         source: &SourceParams,
         pattern: PatternName,
     ) {
-        let Some(text) = &spec.rate else { return };
+        let Some(at) = written.place("rate") else {
+            return;
+        };
         let rate = source.rate;
         let per_second = source.packets_per_second().unwrap_or(u64::MAX);
         if per_second > MAX_PACKETS_PER_SECOND {
@@ -85,8 +88,7 @@ impl Checker<'_> {
                 source.mean_counted_bytes()
             );
             let help = "lower `rate`, or send larger packets (`payload`)".to_owned();
-            self.problems
-                .add_with_help(text.span(), message, Some(help));
+            self.problems.add_with_help(at, message, help);
             return;
         }
         let bytes = source.largest.counted_bytes;
@@ -103,10 +105,9 @@ impl Checker<'_> {
                  {sends_for}: no second packet would leave"
             );
             let help = "raise `rate`, or let the source send for longer".to_owned();
-            self.problems
-                .add_with_help(text.span(), message, Some(help));
-        } else if let Some(on) = &spec.on_off
-            && let (Some(text), Some(phases)) = (&on.value.on_for, source.on_off)
+            self.problems.add_with_help(at, message, help);
+        } else if let (Some(on_off), Some(phases)) = (&written.value.on_off, source.on_off)
+            && let Some(at) = on_off.place("on_for")
             && phases.on >= MIN_PHASE
             && gap > phases.on
         {
@@ -116,25 +117,25 @@ impl Checker<'_> {
                 phases.on
             );
             let help = format!("give `on_for` at least {gap}, or raise `rate`");
-            self.problems
-                .add_with_help(text.span(), message, Some(help));
+            self.problems.add_with_help(at, message, help);
         }
     }
 
     /// A phase is long enough to be simulated and short enough to matter.
-    pub(super) fn check_phase(&mut self, text: &Text<Duration>, phase: Duration) {
-        if phase < MIN_PHASE {
+    pub(super) fn check_phase(&mut self, at: Option<Span>, phase: Duration) {
+        if let Some(at) = at
+            && phase < MIN_PHASE
+        {
             let message =
                 format!("a phase of {phase} is too short: it must last at least {MIN_PHASE}");
             let help = "for a lower rate without pauses, leave `on_off` out".to_owned();
-            self.problems
-                .add_with_help(text.span(), message, Some(help));
+            self.problems.add_with_help(at, message, help);
         }
     }
 
     /// The random part of a start ends before the source does.
-    pub(super) fn check_spread(&mut self, spec: &SourceSpec, source: &SourceParams) {
-        if let Some(text) = &spec.start_spread
+    pub(super) fn check_spread(&mut self, at: Option<Span>, source: &SourceParams) {
+        if let Some(at) = at
             && source.start < source.stop
             && source
                 .start
@@ -148,13 +149,12 @@ impl Checker<'_> {
                 source.start_spread, source.start, source.stop
             );
             let help = format!("set `start_spread` to at most {}", sends_for(source));
-            self.problems
-                .add_with_help(text.span(), message, Some(help));
+            self.problems.add_with_help(at, message, help);
         }
     }
 
     /// All sources together send what can be simulated.
-    pub(super) fn check_packets(&mut self, name: &Text<Name>, sources: &[SourceParams]) {
+    pub(super) fn check_packets(&mut self, name: &At<String>, sources: &[SourceParams]) {
         let packets = sources
             .iter()
             .map(packets)
@@ -165,8 +165,7 @@ impl Checker<'_> {
                  {MAX_PACKETS_PER_RUN} can be simulated"
             );
             let help = "shorten `duration`, lower rates, or send larger packets".to_owned();
-            self.problems
-                .add_with_help(name.span(), message, Some(help));
+            self.problems.add_with_help(name.span, message, help);
         }
     }
 }

@@ -1,123 +1,106 @@
 //! Conditions on headers: from a study's form to a class map's.
 
-use super::Checker;
-use crate::spec::{MatchSpec, NumberRange, OneOrMany, RangeBound, Scalar, Text};
-use slicewise_model::{AccessEntry, AccessList, ClassMap, Condition, MatchMode};
+use crate::settings;
+use crate::spec::{Dscp, NumberRange, OneOrMany, Protocol, Scalar, narrowed};
+use slicewise_model::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
 use std::ops::RangeInclusive;
 
 /// The largest VLAN id that can be used (IEEE 802.1Q).
-const MAX_VLAN: u16 = 4094;
-/// Deepest nesting of `not`.
-const MAX_NOT: usize = 8;
+pub(super) const MAX_VLAN: u16 = 4094;
 
-impl Checker<'_> {
-    /// The class map `name` for a list of alternatives.
-    pub(super) fn class_map(&mut self, name: &str, any_of: &OneOrMany<MatchSpec>) -> ClassMap {
-        let mut alternatives: Vec<Vec<Condition>> = any_of
-            .0
-            .iter()
-            .map(|spec| self.conditions(spec, 0))
-            .collect();
-        if alternatives.len() == 1 {
+/// What must all hold; several values of one key are one condition.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conditions(Vec<Condition>);
+
+/// Alternatives, one of which must hold.
+pub(crate) type Matches = OneOrMany<Conditions>;
+
+narrowed! {
+    /// VLAN ids.
+    #[derive(Copy)]
+    VlanRange(NumberRange) as "NumberOrRange": |text| match NumberRange::from_text(text)? {
+        range if range.last > MAX_VLAN => Err(format!("this is above {MAX_VLAN}, the largest")),
+        range => Ok(range),
+    };
+    /// IP precedence.
+    #[derive(Copy)]
+    Precedence(u8) as "SmallNumber": |text| match u8::from_text(text)? {
+        0..=7 => u8::from_text(text),
+        _ => Err("a precedence is a number from 0 to 7".to_owned()),
+    };
+}
+
+settings! {
+    /// Conditions on the headers of a frame; all must hold. A list stands for any one of its items.
+    impl Conditions as "MatchSpec", strict = Self::default(); {
+        /// VLAN id of the outermost tag: a number, a range like `10-19`, or a list of them.
+        vlan: OneOrMany<VlanRange> = |all, ids| all.any(ids, |id| Condition::OuterVlan(id.0.bounds())),
+        /// VLAN id of the second tag.
+        inner_vlan: OneOrMany<VlanRange> = |all, ids| all.any(ids, |id| Condition::InnerVlan(id.0.bounds())),
+        /// Source address or prefix.
+        source: OneOrMany<IpPrefix> = |all, prefixes| all.any(prefixes, Condition::Source),
+        /// Destination address or prefix.
+        destination: OneOrMany<IpPrefix> = |all, prefixes| all.any(prefixes, Condition::Destination),
+        /// IP protocol: a number or a name.
+        protocol: OneOrMany<Protocol> = |all, them| all.any(them, |it| Condition::Protocol(it.0)),
+        /// Source port of UDP, TCP or SCTP.
+        source_port: OneOrMany<NumberRange> = |all, ports| all.any(ports, |it| Condition::SourcePort(it.bounds())),
+        /// Destination port of UDP, TCP or SCTP.
+        destination_port: OneOrMany<NumberRange> = |all, ports| all.any(ports, |it| Condition::DestinationPort(it.bounds())),
+        /// Tunnel endpoint identifier of the GTP-U tunnel around the packet: a number, a range like `1-1000`, or a list
+        /// of them.
+        teid: OneOrMany<NumberRange<u32>> = |all, them| all.any(them, |it| Condition::GtpTeid(it.bounds())),
+        /// Differentiated-services code point: a number or a name.
+        dscp: OneOrMany<Dscp> = |all, them| all.any(them, |it| Condition::Dscp(1 << it.0)),
+        /// IP precedence, 0 to 7.
+        precedence: OneOrMany<Precedence> = |all, them| all.any(them, |it| Condition::precedence(it.0)),
+        /// Conditions that must not hold together.
+        not: Self = |all, not| all.0.push(Condition::Not(Box::new(all_of(not.0)))),
+    }
+}
+
+impl Conditions {
+    /// One of these values must be there.
+    fn any<T>(&mut self, values: OneOrMany<T>, condition: impl Fn(T) -> Condition) {
+        let alternatives = values.0.into_iter().map(condition);
+        let alternatives = union_of_code_points(alternatives.collect());
+        if !alternatives.is_empty() {
+            self.0.push(any_of(alternatives));
+        }
+    }
+}
+
+impl<T> NumberRange<T> {
+    fn bounds(self) -> RangeInclusive<T> {
+        self.first..=self.last
+    }
+}
+
+/// The class map `name` for a list of alternatives.
+pub(super) fn class_map(name: &str, any_of: &Matches) -> ClassMap {
+    let mut alternatives: Vec<Vec<Condition>> = any_of.0.iter().map(|all| all.0.clone()).collect();
+    let (mode, conditions) = match alternatives.len() {
+        1 => {
             // One mapping: its keys must all hold. A lone list of values reads better as any-of.
             let mut all = alternatives.swap_remove(0);
-            if let [Condition::AccessList(list)] = all.as_slice()
-                && let Some(conditions) = single_conditions(list)
-            {
-                return ClassMap {
-                    name: name.to_owned(),
-                    mode: MatchMode::Any,
-                    conditions,
-                };
-            }
             if all.is_empty() {
                 all.push(Condition::Everything);
             }
-            return ClassMap {
-                name: name.to_owned(),
-                mode: MatchMode::All,
-                conditions: all,
+            let single = match all.as_slice() {
+                [Condition::AccessList(list)] => single_conditions(list),
+                _ => None,
             };
+            single.map_or((MatchMode::All, all), |each| (MatchMode::Any, each))
         }
-        let conditions = alternatives.into_iter().map(all_of).collect();
-        ClassMap {
-            name: name.to_owned(),
-            mode: MatchMode::Any,
-            conditions,
-        }
-    }
-
-    /// What must all hold. Several values of one key become one condition.
-    fn conditions(&mut self, spec: &MatchSpec, depth: usize) -> Vec<Condition> {
-        let mut conditions = Vec::new();
-        let mut add = |alternatives: Vec<Condition>| {
-            if !alternatives.is_empty() {
-                conditions.push(any_of(alternatives));
-            }
-        };
-        add(self.ranges(&spec.vlan, MAX_VLAN, Condition::OuterVlan));
-        add(self.ranges(&spec.inner_vlan, MAX_VLAN, Condition::InnerVlan));
-        add(self.values(&spec.source, Condition::Source));
-        add(self.values(&spec.destination, Condition::Destination));
-        add(self.values(&spec.protocol, |protocol| Condition::Protocol(protocol.0)));
-        add(self.ranges(&spec.source_port, u16::MAX, Condition::SourcePort));
-        add(self.ranges(&spec.destination_port, u16::MAX, Condition::DestinationPort));
-        add(self.ranges(&spec.teid, u32::MAX, Condition::GtpTeid));
-        let dscp = self.values(&spec.dscp, |dscp| Condition::Dscp(1 << dscp.0));
-        add(union_of_code_points(dscp));
-        for text in &spec.precedence.0 {
-            if text
-                .read(self.problems)
-                .is_some_and(|precedence| precedence > 7)
-            {
-                self.problems
-                    .add(text.span(), "a precedence is a number from 0 to 7");
-            }
-        }
-        add(union_of_code_points(
-            self.values(&spec.precedence, Condition::precedence),
-        ));
-        if let Some(not) = &spec.not
-            && depth < MAX_NOT
-        {
-            let inner = all_of(self.conditions(not, depth + 1));
-            conditions.push(Condition::Not(Box::new(inner)));
-        }
-        conditions
-    }
-
-    fn values<T: Scalar>(
-        &mut self,
-        texts: &OneOrMany<Text<T>>,
-        condition: impl Fn(T) -> Condition,
-    ) -> Vec<Condition> {
-        texts
-            .0
-            .iter()
-            .filter_map(|text| text.read(self.problems))
-            .map(condition)
-            .collect()
-    }
-
-    fn ranges<T: RangeBound>(
-        &mut self,
-        texts: &OneOrMany<Text<NumberRange<T>>>,
-        largest: T,
-        condition: impl Fn(RangeInclusive<T>) -> Condition,
-    ) -> Vec<Condition> {
-        let mut conditions = Vec::new();
-        for text in &texts.0 {
-            let Some(range) = text.read(self.problems) else {
-                continue;
-            };
-            if range.last > largest {
-                self.problems
-                    .add(text.span(), format!("this is above {largest}, the largest"));
-                continue;
-            }
-            conditions.push(condition(range.first..=range.last));
-        }
-        conditions
+        _ => (
+            MatchMode::Any,
+            alternatives.into_iter().map(all_of).collect(),
+        ),
+    };
+    ClassMap {
+        name: name.to_owned(),
+        mode,
+        conditions,
     }
 }
 
@@ -129,10 +112,9 @@ fn union_of_code_points(conditions: Vec<Condition>) -> Vec<Condition> {
             Condition::Dscp(set) => union | set,
             _ => union,
         });
-    if union == 0 {
-        Vec::new()
-    } else {
-        vec![Condition::Dscp(union)]
+    match union {
+        0 => conditions,
+        _ => vec![Condition::Dscp(union)],
     }
 }
 

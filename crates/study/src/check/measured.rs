@@ -1,20 +1,22 @@
 //! Measured studies: every setting read, every contradiction reported at its place.
 
-use super::network::DEFAULT_BIN;
-use super::traffic::rate_of;
-use super::{Checker, MAX_ENTRIES, excess, trimmed};
-use crate::file::At;
-use crate::measured::{CapturePatterns, MeasuredStudy, Place};
-use crate::spec::{
-    CapturesSpec, MeasuredScenarioSpec, MeasuredSliceSpec, MeasuredStudySpec, Name, Repetitions,
-    Text,
-};
+use super::matching::Matches;
+use super::network::{MarginsSpec, ShortLink};
+use super::traffic::{matches_of, rate_of};
+use super::{Checker, MAX_ENTRIES, excess};
+use crate::file::Placed;
+use crate::measured::{CapturePatterns, MeasuredStudy};
+use crate::params::MeasureParams;
+use crate::settings;
+use crate::spec::{At, List, Name, Named, Positive, Repetitions, Share};
 use crate::{DutModel, DutParams, device};
 use slicewise_model::{ClassMap, Rate, RateSpec};
+use slicewise_stats::backend::CAPTURES;
 use slicewise_stats::description::{
-    Capacity, PolicyDescription, Scalability, ScenarioDescription, SliceDescription, SliceLimit,
-    StudyDescription,
+    Capacity, PolicyDescription, PublishedVerdict, Scalability, ScenarioDescription,
+    SliceDescription, SliceLimit, StudyDescription,
 };
+use slicewise_stats::objective::Objective;
 use slicewise_units::{BitRate, Duration, FrameLengths};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,73 +34,152 @@ const UNKNOWN: Capacity = Capacity {
     frame_overhead_bytes: 0,
 };
 
+settings! {
+    /// A study whose runs have been captured. With slices alone: how to classify packets of any capture.
+    struct MeasuredSpec as "MeasuredStudySpec" {
+        /// Name of the study, and of the folder its results go to.
+        name: Option<Name>,
+        /// One line that says what is studied.
+        title: String,
+        /// A paragraph for the report.
+        description: String,
+        /// The publication that the published verdicts come from.
+        source: String,
+        /// What was tested, in one line.
+        dut: String,
+        /// What the slices share: a rate, or a rate and what it counts.
+        link: Option<ShortLink>,
+        /// The slices, by name: a packet belongs to the first that matches.
+        slices: Named<Placed<MeasuredSliceSpec>>,
+        /// The policies that were compared, by name.
+        policies: Named<MeasuredPolicySpec>,
+        /// The scenarios, by name.
+        scenarios: Named<MeasuredScenarioSpec>,
+        /// How often each policy was run under each scenario.
+        repetitions: Option<Repetitions>,
+        /// How long traffic was offered in a run. Default: as long as the captures show.
+        duration: Option<At<Positive>>,
+        /// Where the captures of each run are.
+        captures: Option<At<CapturesSpec>>,
+        /// How it is measured.
+        measure: MeasureParams,
+        /// How much worsening the verdicts tolerate, and with what confidence.
+        margins: Option<Placed<MarginsSpec>>,
+    }
+}
+
+settings! {
+    /// A slice: which frames belong to it and what it was promised.
+    struct MeasuredSliceSpec as "MeasuredSliceSpec" {
+        /// Which frames belong to it: conditions that must all hold, or a list of such groups, one of which must.
+        [expected ": which frames belong to the slice?"] r#match: Option<Matches>,
+        /// Its share of the link: needed where isolation and reallocation are to be judged.
+        share: Option<At<Share>>,
+        /// Whether the share is guaranteed, and the slice's isolation judged. Default false.
+        guaranteed: bool,
+        /// What it needs in absolute terms.
+        objective: Option<Placed<Objective>>,
+    }
+}
+
+settings! {
+    /// What was configured: reported, not interpreted.
+    struct MeasuredPolicySpec as "MeasuredPolicySpec" {
+        /// One line for people. Default: the name.
+        title: String,
+        /// The configuration, for the report.
+        configuration: String,
+        /// How many slices it can hold.
+        scalability: Option<Scalability>,
+        /// The verdicts of a publication.
+        published: Option<PublishedVerdict>,
+    }
+}
+
+settings! {
+    /// What was offered.
+    struct MeasuredScenarioSpec as "MeasuredScenarioSpec" {
+        /// One line for people. Default: the name.
+        title: String,
+        /// No slice exceeds what was promised: isolation is judged against this scenario.
+        reference: bool,
+        /// The time after which the load repeats, where it is switched on and off.
+        cycle: Duration,
+    }
+}
+
+settings! {
+    /// Where the captures are: paths relative to the file, with `{policy}`, `{scenario}` and
+    /// `{repetition}`, and `*` for any part of a file's name.
+    struct CapturesSpec as "CapturesSpec", strict {
+        /// Captured where packets were sent.
+        [required] sent: At<String>,
+        /// Captured where they were received.
+        [required] received: At<String>,
+        /// Points between the two, in the order packets pass them.
+        via: List<At<String>>,
+        /// A packet that has not arrived after this time is lost (RFC 7680).
+        loss_timeout: Option<Positive>,
+    }
+}
+
 impl Checker<'_> {
     /// The study, unless something was found wrong.
     pub(crate) fn measured(
         &mut self,
-        spec: &MeasuredStudySpec,
+        spec: &MeasuredSpec,
         file_name: &str,
-        place: &Place<'_>,
+        folder: &Path,
+        program_version: &str,
     ) -> Option<MeasuredStudy> {
         if !self.measured_has_fair_size(spec) {
             return None;
         }
-        let capacity = spec.link.as_ref().and_then(|link| self.link_rate(link));
+        let capacity = spec.link.map(|link| link.value.0);
         self.names(&spec.slices);
         self.names(&spec.policies);
         self.names(&spec.scenarios);
         self.needs_one("slices");
-        let slices: Vec<(SliceDescription, ClassMap)> = spec
-            .slices
-            .iter()
-            .map(|(name, slice)| self.measured_slice(name, slice, capacity))
+        let slices = spec.slices.iter();
+        let slices: Vec<(SliceDescription, ClassMap)> = slices
+            .map(|(name, slice)| self.measured_slice(name, &slice.value, capacity))
             .collect();
         let (slices, matches) = slices.into_iter().unzip();
-        let policies = self.measured_policies(spec);
         let scenarios = self.measured_scenarios(spec);
-        // 0 where the file does not say.
-        let Repetitions(repetitions) = self.read_or(spec.repetitions.as_ref(), Repetitions(0));
-        let duration = self.nonzero_duration(spec.duration.as_ref());
-        let bin = spec
-            .measure
-            .as_ref()
-            .and_then(|measure| measure.bin.as_ref());
-        let bin = self.nonzero_duration(bin).unwrap_or(DEFAULT_BIN);
-        self.check_whole_bins(spec, duration, bin);
-        let captures = self.captures(spec, place.folder);
+        let duration = spec.duration.as_ref().map(|at| at.value.0);
+        let bin = spec.measure.bin;
+        if let (Some(duration), Some(at)) = (duration, &spec.duration) {
+            self.is_whole_bins(at.span, duration, bin);
+        }
+        let captures = self.captures(spec, folder);
         let frame = capacity.map_or(Duration::ZERO, |rate| {
             device::frame_time(rate, ETHERNET_FRAME)
         });
         let margins = self.margins(spec.margins.as_ref(), frame);
-        let name = self.read(spec.name.as_ref()).map(|name: Name| name.0);
-        let name = name.unwrap_or_else(|| "captures".to_owned());
-        let title = trimmed(spec.title.as_ref());
+        let name = spec.name.as_ref().map_or("captures", |Name(name)| name);
         let description = StudyDescription {
-            title: if title.is_empty() {
-                name.clone()
-            } else {
-                title
-            },
-            name,
-            description: trimmed(spec.description.as_ref()),
-            source: trimmed(spec.source.as_ref()),
+            title: title_or_name(&spec.title, name),
+            name: name.to_owned(),
+            description: spec.description.clone(),
+            source: spec.source.clone(),
             digest: self.sources.digest(),
             file_name: file_name.to_owned(),
             seed: 0,
-            program_version: place.program_version.to_owned(),
-            backend: "captures".to_owned(),
+            program_version: program_version.to_owned(),
+            backend: CAPTURES.id.to_owned(),
             text_digest: String::new(),
             is_quick: false,
-            dut: match trimmed(spec.dut.as_ref()) {
-                dut if dut.is_empty() => "not stated (measured from captures)".to_owned(),
+            dut: match spec.dut.as_str() {
+                "" => "not stated (measured from captures)".to_owned(),
                 dut => format!("{dut} (measured from captures)"),
             },
             assumptions: Vec::new(),
-            repetitions,
+            // 0 where the file does not say.
+            repetitions: spec.repetitions.map_or(0, |Repetitions(number)| number),
             duration_ns: duration.map_or(0, Duration::nanos),
             capacity: capacity.map_or(UNKNOWN, |rate| device::capacity(&port(rate))),
             slices,
-            policies,
+            policies: spec.policies.iter().map(measured_policy).collect(),
             scenarios,
             margins,
             published: Vec::new(),
@@ -113,7 +194,7 @@ impl Checker<'_> {
         })
     }
 
-    fn measured_has_fair_size(&mut self, spec: &MeasuredStudySpec) -> bool {
+    fn measured_has_fair_size(&mut self, spec: &MeasuredSpec) -> bool {
         let too_many = excess(&spec.slices)
             .or(excess(&spec.policies))
             .or(excess(&spec.scenarios));
@@ -124,11 +205,15 @@ impl Checker<'_> {
         too_many.is_none()
     }
 
-    fn measured_scenarios(&mut self, spec: &MeasuredStudySpec) -> Vec<ScenarioDescription> {
-        let scenarios: Vec<ScenarioDescription> = spec
-            .scenarios
-            .iter()
-            .map(|(name, scenario)| self.measured_scenario(name, scenario))
+    fn measured_scenarios(&mut self, spec: &MeasuredSpec) -> Vec<ScenarioDescription> {
+        let scenarios = spec.scenarios.iter();
+        let scenarios: Vec<ScenarioDescription> = scenarios
+            .map(|(name, scenario)| ScenarioDescription {
+                title: title_or_name(&scenario.title, &name.value),
+                name: name.value.clone(),
+                reference: scenario.reference,
+                cycle_ns: scenario.cycle.nanos(),
+            })
             .collect();
         self.check_one_reference(spec, &scenarios);
         scenarios
@@ -136,99 +221,44 @@ impl Checker<'_> {
 
     fn measured_slice(
         &mut self,
-        name: &Text<Name>,
+        name: &At<String>,
         slice: &MeasuredSliceSpec,
         capacity: Option<Rate>,
     ) -> (SliceDescription, ClassMap) {
-        let matches = self.slice_matches(name, slice.matches.as_ref());
-        let share = self.read(slice.share.as_ref());
-        let share = match (share, capacity, &slice.share) {
-            (Some(share), Some(capacity), _) => rate_of(share, capacity.rate),
-            (Some(share), None, Some(text)) => match share.0 {
+        let share = match (&slice.share, capacity) {
+            (Some(share), Some(capacity)) => rate_of(share.value, capacity.rate),
+            (Some(share), None) => match share.value.0 {
                 RateSpec::Absolute(rate) => rate,
                 RateSpec::PercentMilli(_) => {
-                    let help = "add `link: RATE`, what the slices share".to_owned();
+                    let help = "add `link: RATE`, what the slices share";
                     let message = "a percentage, but there is no `link` that it refers to";
-                    self.problems
-                        .add_with_help(text.span(), message, Some(help));
+                    self.problems.add_with_help(share.span, message, help);
                     BitRate::ZERO
                 }
             },
-            _ => BitRate::ZERO,
+            (None, _) => BitRate::ZERO,
         };
         let description = SliceDescription {
-            name: name.text().to_owned(),
+            name: name.value.clone(),
             share_bits_per_second: share.bits_per_second(),
-            guaranteed: self.read_or(slice.guaranteed.as_ref(), false),
+            guaranteed: slice.guaranteed,
             objective: self.objective(slice.objective.as_ref(), share),
         };
-        (description, matches)
+        (description, matches_of(name, slice.r#match.as_ref()))
     }
 
-    fn measured_policies(&mut self, spec: &MeasuredStudySpec) -> Vec<PolicyDescription> {
-        let policies = spec.policies.iter();
-        policies
-            .map(|(name, policy)| {
-                let scalability = policy.scalability.as_ref();
-                let scalability = scalability.and_then(|spec| self.scalability(&spec.value));
-                let published = policy.published.as_ref();
-                let title = trimmed(policy.title.as_ref());
-                PolicyDescription {
-                    title: title_or_name(title, name),
-                    name: name.text().to_owned(),
-                    configuration: trimmed(policy.configuration.as_ref()),
-                    scalability: scalability.unwrap_or_else(not_stated),
-                    delay_bounds: BTreeMap::new(),
-                    unbounded: Vec::new(),
-                    published_verdict: published.and_then(|spec| self.verdict(&spec.value)),
-                }
-            })
-            .collect()
-    }
-
-    fn measured_scenario(
-        &mut self,
-        name: &Text<Name>,
-        scenario: &MeasuredScenarioSpec,
-    ) -> ScenarioDescription {
-        ScenarioDescription {
-            title: title_or_name(trimmed(scenario.title.as_ref()), name),
-            name: name.text().to_owned(),
-            reference: self.read_or(scenario.reference.as_ref(), false),
-            cycle_ns: self
-                .read_or(scenario.cycle.as_ref(), Duration::ZERO)
-                .nanos(),
-        }
-    }
-
-    fn check_one_reference(&mut self, spec: &MeasuredStudySpec, read: &[ScenarioDescription]) {
+    fn check_one_reference(&mut self, spec: &MeasuredSpec, read: &[ScenarioDescription]) {
         let mut references = spec.scenarios.iter().zip(read).filter(|(_, s)| s.reference);
         if let (Some((_, first)), Some(((name, _), _))) = (references.next(), references.next()) {
             let message = format!(
                 "`{}` is the reference already: only one is allowed",
                 first.name
             );
-            self.problems.add(name.span(), message);
+            self.problems.add(name.span, message);
         }
     }
 
-    fn check_whole_bins(
-        &mut self,
-        spec: &MeasuredStudySpec,
-        duration: Option<Duration>,
-        bin: Duration,
-    ) {
-        if let (Some(duration), Some(text)) = (duration, &spec.duration)
-            && !duration.nanos().is_multiple_of(bin.nanos())
-        {
-            let message = format!("the run of {duration} is not a whole number of bins of {bin}");
-            let help = "give `duration` a multiple of `measure.bin`".to_owned();
-            self.problems
-                .add_with_help(text.span(), message, Some(help));
-        }
-    }
-
-    fn captures(&mut self, spec: &MeasuredStudySpec, folder: &Path) -> Option<CapturePatterns> {
+    fn captures(&mut self, spec: &MeasuredSpec, folder: &Path) -> Option<CapturePatterns> {
         let At { value, span } = spec.captures.as_ref()?;
         let CapturesSpec {
             sent,
@@ -243,13 +273,11 @@ impl Checker<'_> {
         let several = [
             spec.policies.len() > 1,
             spec.scenarios.len() > 1,
-            spec.repetitions
-                .as_ref()
-                .is_some_and(|text| text.text() != "1"),
+            spec.repetitions.is_some_and(|Repetitions(it)| it != 1),
         ];
-        let mut pattern = |text: &Text<String>| {
+        let mut pattern = |text: &At<String>| {
             self.check_pattern(text, several);
-            text.text().trim().to_owned()
+            text.value.clone()
         };
         let (sent, received) = (pattern(sent), pattern(received));
         let via = via.0.iter().map(pattern).collect();
@@ -258,33 +286,42 @@ impl Checker<'_> {
             sent,
             received,
             via,
-            loss_timeout: self.nonzero_duration(loss_timeout.as_ref()),
+            loss_timeout: loss_timeout.map(|timeout| timeout.0),
         })
     }
 
     /// Every part of which there are several is in the path, and nothing else in braces.
-    fn check_pattern(&mut self, text: &Text<String>, several: [bool; 3]) {
-        let mut rest = text.text().to_owned();
+    fn check_pattern(&mut self, text: &At<String>, several: [bool; 3]) {
+        let mut rest = text.value.clone();
         for (placeholder, several) in PLACEHOLDERS.into_iter().zip(several) {
             if several && !rest.contains(placeholder) {
                 let message = format!("`{placeholder}` is missing: there are several");
-                self.problems.add(text.span(), message);
+                self.problems.add(text.span, message);
             }
             rest = rest.replace(placeholder, "");
         }
         if rest.contains(['{', '}']) {
             let message = "only {policy}, {scenario} and {repetition} can stand in braces";
-            self.problems.add(text.span(), message);
+            self.problems.add(text.span, message);
         }
     }
 }
 
-fn title_or_name(title: String, name: &Text<Name>) -> String {
-    if title.is_empty() {
-        name.text().to_owned()
-    } else {
-        title
+fn measured_policy((name, policy): (&At<String>, &MeasuredPolicySpec)) -> PolicyDescription {
+    PolicyDescription {
+        title: title_or_name(&policy.title, &name.value),
+        name: name.value.clone(),
+        configuration: policy.configuration.clone(),
+        scalability: policy.scalability.clone().unwrap_or_else(not_stated),
+        delay_bounds: BTreeMap::new(),
+        unbounded: Vec::new(),
+        published_verdict: policy.published.clone(),
     }
+}
+
+fn title_or_name(title: &str, name: &str) -> String {
+    let title = if title.is_empty() { name } else { title };
+    title.to_owned()
 }
 
 /// Source of a limit that nobody stated.

@@ -3,11 +3,10 @@
 
 mod classes;
 mod gateway;
-mod guaranteed;
 mod impairments;
 mod ios;
 mod limits;
-pub(crate) mod matching;
+mod matching;
 mod measured;
 mod network;
 mod objective;
@@ -21,19 +20,33 @@ mod quick;
 mod traffic;
 mod unmodelled;
 
+pub(crate) use gateway::GatewaySpec;
+pub(crate) use measured::MeasuredSpec;
+pub(crate) use plan::PlanSpec;
+
 use crate::device;
-use crate::diagnostics::{Diagnostics, suggestion};
-use crate::file::{Files, Key, Node, Problems, Sources, Span, Value};
-use crate::impairments::{ImpairmentParams, LinkImpairments};
-use crate::kind::entry_as_meant;
+use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest, suggestion};
+use crate::file::{
+    Entry, FileError, Files, Key, Node, Placed, Problems, Settings, Sources, Span, Value,
+};
 use crate::params::{
-    DutModel, DutParams, LinkParams, PopulationParams, ScenarioParams, SliceParams,
+    DutModel, DutParams, HostTiming, MeasureParams, PopulationParams, ScenarioParams, StudyLink,
+    StudySlice,
 };
 use crate::quick::usual_scenarios;
-use crate::spec::{Name, Named, Repetitions, Scalar, StudySpec, Text};
+use crate::settings;
+use crate::spec::{
+    At, List, Name, Named, Positive, Reference, Repetitions, Scalar, Short, narrowed,
+};
 use crate::study::Study;
+use network::{DutSpec, MarginsSpec};
+use policies::PolicyFileSpec;
+use populations::PopulationSpec;
+use published::PublishedSpec;
+use quick::QuickSpec;
 use slicewise_model::Rate;
 use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
+use traffic::{ScenarioSpec, SliceSpec, SourceSpec};
 
 /// Longest run: a day.
 const MAX_DURATION: Duration = Duration::from_secs(86_400);
@@ -42,66 +55,115 @@ const MAX_RUNS: u64 = 1_000_000;
 /// Most entries of a table: slices, policies, scenarios, or classes of a policy.
 const MAX_ENTRIES: usize = 4_096;
 
-/// A table of named things that other settings name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Table {
-    Slices,
-    Policies,
-    Scenarios,
-    Populations,
-    /// Of a plan.
-    Tenants,
+narrowed! {
+    /// How long traffic is offered.
+    #[derive(Copy)]
+    RunLength(Duration) as "Duration": |text| match Positive::from_text(text)? {
+        Positive(length) if length > MAX_DURATION => {
+            Err("this is longer than 24 h, the longest run".to_owned())
+        }
+        Positive(length) => Ok(length),
+    };
 }
+
+/// Another study file, or what of it.
+type Extends = Short<String, ExtendsSpec>;
+
+settings! {
+    /// A study file that this one builds on.
+    struct ExtendsSpec as "ExtendsSpec" {
+        /// The file, relative to this one.
+        [required] file: String,
+        /// What not to take from it: keys, with full stops between levels, for example `published` or
+        /// `policies.priority`.
+        without: List<String>,
+    }
+}
+
+impl From<String> for ExtendsSpec {
+    fn from(file: String) -> Self {
+        let without = List::default();
+        Self { file, without }
+    }
+}
+
+settings! {
+    /// A study: policies compared under scenarios on one device.
+    struct StudySpec as "StudySpec" {
+        /// Another study file that this one builds on. Settings are merged key by key; a value or a
+        /// list replaces the one of the other file.
+        extends: Option<Extends>,
+        /// Name of the study, and of the folder its results go to.
+        [expected] name: Option<Name>,
+        /// One line that says what is studied.
+        title: String,
+        /// A paragraph for the report.
+        description: String,
+        /// The publication that the published figures come from.
+        source: String,
+        /// What is assumed that the publication does not state, by name, each with its reason.
+        assumptions: Named<String>,
+        /// The links between the hosts and the device under test.
+        [expected] link: Option<Placed<StudyLink>>,
+        /// The device under test; or `path` and `devices`.
+        dut: Option<Placed<DutSpec>>,
+        /// Names of the devices between sender and receiver, in the order in which frames pass them.
+        path: Option<At<List<At<Reference>>>>,
+        /// The devices of `path`, by name.
+        devices: Named<Placed<DutSpec>>,
+        /// The hosts that send and receive.
+        hosts: Option<Placed<HostTiming>>,
+        /// The slices, by name.
+        slices: Named<Placed<SliceSpec>>,
+        /// Traffic sources that every scenario has, by name, unless the scenario says otherwise.
+        sources: Named<SourceSpec>,
+        /// Instead of sources: large populations of slices, each named as its slice and its classes.
+        populations: Named<PopulationSpec>,
+        /// The policies compared, by name.
+        policies: Named<Placed<PolicyFileSpec>>,
+        /// The scenarios, by name.
+        scenarios: Named<ScenarioSpec>,
+        /// How long traffic is offered in a run.
+        [expected] duration: Option<At<RunLength>>,
+        /// How often each policy runs under each scenario.
+        [expected] repetitions: Option<Repetitions>,
+        /// A quick profile for a first look, used by `--quick`.
+        quick: Option<Placed<QuickSpec>>,
+        /// The seed of all randomness: the same seed gives the same results. Default 1.
+        seed: Option<u64>,
+        /// How it is measured.
+        measure: Option<Placed<MeasureParams>>,
+        /// How much worsening the verdicts tolerate, and with what confidence.
+        margins: Option<Placed<MarginsSpec>>,
+        /// Figures of the publication, to compare with ours.
+        published: List<Placed<PublishedSpec>>,
+    }
+}
+
+/// A table of named things that other settings name: its key in the file, and what one of its entries
+/// is called.
+#[derive(Debug, Clone, Copy)]
+struct Table(&'static str, &'static str);
 
 impl Table {
-    /// Its key in the file.
-    const fn key(self) -> &'static str {
-        match self {
-            Self::Slices => "slices",
-            Self::Policies => "policies",
-            Self::Scenarios => "scenarios",
-            Self::Populations => "populations",
-            Self::Tenants => "tenants",
-        }
-    }
-
-    /// What one of its entries is called.
-    const fn entry(self) -> &'static str {
-        match self {
-            Self::Slices => "slice",
-            Self::Policies => "policy",
-            Self::Scenarios => "scenario",
-            Self::Populations => "population",
-            Self::Tenants => "tenant",
-        }
-    }
+    const SLICES: Self = Self("slices", "slice");
+    const DEVICES: Self = Self("devices", "device");
+    const POLICIES: Self = Self("policies", "policy");
+    const SCENARIOS: Self = Self("scenarios", "scenario");
+    const POPULATIONS: Self = Self("populations", "population");
+    /// Of a plan.
+    const TENANTS: Self = Self("tenants", "tenant");
 }
 
-/// Stands for a link that could not be read.
-const UNKNOWN_LINK: LinkParams = LinkParams {
-    rate: Rate {
-        rate: BitRate::new(u64::MAX),
-        accounting: Accounting::L1,
-    },
-    propagation: Duration::ZERO,
-    mtu_bytes: u32::MAX,
-    impairments: LinkImpairments {
-        ingress: UNIMPAIRED,
-        egress: UNIMPAIRED,
-    },
-};
-const UNIMPAIRED: ImpairmentParams = ImpairmentParams {
-    loss: None,
-    bit_errors_per_1e15: 0,
-    delay_variation: None,
+/// Stands for a rate that could not be read.
+const UNKNOWN_RATE: Rate = Rate {
+    rate: BitRate::MAX,
+    accounting: Accounting::L1,
 };
 /// Stands for a device that could not be read.
 const UNKNOWN_DUT: DutParams = DutParams {
     model: DutModel::Port,
-    port_rate: Rate {
-        rate: BitRate::MAX,
-        accounting: Accounting::L1,
-    },
+    port_rate: UNKNOWN_RATE,
     processing_delay: Duration::ZERO,
     licence: None,
 };
@@ -115,55 +177,37 @@ pub(crate) struct Checker<'a> {
     pub(crate) root: &'a Node,
 }
 
-impl Checker<'_> {
-    fn read<T: Scalar>(&mut self, field: Option<&Text<T>>) -> Option<T> {
-        field.and_then(|text| text.read(self.problems))
-    }
-
-    /// The value; the default where there is none, or none that can be read.
-    fn read_or<T: Scalar>(&mut self, field: Option<&Text<T>>, default: T) -> T {
-        self.read(field).unwrap_or(default)
-    }
-
-    /// The value of a setting that must be there; `at` is where to say that it is not.
-    fn required<T: Scalar>(&mut self, field: Option<&Text<T>>, key: &str, at: Span) -> Option<T> {
-        match field {
-            Some(text) => text.read(self.problems),
-            None => {
-                self.problems.add(at, format!("`{key}` is missing"));
-                None
-            }
+/// A table's names: each valid, and no two alike to a file system that ignores case.
+fn check_names<T>(table: &Named<T>, problems: &mut Problems) {
+    let mut seen = std::collections::BTreeMap::new();
+    for (name, _) in table.iter() {
+        if let Err(message) = Name::from_text(&name.value) {
+            problems.add(name.span, message);
+        }
+        if let Some(other) = seen.insert(name.value.to_lowercase(), &name.value) {
+            let message = format!(
+                "`{}` and `{other}` differ in case only: a file system may take them for one",
+                name.value
+            );
+            problems.add(name.span, message);
         }
     }
+}
 
-    fn nonzero_duration(&mut self, field: Option<&Text<Duration>>) -> Option<Duration> {
-        let text = field?;
-        let duration = text.read(self.problems)?;
-        if duration == Duration::ZERO {
-            self.problems
-                .add(text.span(), "this must be longer than zero");
-            return None;
-        }
-        Some(duration)
-    }
-
-    /// A table's names: each valid, and no two alike to a file system that ignores case.
+impl<'a> Checker<'a> {
     fn names<T>(&mut self, table: &Named<T>) {
-        let mut seen = std::collections::BTreeMap::new();
-        for (name, _) in table.iter() {
-            let _ = name.read(self.problems);
-            if let Some(other) = seen.insert(name.text().to_lowercase(), name.text()) {
-                let message = format!(
-                    "`{}` and `{other}` differ in case only: a file system may take them for one",
-                    name.text()
-                );
-                self.problems.add(name.span(), message);
-            }
-        }
+        check_names(table, self.problems);
+    }
+
+    /// A file that another names cannot be read.
+    fn unreadable(&mut self, at: Span, path: &str, error: &FileError) {
+        let shown = self.sources.shown(path);
+        let message = format!("cannot read `{shown}`: {error}");
+        self.problems.add(at, message);
     }
 
     /// The entries written at `path`, also those that could not be read and are in no table.
-    fn entries_at(&self, path: &[&str]) -> &[(Key, Node)] {
+    fn entries_at(&self, path: &[&str]) -> &'a [(Key, Node)] {
         let (first, rest) = path.split_first().unwrap_or((&"", &[]));
         let table = entry_as_meant(self.root, first).map(|(_, table)| table);
         let node = table.and_then(|table| {
@@ -181,13 +225,27 @@ impl Checker<'_> {
         }
     }
 
+    /// What is written at `path`.
+    fn entry_at(&self, path: &[&str]) -> Option<Entry<'a>> {
+        let root = Entry {
+            node: self.root,
+            key: None,
+        };
+        path.iter().try_fold(root, |entry, key| {
+            let (key, node) = entry.node.entry(key)?;
+            let key = Some(key.span);
+            Some(Entry { node, key })
+        })
+    }
+
+    /// Where to point at of what is written at `path`.
+    fn place_of(&self, path: &[&str]) -> Option<Span> {
+        self.entry_at(path).map(Entry::span)
+    }
+
     /// Where the key at the end of `path` is written, if it is.
     fn key_at(&self, path: &[&str]) -> Option<Span> {
-        let (last, before) = path.split_last()?;
-        let node = before.iter().try_fold(self.root, |node, key| {
-            node.entry(key).map(|(_, inner)| inner)
-        })?;
-        node.entry(last).map(|(key, _)| key.span)
+        self.entry_at(path).and_then(|entry| entry.key)
     }
 
     /// Report that the study has no entry in `table`, unless there are some that cannot be read.
@@ -200,45 +258,58 @@ impl Checker<'_> {
 
     /// The position of `name` among `known`, the names in `table`; where it is none of them, that
     /// is reported, unless an entry of that name is there and cannot be read.
-    fn index_of(&mut self, table: Table, name: &Text<Name>, known: &[&str]) -> Option<usize> {
-        let index = known.iter().position(|known| *known == name.text());
-        let is_written = |(key, _): &(Key, Node)| key.text == name.text();
-        if index.is_none() && !self.entries_at(&[table.key()]).iter().any(is_written) {
-            let what = table.entry();
-            let message = format!("there is no {what} `{}`", name.text());
-            let help = if self.problems.are_many() {
-                None
-            } else {
-                suggestion(name.text(), known)
-            };
-            self.problems.add_with_help(name.span(), message, help);
+    fn index_of(
+        &mut self,
+        Table(key, what): Table,
+        name: &At<impl AsRef<str>>,
+        known: &[&str],
+    ) -> Option<usize> {
+        let text = name.value.as_ref();
+        let index = known.iter().position(|known| *known == text);
+        let is_written = |(key, _): &(Key, Node)| key.text == text;
+        if index.is_none() && !self.entries_at(&[key]).iter().any(is_written) {
+            let message = format!("there is no {what} `{text}`");
+            let are_many = self.problems.are_many();
+            let help = (!are_many).then(|| suggestion(text, known)).flatten();
+            self.problems.add_suggesting(name.span, message, help);
         }
         index
     }
 
     /// Whether tables are small enough to look names up in them.
     fn has_fair_size(&mut self, spec: &StudySpec) -> bool {
-        let mut is_fair = true;
-        let mut check = |what: &str, excess: Option<Span>| {
-            if let Some(at) = excess {
-                let message = format!("there are more than {MAX_ENTRIES} {what}");
-                self.problems.add(at, message);
-                is_fair = false;
-            }
-        };
-        check("slices", excess(&spec.slices));
-        check("sources", excess(&spec.sources));
-        check("policies", excess(&spec.policies));
-        check("scenarios", excess(&spec.scenarios));
+        let mut is_fair = self.is_fair("slices", &spec.slices)
+            & self.is_fair("sources", &spec.sources)
+            & self.is_fair("devices", &spec.devices)
+            & self.is_fair("policies", &spec.policies)
+            & self.is_fair("scenarios", &spec.scenarios);
+        let path = spec.path.iter().flat_map(|path| &path.value.0);
+        is_fair &= self.is_few("devices on the path", path.map(|hop| hop.span));
         for (_, scenario) in spec.scenarios.iter() {
-            check("sources", excess(&scenario.sources));
+            is_fair &= self.is_fair("sources", &scenario.sources);
         }
-        for (_, policy) in spec.policies.iter() {
-            let classes = policy.classes.as_ref();
-            let excess = classes.and_then(|classes| classes.value.0.get(MAX_ENTRIES));
-            check("classes", excess.map(|class| class.span));
+        let devices = spec.devices.iter();
+        let of_devices = devices.filter_map(|(_, device)| device.value.policy.as_ref());
+        let of_study = spec.policies.iter().map(|(_, policy)| policy);
+        for policy in of_study.chain(of_devices) {
+            let classes = policy.value.classes.iter().flat_map(|list| &list.0);
+            is_fair &= self.is_few("classes", classes.map(|class| class.span));
         }
         is_fair
+    }
+
+    fn is_fair<T>(&mut self, what: &str, table: &Named<T>) -> bool {
+        self.is_few(what, table.iter().map(|(name, _)| name.span))
+    }
+
+    /// Whether there are not too many of something at these places; if so, that is reported.
+    fn is_few(&mut self, what: &str, mut places: impl Iterator<Item = Span>) -> bool {
+        let excess = places.nth(MAX_ENTRIES);
+        if let Some(at) = excess {
+            let message = format!("there are more than {MAX_ENTRIES} {what}");
+            self.problems.add(at, message);
+        }
+        excess.is_none()
     }
 
     /// The study, unless something was found wrong.
@@ -246,22 +317,17 @@ impl Checker<'_> {
         if !self.has_fair_size(spec) {
             return None;
         }
-        let at = self.root.span;
-        let name = self.required(spec.name.as_ref(), "name", at);
         let network = self.network(spec);
-        let repetitions = self.required(spec.repetitions.as_ref(), "repetitions", at);
-        let repetitions = repetitions.map(|Repetitions(repetitions)| repetitions);
         let slices = self.slices(spec, &network.dut);
-        let measure = self.measure(spec, network.duration, slices.len());
+        let measure = self.measure(spec, slices.len());
         let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
-        let policies = self.policies(spec, &network.dut);
+        let policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         let path = self.hops(spec, &network, &policies);
         self.check_populations(spec, &network.dut, &scenarios, &policies);
         self.check_roles(spec, &slices, &populations, &scenarios);
-        if let Some(repetitions) = repetitions {
-            self.check_amount(spec, repetitions);
-        }
+        let Repetitions(repetitions) = spec.repetitions.unwrap_or(Repetitions(1));
+        self.check_amount(spec, repetitions);
         let frame = largest_frame_time(&network, &scenarios, &populations);
         let margins = self.margins(spec.margins.as_ref(), frame);
         let published = self.published(spec);
@@ -271,24 +337,20 @@ impl Checker<'_> {
         };
         let quick = self.quick(spec, network.duration, measure.bin, &scenarios, usual);
         let limits = self.unmodelled(spec);
-        let seed = self.read_or(spec.seed.as_ref(), 1);
-        let name = name?.0;
-        let title = trimmed(spec.title.as_ref());
+        let Name(name) = spec.name.clone()?;
         let digest = self.sources.digest();
         self.problems.is_empty().then(|| Study {
-            title: if title.is_empty() {
+            title: if spec.title.is_empty() {
                 name.clone()
             } else {
-                title
+                spec.title.clone()
             },
             name,
-            description: trimmed(spec.description.as_ref()),
-            source: trimmed(spec.source.as_ref()),
+            description: spec.description.clone(),
+            source: spec.source.clone(),
             file_name: file_name.to_owned(),
-            assumptions: spec
-                .assumptions
-                .iter()
-                .map(|(_, text)| trimmed(Some(text)))
+            assumptions: (spec.assumptions.iter())
+                .map(|(_, text)| text.clone())
                 .collect(),
             link: network.link,
             dut: network.dut,
@@ -298,9 +360,9 @@ impl Checker<'_> {
             populations,
             policies,
             scenarios,
-            repetitions: repetitions.unwrap_or(1),
+            repetitions,
             duration: network.duration,
-            seed,
+            seed: spec.seed.unwrap_or(1),
             measure,
             margins,
             published,
@@ -316,21 +378,26 @@ impl Checker<'_> {
     /// The network and how long a run takes. What depends on a setting that could not be read is
     /// checked all the same, against one so large that nothing is wrong because of it.
     fn network(&mut self, spec: &StudySpec) -> traffic::Network {
-        let link = self.link(spec.link.as_ref());
+        let link = spec.link.as_ref().map(|link| link.value);
+        let link = link.filter(|link| link.rate.rate > BitRate::ZERO);
         let path = self.path(spec, link.as_ref());
         let dut = match &path {
             Some(path) => path.limiting,
             None => self.dut(spec.dut.as_ref(), link.as_ref()),
         };
         let hosts = self.hosts(spec.hosts.as_ref());
-        let duration = match &spec.duration {
-            Some(text) => self.duration(text),
-            None => self.required(None, "duration", self.root.span),
-        };
+        let duration = spec.duration.as_ref().map(|length| length.value.0);
         let is_known = link.is_some() && dut.is_some() && duration.is_some();
         let (link, dut) = match (link, dut) {
             (Some(link), Some(dut)) => (link, dut),
-            (_, dut) => (UNKNOWN_LINK, dut.unwrap_or(UNKNOWN_DUT)),
+            (_, dut) => {
+                let link = StudyLink {
+                    rate: UNKNOWN_RATE,
+                    mtu_bytes: u32::MAX,
+                    ..StudyLink::start()
+                };
+                (link, dut.unwrap_or(UNKNOWN_DUT))
+            }
         };
         let network = traffic::Network {
             link,
@@ -341,29 +408,19 @@ impl Checker<'_> {
             is_known,
         };
         self.check_delays(spec, &network);
-        self.check_variation(spec, network.duration);
+        self.check_variation(&network.link, network.duration);
         network
-    }
-
-    fn duration(&mut self, text: &Text<Duration>) -> Option<Duration> {
-        let duration = self.nonzero_duration(Some(text))?;
-        if duration > MAX_DURATION {
-            self.problems
-                .add(text.span(), "this is longer than 24 h, the longest run");
-            return None;
-        }
-        Some(duration)
     }
 
     /// Isolation is judged against a reference, of slices that send.
     fn check_roles(
         &mut self,
         spec: &StudySpec,
-        slices: &[SliceParams],
+        slices: &[StudySlice],
         populations: &[PopulationParams],
         scenarios: &[ScenarioParams],
     ) {
-        let spans = |index: usize| spec.scenarios.0.get(index).map(|(name, _)| name.span());
+        let spans = |index: usize| spec.scenarios.0.get(index).map(|(name, _)| name.span);
         let references: Vec<usize> = (0..scenarios.len())
             .filter(|&index| scenarios.get(index).is_some_and(|s| s.reference))
             .collect();
@@ -372,7 +429,7 @@ impl Checker<'_> {
         {
             let message = format!(
                 "`{}` is the reference already: only one is allowed",
-                first.text()
+                first.value
             );
             self.problems.add(at, message);
         }
@@ -392,8 +449,7 @@ impl Checker<'_> {
                 let help = "set `reference: true` in the scenario where no slice exceeds what was \
                             promised";
                 let message = "no scenario is the reference that isolation is judged against";
-                self.problems
-                    .add_with_help(first, message, Some(help.to_owned()));
+                self.problems.add_with_help(first, message, help);
                 return;
             };
             // A source that could not be read may have been the slice's.
@@ -425,7 +481,7 @@ impl Checker<'_> {
             .saturating_mul(count(spec.scenarios.len()))
             .saturating_mul(u64::from(repetitions));
         if runs > MAX_RUNS {
-            let at = spec.repetitions.as_ref().map_or(self.root.span, Text::span);
+            let at = self.place_of(&["repetitions"]).unwrap_or(self.root.span);
             let message = format!(
                 "{} policies × {} scenarios × {repetitions} repetitions are {runs} runs, more than \
                  {MAX_RUNS}",
@@ -463,10 +519,35 @@ fn largest_frame_time(
 
 /// Where the first entry that is too many is.
 fn excess<T>(table: &Named<T>) -> Option<Span> {
-    table.0.get(MAX_ENTRIES).map(|(name, _)| name.span())
+    table.0.get(MAX_ENTRIES).map(|(name, _)| name.span)
 }
 
-fn trimmed(text: Option<&Text<String>>) -> String {
-    text.map(|text| text.text().trim().to_owned())
-        .unwrap_or_default()
+/// A setting at the top of a file, or the misspelt one that was probably meant to be it: the file is still what it
+/// was meant to be, and what is wrong with it is one mistake.
+pub(crate) fn entry_as_meant<'a>(root: &'a Node, setting: &str) -> Option<(&'a Key, &'a Node)> {
+    let Value::Mapping(entries) = &root.value else {
+        return None;
+    };
+    let is_meant = |(key, _): &&(Key, Node)| {
+        closest(&key.text, settings()).is_some_and(|meant| meant == setting)
+    };
+    root.entry(setting).or_else(|| {
+        entries
+            .iter()
+            .filter(|(key, _)| !settings().any(|setting| setting == key.text))
+            .take(MAX_DIAGNOSTICS)
+            .find(is_meant)
+            .map(|(key, node)| (key, node))
+    })
+}
+
+/// Settings at the top of any kind of file.
+fn settings() -> impl Iterator<Item = &'static str> {
+    fn keys<S: Settings>() -> impl Iterator<Item = &'static str> {
+        S::FIELDS.iter().map(|field| field.key)
+    }
+    let gateway = keys::<GatewaySpec>().chain(keys::<PlanSpec>());
+    keys::<StudySpec>()
+        .chain(gateway)
+        .chain(keys::<MeasuredSpec>())
 }

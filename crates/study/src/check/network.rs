@@ -1,295 +1,360 @@
 //! Links, the device under test, the hosts, measuring and margins.
 
-use super::Checker;
-use crate::file::At;
+use super::policies::PolicyFileSpec;
+use super::{Checker, StudySpec};
+use crate::file::Placed;
 use crate::params::{
-    CRYSTAL_PPB, DutModel, DutParams, HostParams, LicenceParams, LinkParams, MAX_SLOWNESS_PPB,
-    MeasureParams,
+    CRYSTAL_PPB, DutModel, DutParams, HostTiming, LicenceParams, MAX_SLOWNESS_PPB, MeasureParams,
+    StudyLink,
 };
+use crate::settings;
 use crate::spec::{
-    Amount, Counted, DutSpec, HostSpec, LicencePriority, LicenceSpec, LinkSpec, MarginsSpec,
-    ModelName, PartsPerMillion, Percent, StudySpec, Text,
+    Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
 };
-use slicewise_model::Rate;
+use slicewise_model::{BurstSpec, Rate};
 use slicewise_stats::collect::MAX_BINS;
 use slicewise_stats::description::Margins;
-use slicewise_units::{BitRate, ByteCount, Duration, Layer};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// What an Ethernet carries without jumbo frames, bytes.
-const DEFAULT_MTU: ByteCount = ByteCount::new(1500);
+const DEFAULT_MTU: u32 = 1500;
 /// The largest IP packet, bytes.
-const MAX_MTU: u64 = 65_535;
+const MAX_MTU: u32 = 65_535;
 /// The smallest maximum that IPv4 allows, bytes (RFC 791).
-const MIN_MTU: u64 = 68;
+const MIN_MTU: u32 = 68;
 /// The pacing timer of iperf3.
 const IPERF3_TIMER: Duration = Duration::from_millis(1);
 /// The interval of the time series unless it is said.
-pub(super) const DEFAULT_BIN: Duration = Duration::from_millis(50);
+const DEFAULT_BIN: Duration = Duration::from_millis(50);
+/// Of a link that states none: nothing passes.
+const NO_RATE: Rate = Rate {
+    rate: BitRate::ZERO,
+    accounting: Accounting::L1,
+};
+
+narrowed! {
+    /// Longest IP packet.
+    #[derive(Copy)]
+    Mtu(ByteCount) as "Size": |text| match ByteCount::from_text(text)? {
+        size if (u64::from(MIN_MTU)..=u64::from(MAX_MTU)).contains(&size.bytes()) => Ok(size),
+        _ => Err(format!("the MTU must be from {MIN_MTU} to {MAX_MTU} bytes")),
+    };
+    /// By how much a clock is slower than the one before it.
+    #[derive(Copy)]
+    ClockDrift(PartsPerMillion) as "PartsPerMillion": |text| {
+        let drift = PartsPerMillion::from_text(text)?;
+        match drift.ppb() <= MAX_SLOWNESS_PPB {
+            true => Ok(drift),
+            false => Err("a clock drift may be at most 10 %".to_owned()),
+        }
+    };
+}
+
+settings! {
+    /// The links between the hosts and the device under test.
+    impl StudyLink as "LinkSpec" = Self {
+        rate: NO_RATE,
+        propagation: Duration::ZERO,
+        mtu_bytes: DEFAULT_MTU,
+        impairments: crate::LinkImpairments::default(),
+    };
+    {
+        /// Rate of each link.
+        [expected] rate: PassingRate = |link, rate| link.rate.rate = rate.0,
+        /// Which bytes of a frame occupy the link: L1 (default) counts preamble, FCS and gap too.
+        counts => rate.accounting,
+        /// Propagation delay of each link. Default 0 s.
+        propagation,
+        /// Longest IP packet. Default 1500 B.
+        mtu: Mtu = |link, mtu| link.mtu_bytes = u32::try_from(mtu.0.bytes()).unwrap_or(MAX_MTU),
+        /// Frames lost and delayed on the links. Default: none.
+        impairments,
+    }
+}
+
+/// A rate, and what occupies it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LinkRate(pub(crate) Rate);
+
+/// A link as its rate, or its rate and what it counts.
+pub(crate) type ShortLink = Short<PassingRate, LinkRate>;
+
+impl From<PassingRate> for LinkRate {
+    fn from(PassingRate(rate): PassingRate) -> Self {
+        Self(Rate { rate, ..NO_RATE })
+    }
+}
+
+settings! {
+    /// A link, and which bytes of a frame occupy it.
+    impl LinkRate as "PlanLinkSpec", strict = Self(NO_RATE); {
+        /// Its rate.
+        [required] rate: PassingRate = |link, rate| link.0.rate = rate.0,
+        /// Which bytes of a frame occupy it. Default L1.
+        counts: Accounting = |link, accounting| link.0.accounting = accounting,
+    }
+}
+
+settings! {
+    /// The device under test, or a device of a path.
+    struct DutSpec as "DutSpec" {
+        /// Which device: `isr4221` (Cisco ISR 4221, whose licence limits what it forwards), `port` (one
+        /// egress port) or `gateway` (a port emulated by software, which hands frames on whole).
+        [expected] model: Option<DutModel>,
+        /// Rate of the egress port. Default: the link's.
+        port_rate: Option<PassingRate>,
+        /// Which bytes of a frame occupy the port. Default L1.
+        port_counts: Option<Accounting>,
+        /// From the last bit received to the earliest departure. Default 0 s.
+        processing_delay: Duration,
+        /// The licence that limits what `isr4221` forwards.
+        licence: Option<Placed<LicenceParams>>,
+        /// Of a device in `devices`: its own policy, under which it is in every run. Default: the policy that is
+        /// compared.
+        policy: Option<Placed<PolicyFileSpec>>,
+    }
+}
+
+settings! {
+    /// A licence: a token bucket over everything the device forwards.
+    impl LicenceParams as "LicenceSpec", strict = Self {
+        rate: Rate::l2(BitRate::ZERO),
+        credit: ByteCount::ZERO,
+        priority_borrows: false,
+    };
+    {
+        /// The licensed rate.
+        [expected] rate: PassingRate = |licence, rate| licence.rate.rate = rate.0,
+        /// Maximum credit: a size, or a duration at the licensed rate. The bucket
+        /// starts full.
+        [expected] credit: BurstSpec = |licence, credit| licence.credit = match credit {
+            BurstSpec::Size(size) => size,
+            BurstSpec::Time(time) => licence.rate.rate.bytes_in(time),
+        },
+        /// Which bytes of a frame are charged. Default L2.
+        counts => rate.accounting,
+        /// What happens to frames of priority classes without credit: `borrows` (they go, into debt) or
+        /// `waits` (default).
+        priority: Borrows = |licence, borrows| licence.priority_borrows = borrows.0,
+    }
+}
+
+settings! {
+    /// The hosts that send and receive.
+    impl HostTiming as "HostSpec" = Self {
+        timer: IPERF3_TIMER,
+        clock_drift_ppb: CRYSTAL_PPB,
+        timer_slack: Duration::ZERO,
+        send_cost: Duration::ZERO,
+        interrupt_moderation: Duration::ZERO,
+    };
+    {
+        /// Period of the timer on which an iperf3 source wakes. Default 1 ms, as iperf3.
+        timer: Positive = |hosts, timer| hosts.timer = timer.0,
+        /// By how much the clock of each source is slower than that of the source before it. Default
+        /// 100 ppm, what IEEE 802.3 lets a crystal be off; 0 ppm where all have one clock.
+        clock_drift: ClockDrift = |hosts, drift| hosts.clock_drift_ppb = drift.0.ppb(),
+        /// How late the operating system may wake it. Default 0 s.
+        timer_slack,
+        /// Least time between two packets that a source sends back to back. Default 0 s.
+        send_cost,
+        /// How long the receiving interface may wait before it raises an interrupt. Default 0 s.
+        interrupt_moderation,
+    }
+}
+
+settings! {
+    /// How it is measured.
+    impl MeasureParams as "MeasureSpec" = Self { bin: DEFAULT_BIN }; {
+        /// Width of a bin of the time series. Default 50 ms.
+        bin: Positive = |measure, bin| measure.bin = bin.0,
+    }
+}
+
+impl Default for MeasureParams {
+    fn default() -> Self {
+        Self { bin: DEFAULT_BIN }
+    }
+}
+
+/// Margins, and the resolution of delay where it is said.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MarginsSpec {
+    margins: Margins,
+    delay_resolution: Option<Duration>,
+}
+
+settings! {
+    /// Margins and confidence of the verdicts.
+    impl MarginsSpec as "MarginsSpec" = Self::default(); {
+        /// Confidence of decisions and of intervals. Default 95 %.
+        confidence: Fraction = |spec, part| spec.margins.confidence = part.0,
+        /// Relative loss of throughput tolerated. Default 1 %.
+        throughput: Fraction = |spec, part| spec.margins.throughput_relative = part.0,
+        /// Increase of the loss ratio tolerated, in percent of all packets. Default 0.1 %.
+        loss: Fraction = |spec, part| spec.margins.loss_absolute = part.0,
+        /// Relative increase of delay tolerated, mean and 99th percentile. Default 25 %.
+        delay => margins.delay_relative,
+        /// Which delay that is: `queueing` (default: the one-way delay minus the smallest of the slice) or
+        /// `one_way`.
+        delay_of => margins.delay_of,
+        /// Increase of delay that is always tolerated. Default: the transmission time of the largest frame at the rate
+        /// that slices share.
+        delay_resolution,
+        /// Worsening confined to a smaller share of runs than this is not detected: excluding the
+        /// default, 9 %, requires 32 repetitions.
+        rare_runs => margins.rare_runs,
+        /// Reallocated fraction from which reallocation holds. Default 95 %.
+        reallocation_holds: Fraction = |spec, part| spec.margins.reallocation_holds = part.0,
+        /// Reallocated fraction up to which it is broken. Default 5 %.
+        reallocation_broken: Fraction = |spec, part| spec.margins.reallocation_broken = part.0,
+    }
+}
 
 impl Checker<'_> {
-    pub(super) fn link(&mut self, spec: Option<&At<LinkSpec>>) -> Option<LinkParams> {
-        let Some(At { value: spec, span }) = spec else {
-            self.problems.add(self.root.span, "`link` is missing");
-            return None;
-        };
-        let rate = match &spec.rate {
-            Some(text) => self.nonzero_rate(text),
-            None => self.required(None, "rate", *span),
-        };
-        let layer = self.read_or(spec.counts.as_ref(), Layer::L1);
-        let propagation = self.read_or(spec.propagation.as_ref(), Duration::ZERO);
-        let mtu = self.read_or(spec.mtu.as_ref(), DEFAULT_MTU).bytes();
-        if let Some(text) = &spec.mtu
-            && !(MIN_MTU..=MAX_MTU).contains(&mtu)
-        {
-            let message = format!("the MTU must be from {MIN_MTU} to {MAX_MTU} bytes");
-            self.problems.add(text.span(), message);
-        }
-        Some(LinkParams {
-            rate: Rate {
-                rate: rate?,
-                accounting: Counted::accounting(layer),
-            },
-            propagation,
-            mtu_bytes: u32::try_from(mtu).unwrap_or(u32::MAX),
-            impairments: self.impairments(spec.impairments.as_ref()),
-        })
-    }
-
-    pub(super) fn nonzero_rate(&mut self, text: &Text<BitRate>) -> Option<BitRate> {
-        let rate = text.read(self.problems)?;
-        if rate == BitRate::ZERO {
-            self.problems
-                .add(text.span(), "a rate of zero: nothing could pass");
-            return None;
-        }
-        Some(rate)
-    }
-
     pub(super) fn dut(
         &mut self,
-        spec: Option<&At<DutSpec>>,
-        link: Option<&LinkParams>,
+        spec: Option<&Placed<DutSpec>>,
+        link: Option<&StudyLink>,
     ) -> Option<DutParams> {
-        let Some(At { value: spec, span }) = spec else {
-            self.problems.add(self.root.span, "`dut` is missing");
-            return None;
-        };
-        let model = self.required(spec.model.as_ref(), "model", *span);
-        let port_rate = match &spec.port_rate {
-            Some(text) => self.nonzero_rate(text),
+        let written = spec?;
+        let spec = &written.value;
+        let rate = match written.place("port_rate") {
+            Some(_) => spec.port_rate.map(|rate| rate.0),
             None => link.map(|link| link.rate.rate),
         };
-        let layer = self.read_or(spec.port_counts.as_ref(), Layer::L1);
-        let processing_delay = self.read_or(spec.processing_delay.as_ref(), Duration::ZERO);
-        let licence = spec
-            .licence
-            .as_ref()
-            .map(|licence| (self.licence(licence), licence.span));
-        let model = match (model?, &licence) {
-            (ModelName::Isr4221, None) => {
+        let model = spec.model?;
+        match (model, written.place("licence")) {
+            (DutModel::Isr4221, None) => {
                 let message = "`licence` is missing: an ISR 4221 forwards what its licence allows";
-                self.problems.add(*span, message);
+                self.problems.add(written.span, message);
                 return None;
             }
-            (ModelName::Port | ModelName::Gateway, Some((_, at))) => {
-                let help = "leave it out, or use the model `isr4221`".to_owned();
+            (DutModel::Port | DutModel::Gateway | DutModel::Tc { .. }, Some(at)) => {
+                let help = "leave it out, or use the model `isr4221`";
                 let message = "only the model `isr4221` has a licence";
-                self.problems.add_with_help(*at, message, Some(help));
+                self.problems.add_with_help(at, message, help);
                 return None;
             }
-            (ModelName::Gateway, None) => DutModel::Gateway,
-            (ModelName::Isr4221, Some(_)) => DutModel::Isr4221,
-            (ModelName::Port, None) => DutModel::Port,
-        };
-        let licence = match licence {
-            Some((licence, _)) => Some(licence?),
-            None => None,
-        };
-        let port_rate = Rate {
-            rate: port_rate?,
-            accounting: Counted::accounting(layer),
-        };
-        if let Some(licence) = licence
-            && licence.rate.rate > port_rate.rate
-            && let Some(text) = spec.licence.as_ref().and_then(|l| l.value.rate.as_ref())
-        {
-            let message = format!(
-                "the licence is above the rate of the ports, {}",
-                port_rate.rate
-            );
-            self.problems.add(text.span(), message);
+            _ => {}
         }
-        Some(DutParams {
+        let accounting = spec.port_counts.unwrap_or(Accounting::L1);
+        let dut = DutParams {
             model,
-            port_rate,
-            processing_delay,
-            licence,
-        })
-    }
-
-    fn licence(&mut self, spec: &At<LicenceSpec>) -> Option<LicenceParams> {
-        let At { value: spec, span } = spec;
-        let rate = match &spec.rate {
-            Some(text) => self.nonzero_rate(text),
-            None => self.required(None, "rate", *span),
+            port_rate: Rate {
+                rate: rate?,
+                accounting,
+            },
+            processing_delay: spec.processing_delay,
+            licence: spec.licence.as_ref().map(|licence| licence.value),
         };
-        let credit = self.required(spec.credit.as_ref(), "credit", *span);
-        let layer = self.read_or(spec.counts.as_ref(), Layer::L2);
-        let priority = self.read_or(spec.priority.as_ref(), LicencePriority::Waits);
-        let rate = rate?;
-        let credit = match credit? {
-            Amount::Size(size) => size,
-            Amount::Time(time) => rate.bytes_in(time),
+        let Some(licence) = &spec.licence else {
+            // One that cannot be read is no device without a licence.
+            return (model != DutModel::Isr4221).then_some(dut);
         };
-        if credit < DEFAULT_MTU
-            && let Some(text) = &spec.credit
+        let LicenceParams { rate, credit, .. } = licence.value;
+        if let Some(at) = licence.place("credit")
+            && credit < ByteCount::new(u64::from(DEFAULT_MTU))
         {
             let message = format!("a credit of {credit} is less than one packet");
-            self.problems.add(text.span(), message);
+            self.problems.add(at, message);
             return None;
         }
-        Some(LicenceParams {
-            rate: Rate {
-                rate,
-                accounting: Counted::accounting(layer),
-            },
-            credit,
-            priority_borrows: priority == LicencePriority::Borrows,
-        })
+        if let Some(at) = licence.place("rate")
+            && rate.rate > dut.port_rate.rate
+        {
+            let ports = dut.port_rate.rate;
+            let message = format!("the licence is above the rate of the ports, {ports}");
+            self.problems.add(at, message);
+        }
+        Some(dut)
     }
 
-    pub(super) fn hosts(&mut self, spec: Option<&HostSpec>) -> HostParams {
-        let default = HostSpec::default();
-        let spec = spec.unwrap_or(&default);
-        let timer = match &spec.timer {
-            Some(text) => self.nonzero_duration(Some(text)).unwrap_or(IPERF3_TIMER),
-            None => IPERF3_TIMER,
+    pub(super) fn hosts(&mut self, spec: Option<&Placed<HostTiming>>) -> HostTiming {
+        let Some(spec) = spec else {
+            return <HostTiming as crate::file::Settings>::start();
         };
-        let default = PartsPerMillion(CRYSTAL_PPB / 1_000);
-        let drift = self.read_or(spec.clock_drift.as_ref(), default);
-        let clock_drift_ppb = drift.0.saturating_mul(1_000);
-        if let Some(text) = &spec.clock_drift
-            && clock_drift_ppb > MAX_SLOWNESS_PPB
+        let hosts = spec.value;
+        if let Some(at) = spec.place("timer_slack")
+            && hosts.timer_slack > hosts.timer
         {
-            let message = "a clock drift may be at most 10 %";
-            self.problems.add(text.span(), message);
-        }
-        let timer_slack = self.read_or(spec.timer_slack.as_ref(), Duration::ZERO);
-        if let Some(text) = &spec.timer_slack
-            && timer_slack > timer
-        {
+            let timer = hosts.timer;
             let message = format!("this is longer than the timer's period of {timer}");
-            self.problems.add(text.span(), message);
+            self.problems.add(at, message);
         }
-        HostParams {
-            timer,
-            clock_drift_ppb,
-            timer_slack,
-            send_cost: self.read_or(spec.send_cost.as_ref(), Duration::ZERO),
-            interrupt_moderation: self.read_or(spec.interrupt_moderation.as_ref(), Duration::ZERO),
-        }
+        hosts
     }
 
     /// The series of a run has a whole number of bins, and no more than fit in memory.
-    pub(super) fn measure(
-        &mut self,
-        spec: &StudySpec,
-        duration: Duration,
-        slices: usize,
-    ) -> MeasureParams {
-        let text = spec.measure.as_ref().and_then(|spec| spec.bin.as_ref());
-        let bin = match text {
-            Some(text) => self.nonzero_duration(Some(text)).unwrap_or(DEFAULT_BIN),
-            None => DEFAULT_BIN,
-        };
-        let Some(length) = spec.duration.as_ref() else {
-            return MeasureParams { bin };
-        };
-        let span = text.map_or_else(|| length.span(), |text| text.span());
+    pub(super) fn measure(&mut self, study: &StudySpec, slices: usize) -> MeasureParams {
+        let spec = study.measure.as_ref();
+        let measure = spec.map_or_else(MeasureParams::default, |spec| spec.value);
         // A duration that cannot be used has been reported.
-        if length.text().parse() != Ok(duration) {
-            return MeasureParams { bin };
+        let Some(length) = &study.duration else {
+            return measure;
+        };
+        let at = spec.and_then(|spec| spec.place("bin"));
+        let (at, duration) = (at.unwrap_or(length.span), length.value.0);
+        if !self.is_whole_bins(at, duration, measure.bin) {
+            return measure;
         }
-        let (length, width) = (duration.nanos(), bin.nanos().max(1));
-        if !length.is_multiple_of(width) {
-            let message = format!("the run of {duration} is not a whole number of bins of {bin}");
-            let help = "give `duration` a multiple of `measure.bin`".to_owned();
-            self.problems.add_with_help(span, message, Some(help));
-        } else if (length / width).saturating_mul(slices as u64) > MAX_BINS {
+        let bins = duration.nanos() / measure.bin.nanos().max(1);
+        if bins.saturating_mul(slices as u64) > MAX_BINS {
             let message = format!(
-                "a run would have {} bins for each of {slices} slices, more than {MAX_BINS} in all",
-                length / width
+                "a run would have {bins} bins for each of {slices} slices, more than {MAX_BINS} in all"
             );
-            let help = "choose a longer `measure.bin` or a shorter `duration`".to_owned();
-            self.problems.add_with_help(span, message, Some(help));
+            let help = "choose a longer `measure.bin` or a shorter `duration`";
+            self.problems.add_with_help(at, message, help);
         }
-        MeasureParams { bin }
+        measure
+    }
+
+    /// Whether a run has a whole number of bins; where it does not, that is reported.
+    pub(super) fn is_whole_bins(
+        &mut self,
+        at: crate::file::Span,
+        duration: Duration,
+        bin: Duration,
+    ) -> bool {
+        let is_whole = duration.nanos().is_multiple_of(bin.nanos().max(1));
+        if !is_whole {
+            let message = format!("the run of {duration} is not a whole number of bins of {bin}");
+            let help = "give `duration` a multiple of `measure.bin`";
+            self.problems.add_with_help(at, message, help);
+        }
+        is_whole
     }
 
     /// Margins as written; unless it says otherwise, delay is resolved to the time of one largest frame.
     pub(super) fn margins(
         &mut self,
-        spec: Option<&MarginsSpec>,
+        spec: Option<&Placed<MarginsSpec>>,
         largest_frame: Duration,
     ) -> Margins {
-        let mut margins = Margins {
-            delay_resolution_ns: largest_frame.nanos(),
-            ..Margins::default()
-        };
-        let Some(spec) = spec else { return margins };
-        let fields = [
-            (&spec.confidence, &mut margins.confidence),
-            (&spec.throughput, &mut margins.throughput_relative),
-            (&spec.loss, &mut margins.loss_absolute),
-            (&spec.reallocation_holds, &mut margins.reallocation_holds),
-            (&spec.reallocation_broken, &mut margins.reallocation_broken),
-        ];
-        for (text, margin) in fields {
-            let Some(text) = text else { continue };
-            let Some(percent) = text.read(self.problems) else {
-                continue;
-            };
-            if percent.0 > Percent::ALL.0 {
-                self.problems.add(text.span(), "this is more than 100 %");
-            }
-            *margin = percent.fraction();
-        }
-        if let Some(percent) = self.read(spec.delay.as_ref()) {
-            margins.delay_relative = percent.fraction();
-        }
-        margins.delay_resolution_ns = self
-            .read_or(spec.delay_resolution.as_ref(), largest_frame)
-            .nanos();
-        margins.delay_of = self.read_or(spec.delay_of.as_ref(), margins.delay_of);
-        if let Some(text) = &spec.rare_runs
-            && let Some(percent) = self.read(Some(text))
+        let written = spec.cloned().unwrap_or_default();
+        let mut margins = written.value.margins;
+        let resolution = written.value.delay_resolution.unwrap_or(largest_frame);
+        margins.delay_resolution_ns = resolution.nanos();
+        if let Some(at) = written.place("rare_runs")
+            && !(margins.rare_runs > 0.0 && margins.rare_runs < 1.0)
         {
-            if percent.0 == 0 || percent.0 >= Percent::ALL.0 {
-                let message = "this must be above 0 % and below 100 %: no number of repetitions excludes \
-                               everything";
-                self.problems.add(text.span(), message);
-            }
-            margins.rare_runs = percent.fraction();
+            let message = "this must be above 0 % and below 100 %: no number of repetitions excludes \
+                           everything";
+            self.problems.add(at, message);
         }
-        if let Some(text) = &spec.confidence
+        if let Some(at) = written.place("confidence")
             && !(0.5..1.0).contains(&margins.confidence)
         {
-            self.problems.add(
-                text.span(),
-                "a confidence must be at least 50 % and below 100 %",
-            );
+            let message = "a confidence must be at least 50 % and below 100 %";
+            self.problems.add(at, message);
         }
-        let holds_text = spec
-            .reallocation_holds
-            .as_ref()
-            .or(spec.reallocation_broken.as_ref());
-        if let Some(text) = holds_text
+        let holds = written.place("reallocation_holds");
+        if let Some(at) = holds.or(written.place("reallocation_broken"))
             && margins.reallocation_holds <= margins.reallocation_broken
         {
             let message = "reallocation would hold and be broken at once: the fraction from which \
                            it holds must be the larger one";
-            self.problems.add(text.span(), message);
+            self.problems.add(at, message);
         }
         margins
     }

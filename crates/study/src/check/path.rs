@@ -1,10 +1,10 @@
 //! Several devices between sender and receiver.
 
-use super::Checker;
 use super::traffic::Network;
-use crate::file::At;
-use crate::params::{DutParams, HopParams, LinkParams};
-use crate::spec::{DutSpec, Name, StudySpec, Text};
+use super::{Checker, StudySpec, Table, entry_as_meant};
+use crate::file::Span;
+use crate::params::{DutParams, HopParams, StudyLink};
+use crate::spec::{At, Reference};
 use crate::study::StudyPolicy;
 use slicewise_model::{PolicyParams, PortParams};
 
@@ -18,19 +18,32 @@ pub(super) struct Path {
 
 impl Checker<'_> {
     /// The path of the study; `None` where it has a `dut` instead.
-    pub(super) fn path(&mut self, spec: &StudySpec, link: Option<&LinkParams>) -> Option<Path> {
-        if let Some(policy) = spec.dut.as_ref().and_then(|dut| dut.value.policy.as_ref()) {
+    pub(super) fn path(&mut self, spec: &StudySpec, link: Option<&StudyLink>) -> Option<Path> {
+        if let Some(at) = spec.dut.as_ref().and_then(|dut| dut.place("policy")) {
             let message = "`dut` is under the policies that are compared: only a device of `devices` has its own";
-            self.problems.add(policy.span, message);
+            self.problems.add(at, message);
         }
-        let Some(At { value: path, span }) = &spec.path else {
-            if let Some((name, _)) = spec.devices.iter().next() {
+        let is_written = |key| entry_as_meant(self.root, key).is_some();
+        let (has_path, has_dut) = (is_written("path"), is_written("dut"));
+        if !has_path {
+            if !has_dut {
+                self.problems.add(self.root.span, "`dut` is missing");
+            }
+            if let Some((name, _)) = self.entries_at(&["devices"]).first() {
                 let message = "`devices` are those of a `path`, and there is none";
-                self.problems.add(name.span(), message);
+                self.problems.add(name.span, message);
             }
             return None;
+        }
+        // One that cannot be read has been reported.
+        let Some(At { value: path, span }) = &spec.path else {
+            let devices = Vec::new();
+            return Some(Path {
+                devices,
+                limiting: None,
+            });
         };
-        if spec.dut.is_some() {
+        if has_dut {
             let message = "`path` and `dut` exclude each other: `dut` is a path of one device";
             self.problems.add(*span, message);
         }
@@ -39,18 +52,17 @@ impl Checker<'_> {
         }
         self.names(&spec.devices);
         self.check_unused(spec, &path.0);
-        let places = self.places(spec, &path.0);
         let mut devices = Vec::new();
-        for place in places {
+        for place in self.places(spec, &path.0) {
             let device = spec.devices.0.get(place);
             let device = device.and_then(|(_, device)| self.dut(Some(device), link));
             devices.extend(device.map(|device| (place, device)));
         }
-        let is_compared = |(place, _): &&(usize, DutParams)| own_policy(spec, *place).is_none();
-        let compared = devices.iter().filter(is_compared);
+        let has_own = |place: usize| own_policy(spec, place).is_some();
+        let compared = devices.iter().filter(|(place, _)| !has_own(*place));
         let limiting = compared.min_by_key(|(_, device)| device.capacity().rate);
         let limiting = limiting.map(|(_, device)| *device);
-        if limiting.is_none() && !devices.is_empty() {
+        if !devices.is_empty() && devices.iter().all(|(place, _)| has_own(*place)) {
             let message = "every device of the path has a policy of its own: none is under those that are compared";
             self.problems.add(*span, message);
         }
@@ -58,41 +70,31 @@ impl Checker<'_> {
     }
 
     /// Devices that no frame passes.
-    fn check_unused(&mut self, spec: &StudySpec, path: &[Text<Name>]) {
+    fn check_unused(&mut self, spec: &StudySpec, path: &[At<Reference>]) {
         for (name, _) in spec.devices.iter() {
-            if path.iter().all(|hop| hop.text() != name.text()) {
-                let message = format!("device `{}` is not on the path", name.text());
-                let help = "name it in `path`, or leave it out".to_owned();
-                self.problems
-                    .add_with_help(name.span(), message, Some(help));
+            if path.iter().all(|hop| hop.value.as_ref() != name.value) {
+                let message = format!("device `{}` is not on the path", name.value);
+                let help = "name it in `path`, or leave it out";
+                self.problems.add_with_help(name.span, message, help);
             }
         }
     }
 
     /// The place of each device of a path among `devices`.
-    fn places(&mut self, spec: &StudySpec, path: &[Text<Name>]) -> Vec<usize> {
+    fn places(&mut self, spec: &StudySpec, path: &[At<Reference>]) -> Vec<usize> {
+        let known = spec.devices.names();
         let mut places = Vec::new();
         for (index, hop) in path.iter().enumerate() {
-            if path
-                .iter()
-                .take(index)
-                .any(|before| before.text() == hop.text())
-            {
+            let name = hop.value.as_ref();
+            let mut before = path.iter().take(index);
+            if before.any(|before| before.value.as_ref() == name) {
                 let message = format!(
-                    "the path comes back to device `{}`: frames would go round in a loop",
-                    hop.text()
+                    "the path comes back to device `{name}`: frames would go round in a loop"
                 );
-                self.problems.add(hop.span(), message);
+                self.problems.add(hop.span, message);
                 continue;
             }
-            let mut devices = spec.devices.iter();
-            match devices.position(|(name, _)| name.text() == hop.text()) {
-                Some(place) => places.push(place),
-                None => {
-                    let message = format!("there is no device `{}` in `devices`", hop.text());
-                    self.problems.add(hop.span(), message);
-                }
-            }
+            places.extend(self.index_of(Table::DEVICES, hop, &known));
         }
         places
     }
@@ -114,7 +116,7 @@ impl Checker<'_> {
                 None => self.compared(spec, name, device, policies),
             };
             hops.extend(of_device.map(|policies| HopParams {
-                name: name.text().to_owned(),
+                name: name.value.clone(),
                 device: *device,
                 policies,
             }));
@@ -130,17 +132,15 @@ impl Checker<'_> {
         device: &DutParams,
         count: usize,
     ) -> Option<Vec<PolicyParams>> {
-        let (name, At { value, .. }) = spec.devices.0.get(place)?;
-        let At {
-            value: policy,
-            span,
-        } = value.policy.as_ref()?;
-        let understood = self.understand(name, policy, &spec.slices)?;
+        let (name, written) = spec.devices.0.get(place)?;
+        let policy = written.value.policy.as_ref()?;
+        let path = ["devices", &name.value, "policy"];
+        let understood = self.understand(name, &path, policy, &spec.slices)?;
         match understood.spec.resolve_for(port(device)) {
             Ok(params) => Some(vec![params; count]),
             Err(error) => {
-                let message = format!("on device `{}`: {}", name.text(), error.problem);
-                self.problems.add(*span, message);
+                let message = format!("on device `{}`: {}", name.value, error.problem);
+                self.problems.add(policy.span, message);
                 None
             }
         }
@@ -150,7 +150,7 @@ impl Checker<'_> {
     fn compared(
         &mut self,
         spec: &StudySpec,
-        device: &Text<Name>,
+        device: &At<String>,
         params: &DutParams,
         policies: &[StudyPolicy],
     ) -> Option<Vec<PolicyParams>> {
@@ -161,9 +161,9 @@ impl Checker<'_> {
                 Ok(policy) => resolved.push(policy),
                 Err(error) => {
                     let mut written = spec.policies.iter();
-                    let at = written.find(|(name, _)| name.text() == policy.name);
-                    let at = at.map_or(device.span(), |(name, _)| name.span());
-                    let message = format!("on device `{}`: {}", device.text(), error.problem);
+                    let at = written.find(|(name, _)| name.value == policy.name);
+                    let at = at.map_or(device.span, |(name, _)| name.span);
+                    let message = format!("on device `{}`: {}", device.value, error.problem);
                     self.problems.add(at, message);
                 }
             }
@@ -172,9 +172,10 @@ impl Checker<'_> {
     }
 }
 
-fn own_policy(spec: &StudySpec, place: usize) -> Option<&DutSpec> {
+/// Where the policy of a device's own is written.
+fn own_policy(spec: &StudySpec, place: usize) -> Option<Span> {
     let (_, device) = spec.devices.0.get(place)?;
-    device.value.policy.as_ref().map(|_| &device.value)
+    device.place("policy")
 }
 
 const fn port(device: &DutParams) -> PortParams {

@@ -1,9 +1,10 @@
-//! How long the packets of a source are.
+//! The sizes of a source's packets.
 
 use super::Checker;
-use crate::file::{At, Span};
+use crate::file::{Decode, Entry, Problems, Schemas, Span};
 use crate::params::{PacketSize, SizesParams, SourceHeaders, WeightedSize};
-use crate::spec::{Counted, PatternName, Payload, PayloadSpec, Short, SizeWeights, SourceSpec};
+use crate::spec::{At, Counted, NUMBER, PatternName, SIZE_UNITS, Scalar, Short};
+use serde_json::{Value, json};
 use slicewise_units::{Accounting, ByteCount, FrameLengths};
 
 /// Simple IMIX: bytes of IP packets, and how many there are of each in twelve. On an untagged Ethernet
@@ -36,43 +37,120 @@ pub(super) struct Sizes {
     pub(super) sizes: SizesParams,
 }
 
+/// A payload written as one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Payload {
+    Size(ByteCount),
+    /// Simple IMIX.
+    Imix,
+    /// The sizes of the capture that is replayed.
+    Capture,
+}
+
+impl Scalar for Payload {
+    const NAME: &'static str = "Payload";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "imix" | "IMIX" => Ok(Self::Imix),
+            "capture" => Ok(Self::Capture),
+            // Not the sentence of a size: a word was tried.
+            word if word.starts_with(|c: char| c.is_ascii_alphabetic()) => Err(format!(
+                "`{word}` is not a payload: write a size (`1448 B`), sizes with weights (`{{64 B: 7, 1448 B: 1}}`), \
+                 `imix` or `capture`"
+            )),
+            size => ByteCount::from_text(size).map(Self::Size),
+        }
+    }
+
+    fn accepted() -> Value {
+        json!({ "anyOf": [ByteCount::accepted(), { "enum": ["imix", "IMIX", "capture"] }] })
+    }
+}
+
+/// One size, several with the weight of each, or a name for sizes.
+pub(crate) type PayloadSpec = Short<At<Payload>, PayloadForm>;
+
+/// A size and its weight, where they can be read.
+type SizeWeight = (Option<At<ByteCount>>, Option<At<u32>>);
+
+/// A payload in one of its forms.
+#[derive(Debug, Clone)]
+pub(crate) enum PayloadForm {
+    One(At<Payload>),
+    /// Sizes, and how often each is drawn relative to the others.
+    Mix(Vec<SizeWeight>),
+}
+
+impl From<At<Payload>> for PayloadForm {
+    fn from(one: At<Payload>) -> Self {
+        Self::One(one)
+    }
+}
+
+impl Decode for PayloadForm {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let entries = entry.table(problems)?.iter();
+        let sizes = entries
+            .map(|(key, node)| {
+                let size = ByteCount::from_text(&key.text);
+                let size = size.map_err(|message| problems.add(key.span, message));
+                let span = key.span;
+                let key = Some(span);
+                let weight = At::decode(Entry { node, key }, problems);
+                (size.ok().map(|value| At { value, span }), weight)
+            })
+            .collect();
+        Some(Self::Mix(sizes))
+    }
+
+    fn schema(schemas: &mut Schemas) -> Value {
+        schemas.reference("SizeWeights", |schemas| {
+            json!({
+                "type": "object",
+                "propertyNames": { "pattern": format!("^ *{NUMBER} *({SIZE_UNITS}) *$") },
+                "additionalProperties": <u32 as Decode>::schema(schemas),
+                "minProperties": 1,
+            })
+        })
+    }
+}
+
 impl Checker<'_> {
     /// The sizes as they are written; `at` is where to say that they are not.
     pub(super) fn payload(
         &mut self,
-        spec: Option<&At<PayloadSpec>>,
+        payload: Option<&At<PayloadSpec>>,
+        is_written: bool,
         pattern: Option<PatternName>,
         at: Span,
     ) -> Option<Written> {
-        let Some(At { value, span }) = spec else {
+        if !is_written {
             if pattern == Some(PatternName::Replay) {
                 let sizes = WrittenSizes::Capture;
                 return Some(Written { sizes, at });
             }
             self.problems.add(at, "`payload` is missing");
-            return None;
-        };
-        let (sizes, at) = match value {
-            Short::Settings(mix) => (self.mix(mix, *span)?, *span),
-            Short::Value(text) => {
-                let at = text.span();
-                let sizes = match text.read(self.problems)? {
-                    Payload::Imix => WrittenSizes::Imix,
-                    Payload::Size(size) => {
-                        WrittenSizes::Payloads(vec![(self.payload_bytes(size, at)?, 1)])
-                    }
-                    Payload::Capture if pattern.is_none_or(|p| p == PatternName::Replay) => {
-                        WrittenSizes::Capture
-                    }
-                    Payload::Capture => {
-                        let message = "only the pattern `replay` has the sizes of a capture";
-                        let help = "write a size, sizes with weights, or `imix`".to_owned();
-                        self.problems.add_with_help(at, message, Some(help));
-                        return None;
-                    }
-                };
-                (sizes, at)
-            }
+        }
+        let At { value, span } = payload?;
+        let at = *span;
+        let sizes = match &value.value {
+            PayloadForm::Mix(mix) => self.mix(mix, at)?,
+            PayloadForm::One(one) => match one.value {
+                Payload::Imix => WrittenSizes::Imix,
+                Payload::Size(size) => {
+                    WrittenSizes::Payloads(vec![(self.payload_bytes(size, at)?, 1)])
+                }
+                Payload::Capture if pattern.is_none_or(|p| p == PatternName::Replay) => {
+                    WrittenSizes::Capture
+                }
+                Payload::Capture => {
+                    let message = "only the pattern `replay` has the sizes of a capture";
+                    let help = "write a size, sizes with weights, or `imix`";
+                    self.problems.add_with_help(at, message, help);
+                    return None;
+                }
+            },
         };
         Some(Written { sizes, at })
     }
@@ -90,7 +168,7 @@ impl Checker<'_> {
         bytes.and_then(|bytes| u32::try_from(bytes).ok())
     }
 
-    fn mix(&mut self, SizeWeights(mix): &SizeWeights, at: Span) -> Option<WrittenSizes> {
+    fn mix(&mut self, mix: &[SizeWeight], at: Span) -> Option<WrittenSizes> {
         if mix.len() > MAX_SIZES {
             let message = format!("a mix may have at most {MAX_SIZES} sizes");
             self.problems.add(at, message);
@@ -99,26 +177,27 @@ impl Checker<'_> {
         let mut payloads: Vec<(u32, u32)> = Vec::new();
         let mut is_whole = true;
         for (size, weight) in mix {
-            let bytes = size.read(self.problems);
-            let bytes = bytes.and_then(|bytes| self.payload_bytes(bytes, size.span()));
-            let weight = weight.read(self.problems).filter(|read| {
-                let fits = *read <= MAX_WEIGHT;
+            let bytes = size
+                .as_ref()
+                .and_then(|size| self.payload_bytes(size.value, size.span));
+            let weight = weight.as_ref().filter(|weight| {
+                let fits = weight.value <= MAX_WEIGHT;
                 if !fits {
                     let message = format!("a weight may be at most {MAX_WEIGHT}");
-                    self.problems.add(weight.span(), message);
+                    self.problems.add(weight.span, message);
                 }
                 fits
             });
-            let (Some(bytes), Some(weight)) = (bytes, weight) else {
+            let (Some(size), Some(bytes), Some(weight)) = (size, bytes, weight) else {
                 is_whole = false;
                 continue;
             };
             if payloads.iter().any(|(other, _)| *other == bytes) {
                 let message = format!("{bytes} B has a weight already");
-                self.problems.add(size.span(), message);
+                self.problems.add(size.span, message);
                 is_whole = false;
             }
-            payloads.push((bytes, weight));
+            payloads.push((bytes, weight.value));
         }
         // A scenario takes a size out of the mix that all scenarios have by giving it no weight.
         payloads.retain(|(_, weight)| *weight > 0);
@@ -134,7 +213,7 @@ impl Checker<'_> {
     pub(super) fn sizes(
         &mut self,
         written: &Written,
-        spec: &SourceSpec,
+        counts: Option<Counted>,
         pattern: PatternName,
         headers: &SourceHeaders,
         mtu_bytes: u32,
@@ -142,9 +221,9 @@ impl Checker<'_> {
         let header_bytes = headers.ip_bytes() + headers.transport_bytes();
         let default = match pattern {
             PatternName::Iperf3 => Counted::Payload,
-            _ => Counted::Layer(Accounting::L2.layer),
+            _ => Counted::Layer(Accounting::L2),
         };
-        let counted = self.read_or(spec.counts.as_ref(), default);
+        let counted = counts.unwrap_or(default);
         let payloads = match &written.sizes {
             WrittenSizes::Payloads(payloads) => payloads.clone(),
             WrittenSizes::Imix => self.imix(written.at, header_bytes)?,
@@ -172,7 +251,7 @@ impl Checker<'_> {
             let help = mtu_bytes.checked_sub(header_bytes).map(|most| {
                 format!("these headers leave room for a payload of {most} B, or raise `link.mtu`")
             });
-            self.problems.add_with_help(written.at, message, help);
+            self.problems.add_suggesting(written.at, message, help);
         }
         let sizes = match (&written.sizes, sizes.len()) {
             (WrittenSizes::Capture, _) => SizesParams::Capture,
@@ -193,8 +272,7 @@ impl Checker<'_> {
             );
             let help = "write the sizes of the payload and their weights, for example \
                         `{64 B: 7, 528 B: 4, 1448 B: 1}`";
-            self.problems
-                .add_with_help(at, message, Some(help.to_owned()));
+            self.problems.add_with_help(at, message, help);
         }
         payloads
     }
@@ -214,8 +292,8 @@ fn packet_size(
     };
     let counted_bytes = match counted {
         Counted::Payload => payload_bytes,
-        Counted::Layer(layer) => {
-            let counted = Counted::accounting(layer).count(lengths).bytes();
+        Counted::Layer(accounting) => {
+            let counted = accounting.count(lengths).bytes();
             u32::try_from(counted).unwrap_or(u32::MAX)
         }
     };

@@ -1,34 +1,75 @@
 //! Plans: every setting read, every contradiction reported at its place.
 
-use super::{Checker, MAX_ENTRIES, excess};
-use crate::file::{At, Span};
+use super::classes::{Delays, ShortGuarantee, ShortMaximum, Tenants};
+use super::network::ShortLink;
+use super::policies::common_place;
+use super::{Checker, Table};
+use crate::file::{Placed, Span};
 use crate::plan::{Plan, PlannedSlice};
-use crate::spec::{
-    Counted, GuaranteedFileSpec, Name, PlanFileSpec, PlanLinkSpec, PlanSliceSpec, Short, Text,
-};
+use crate::settings;
+use crate::spec::{At, AtLeastOne, Named, Reference};
 use slicewise_model::{AdmissionParams, DelayClasses, GuaranteedSpec, Rate};
-use slicewise_units::{BitRate, Layer};
+
+/// A plan as it is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PlanSpec {
+    link: Option<ShortLink>,
+    common: GuaranteedSpec,
+    slices: Named<Placed<PlanSliceSpec>>,
+}
+
+settings! {
+    /// A plan: what slices ask of one link.
+    impl PlanSpec as "PlanFileSpec", strict = Self::default(); {
+        /// The link: its rate, or its rate and what it counts.
+        [expected] link,
+        /// How much can wait in all slices together, where that is limited.
+        buffer => common.buffer,
+        /// The largest frame there can be. Default 1522 B.
+        largest_frame => common.largest_frame,
+        /// Which bytes of a frame rates, bursts, largest frame and buffer count. Default L2.
+        counts => common.accounting,
+        /// The range of delay classes. Default 10 µs to 100 ms.
+        delays: Delays = |plan, delays| delays.apply(&mut plan.common),
+        /// Tenants, who share the excess first, and the weight of each.
+        tenants: Tenants = |plan, tenants| plan.common.tenants = tenants.0,
+        /// The slices, by name, in the order in which they are tested.
+        slices,
+    }
+}
+
+settings! {
+    /// A slice of a plan, or some equal ones.
+    struct PlanSliceSpec as "PlanSliceSpec", strict {
+        /// Guaranteed rate of each, and its delay bound. Default: best effort.
+        guarantee: Option<ShortGuarantee>,
+        /// Rate each gets at most. Default: no limit.
+        maximum: Option<ShortMaximum>,
+        /// Part of each of the excess relative to the other slices of its tenant. Default 1.
+        weight: Option<AtLeastOne<u32>>,
+        /// The tenant whose part of the excess they share.
+        tenant: Option<At<Reference>>,
+        /// How many there are. Default 1.
+        count: Option<AtLeastOne<u64>>,
+    }
+}
 
 impl Checker<'_> {
     /// The plan, unless something was found wrong.
-    pub(crate) fn plan(&mut self, spec: &PlanFileSpec, name: &str) -> Option<Plan> {
-        if let Some(at) = excess(&spec.tenants) {
-            let message = format!("there are more than {MAX_ENTRIES} tenants");
-            self.problems.add(at, message);
+    pub(crate) fn plan(&mut self, spec: &PlanSpec, name: &str) -> Option<Plan> {
+        let common = &spec.common;
+        if let Err((field, problem)) = common.check() {
+            let at = common_place(self.root, field).unwrap_or(self.root.span);
+            self.problems.add(at, format!("{field}: {problem}"));
             return None;
         }
-        let link = self.plan_link(spec);
-        let common = self.plan_common(spec);
         self.names(&spec.slices);
-        if spec.slices.len() == 0 {
-            let message = "`slices` is missing: at least one is required";
-            self.problems.add(self.root.span, message);
-        }
-        let (link, common) = (link?, common?);
+        self.needs_one("slices");
+        let link = spec.link?.value.0;
         let slices: Vec<PlannedSlice> = spec
             .slices
             .iter()
-            .filter_map(|(name, slice)| self.planned(name, slice, link, &common))
+            .filter_map(|(name, slice)| self.planned(name, slice, link, common))
             .collect();
         (slices.len() == spec.slices.len()).then(|| Plan {
             name: name.to_owned(),
@@ -40,130 +81,78 @@ impl Checker<'_> {
                 buffer: common.buffer,
                 delay_classes: DelayClasses::geometric(common.shortest_delay, common.longest_delay),
             },
-            tenants: common.tenants,
+            tenants: common.tenants.clone(),
             slices,
         })
     }
 
-    fn plan_link(&mut self, spec: &PlanFileSpec) -> Option<Rate> {
-        let Some(link) = &spec.link else {
-            self.problems.add(self.root.span, "`link` is missing");
-            return None;
-        };
-        self.link_rate(link)
-    }
-
-    /// The rate of a link, and what it counts: everything on the wire, unless it is said.
-    pub(super) fn link_rate(&mut self, link: &At<Short<BitRate, PlanLinkSpec>>) -> Option<Rate> {
-        let (rate, counts) = match &link.value {
-            Short::Value(rate) => (rate, None),
-            Short::Settings(settings) => (&settings.rate, settings.counts.as_ref()),
-        };
-        let layer = self.read_or(counts, Layer::L1);
-        Some(Rate {
-            rate: self.nonzero_rate(rate)?,
-            accounting: Counted::accounting(layer),
-        })
-    }
-
-    fn plan_common(&mut self, spec: &PlanFileSpec) -> Option<GuaranteedSpec> {
-        let written = GuaranteedFileSpec {
-            counts: spec.counts.clone(),
-            largest_frame: spec.largest_frame.clone(),
-            delays: spec.delays.clone(),
-            tenants: spec.tenants.clone(),
-            buffer: spec.buffer.clone(),
-        };
-        let common = self.guaranteed(&written)?;
-        if let Err((field, problem)) = common.check() {
-            let at = written.place(field).unwrap_or(self.root.span);
-            self.problems.add(at, format!("{field}: {problem}"));
-            return None;
-        }
-        Some(common)
-    }
-
     fn planned(
         &mut self,
-        name: &Text<Name>,
-        slice: &At<PlanSliceSpec>,
+        name: &At<String>,
+        slice: &Placed<PlanSliceSpec>,
         link: Rate,
         common: &GuaranteedSpec,
     ) -> Option<PlannedSlice> {
-        let slice = &slice.value;
-        let guarantee = slice
-            .guarantee
-            .as_ref()
-            .map(|guarantee| (self.guarantee(&guarantee.value), guarantee.span));
-        let maximum = slice
-            .maximum
-            .as_ref()
-            .map(|maximum| (self.maximum(&maximum.value), maximum.span));
-        let weight = self.at_least_one(slice.weight.as_ref(), 1, "a slice needs a weight");
-        let count = self.at_least_one(slice.count.as_ref(), 1, "there must be a number of slices");
-        let tenant = slice
-            .tenant
-            .as_ref()
-            .map(|tenant| self.plan_tenant(tenant, common));
+        let spec = &slice.value;
+        let weight = spec.weight.map_or(1, |weight| weight.0);
+        let count = spec.count.map_or(1, |count| count.0);
+        let mut is_whole = true;
+        for (key, is_none, what) in [
+            (
+                "weight",
+                weight == 0,
+                "a slice needs a weight of at least 1",
+            ),
+            (
+                "count",
+                count == 0,
+                "there must be a number of slices of at least 1",
+            ),
+        ] {
+            if let (true, Some(at)) = (is_none, slice.place(key)) {
+                self.problems.add(at, what);
+                is_whole = false;
+            }
+        }
+        if let Some(tenant) = &spec.tenant {
+            let tenants = common.tenants.iter();
+            let known: Vec<&str> = tenants.map(|(name, _)| name.as_str()).collect();
+            is_whole &= self.index_of(Table::TENANTS, tenant, &known).is_some();
+        }
         let frame = common.largest_frame;
-        let request = match guarantee {
-            Some((spec, at)) => {
-                Some(self.reported(at, "guarantee", spec?.request(link.rate, frame))?)
+        let request = match &spec.guarantee {
+            Some(it) => {
+                Some(self.reported(slice, "guarantee", it.value.request(link.rate, frame))?)
             }
             None => None,
         };
-        let maximum = match maximum {
-            Some((spec, at)) => {
-                let maximum = spec?.resolve(request.as_ref(), link.rate, frame);
-                Some(self.reported(at, "maximum", maximum)?)
+        let maximum = match &spec.maximum {
+            Some(it) => {
+                let maximum = it.value.resolve(request.as_ref(), link.rate, frame);
+                Some(self.reported(slice, "maximum", maximum)?)
             }
             None => None,
         };
-        Some(PlannedSlice {
-            name: name.text().to_owned(),
-            count: count?,
+        is_whole.then(|| PlannedSlice {
+            name: name.value.clone(),
+            count,
             request,
             maximum,
-            weight: weight?,
-            tenant: match tenant {
-                Some(tenant) => Some(tenant?),
-                None => None,
-            },
+            weight,
+            tenant: spec.tenant.as_ref().map(|tenant| tenant.value.0.0.clone()),
         })
     }
 
-    fn plan_tenant(&mut self, tenant: &Text<Name>, common: &GuaranteedSpec) -> Option<String> {
-        let known: Vec<&str> = common
-            .tenants
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
-        self.index_of(super::Table::Tenants, tenant, &known)?;
-        Some(tenant.text().to_owned())
-    }
-
-    fn at_least_one<T: crate::spec::Scalar + PartialEq + From<u8>>(
-        &mut self,
-        text: Option<&Text<T>>,
-        default: u8,
-        what: &str,
-    ) -> Option<T> {
-        let Some(text) = text else {
-            return Some(T::from(default));
-        };
-        let number = text.read(self.problems)?;
-        if number == T::from(0) {
-            let message = format!("{what} of at least 1");
-            self.problems.add(text.span(), message);
-            return None;
-        }
-        Some(number)
-    }
-
     /// The value; what is wrong with it, at its place.
-    fn reported<T>(&mut self, at: Span, field: &str, value: Result<T, String>) -> Option<T> {
+    fn reported<T>(
+        &mut self,
+        slice: &Placed<PlanSliceSpec>,
+        key: &str,
+        value: Result<T, String>,
+    ) -> Option<T> {
+        let at: Span = slice.place(key).unwrap_or(slice.span);
         value
-            .map_err(|problem| self.problems.add(at, format!("`{field}` {problem}")))
+            .map_err(|problem| self.problems.add(at, format!("`{key}` {problem}")))
             .ok()
     }
 }

@@ -1,162 +1,215 @@
 //! Policies: from either form to what a data plane runs on the study's device.
 
 use super::Checker;
+use super::classes::Class;
+use super::ios::IosText;
+use super::traffic::SliceSpec;
 use crate::device;
-use crate::file::{At, Node, Span};
+use crate::file::{Entry, Node, Placed, Span, Value};
 use crate::params::DutParams;
-use crate::spec::{
-    ClassFileSpec, GuaranteedFileSpec, List, Name, Named, PolicyFileSpec, ScalabilitySpec,
-    SliceSpec, StudySpec, Text, VerdictSpec,
-};
+use crate::settings;
+use crate::spec::{At, List, Named, Verbatim};
 use crate::study::StudyPolicy;
-use slicewise_model::{Discipline, PolicyError, PolicyParams, PolicySpec, PortParams};
+use slicewise_model::{
+    Discipline, GuaranteedSpec, PolicyError, PolicyParams, PolicySpec, PortParams,
+};
 use slicewise_stats::description::{PublishedVerdict, Scalability, SliceLimit};
 
-/// A policy as it was understood, and where to point at when it cannot be run.
-pub(super) struct Understood<'a> {
-    pub(super) spec: PolicySpec,
-    pub(super) configuration: String,
-    pub(super) origin: Origin<'a>,
+settings! {
+    /// A policy. Exactly one of `ios`, `classes` and `none`.
+    struct PolicyFileSpec as "PolicyFileSpec" {
+        /// One line for people. Default: the name.
+        title: Option<String>,
+        /// A file of IOS configuration, relative to the study file; or the configuration itself as a
+        /// block of text.
+        ios: Option<At<Verbatim>>,
+        /// Which policy-map of the configuration, where it has several.
+        policy_map: Option<At<String>>,
+        /// Classes in order: a frame belongs to the first that matches. What matches none belongs to
+        /// `class-default`, which may be listed to configure it.
+        classes: Option<List<Placed<Class>>>,
+        /// How the classes without priority share the remaining capacity: `minimum_share` (default),
+        /// `deficit_round_robin`, `fifo`, or `guaranteed` (rates with a delay bound).
+        discipline: Discipline,
+        /// What the classes of a guaranteed policy have in common.
+        guaranteed: Option<GuaranteedSpec>,
+        /// True for no policy at all: one queue for everything.
+        none: Option<bool>,
+        /// How many slices it can hold, where that differs from what the device declares.
+        scalability: Option<Scalability>,
+        /// The verdicts of the publication.
+        published: Option<PublishedVerdict>,
+    }
 }
 
-/// Where a policy is written.
-pub(super) enum Origin<'a> {
-    /// In the study file.
-    Classes(&'a List<At<ClassFileSpec>>, Option<&'a GuaranteedFileSpec>),
+settings! {
+    /// How many slices a policy can hold.
+    impl Scalability as "ScalabilitySpec", strict = Self {
+        slices: SliceLimit::NotStated,
+        limited_by: String::new(),
+        source: String::new(),
+    };
+    {
+        /// A number of slices, or `unlimited`.
+        [required] slices,
+        /// What limits, in words.
+        [required] limited_by,
+        /// Where the limit is stated.
+        [required] source,
+    }
+}
+
+settings! {
+    /// Verdicts as published.
+    impl PublishedVerdict as "VerdictSpec", strict = Self {
+        isolation: false,
+        reallocation: false,
+        scalability: String::new(),
+        remark: String::new(),
+    };
+    {
+        /// Performance isolation: what the publication says.
+        [required] isolation,
+        /// Resource reallocation: what the publication says.
+        [required] reallocation,
+        /// Scalability, in the publication's words.
+        [required] scalability,
+        /// A remark of the publication.
+        remark,
+    }
+}
+
+/// A policy as it was understood, and where to point at when it cannot be run.
+pub(super) struct Understood {
+    pub(super) spec: PolicySpec,
+    pub(super) configuration: String,
+    pub(super) origin: Origin,
+}
+
+/// In which form a policy is written.
+pub(super) enum Origin {
+    /// As classes.
+    Classes,
     /// In IOS text, as the policy map of this name.
-    Ios(super::ios::IosText, String),
-    /// Nowhere: there is none.
+    Ios(IosText, String),
+    /// Not at all: there is none.
     None,
 }
 
 impl Checker<'_> {
-    pub(super) fn policies(&mut self, spec: &StudySpec, dut: &DutParams) -> Vec<StudyPolicy> {
-        self.names(&spec.policies);
+    pub(super) fn policies(
+        &mut self,
+        policies: &Named<Placed<PolicyFileSpec>>,
+        slices: &Named<Placed<SliceSpec>>,
+        dut: &DutParams,
+    ) -> Vec<StudyPolicy> {
+        self.names(policies);
         self.needs_one("policies");
-        let mut policies = Vec::new();
-        for (name, policy) in spec.policies.iter() {
-            policies.extend(self.policy(name, policy, spec, dut));
-        }
+        let policies = policies.iter();
         policies
+            .filter_map(|(name, policy)| self.policy(name, policy, slices, dut))
+            .collect()
     }
 
     fn policy(
         &mut self,
-        name: &Text<Name>,
-        policy: &PolicyFileSpec,
-        spec: &StudySpec,
+        name: &At<String>,
+        policy: &Placed<PolicyFileSpec>,
+        slices: &Named<Placed<SliceSpec>>,
         dut: &DutParams,
     ) -> Option<StudyPolicy> {
-        let published_verdict = policy
-            .published
-            .as_ref()
-            .and_then(|v| self.verdict(&v.value));
-        let stated = policy
-            .scalability
-            .as_ref()
-            .and_then(|s| self.scalability(&s.value));
-        let understood = self.understand(name, policy, &spec.slices)?;
-        let resolved = understood.spec.resolve_for(PortParams {
+        let path = ["policies", &name.value];
+        let understood = self.understand(name, &path, policy, slices)?;
+        let port = PortParams {
             rate: dut.port_rate,
             admissible: dut.capacity(),
-        });
-        let params = match resolved {
-            Ok(params) => params,
-            Err(error) => {
-                let at = self
-                    .place(&understood.origin, &error)
-                    .unwrap_or(name.span());
-                let message = message_of(&error);
-                self.problems.add(at, message);
-                return None;
-            }
         };
+        let params = self.resolved(&understood, &path, name.span, port)?;
         if let Err(error) = device::check_limits(dut.model, &params) {
-            let at = self
-                .place(&understood.origin, &error)
-                .unwrap_or(name.span());
-            self.problems.add(at, error.problem);
+            let at = self.place(&understood.origin, &path, &error);
+            self.problems.add(at.unwrap_or(name.span), error.problem);
             return None;
         }
-        let title = policy
-            .title
-            .as_ref()
-            .map_or(name.text(), |title| title.text().trim());
-        let is_none = matches!(understood.origin, Origin::None);
-        let policy_map = match understood.origin {
-            Origin::Ios(_, name) => Some(name),
-            Origin::Classes(..) | Origin::None => None,
+        let (is_none, policy_map) = match understood.origin {
+            Origin::Ios(_, name) => (false, Some(name)),
+            Origin::Classes => (false, None),
+            Origin::None => (true, None),
         };
+        let PolicyFileSpec {
+            title,
+            scalability: stated,
+            published,
+            ..
+        } = policy.value.clone();
         Some(StudyPolicy {
-            name: name.text().to_owned(),
-            title: title.to_owned(),
+            name: name.value.clone(),
+            title: title.unwrap_or_else(|| name.value.clone()),
             configuration: understood.configuration,
             spec: understood.spec,
             policy_map,
             scalability_is_of_device: stated.is_none() && !is_none,
             scalability: stated.unwrap_or_else(|| declared(dut, is_none, &params)),
             params,
-            published_verdict,
+            published_verdict: published,
         })
     }
 
-    pub(super) fn understand<'a>(
+    /// The policy for a port; what is wrong with it is reported, `path` being where it is written.
+    pub(super) fn resolved(
         &mut self,
-        name: &Text<Name>,
-        policy: &'a PolicyFileSpec,
-        slices: &Named<SliceSpec>,
-    ) -> Option<Understood<'a>> {
-        if let (None, Some(text)) = (&policy.classes, &policy.discipline) {
-            self.problems
-                .add(text.span(), "`discipline` is for policies with `classes`");
+        understood: &Understood,
+        path: &[&str],
+        otherwise: Span,
+        port: PortParams,
+    ) -> Option<PolicyParams> {
+        let resolved = understood.spec.resolve_for(port);
+        resolved
+            .map_err(|error| {
+                let at = self.place(&understood.origin, path, &error);
+                self.problems
+                    .add(at.unwrap_or(otherwise), message_of(&error));
+            })
+            .ok()
+    }
+
+    pub(super) fn understand(
+        &mut self,
+        name: &At<String>,
+        path: &[&str],
+        policy: &Placed<PolicyFileSpec>,
+        slices: &Named<Placed<SliceSpec>>,
+    ) -> Option<Understood> {
+        let is_written = |key| policy.place(key).is_some();
+        for (key, of) in [
+            ("discipline", "classes"),
+            ("guaranteed", "classes"),
+            ("policy_map", "ios"),
+        ] {
+            if let (Some(at), false) = (policy.place(key), is_written(of)) {
+                let message = format!("`{key}` is for policies with `{of}`");
+                self.problems.add(at, message);
+            }
         }
-        if let (None, Some(common)) = (&policy.classes, &policy.guaranteed) {
-            self.problems
-                .add(common.span, "`guaranteed` is for policies with `classes`");
+        let spec = &policy.value;
+        if let (Some(at), Some(false)) = (policy.place("none"), spec.none) {
+            let message = "`none: false` has no meaning: give the policy's `ios` or `classes`";
+            self.problems.add(at, message);
+            return None;
         }
-        if let (None, Some(text)) = (&policy.ios, &policy.policy_map) {
-            self.problems
-                .add(text.span(), "`policy_map` is for policies with `ios`");
-        }
-        let none = match &policy.none {
-            Some(text) => match text.read(self.problems)? {
-                true => true,
-                false => {
-                    let message =
-                        "`none: false` has no meaning: give the policy's `ios` or `classes`";
-                    self.problems.add(text.span(), message);
-                    return None;
-                }
-            },
-            None => false,
-        };
-        match (&policy.ios, &policy.classes, none) {
-            (Some(text), None, false) => self.ios_policy(name, text, policy.policy_map.as_ref()),
-            (None, Some(classes), false) => {
-                let discipline = self.read_or(policy.discipline.as_ref(), Discipline::MinimumShare);
-                let classes = &classes.value;
-                let common = policy.guaranteed.as_ref();
-                let guaranteed = common.map(|common| self.guaranteed(&common.value));
-                let mut spec = self.native_policy(name.text(), classes, discipline, slices)?;
-                if let (Some(common), true) = (common, discipline != Discipline::Guaranteed) {
-                    let message = "this requires the discipline `guaranteed`: set that too";
-                    self.problems.add(common.span, message);
-                    return None;
-                }
-                spec.guaranteed = match guaranteed {
-                    Some(guaranteed) => Some(guaranteed?),
-                    None => None,
-                };
-                let configuration = self.written(name, "classes");
+        match (is_written("ios"), is_written("classes"), is_written("none")) {
+            (true, false, false) => {
+                let text = spec.ios.as_ref()?;
+                let read = self.ios_policy(name, text, spec.policy_map.as_ref())?;
                 Some(Understood {
-                    spec,
-                    configuration,
-                    origin: Origin::Classes(classes, common.map(|common| &common.value)),
+                    spec: read.spec,
+                    configuration: read.configuration,
+                    origin: Origin::Ios(read.text, read.map_name),
                 })
             }
-            (None, None, true) => Some(Understood {
+            (false, true, false) => self.native_policy(name, path, policy, slices),
+            (false, false, true) => spec.none.map(|_| Understood {
                 spec: PolicySpec {
-                    name: name.text().to_owned(),
+                    name: name.value.clone(),
                     classes: Vec::new(),
                     discipline: Discipline::Fifo,
                     guaranteed: None,
@@ -164,44 +217,69 @@ impl Checker<'_> {
                 configuration: "(no policy: one queue, first in, first out)".to_owned(),
                 origin: Origin::None,
             }),
-            (None, None, false) => {
+            (false, false, false) => {
                 let message = "the policy is empty: give its `ios` or `classes`, or `none: true`";
-                self.problems.add(name.span(), message);
+                self.problems.add(name.span, message);
                 None
             }
             _ => {
                 let message = "a policy has only one of `ios`, `classes` and `none`";
                 let help = "if it comes from an extended file, leave it out with \
                             `extends: {file: …, without: [policies.…]}`";
-                self.problems
-                    .add_with_help(name.span(), message, Some(help.to_owned()));
+                self.problems.add_with_help(name.span, message, help);
                 None
             }
         }
     }
 
-    /// Where the setting that `error` is about is written.
-    pub(super) fn place(&self, origin: &Origin<'_>, error: &PolicyError) -> Option<Span> {
+    fn native_policy(
+        &mut self,
+        name: &At<String>,
+        path: &[&str],
+        policy: &Placed<PolicyFileSpec>,
+        slices: &Named<Placed<SliceSpec>>,
+    ) -> Option<Understood> {
+        let discipline = policy.value.discipline;
+        let classes = policy.value.classes.as_ref()?;
+        let mut spec = self.level(&name.value, classes, discipline, slices)?;
+        if let Some(at) = policy.place("guaranteed") {
+            if discipline != Discipline::Guaranteed {
+                let message = "this requires the discipline `guaranteed`: set that too";
+                self.problems.add(at, message);
+                return None;
+            }
+            spec.guaranteed = Some(policy.value.guaranteed.clone()?);
+        }
+        Some(Understood {
+            spec,
+            configuration: self.written(&[path, &["classes"]].concat()),
+            origin: Origin::Classes,
+        })
+    }
+
+    /// Where the setting that `error` is about is written, of a policy that is written at `path`.
+    fn place(&self, origin: &Origin, path: &[&str], error: &PolicyError) -> Option<Span> {
         match origin {
-            Origin::Classes(classes, guaranteed) => guaranteed
-                .and_then(|guaranteed| guaranteed.place(error.field))
-                .or_else(|| place_in_classes(classes, &error.class, error.field)),
+            Origin::Classes => {
+                let policy = self.entry_at(path)?.node;
+                guaranteed_place(policy, error.field)
+                    .or_else(|| class_place(policy, &error.class, error.field))
+            }
             Origin::Ios(text, _) => text.place(self.sources, &error.class, error.field),
             Origin::None => None,
         }
     }
 
-    /// A setting of a policy as it is written, for people to read.
-    fn written(&self, policy: &Text<Name>, key: &str) -> String {
-        let entry = |node: &Node| {
-            let (_, policies) = node.entry("policies")?;
-            let (_, policy) = policies.entry(policy.text())?;
-            let (key, node) = policy.entry(key)?;
-            Some((key.span, node.extent()))
-        };
-        let Some((key, extent)) = entry(self.root) else {
+    /// The setting at `path` as it is written, for people to read.
+    fn written(&self, path: &[&str]) -> String {
+        let Some(Entry {
+            node,
+            key: Some(key),
+        }) = self.entry_at(path)
+        else {
             return String::new();
         };
+        let extent = node.extent();
         if key.file != extent.file {
             return String::new();
         }
@@ -216,33 +294,10 @@ impl Checker<'_> {
         let line_end = end + rest.find('\n').unwrap_or(rest.len());
         dedent(text.get(line_start..line_end).unwrap_or_default())
     }
-
-    pub(super) fn verdict(&mut self, spec: &VerdictSpec) -> Option<PublishedVerdict> {
-        let isolation = spec.isolation.read(self.problems);
-        let reallocation = spec.reallocation.read(self.problems);
-        let remark = spec
-            .remark
-            .as_ref()
-            .map(|remark| remark.text().trim().to_owned());
-        Some(PublishedVerdict {
-            isolation: isolation?,
-            reallocation: reallocation?,
-            scalability: spec.scalability.text().trim().to_owned(),
-            remark: remark.unwrap_or_default(),
-        })
-    }
-
-    pub(super) fn scalability(&mut self, spec: &ScalabilitySpec) -> Option<Scalability> {
-        Some(Scalability {
-            slices: spec.slices.read(self.problems)?,
-            limited_by: spec.limited_by.text().trim().to_owned(),
-            source: spec.source.text().trim().to_owned(),
-        })
-    }
 }
 
 /// What is wrong, without the policy: the place says which.
-pub(super) fn message_of(error: &PolicyError) -> String {
+fn message_of(error: &PolicyError) -> String {
     match error.field {
         // Settings of all classes.
         "largest_frame" | "delays" | "tenants" | "buffer" => {
@@ -264,19 +319,46 @@ fn declared(dut: &DutParams, is_none: bool, params: &PolicyParams) -> Scalabilit
     device::scalability(dut.model, params)
 }
 
-/// Where in `classes`, or in their children, the setting `field` of class `name` is written.
-fn place_in_classes(classes: &List<At<ClassFileSpec>>, name: &str, field: &str) -> Option<Span> {
-    for At { value: class, .. } in &classes.0 {
-        if class.name.text() == name {
-            return Some(class.place(field).unwrap_or(class.name.span()));
-        }
-        let child = class.child.as_ref();
-        let inner = child.and_then(|c| place_in_classes(&c.value.classes, name, field));
-        if inner.is_some() {
-            return inner;
-        }
+/// Where a policy states `field` of all classes.
+fn guaranteed_place(policy: &Node, field: &str) -> Option<Span> {
+    common_place(policy.entry("guaranteed")?.1, field)
+}
+
+/// Where, among the settings that guarantees have in common, `field` is written.
+pub(super) fn common_place(common: &Node, field: &str) -> Option<Span> {
+    let (key, node) = common.entry(field)?;
+    match field {
+        "largest_frame" | "buffer" => Some(node.anchor(Some(key.span))),
+        "tenants" | "delays" => match &node.value {
+            Value::Mapping(entries) => entries.first().map(|(key, node)| match field {
+                "tenants" => key.span,
+                _ => node.anchor(Some(key.span)),
+            }),
+            _ => None,
+        },
+        _ => None,
     }
-    None
+}
+
+/// Where, in the classes of a policy or in their children, the setting `field` of class `name` is
+/// written.
+fn class_place(policy: &Node, name: &str, field: &str) -> Option<Span> {
+    classes_of(policy).iter().find_map(|class| {
+        let (_, written) = class.entry("name")?;
+        if written.text() == Some(name) {
+            let place = class.entry(field);
+            return Some(place.map_or(written.span, |(key, node)| node.anchor(Some(key.span))));
+        }
+        class_place(class.entry("child")?.1, name, field)
+    })
+}
+
+/// The classes of a policy, or of the child of a class, as they are written.
+pub(super) fn classes_of(policy: &Node) -> &[Node] {
+    match policy.entry("classes").map(|(_, node)| &node.value) {
+        Some(Value::List(classes)) => classes,
+        _ => &[],
+    }
 }
 
 /// Lines without the indentation that all of them have.

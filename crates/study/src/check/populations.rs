@@ -1,12 +1,15 @@
 //! Populations: slices by the thousand.
 
-use super::{Checker, Table};
-use crate::params::{DutParams, PopulationParams, PopulationPatternParams, ScenarioParams};
-use crate::plan::{SliceOutcome, plan_of};
-use crate::spec::{
-    ClassFileSpec, ModelName, Name, PopulationPattern, PopulationSpec, ScenarioSpec, StudySpec,
-    Text,
+use super::policies::classes_of;
+use super::traffic::ScenarioSpec;
+use super::{Checker, StudySpec, Table};
+use crate::file::{Node, Span};
+use crate::params::{
+    DutModel, DutParams, PopulationParams, PopulationPatternParams, ScenarioParams,
 };
+use crate::plan::{SliceOutcome, plan_of};
+use crate::settings;
+use crate::spec::{At, List, PopulationPattern};
 use crate::study::StudyPolicy;
 use slicewise_model::Discipline;
 use slicewise_units::{ByteCount, Duration};
@@ -54,18 +57,36 @@ const OF_CLASS: [(&str, &str); 7] = [
 ];
 const AT_MOST: &str = "set `maximum` in a policy of `discipline: guaranteed`";
 
+settings! {
+    /// The slices that a class of the same name stands for, and what each of them sends. Measured
+    /// together, as the slice of that name. Scenarios set their number.
+    struct PopulationSpec as "PopulationSpec" {
+        /// What each slice sends: `backlog` (there is always a frame waiting) or `bursts` (all slices
+        /// of the population send their burst at the same moment, again and again).
+        [expected] sends: Option<PopulationPattern>,
+        /// Length of its frames, L2 without FCS.
+        [expected] frame: Option<At<ByteCount>>,
+        /// Bytes of a burst: as many whole frames as fit.
+        burst: Option<At<ByteCount>>,
+        /// Time from burst to burst.
+        every: Option<At<Duration>>,
+        /// Weights in the excess, given to the slices in turn, instead of the class's.
+        weights: List<At<u32>>,
+    }
+}
+
 impl Checker<'_> {
     pub(super) fn populations(&mut self, spec: &StudySpec) -> Vec<PopulationParams> {
         self.names(&spec.populations);
-        let slices: Vec<&str> = spec.slices.iter().map(|(name, _)| name.text()).collect();
+        let slices = spec.slices.names();
         if let (Some((name, _)), Some((source, _))) =
             (spec.populations.0.first(), spec.sources.0.first())
         {
             let message = format!(
                 "a study has sources or populations, not both: `{}` is a source",
-                source.text()
+                source.value
             );
-            self.problems.add(name.span(), message);
+            self.problems.add(name.span, message);
         }
         if spec.populations.len() > 0 {
             self.check_what_populations_ignore(spec);
@@ -78,8 +99,8 @@ impl Checker<'_> {
 
     /// A setting that would change nothing is a mistake: whoever wrote it expects something of it.
     fn check_what_populations_ignore(&mut self, spec: &StudySpec) {
-        let slices = spec.slices.iter();
-        let of_slices = slices.map(|(name, _)| vec!["slices", name.text(), "headers"]);
+        let slices = spec.slices.names().into_iter();
+        let of_slices = slices.map(|name| vec!["slices", name, "headers"]);
         let of_study = OF_STUDY.iter().map(|path| path.to_vec());
         for path in of_study.chain(of_slices).collect::<Vec<_>>() {
             if let Some(at) = self.key_at(&path) {
@@ -88,166 +109,159 @@ impl Checker<'_> {
                      hosts, links to it and headers",
                     path.join(".")
                 );
-                let help = Some("leave it out".to_owned());
-                self.problems.add_with_help(at, message, help);
+                self.problems.add_with_help(at, message, "leave it out");
             }
         }
-        if let Some(text) = spec.dut.as_ref().and_then(|dut| dut.value.model.as_ref())
-            && !matches!(text.read(self.problems), None | Some(ModelName::Port))
+        if let Some(dut) = &spec.dut
+            && let Some(at) = dut.place("model")
+            && !matches!(dut.value.model, None | Some(DutModel::Port))
         {
             let message = "a study of populations models one port: set `model: port`";
-            self.problems.add(text.span(), message);
+            self.problems.add(at, message);
         }
         for (_, scenario) in spec.scenarios.iter() {
             // Those of the study are reported already.
             if let (Some((source, _)), 0) = (scenario.sources.0.first(), spec.sources.len()) {
                 let message = "a study has sources or populations, not both: this source would send \
                                nothing";
-                self.problems.add(source.span(), message);
+                self.problems.add(source.span, message);
             }
         }
-        let populations: Vec<&str> = spec.populations.iter().map(|(n, _)| n.text()).collect();
-        for (_, policy) in spec.policies.iter() {
-            let classes = policy.classes.iter().flat_map(|classes| &classes.value.0);
-            let classes: Vec<&ClassFileSpec> = classes.map(|class| &class.value).collect();
-            let has_class = |name: &&str| classes.iter().any(|class| class.name.text() == *name);
-            // A population without a class is reported, and its class may be one of these.
-            let has_all = populations.iter().all(has_class);
-            for class in classes {
-                let name = class.name.text();
-                if populations.contains(&name) {
-                    self.check_class_of_population(class);
-                } else if has_all {
-                    let message =
-                        format!("there is no population `{name}`: this class would be empty");
-                    let help = Some("leave it out".to_owned());
-                    self.problems
-                        .add_with_help(class.name.span(), message, help);
-                }
+        let populations = spec.populations.names();
+        for name in spec.policies.names() {
+            if let Some(policy) = self.entry_at(&["policies", name]) {
+                self.check_classes(&populations, policy.node);
             }
         }
     }
 
-    fn check_class_of_population(&mut self, class: &ClassFileSpec) {
-        for (setting, help) in OF_CLASS {
-            if let Some(at) = class.place(setting) {
-                let message = format!("`{setting}` has no effect on the slices of a population");
-                self.problems
-                    .add_with_help(at, message, Some(help.to_owned()));
+    fn check_classes(&mut self, populations: &[&str], policy: &Node) {
+        let classes = classes_of(policy).iter().filter_map(|class| {
+            let (_, name) = class.entry("name")?;
+            Some((class, name.span, name.text()?))
+        });
+        let classes: Vec<(&Node, Span, &str)> = classes.collect();
+        let has_class = |name: &&str| classes.iter().any(|(.., class)| class == name);
+        // A population without a class is reported, and its class may be one of these.
+        let has_all = populations.iter().all(has_class);
+        for (class, at, name) in classes {
+            if populations.contains(&name) {
+                for (setting, help) in OF_CLASS {
+                    if let Some((key, node)) = class.entry(setting) {
+                        let message =
+                            format!("`{setting}` has no effect on the slices of a population");
+                        let at = node.anchor(Some(key.span));
+                        self.problems.add_with_help(at, message, help);
+                    }
+                }
+            } else if has_all {
+                let message = format!("there is no population `{name}`: this class would be empty");
+                self.problems.add_with_help(at, message, "leave it out");
             }
         }
     }
 
     fn population(
         &mut self,
-        name: &Text<Name>,
+        name: &At<String>,
         spec: &PopulationSpec,
         slices: &[&str],
     ) -> Option<PopulationParams> {
-        let slice = self.index_of(Table::Slices, name, slices);
-        let sends = self.required(spec.sends.as_ref(), "sends", name.span());
-        let frame = self.required(spec.frame.as_ref(), "frame", name.span());
-        if let (Some(frame), Some(text)) = (frame, &spec.frame)
-            && !FRAMES.contains(&frame.bytes())
+        let slice = self.index_of(Table::SLICES, name, slices);
+        if let Some(frame) = &spec.frame
+            && !FRAMES.contains(&frame.value.bytes())
         {
             let message = "frames are from 60 B to 65535 B long";
-            self.problems.add(text.span(), message);
+            self.problems.add(frame.span, message);
             return None;
         }
-        let weights = spec.weights.0.iter();
-        let weights: Vec<u32> = weights
-            .filter_map(|text| {
-                let weight = text.read(self.problems)?;
-                if weight == 0 {
-                    let message = "a slice needs a weight of at least 1";
-                    self.problems.add(text.span(), message);
-                }
-                Some(weight)
-            })
-            .collect();
-        let pattern = self.population_pattern(name, spec, sends?, frame?)?;
+        for weight in spec.weights.0.iter().filter(|weight| weight.value == 0) {
+            let message = "a slice needs a weight of at least 1";
+            self.problems.add(weight.span, message);
+        }
+        let frame = spec.frame.as_ref().map(|frame| frame.value);
+        let pattern = self.population_pattern(name, spec, spec.sends?, frame?)?;
         Some(PopulationParams {
             slice: slice?,
             frame_bytes: u32::try_from(frame?.bytes()).ok()?,
             pattern,
-            weights,
+            weights: spec.weights.0.iter().map(|weight| weight.value).collect(),
         })
     }
 
     fn population_pattern(
         &mut self,
-        name: &Text<Name>,
+        name: &At<String>,
         spec: &PopulationSpec,
         sends: PopulationPattern,
         frame: ByteCount,
     ) -> Option<PopulationPatternParams> {
         if sends == PopulationPattern::Backlog {
-            let set = spec.burst.as_ref().map(Text::span);
-            if let Some(at) = set.or(spec.every.as_ref().map(Text::span)) {
+            let set = spec.burst.as_ref().map(|burst| burst.span);
+            if let Some(at) = set.or(spec.every.as_ref().map(|every| every.span)) {
                 let message = "a backlog has no bursts: this is for `sends: bursts`";
                 self.problems.add(at, message);
                 return None;
             }
             return Some(PopulationPatternParams::Backlog);
         }
-        let burst = self.required(spec.burst.as_ref(), "burst", name.span());
-        let every = self.required(spec.every.as_ref(), "every", name.span());
-        let (burst, every) = (burst?, every?);
-        let frames = u32::try_from(burst.bytes() / frame.bytes()).unwrap_or(u32::MAX);
-        if let (0, Some(text)) = (frames, &spec.burst) {
+        for key in ["burst", "every"] {
+            if self.entry_at(&["populations", &name.value, key]).is_none() {
+                self.problems.add(name.span, format!("`{key}` is missing"));
+            }
+        }
+        let (burst, every) = (spec.burst.as_ref()?, spec.every.as_ref()?);
+        let frames = u32::try_from(burst.value.bytes() / frame.bytes()).unwrap_or(u32::MAX);
+        if frames == 0 {
             let message = format!("this is too small for a frame of {} B", frame.bytes());
-            self.problems.add(text.span(), message);
+            self.problems.add(burst.span, message);
             return None;
         }
-        if let (true, Some(text)) = (every < EVERY_MIN, &spec.every) {
+        if every.value < EVERY_MIN {
             let message = format!("bursts must be at least {EVERY_MIN} apart");
-            self.problems.add(text.span(), message);
+            self.problems.add(every.span, message);
             return None;
         }
+        let every = every.value;
         Some(PopulationPatternParams::Bursts { frames, every })
     }
 
     /// A population without a slice is reported where it is written, and what follows from it is not.
     fn is_misnamed(spec: &StudySpec) -> bool {
-        let named = |name: &str| spec.slices.iter().any(|(slice, _)| slice.text() == name);
-        let mut populations = spec.populations.iter();
-        populations.any(|(name, _)| !named(name.text()))
+        let slices = spec.slices.names();
+        let mut populations = spec.populations.names().into_iter();
+        populations.any(|name| !slices.contains(&name))
     }
 
     /// How many slices each population has in a scenario.
     pub(super) fn population_counts(
         &mut self,
-        name: &Text<Name>,
+        name: &At<String>,
         scenario: &ScenarioSpec,
         spec: &StudySpec,
     ) -> Vec<u32> {
         if Self::is_misnamed(spec) {
             return Vec::new();
         }
-        let known: Vec<&str> = spec
-            .populations
-            .iter()
-            .map(|(name, _)| name.text())
-            .collect();
+        let known = spec.populations.names();
         for (name, _) in scenario.populations.iter() {
-            self.index_of(Table::Populations, name, &known);
+            self.index_of(Table::POPULATIONS, name, &known);
         }
         let mut counts = Vec::new();
         for population in known {
-            let mut written = scenario.populations.iter();
-            let Some((_, text)) = written.find(|(name, _)| name.text() == population) else {
+            let path = ["scenarios", &name.value, "populations", population];
+            if self.entry_at(&path).is_none() {
                 let message = format!("the number of slices of `{population}` is missing");
-                self.problems.add(name.span(), message);
-                continue;
-            };
-            let Some(count) = text.read(self.problems) else {
-                continue;
-            };
-            if count > MAX_SLICES {
-                let message = format!("at most {MAX_SLICES} slices are possible");
-                self.problems.add(text.span(), message);
+                self.problems.add(name.span, message);
             }
-            counts.push(count);
+            let Some(count) = scenario.populations.get(population) else {
+                continue;
+            };
+            if count.value > MAX_SLICES {
+                let message = format!("at most {MAX_SLICES} slices are possible");
+                self.problems.add(count.span, message);
+            }
+            counts.push(count.value);
         }
         counts
     }
@@ -265,10 +279,8 @@ impl Checker<'_> {
         }
         for policy in policies {
             let written = spec.policies.iter();
-            let Some((at, _)) = written
-                .into_iter()
-                .find(|(name, _)| name.text() == policy.name)
-            else {
+            let mut named = written.filter(|(name, _)| name.value == policy.name);
+            let Some((at, _)) = named.next() else {
                 continue;
             };
             let discipline = policy.params.discipline;
@@ -278,17 +290,15 @@ impl Checker<'_> {
             ) {
                 let message = "populations are scheduled by `discipline: guaranteed` or \
                                `deficit_round_robin`";
-                self.problems.add(at.span(), message);
+                self.problems.add(at.span, message);
                 continue;
             }
-            for (population, _) in spec.populations.iter() {
+            for population in spec.populations.names() {
                 let mut classes = policy.params.classes.iter();
-                if !classes.any(|class| class.name == population.text()) {
-                    let message = format!(
-                        "population `{}` has no class of its name here",
-                        population.text()
-                    );
-                    self.problems.add(at.span(), message);
+                if !classes.any(|class| class.name == population) {
+                    let message =
+                        format!("population `{population}` has no class of its name here");
+                    self.problems.add(at.span, message);
                 }
             }
             for scenario in scenarios {
@@ -311,18 +321,15 @@ impl Checker<'_> {
             // One of the numbers is missing or cannot be read.
             return;
         }
-        let populations: Vec<&str> = spec.populations.iter().map(|(n, _)| n.text()).collect();
+        let populations = spec.populations.names();
         let plan = plan.in_scenario(scenario, &populations);
         for (slice, outcome) in plan.slices.iter().zip(plan.outcome().slices) {
             let SliceOutcome::Refused(refusal) = outcome else {
                 continue;
             };
-            let written = spec.scenarios.iter();
-            let at = written
-                .filter(|(name, _)| name.text() == scenario.name)
-                .flat_map(|(_, scenario)| scenario.populations.iter())
-                .find(|(name, _)| name.text() == slice.name)
-                .map_or(self.root.span, |(_, text)| text.span());
+            let scenario = spec.scenarios.get(&scenario.name);
+            let at = scenario.and_then(|scenario| scenario.populations.get(&slice.name));
+            let at = at.map_or(self.root.span, |count| count.span);
             let message = format!("under policy `{}`: {refusal}", policy.name);
             self.problems.add(at, message);
         }

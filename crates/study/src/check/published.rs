@@ -1,12 +1,54 @@
 //! Published figures: which cells they speak of, and their values in the metric's unit.
 
-use super::{Checker, Table};
-use crate::file::At;
-use crate::spec::{
-    Figure, List, Name, Named, OneOrMany, Percent, PublishedSpec, Scalar, StudySpec, Text, number,
-};
+use super::{Checker, StudySpec, Table};
+use crate::file::Placed;
+use crate::settings;
+use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, number, word_for};
 use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure};
 use slicewise_units::{BitRate, Duration};
+
+settings! {
+    /// A published figure: which quantity of which runs, and what was published. Exactly one of
+    /// `about`, `between`, `at_least` and `at_most`.
+    struct PublishedSpec as "PublishedSpec", strict {
+        /// What the publication says, in a few words.
+        [required] claim: String,
+        /// Where it says it: section, figure or table.
+        [required] source: String,
+        /// The quantity.
+        [required] metric: Option<Metric>,
+        /// Policies it applies to. Default: all.
+        policies: OneOrMany<At<Reference>>,
+        /// Scenarios it applies to. Default: all.
+        scenarios: OneOrMany<At<Reference>>,
+        /// Slice it applies to; required for quantities of a slice.
+        slice: Option<At<Reference>>,
+        /// The figure is a change relative to another policy, scenario, or both: ours / theirs − 1.
+        relative_to: Option<At<CellSpec>>,
+        /// The value.
+        about: Option<At<Figure>>,
+        /// Tolerance of agreement, in percent of the value (absolute if the value is 0).
+        within: Option<At<Figure>>,
+        /// The lower and the upper end.
+        between: Option<At<List<At<Figure>>>>,
+        /// The least value.
+        at_least: Option<At<Figure>>,
+        /// The largest value.
+        at_most: Option<At<Figure>>,
+        /// A known difference and its physical reason.
+        explanation: String,
+    }
+}
+
+settings! {
+    /// What a relative figure is relative to.
+    struct CellSpec as "CellSpec" {
+        /// The policy, where it is another one.
+        policy: Option<At<Reference>>,
+        /// The scenario, where it is another one.
+        scenario: Option<At<Reference>>,
+    }
+}
 
 impl Checker<'_> {
     pub(super) fn published(&mut self, spec: &StudySpec) -> Vec<PublishedFigure> {
@@ -18,81 +60,74 @@ impl Checker<'_> {
 
     fn published_figure(
         &mut self,
-        At {
-            value: figure,
-            span,
-        }: &At<PublishedSpec>,
+        written: &Placed<PublishedSpec>,
         spec: &StudySpec,
     ) -> Option<PublishedFigure> {
-        let policies =
-            self.known_names(Table::Policies, &figure.policies, &names_of(&spec.policies));
-        let scenarios = self.known_names(
-            Table::Scenarios,
-            &figure.scenarios,
-            &names_of(&spec.scenarios),
-        );
-        let slices = names_of(&spec.slices);
-        let slice = figure.slice.as_ref().and_then(|slice| {
-            self.index_of(Table::Slices, slice, &slices)
-                .map(|_| slice.text().to_owned())
-        });
-        let relative_to = figure.relative_to.as_ref().map(|cell| {
-            let (policy, scenario) = (&cell.value.policy, &cell.value.scenario);
-            if policy.is_none() && scenario.is_none() {
-                let message = "`policy` or `scenario` is missing: what is it relative to?";
-                self.problems.add(cell.span, message);
-            }
-            let mut name = |table, text: &Option<Text<Name>>, known: &[&str]| {
-                let text = text.as_ref()?;
-                self.index_of(table, text, known)
-                    .map(|_| text.text().to_owned())
-            };
-            Cell {
-                policy: name(Table::Policies, policy, &names_of(&spec.policies)),
-                scenario: name(Table::Scenarios, scenario, &names_of(&spec.scenarios)),
-            }
-        });
-        let metric = figure.metric.read(self.problems)?;
-        if is_of_a_slice(metric) && figure.slice.is_none() {
-            let message = format!("`slice` is missing: whose {} is it?", figure.metric.text());
-            self.problems.add(figure.metric.span(), message);
-        }
-        if let (false, Some(slice)) = (is_of_a_slice(metric), &figure.slice) {
-            let message = format!("{} is of all slices together", figure.metric.text());
-            self.problems.add(slice.span(), message);
-        }
-        let unit = if figure.relative_to.is_some() {
-            Unit::Percent
-        } else {
-            unit_of(metric)
+        let figure = &written.value;
+        let (policies, scenarios) = (spec.policies.names(), spec.scenarios.names());
+        let slices = spec.slices.names();
+        let mut one = |table, name: &Option<At<Reference>>, known: &[&str]| {
+            let name = name.as_ref()?;
+            self.known_names(table, std::slice::from_ref(name), known)
+                .pop()
         };
-        let text = |field: &Text<String>| field.text().trim().to_owned();
+        let slice = one(Table::SLICES, &figure.slice, &slices);
+        let relative_to = figure.relative_to.as_ref().map(|cell| Cell {
+            policy: one(Table::POLICIES, &cell.value.policy, &policies),
+            scenario: one(Table::SCENARIOS, &cell.value.scenario, &scenarios),
+        });
+        let policies = self.known_names(Table::POLICIES, &figure.policies.0, &policies);
+        let scenarios = self.known_names(Table::SCENARIOS, &figure.scenarios.0, &scenarios);
+        if let Some(cell) = &figure.relative_to
+            && cell.value.policy.is_none()
+            && cell.value.scenario.is_none()
+        {
+            let message = "`policy` or `scenario` is missing: what is it relative to?";
+            self.problems.add(cell.span, message);
+        }
+        let metric = figure.metric?;
+        let word = word_for(metric);
+        match (
+            is_of_a_slice(metric),
+            &figure.slice,
+            written.place("metric"),
+        ) {
+            (true, None, Some(at)) => {
+                let message = format!("`slice` is missing: whose {word} is it?");
+                self.problems.add(at, message);
+            }
+            (false, Some(slice), _) => {
+                let message = format!("{word} is of all slices together");
+                self.problems.add(slice.span, message);
+            }
+            _ => {}
+        }
+        let unit = match figure.relative_to {
+            Some(_) => Unit::Percent,
+            None => unit_of(metric),
+        };
         Some(PublishedFigure {
-            claim: text(&figure.claim),
-            source: text(&figure.source),
+            claim: figure.claim.clone(),
+            source: figure.source.clone(),
             metric,
             policies,
             scenarios,
             slice,
             relative_to,
-            expected: self.expected(figure, unit, *span)?,
-            explanation: figure.explanation.as_ref().map(text).unwrap_or_default(),
+            expected: self.expected(figure, unit, written.span)?,
+            explanation: figure.explanation.clone(),
         })
     }
 
     fn known_names(
         &mut self,
         table: Table,
-        written: &OneOrMany<Text<Name>>,
+        written: &[At<Reference>],
         known: &[&str],
     ) -> Vec<String> {
-        let names = written.0.iter();
-        names
-            .filter_map(|name| {
-                self.index_of(table, name, known)
-                    .map(|_| name.text().to_owned())
-            })
-            .collect()
+        let is_known = |name: &&At<Reference>| self.index_of(table, name, known).is_some();
+        let names = written.iter().filter(is_known);
+        names.map(|name| name.value.0.0.clone()).collect()
     }
 
     fn expected(
@@ -102,8 +137,7 @@ impl Checker<'_> {
         at: crate::file::Span,
     ) -> Option<Expected> {
         if let (None, Some(within)) = (&figure.about, &figure.within) {
-            self.problems
-                .add(within.span(), "`within` requires `about`");
+            self.problems.add(within.span, "`within` requires `about`");
         }
         match (
             &figure.about,
@@ -130,14 +164,14 @@ impl Checker<'_> {
 
     fn about(
         &mut self,
-        about: &Text<Figure>,
-        within: Option<&Text<Figure>>,
+        about: &At<Figure>,
+        within: Option<&At<Figure>>,
         unit: Unit,
     ) -> Option<Expected> {
         let value = self.figure(about, unit)?;
         let Some(within) = within else {
             self.problems.add(
-                about.span(),
+                about.span,
                 "`within` is missing: which difference still agrees?",
             );
             return None;
@@ -147,12 +181,12 @@ impl Checker<'_> {
         let tolerance = self.figure(within, tolerance_unit)?;
         if tolerance < 0.0 {
             self.problems
-                .add(within.span(), "a tolerance cannot be negative");
+                .add(within.span, "a tolerance cannot be negative");
         }
         Some(Expected::About { value, tolerance })
     }
 
-    fn between(&mut self, between: &At<List<Text<Figure>>>, unit: Unit) -> Option<Expected> {
+    fn between(&mut self, between: &At<List<At<Figure>>>, unit: Unit) -> Option<Expected> {
         let [low, high] = between.value.0.as_slice() else {
             self.problems
                 .add(between.span, "`between` has two ends, as `[0.2 ms, 1 ms]`");
@@ -164,15 +198,15 @@ impl Checker<'_> {
         };
         if matches!(expected, Expected::Between { low, high } if low > high) {
             self.problems
-                .add(low.span(), "the lower end is above the upper end");
+                .add(low.span, "the lower end is above the upper end");
         }
         Some(expected)
     }
 
-    fn figure(&mut self, text: &Text<Figure>, unit: Unit) -> Option<f64> {
-        let value = parse_figure(text.text().trim(), unit);
+    fn figure(&mut self, text: &At<Figure>, unit: Unit) -> Option<f64> {
+        let value = parse_figure(&text.value.0, unit);
         value
-            .map_err(|message| self.problems.add(text.span(), message))
+            .map_err(|message| self.problems.add(text.span, message))
             .ok()
     }
 }
@@ -257,8 +291,4 @@ fn parse_time_squared(text: &str) -> Result<f64, String> {
         .parse::<f64>()
         .map(|number| number * factor)
         .map_err(|_| expected())
-}
-
-fn names_of<T>(table: &Named<T>) -> Vec<&str> {
-    table.iter().map(|(name, _)| name.text()).collect()
 }

@@ -1,11 +1,25 @@
 //! The profile of minutes.
 
-use super::{Checker, Table};
-use crate::file::At;
+use super::{Checker, StudySpec, Table};
+use crate::file::Placed;
 use crate::params::ScenarioParams;
 use crate::quick::QuickParams;
-use crate::spec::{Name, OneOrMany, QuickSpec, Repetitions, StudySpec, Text};
+use crate::settings;
+use crate::spec::{At, OneOrMany, Positive, Reference, Repetitions};
 use slicewise_units::Duration;
+
+settings! {
+    /// A quick profile: what it leaves out is as in the study.
+    struct QuickSpec as "QuickSpec" {
+        /// Only these scenarios. Default: the reference, and those that isolation and reallocation are judged
+        /// in: the heaviest load of best effort while guaranteed slices keep to their shares.
+        scenarios: OneOrMany<At<Reference>>,
+        /// How often each policy runs under each of them.
+        repetitions: Option<Repetitions>,
+        /// How long traffic is offered in a run: a whole number of bins.
+        duration: Option<Positive>,
+    }
+}
 
 impl Checker<'_> {
     pub(super) fn quick(
@@ -16,54 +30,43 @@ impl Checker<'_> {
         scenarios: &[ScenarioParams],
         usual: impl FnOnce() -> Vec<usize>,
     ) -> Option<QuickParams> {
-        let quick = &spec.quick.as_ref()?.value;
-        let repetitions = quick.repetitions.as_ref().or(spec.repetitions.as_ref());
-        let Repetitions(repetitions) = self.read_or(repetitions, Repetitions(1));
+        let quick = spec.quick.as_ref()?;
+        let repetitions = quick.value.repetitions.or(spec.repetitions);
+        let Repetitions(repetitions) = repetitions.unwrap_or(Repetitions(1));
+        self.check_quick_duration(quick, duration, bin);
         Some(QuickParams {
-            scenarios: match &quick.scenarios {
-                Some(wanted) => self.quick_scenarios(wanted, scenarios),
+            scenarios: match quick.place("scenarios") {
+                Some(at) => {
+                    let wanted = &quick.value.scenarios.0;
+                    if wanted.is_empty() {
+                        let message = "without a scenario there is nothing to run";
+                        self.problems.add(at, message);
+                    }
+                    let known: Vec<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
+                    let wanted = wanted.iter();
+                    wanted
+                        .filter_map(|name| self.index_of(Table::SCENARIOS, name, &known))
+                        .collect()
+                }
                 None => usual(),
             },
             repetitions,
-            duration: self
-                .quick_duration(quick, duration, bin)
-                .unwrap_or(duration),
+            duration: quick.value.duration.map_or(duration, |quick| quick.0),
         })
     }
 
-    fn quick_scenarios(
-        &mut self,
-        wanted: &At<OneOrMany<Text<Name>>>,
-        scenarios: &[ScenarioParams],
-    ) -> Vec<usize> {
-        let known: Vec<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
-        let mut found = Vec::new();
-        for name in &wanted.value.0 {
-            found.extend(self.index_of(Table::Scenarios, name, &known));
-        }
-        if wanted.value.0.is_empty() {
-            self.problems
-                .add(wanted.span, "without a scenario there is nothing to run");
-        }
-        found
-    }
-
-    fn quick_duration(
-        &mut self,
-        quick: &QuickSpec,
-        whole: Duration,
-        bin: Duration,
-    ) -> Option<Duration> {
-        let duration = self.nonzero_duration(quick.duration.as_ref())?;
-        let text = quick.duration.as_ref()?;
+    fn check_quick_duration(&mut self, quick: &Placed<QuickSpec>, whole: Duration, bin: Duration) {
+        let (Some(at), Some(Positive(duration))) = (quick.place("duration"), quick.value.duration)
+        else {
+            return;
+        };
         if duration > whole {
             let message = format!("this is longer than the whole study's {whole}");
-            self.problems.add(text.span(), message);
+            self.problems.add(at, message);
         }
         if !duration.nanos().is_multiple_of(bin.nanos().max(1)) {
             let message = format!("the run of {duration} is not a whole number of bins of {bin}");
-            self.problems.add(text.span(), message);
+            self.problems.add(at, message);
         }
-        Some(duration)
     }
 }

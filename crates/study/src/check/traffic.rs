@@ -1,20 +1,24 @@
 //! Slices, sources and scenarios.
 
-use super::payload::Sizes;
+use super::StudySpec;
+use super::matching::{MAX_VLAN, Matches, class_map};
+use super::payload::{PayloadSpec, Sizes};
 use super::{Checker, Table};
 use crate::diagnostics::{closest, suggestion};
-use crate::file::{At, Span};
+use crate::file::{Placed, Span};
 use crate::params::{
-    DutParams, HostParams, LinkParams, OnOffParams, PatternParams, ScenarioParams, SliceParams,
-    SourceHeaders, SourceParams,
+    DutParams, HostTiming, OnOffParams, PatternParams, ScenarioParams, SourceHeaders, SourceParams,
+    StudyLink, StudySlice,
 };
+use crate::settings;
 use crate::spec::{
-    Dscp, HeadersSpec, MatchSpec, Name, OnOffSpec, OneOrMany, PatternName, Percent, Protocol,
-    ScenarioSpec, Share, SliceSpec, SourceSpec, StudySpec, Text,
+    At, Counted, Dscp, List, Named, PatternName, Percent, Positive, Protocol, Reference, Scalar,
+    Share, narrowed,
 };
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
+use slicewise_stats::objective::Objective;
+use slicewise_traffic::scenario::Ecn;
 use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
-use slicewise_wire::Ecn;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -25,18 +29,134 @@ const DEFAULT_DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 const DEFAULT_SOURCE_PORT: u16 = 49_152;
 /// The port of iperf3.
 const DEFAULT_DESTINATION_PORT: u16 = 5201;
-const UDP: Protocol = Protocol(17);
-/// The largest VLAN id that can be used (IEEE 802.1Q).
-const MAX_VLAN: u16 = 4094;
+/// The IP protocol of UDP.
+const UDP: u8 = 17;
+
+narrowed! {
+    /// A VLAN id.
+    #[derive(Copy)]
+    VlanId(u16) as "Port": |text| match u16::from_text(text)? {
+        id if id > MAX_VLAN => Err(format!("a VLAN id may be at most {MAX_VLAN}")),
+        id => Ok(id),
+    };
+}
+
+settings! {
+    /// A slice: which frames belong to it and what it was promised.
+    struct SliceSpec as "SliceSpec" {
+        /// Which frames belong to it: conditions that must all hold, or a list of such groups, one of which
+        /// must.
+        [expected ": which frames belong to the slice?"] r#match: Option<Matches>,
+        /// Its share of the device's rate (a rate, or a percentage of it): guaranteed to a guaranteed
+        /// slice, its fair part otherwise.
+        share: Option<Share>,
+        /// Whether the share is guaranteed, and the slice's isolation judged. Default false.
+        guaranteed: bool,
+        /// What it needs in absolute terms: isolation is then judged by that.
+        objective: Option<Placed<Objective>>,
+        /// Header fields of the packets its sources send.
+        headers: Placed<HeadersSpec>,
+    }
+}
+
+settings! {
+    /// Header fields of a source's packets.
+    struct HeadersSpec as "HeadersSpec" {
+        /// VLAN id of the outermost tag. Default: no tag.
+        vlan: Option<At<VlanId>>,
+        /// VLAN id of the second tag. Default: no second tag.
+        inner_vlan: Option<At<VlanId>>,
+        /// Source address. Default 192.0.2.1.
+        source: Option<At<IpAddr>>,
+        /// Destination address. Default 198.51.100.1.
+        destination: Option<At<IpAddr>>,
+        /// IP protocol. Default udp.
+        protocol: Option<At<Protocol>>,
+        /// Source port. Default 49152.
+        source_port: Option<u16>,
+        /// Destination port. Default 5201, as iperf3.
+        destination_port: Option<u16>,
+        /// Differentiated-services code point. Default 0.
+        dscp: Option<Dscp>,
+        /// Explicit congestion notification: queues with `ecn: yes` mark packets that are `ect0` or `ect1`
+        /// instead of dropping them. Default not_ect. Simulated studies only.
+        ecn: Option<Ecn>,
+    }
+}
+
+settings! {
+    /// A traffic source: one flow. In a scenario: only the differences from
+    /// the common source of the same name.
+    struct SourceSpec as "SourceSpec" {
+        /// The slice it belongs to.
+        slice: Option<At<Reference>>,
+        /// When packets leave: `iperf3` (on a timer, all packets due at once), `cbr` (evenly),
+        /// `poisson` (at random), `replay` (as in a capture).
+        pattern: Option<PatternName>,
+        /// Sending rate: a rate, or a percentage of the device's rate.
+        rate: Option<Share>,
+        /// What the rate counts of each packet: `payload`, L1, L2 or L3. Default: payload for
+        /// `iperf3`, as it does itself, else L2.
+        counts: Option<Counted>,
+        /// Bytes behind the transport header: one size; sizes and the weight with which each is drawn,
+        /// `{64 B: 7, 576 B: 4, 1448 B: 1}`; `imix`, IP packets of 40, 576 and 1500 B with weights 7, 4
+        /// and 1; or, for `replay`, `capture` (default): those of the capture.
+        payload: Option<At<PayloadSpec>>,
+        /// Header fields that differ from the slice's.
+        headers: HeadersSpec,
+        /// Sends for a while, pauses for a while.
+        on_off: Option<Placed<OnOffParams>>,
+        /// When it starts. Default 0 s.
+        start: Duration,
+        /// When it stops. Default: at the end of the run.
+        stop: Option<Duration>,
+        /// Random addition to the start, uniform from 0 to this, drawn for each repetition. Default: the
+        /// period of its packets or of its timer, so that sources do not lock phase.
+        start_spread: Option<Duration>,
+        /// The capture that `replay` takes times and sizes from, relative to the study file.
+        pcap: Option<At<String>>,
+    }
+}
+
+settings! {
+    /// A source that pauses.
+    impl OnOffParams as "OnOffSpec", strict = Self {
+        on: Duration::ZERO,
+        off: Duration::ZERO,
+    };
+    {
+        // Not `on` and `off`: many YAML parsers take these words for true and false.
+        /// How long it sends.
+        [expected] on_for: Positive = |phases, on| phases.on = on.0,
+        /// How long it is silent.
+        [expected] off_for: Positive = |phases, off| phases.off = off.0,
+    }
+}
+
+settings! {
+    /// A scenario: the offered traffic.
+    struct ScenarioSpec as "ScenarioSpec", strict {
+        /// One line for people. Default: the name.
+        title: Option<String>,
+        /// No slice exceeds what was promised: isolation is judged against this scenario.
+        reference: bool,
+        /// Sources, by name: differences from the common ones, and additional ones.
+        sources: Named<Placed<SourceSpec>>,
+        /// How many slices each population has.
+        populations: Named<At<u32>>,
+        /// Common sources that this scenario leaves out.
+        without: List<Reference>,
+    }
+}
 
 /// What is known of the network when traffic is checked.
 pub(super) struct Network {
-    pub(super) link: LinkParams,
+    pub(super) link: StudyLink,
     /// Of a path, the device that limits it.
     pub(super) dut: DutParams,
     /// The devices of a path that could be read, each with its place among those written.
     pub(super) path: Vec<(usize, DutParams)>,
-    pub(super) hosts: HostParams,
+    pub(super) hosts: HostTiming,
     pub(super) duration: Duration,
     /// False where one of them could not be read and stands for something without limits: how much
     /// is sent is then unknown.
@@ -45,14 +165,14 @@ pub(super) struct Network {
 
 /// Where a source is written.
 struct Place<'a> {
-    name: &'a Text<Name>,
-    slices: &'a [SliceParams],
-    slice_specs: &'a StudySpec,
+    name: &'a At<String>,
+    slices: &'a [StudySlice],
+    spec: &'a StudySpec,
     network: &'a Network,
 }
 
 impl Checker<'_> {
-    pub(super) fn slices(&mut self, spec: &StudySpec, dut: &DutParams) -> Vec<SliceParams> {
+    pub(super) fn slices(&mut self, spec: &StudySpec, dut: &DutParams) -> Vec<StudySlice> {
         self.names(&spec.slices);
         self.needs_one("slices");
         let capacity = dut.capacity().rate;
@@ -60,7 +180,7 @@ impl Checker<'_> {
         let mut slices = Vec::new();
         for (name, slice) in spec.slices.iter() {
             let params = self.slice(name, slice, capacity);
-            if let Some(text) = &slice.share {
+            if let Some(at) = slice.place("share") {
                 let before = sum;
                 sum += u128::from(params.share.bits_per_second());
                 let capacity_bits = u128::from(capacity.bits_per_second());
@@ -71,7 +191,7 @@ impl Checker<'_> {
                         params.share,
                         BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX)),
                     );
-                    self.problems.add(text.span(), message);
+                    self.problems.add(at, message);
                 }
             }
             slices.push(params);
@@ -79,49 +199,31 @@ impl Checker<'_> {
         slices
     }
 
-    fn slice(&mut self, name: &Text<Name>, slice: &SliceSpec, capacity: BitRate) -> SliceParams {
-        let matches = self.slice_matches(name, slice.matches.as_ref());
-        let share = self.required(slice.share.as_ref(), "share", name.span());
-        let share = share.map(|share| rate_of(share, capacity));
-        if let (Some(text), Some(share)) = (&slice.share, share) {
-            if share > capacity {
+    fn slice(
+        &mut self,
+        name: &At<String>,
+        slice: &Placed<SliceSpec>,
+        capacity: BitRate,
+    ) -> StudySlice {
+        let spec = &slice.value;
+        let share = spec.share.map(|share| rate_of(share, capacity));
+        match (slice.place("share"), share) {
+            (None, _) => self.problems.add(name.span, "`share` is missing"),
+            (Some(at), Some(share)) if share > capacity => {
                 let message =
                     format!("a share of {share} is above the {capacity} the device forwards");
-                self.problems.add(text.span(), message);
+                self.problems.add(at, message);
             }
-            if share == BitRate::ZERO {
-                self.problems.add(text.span(), "a share of zero");
-            }
+            (Some(at), Some(BitRate::ZERO)) => self.problems.add(at, "a share of zero"),
+            _ => {}
         }
         let share = share.unwrap_or(BitRate::ZERO);
-        let guaranteed = self.read_or(slice.guaranteed.as_ref(), false);
-        let objective = self.objective(slice.objective.as_ref(), share);
-        SliceParams {
-            name: name.text().to_owned(),
-            matches,
+        StudySlice {
+            name: name.value.clone(),
+            matches: matches_of(name, spec.r#match.as_ref()),
             share,
-            guaranteed,
-            objective,
-        }
-    }
-
-    /// Which frames are a slice's.
-    pub(super) fn slice_matches(
-        &mut self,
-        name: &Text<Name>,
-        matches: Option<&At<OneOrMany<MatchSpec>>>,
-    ) -> ClassMap {
-        if let Some(At { value, .. }) = matches {
-            return self.class_map(name.text(), value);
-        }
-        self.problems.add(
-            name.span(),
-            "`match` is missing: which frames belong to the slice?",
-        );
-        ClassMap {
-            name: name.text().to_owned(),
-            mode: MatchMode::All,
-            conditions: Vec::new(),
+            guaranteed: spec.guaranteed,
+            objective: self.objective(spec.objective.as_ref(), share),
         }
     }
 
@@ -129,7 +231,7 @@ impl Checker<'_> {
         &mut self,
         spec: &StudySpec,
         network: &Network,
-        slices: &[SliceParams],
+        slices: &[StudySlice],
     ) -> Vec<ScenarioParams> {
         self.names(&spec.scenarios);
         self.names(&spec.sources);
@@ -144,31 +246,29 @@ impl Checker<'_> {
 
     fn scenario(
         &mut self,
-        name: &Text<Name>,
+        name: &At<String>,
         scenario: &ScenarioSpec,
         spec: &StudySpec,
         network: &Network,
-        slices: &[SliceParams],
+        slices: &[StudySlice],
     ) -> ScenarioParams {
         self.names(&scenario.sources);
         let populations = self.population_counts(name, scenario, spec);
-        let written = self.entries_at(&["scenarios", name.text(), "sources"]);
+        let written = self.entries_at(&["scenarios", &name.value, "sources"]);
         if written.is_empty() && spec.populations.len() == 0 {
-            self.problems.add(
-                name.span(),
-                "this scenario has no source: nothing would be sent",
-            );
+            let message = "this scenario has no source: nothing would be sent";
+            self.problems.add(name.span, message);
         }
         let misspelt = self.misspelt_sources(scenario, spec);
         let mut sources = Vec::new();
         for (name, source) in scenario.sources.iter() {
-            if misspelt.contains(name.text()) {
+            if misspelt.contains(name.value.as_str()) {
                 continue;
             }
             let place = Place {
                 name,
                 slices,
-                slice_specs: spec,
+                spec,
                 network,
             };
             sources.extend(self.source(&place, source));
@@ -177,14 +277,10 @@ impl Checker<'_> {
         if network.is_known {
             self.check_packets(name, &sources);
         }
-        let title = scenario
-            .title
-            .as_ref()
-            .map_or(name.text(), |title| title.text().trim());
         ScenarioParams {
-            name: name.text().to_owned(),
-            title: title.to_owned(),
-            reference: self.read_or(scenario.reference.as_ref(), false),
+            name: name.value.clone(),
+            title: scenario.title.clone().unwrap_or_else(|| name.value.clone()),
+            reference: scenario.reference,
             sources,
             populations,
         }
@@ -198,33 +294,33 @@ impl Checker<'_> {
         scenario: &'a ScenarioSpec,
         spec: &'a StudySpec,
     ) -> BTreeSet<&'a str> {
-        let known: Vec<&str> = spec.sources.iter().map(|(name, _)| name.text()).collect();
+        let known = spec.sources.names();
         let mut misspelt = BTreeSet::new();
         for (name, source) in scenario.sources.iter() {
-            let says_nothing =
-                source.slice.is_none() && source.pattern.is_none() && source.payload.is_none();
-            if !says_nothing || known.is_empty() || known.contains(&name.text()) {
+            let says = |key| source.place(key).is_some();
+            let says_nothing = !["slice", "pattern", "payload"].into_iter().any(says);
+            if !says_nothing || known.is_empty() || known.contains(&name.value.as_str()) {
                 continue;
             }
             let message = format!(
                 "no source `{}` is common to all scenarios, and `slice`, `pattern` and \
                  `payload` that would define it here are missing",
-                name.text()
+                name.value.as_str()
             );
             let help = if self.problems.are_many() {
                 None
             } else {
-                misspelt.extend(closest(name.text(), known.iter().copied()));
-                suggestion(name.text(), &known)
+                misspelt.extend(closest(name.value.as_str(), known.iter().copied()));
+                suggestion(name.value.as_str(), &known)
             };
-            self.problems.add_with_help(name.span(), message, help);
-            misspelt.insert(name.text());
+            self.problems.add_suggesting(name.span, message, help);
+            misspelt.insert(name.value.as_str());
         }
         misspelt
     }
 
     /// The generators cannot offer more than the link between them and the device carries.
-    fn check_link_load(&mut self, name: &Text<Name>, sources: &[SourceParams], link: &LinkParams) {
+    fn check_link_load(&mut self, name: &At<String>, sources: &[SourceParams], link: &StudyLink) {
         let mut offered: u128 = 0;
         for source in sources {
             let occupied = source.weighted_sum(|size| {
@@ -247,119 +343,106 @@ impl Checker<'_> {
             );
             let help = "overload must occur at the device, not before it: give `link` a higher rate \
                         than `dut.port_rate`";
-            self.problems
-                .add_with_help(name.span(), message, Some(help.to_owned()));
+            self.problems.add_with_help(name.span, message, help);
         }
     }
 
-    fn source(&mut self, place: &Place<'_>, spec: &SourceSpec) -> Option<SourceParams> {
-        let at = place.name.span();
-        let pattern = self.required(spec.pattern.as_ref(), "pattern", at);
-        let payload = self.payload(spec.payload.as_ref(), pattern, at);
-        let Some(slice_name) = &spec.slice else {
-            self.problems.add(
-                at,
-                "`slice` is missing: to which slice does the source belong?",
-            );
-            return None;
-        };
+    fn source(&mut self, place: &Place<'_>, source: &Placed<SourceSpec>) -> Option<SourceParams> {
+        let at = place.name.span;
+        let spec = &source.value;
+        if source.place("pattern").is_none() {
+            self.problems.add(at, "`pattern` is missing");
+        }
+        let is_written = source.place("payload").is_some();
+        let payload = self.payload(spec.payload.as_ref(), is_written, spec.pattern, at);
+        if source.place("slice").is_none() {
+            let message = "`slice` is missing: to which slice does the source belong?";
+            self.problems.add(at, message);
+        }
+        let slice_name = spec.slice.as_ref()?;
         let names: Vec<&str> = place
             .slices
             .iter()
             .map(|slice| slice.name.as_str())
             .collect();
-        let slice = self.index_of(Table::Slices, slice_name, &names)?;
-        let (_, slice_spec) = place.slice_specs.slices.0.get(slice)?;
-        let headers = self.headers(&spec.headers, &slice_spec.headers);
-        let (payload, pattern) = (payload?, pattern?);
+        let slice = self.index_of(Table::SLICES, slice_name, &names)?;
+        let (_, slice_spec) = place.spec.slices.0.get(slice)?;
+        let headers = self.headers(&spec.headers, &slice_spec.value.headers.value);
+        let (payload, pattern) = (payload?, spec.pattern?);
         let mtu_bytes = place.network.link.mtu_bytes;
-        let sizes = self.sizes(&payload, spec, pattern, &headers, mtu_bytes);
+        let sizes = self.sizes(&payload, spec.counts, pattern, &headers, mtu_bytes);
         if let Some(params) = place.slices.get(slice)
             && !params.matches.conditions.is_empty()
             && !params.matches.matches(&(&headers).into())
         {
             let message = format!(
                 "the packets of source `{}` do not match slice `{}`",
-                place.name.text(),
-                params.name
+                place.name.value, params.name
             );
             let help = "give the source, or the slice, the `headers` that the slice matches on";
-            self.problems
-                .add_with_help(slice_name.span(), message, Some(help.to_owned()));
+            self.problems.add_with_help(slice_name.span, message, help);
         }
         let Sizes { largest, sizes } = sizes?;
-        let rate = self.source_rate(place, spec, pattern)?;
-        let (start, stop) = self.span_of_time(spec, place.network.duration);
-        let mut source = SourceParams {
-            name: place.name.text().to_owned(),
+        let rate = self.source_rate(place, source, pattern)?;
+        let (start, stop) = self.span_of_time(source, place.network.duration);
+        let mut params = SourceParams {
+            name: place.name.value.clone(),
             machine: 0,
             slice,
             headers,
             largest,
             sizes,
             rate,
-            pattern: self.pattern(spec, pattern, at)?,
-            on_off: spec.on_off.as_ref().and_then(|on_off| self.on_off(on_off)),
+            pattern: self.pattern(source, pattern, at)?,
+            on_off: spec.on_off.as_ref().map(|on_off| self.on_off(on_off)),
             start,
             stop,
             start_spread: Duration::ZERO,
         };
-        let period = packet_period(&source, &place.network.hosts);
-        source.start_spread = self.read_or(spec.start_spread.as_ref(), period);
+        let period = packet_period(&params, &place.network.hosts);
+        params.start_spread = spec.start_spread.unwrap_or(period);
         if start < stop {
-            self.check_spread(spec, &source);
+            self.check_spread(source.place("start_spread"), &params);
             if place.network.is_known {
-                self.check_pace(spec, &source, pattern);
+                self.check_pace(source, &params, pattern);
             }
         }
-        Some(source)
+        Some(params)
     }
 
     /// Header fields: the source's own, else the slice's, else the defaults.
     fn headers(&mut self, own: &HeadersSpec, slice: &HeadersSpec) -> SourceHeaders {
         let vlan = own.vlan.as_ref().or(slice.vlan.as_ref());
         let inner_vlan = own.inner_vlan.as_ref().or(slice.inner_vlan.as_ref());
-        for text in [vlan, inner_vlan].into_iter().flatten() {
-            if text.read(self.problems).is_some_and(|id| id > MAX_VLAN) {
-                self.problems
-                    .add(text.span(), format!("a VLAN id may be at most {MAX_VLAN}"));
-            }
-        }
         if let (None, Some(inner)) = (vlan, inner_vlan) {
-            self.problems.add(
-                inner.span(),
-                "a second VLAN tag needs a first: set `vlan` too",
-            );
+            let message = "a second VLAN tag needs a first: set `vlan` too";
+            self.problems.add(inner.span, message);
         }
-        let source_text = own.source.as_ref().or(slice.source.as_ref());
-        let destination_text = own.destination.as_ref().or(slice.destination.as_ref());
-        let source = self.read_or(source_text, DEFAULT_SOURCE);
-        let destination = self.read_or(destination_text, DEFAULT_DESTINATION);
+        let source_at = own.source.as_ref().or(slice.source.as_ref());
+        let destination_at = own.destination.as_ref().or(slice.destination.as_ref());
+        let source = source_at.map_or(DEFAULT_SOURCE, |at| at.value);
+        let destination = destination_at.map_or(DEFAULT_DESTINATION, |at| at.value);
         if source.is_ipv4() != destination.is_ipv4()
-            && let Some(text) = destination_text.or(source_text)
+            && let Some(at) = destination_at.or(source_at)
         {
             let message = format!(
                 "source {source} and destination {destination} are of different IP versions"
             );
-            self.problems.add(text.span(), message);
+            self.problems.add(at.span, message);
         }
         let protocol = own.protocol.as_ref().or(slice.protocol.as_ref());
-        let source_port = own.source_port.as_ref().or(slice.source_port.as_ref());
-        let destination_port = own
-            .destination_port
-            .as_ref()
-            .or(slice.destination_port.as_ref());
-        let dscp = own.dscp.as_ref().or(slice.dscp.as_ref());
+        let source_port = own.source_port.or(slice.source_port);
+        let destination_port = own.destination_port.or(slice.destination_port);
         let headers = SourceHeaders {
-            vlan: self.read(vlan),
-            inner_vlan: self.read(inner_vlan),
+            vlan: vlan.map(|id| id.value.0),
+            inner_vlan: inner_vlan.map(|id| id.value.0),
             source,
             destination,
-            protocol: self.read_or(protocol, UDP).0,
-            source_port: self.read_or(source_port, DEFAULT_SOURCE_PORT),
-            destination_port: self.read_or(destination_port, DEFAULT_DESTINATION_PORT),
-            dscp: self.read_or(dscp, Dscp(0)).0,
-            ecn: self.read_or(own.ecn.as_ref().or(slice.ecn.as_ref()), Ecn::NotEct),
+            protocol: protocol.map_or(UDP, |protocol| protocol.value.0),
+            source_port: source_port.unwrap_or(DEFAULT_SOURCE_PORT),
+            destination_port: destination_port.unwrap_or(DEFAULT_DESTINATION_PORT),
+            dscp: own.dscp.or(slice.dscp).map_or(0, |dscp| dscp.0),
+            ecn: own.ecn.or(slice.ecn).unwrap_or(Ecn::NotEct),
         };
         if headers.has_ports() {
             return headers;
@@ -374,94 +457,85 @@ impl Checker<'_> {
     fn source_rate(
         &mut self,
         place: &Place<'_>,
-        spec: &SourceSpec,
+        source: &Placed<SourceSpec>,
         pattern: PatternName,
     ) -> Option<BitRate> {
+        let at = source.place("rate");
         if pattern == PatternName::Replay {
-            if let Some(text) = &spec.rate {
+            if let Some(at) = at {
                 let message = "a replayed capture has its own rate: leave `rate` out";
-                self.problems.add(text.span(), message);
+                self.problems.add(at, message);
             }
             return Some(BitRate::ZERO);
         }
-        let share = self.required(spec.rate.as_ref(), "rate", place.name.span())?;
-        let rate = rate_of(share, place.network.dut.capacity().rate);
-        if rate == BitRate::ZERO
-            && let Some(text) = &spec.rate
-        {
+        let Some(at) = at else {
+            self.problems.add(place.name.span, "`rate` is missing");
+            return None;
+        };
+        let rate = rate_of(source.value.rate?, place.network.dut.capacity().rate);
+        if rate == BitRate::ZERO {
             self.problems
-                .add(text.span(), "a rate of zero: nothing would be sent");
+                .add(at, "a rate of zero: nothing would be sent");
             return None;
         }
         Some(rate)
     }
 
-    fn span_of_time(&mut self, spec: &SourceSpec, duration: Duration) -> (Duration, Duration) {
-        let start = self.read_or(spec.start.as_ref(), Duration::ZERO);
-        let stop = self.read_or(spec.stop.as_ref(), duration);
-        if let Some(text) = &spec.stop
+    fn span_of_time(
+        &mut self,
+        source: &Placed<SourceSpec>,
+        duration: Duration,
+    ) -> (Duration, Duration) {
+        let start = source.value.start;
+        let stop = source.value.stop.unwrap_or(duration);
+        if let Some(at) = source.place("stop")
             && stop > duration
         {
-            self.problems.add(
-                text.span(),
-                format!("this is after the end of the run, {duration}"),
-            );
+            let message = format!("this is after the end of the run, {duration}");
+            self.problems.add(at, message);
         }
         if start >= stop
-            && let Some(text) = spec.start.as_ref().or(spec.stop.as_ref())
+            && let Some(at) = source.place("start").or(source.place("stop"))
         {
             let message = format!("the source would start at {start} and stop at {stop}");
-            self.problems.add(text.span(), message);
+            self.problems.add(at, message);
         }
         (start, stop)
     }
 
-    fn on_off(&mut self, spec: &At<OnOffSpec>) -> Option<OnOffParams> {
-        let mut phase = |field: &Option<Text<Duration>>, key| match field {
-            Some(text) => {
-                let phase = self.nonzero_duration(Some(text))?;
-                self.check_phase(text, phase);
-                Some(phase)
-            }
-            None => self.required::<Duration>(None, key, spec.span),
-        };
-        let (on, off) = (
-            phase(&spec.value.on_for, "on_for"),
-            phase(&spec.value.off_for, "off_for"),
-        );
-        Some(OnOffParams { on: on?, off: off? })
+    fn on_off(&mut self, spec: &Placed<OnOffParams>) -> OnOffParams {
+        let phases = spec.value;
+        for (key, phase) in [("on_for", phases.on), ("off_for", phases.off)] {
+            self.check_phase(spec.place(key), phase);
+        }
+        phases
     }
 
     fn pattern(
         &mut self,
-        spec: &SourceSpec,
+        source: &Placed<SourceSpec>,
         pattern: PatternName,
         at: Span,
     ) -> Option<PatternParams> {
         if pattern != PatternName::Replay
-            && let Some(text) = &spec.pcap
+            && let Some(at) = source.place("pcap")
         {
-            self.problems
-                .add(text.span(), "`pcap` is for the pattern `replay`");
+            self.problems.add(at, "`pcap` is for the pattern `replay`");
         }
         match pattern {
             PatternName::Iperf3 => Some(PatternParams::Iperf3),
             PatternName::Cbr => Some(PatternParams::Cbr),
             PatternName::Poisson => Some(PatternParams::Poisson),
             PatternName::Replay => {
-                let Some(text) = &spec.pcap else {
-                    self.problems
-                        .add(at, "`pcap` is missing: which capture is replayed?");
-                    return None;
-                };
-                let path = self.sources.beside(text.span().file, text.text().trim());
+                if source.place("pcap").is_none() {
+                    let message = "`pcap` is missing: which capture is replayed?";
+                    self.problems.add(at, message);
+                }
+                let At { value, span } = source.value.pcap.as_ref()?;
+                let path = self.sources.beside(span.file, value);
                 match self.files.digest(&path) {
                     Ok(digest) => self.sources.add_digest(&path, digest),
-                    Err(error) => {
-                        let shown = self.sources.shown(&path);
-                        self.problems
-                            .add(text.span(), format!("cannot read `{shown}`: {error}"));
-                    }
+                    Err(error) => self.unreadable(*span, &path, &error),
                 }
                 Some(PatternParams::Replay {
                     pcap: self.files.locate(&path),
@@ -471,9 +545,21 @@ impl Checker<'_> {
     }
 }
 
+/// Which frames are a slice's; none where it does not say.
+pub(super) fn matches_of(name: &At<String>, matches: Option<&Matches>) -> ClassMap {
+    matches.map_or_else(
+        || ClassMap {
+            name: name.value.clone(),
+            mode: MatchMode::All,
+            conditions: Vec::new(),
+        },
+        |matches| class_map(&name.value, matches),
+    )
+}
+
 /// Sources of one name are on one machine: first those of every scenario, then those of some.
 fn number_machines(spec: &StudySpec, scenarios: &mut [ScenarioParams]) {
-    let names = spec.sources.iter().map(|(name, _)| name.text().to_owned());
+    let names = spec.sources.iter().map(|(name, _)| name.value.clone());
     let mut machines: BTreeMap<String, u32> = names.zip(0..).collect();
     for source in scenarios.iter_mut().flat_map(|s| &mut s.sources) {
         let next = u32::try_from(machines.len()).unwrap_or(u32::MAX);
@@ -490,7 +576,7 @@ pub(super) fn rate_of(share: Share, whole: BitRate) -> BitRate {
 }
 
 /// The time after which a source's sending repeats, roughly: what its start is spread over.
-fn packet_period(source: &SourceParams, hosts: &HostParams) -> Duration {
+fn packet_period(source: &SourceParams, hosts: &HostTiming) -> Duration {
     match source.pattern {
         PatternParams::Iperf3 => hosts.timer,
         PatternParams::Cbr => source

@@ -1,11 +1,13 @@
 //! What a study may ask for and the simulator does not model yet: warned of, and stated in the report.
 
-use super::Checker;
-use crate::file::{At, Span};
-use crate::spec::{ClassFileSpec, Protocol, StudySpec, Text};
+use super::policies::classes_of;
+use super::{Checker, StudySpec};
+use crate::file::{Node, Span};
+use crate::spec::Scalar;
+use slicewise_traffic::scenario::Ecn;
 
 /// The IP protocol of TCP.
-const TCP: Protocol = Protocol(6);
+const TCP: u8 = 6;
 
 /// Something that is not modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,16 +50,12 @@ impl Limit {
 impl Checker<'_> {
     /// Warn of settings that a simulation does not heed; returns a statement of each kind.
     pub(super) fn unmodelled(&mut self, spec: &StudySpec) -> Vec<String> {
-        let mut found: Vec<(Span, Limit)> = self
-            .tcp_sources(spec)
-            .into_iter()
-            .map(|at| (at, Limit::Tcp))
-            .collect();
-        let policies = spec.policies.iter().filter(|_| !is_ecn_capable(spec));
-        for (_, policy) in policies {
-            let classes = policy.classes.iter().flat_map(|classes| &classes.value.0);
-            for class in classes {
-                self.ecn_queues(class, &mut found);
+        let tcp = tcp_sources(spec).into_iter().map(|at| (at, Limit::Tcp));
+        let mut found: Vec<(Span, Limit)> = tcp.collect();
+        let policies = spec.policies.names().into_iter();
+        for name in policies.filter(|_| !is_ecn_capable(spec)) {
+            if let Some(policy) = self.entry_at(&["policies", name]) {
+                ecn_queues(policy.node, &mut found);
             }
         }
         for (at, limit) in &found {
@@ -71,37 +69,37 @@ impl Checker<'_> {
             .map(|limit| limit.statement().to_owned())
             .collect()
     }
+}
 
-    /// Where the protocol is written of the sources that send TCP.
-    fn tcp_sources(&mut self, spec: &StudySpec) -> Vec<Span> {
-        let scenarios = spec.scenarios.iter();
-        let sources = scenarios.flat_map(|(_, scenario)| scenario.sources.iter());
-        let mut protocols: Vec<&Text<Protocol>> = Vec::new();
-        for (_, source) in sources {
-            let slice = source.slice.as_ref().map(Text::text);
-            let mut slices = spec.slices.iter();
-            let slice = slices.find(|(name, _)| Some(name.text()) == slice);
-            let of_slice = slice.and_then(|(_, slice)| slice.headers.protocol.as_ref());
-            protocols.extend(source.headers.protocol.as_ref().or(of_slice));
-        }
-        let is_tcp = |text: &&Text<Protocol>| text.read(self.problems) == Some(TCP);
-        protocols
-            .into_iter()
-            .filter(is_tcp)
-            .map(Text::span)
-            .collect()
-    }
+/// Where the protocol is written of the sources that send TCP.
+fn tcp_sources(spec: &StudySpec) -> Vec<Span> {
+    let scenarios = spec.scenarios.iter();
+    let sources = scenarios.flat_map(|(_, scenario)| scenario.sources.iter());
+    let protocol = |source: &super::traffic::SourceSpec| {
+        let of_slice = || {
+            let slice = spec.slices.get(&source.slice.as_ref()?.value.0.0)?;
+            slice.value.headers.value.protocol.clone()
+        };
+        let protocol = source.headers.protocol.clone().or_else(of_slice);
+        protocol.filter(|protocol| protocol.value.0 == TCP)
+    };
+    let tcp = sources.filter_map(|(_, source)| protocol(&source.value));
+    tcp.map(|protocol| protocol.span).collect()
+}
 
-    fn ecn_queues(&mut self, class: &At<ClassFileSpec>, found: &mut Vec<(Span, Limit)>) {
-        let class = &class.value;
-        let flow_queue = class.flow_queue.as_ref();
-        if let Some(text) = flow_queue.and_then(|flow_queue| flow_queue.value.ecn.as_ref())
-            && text.read(self.problems) == Some(true)
+/// Where a policy's flow queues, also those of children, are to mark packets.
+fn ecn_queues(policy: &Node, found: &mut Vec<(Span, Limit)>) {
+    for class in classes_of(policy) {
+        let flow_queue = class.entry("flow_queue");
+        if let Some((key, ecn)) = flow_queue.and_then(|(_, queue)| queue.entry("ecn"))
+            && ecn
+                .text()
+                .is_some_and(|text| bool::from_text(text) == Ok(true))
         {
-            found.push((text.span(), Limit::Ecn));
+            found.push((ecn.anchor(Some(key.span)), Limit::Ecn));
         }
-        for class in class.child.iter().flat_map(|child| &child.value.classes.0) {
-            self.ecn_queues(class, found);
+        if let Some((_, child)) = class.entry("child") {
+            ecn_queues(child, found);
         }
     }
 }
@@ -109,12 +107,9 @@ impl Checker<'_> {
 /// Whether a source may send packets that can be marked.
 fn is_ecn_capable(spec: &StudySpec) -> bool {
     let of_scenarios = spec.scenarios.iter().flat_map(|(_, s)| s.sources.iter());
-    let of_sources = of_scenarios.map(|(_, source)| &source.headers);
-    let of_slices = spec.slices.iter().map(|(_, slice)| &slice.headers);
-    of_sources.chain(of_slices).any(|headers| {
-        headers
-            .ecn
-            .as_ref()
-            .is_some_and(|ecn| ecn.text() != "not_ect")
-    })
+    let of_sources = of_scenarios.map(|(_, source)| &source.value.headers);
+    let slices = spec.slices.iter();
+    let of_slices = slices.map(|(_, slice)| &slice.value.headers.value);
+    let mut headers = of_sources.chain(of_slices);
+    headers.any(|headers| headers.ecn.is_some_and(|ecn| ecn != Ecn::NotEct))
 }

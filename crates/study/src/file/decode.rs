@@ -1,504 +1,365 @@
-//! From the tree to the structs of [`crate::spec`], through their derived `Deserialize`.
+//! From the tree to what a file says, in one pass.
 //!
-//! The derive gives one error and stops. Here unknown keys are reported as they are met and passed
-//! over, and a list or a table of named things goes on after an entry that failed.
+//! A type reads itself from a node ([`Decode`]) and says in the same place what an editor should
+//! accept. Whatever is wrong is reported where it stands, and what stands beside it is read all the
+//! same. A mapping of settings is a list of [`Field`]s, declared by `settings!`:
+//! what is read, which keys are unknown or missing, and the JSON Schema all follow from it.
 
 use super::merge::unknown_key;
+use super::schema::Schemas;
 use super::sources::{Problems, Span};
 use super::tree::{Key, Node, Value};
 use crate::diagnostics::{closest, suggestion};
-use serde::Deserialize;
-use serde::de::value::{StrDeserializer, U32Deserializer};
-use serde::de::{self, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
-use std::cell::RefCell;
-use std::fmt;
-use std::marker::PhantomData;
+use serde_json::{Map, Value as Json};
 
-/// Marks a value wrapped in its place; no struct of a study has this name.
-const AT: &str = "$slicewise::At";
-/// Marks a value that comes with what kind of node it was.
-const KINDED: &str = "$slicewise::Kinded";
-
-/// A value and where it stands.
-#[derive(Debug, Clone)]
-pub(crate) struct At<T> {
-    pub(crate) value: T,
-    pub(crate) span: Span,
+/// A node and the key before it, if any.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) key: Option<Span>,
 }
 
-/// What a node is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NodeKind {
-    Scalar,
-    List,
-    Mapping,
+/// A type that reads itself from a node.
+pub(crate) trait Decode: Sized {
+    /// Read it; `None` where that is not possible, and why among `problems`.
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self>;
+
+    /// What an editor should accept.
+    fn schema(schemas: &mut Schemas) -> Json;
 }
 
-/// A value that may be written in more than one form.
-pub(crate) trait Kinded<'de>: Sized {
-    /// Read the form for a node of `kind`.
-    fn deserialize_kind<D: de::Deserializer<'de>>(
-        kind: NodeKind,
-        deserializer: D,
-    ) -> Result<Self, D::Error>;
-}
-
-/// [`Deserialize::deserialize`] for a type that depends on the kind of its node.
-pub(crate) fn deserialize_kinded<'de, T: Kinded<'de>, D: de::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    deserializer.deserialize_newtype_struct(KINDED, KindedVisitor(PhantomData))
-}
-
-/// Read a `T` from `root`. What is wrong goes among `problems`; `None` where nothing is left.
-pub(crate) fn decode<'de, T: Deserialize<'de>>(
-    root: &'de Node,
-    problems: &mut Problems,
-) -> Option<T> {
-    let sink = RefCell::new(std::mem::take(problems));
-    let result = T::deserialize(NodeDeserializer {
-        node: root,
-        key: None,
-        sink: &sink,
-    });
-    let value = result.map_err(|error| error.report(root.span, &sink)).ok();
-    *problems = sink.into_inner();
-    value
-}
-
-/// An error on its way to the sink.
-#[derive(Debug)]
-pub(crate) struct DecodeError {
-    message: String,
-    /// It is in the sink already, and only stops what was being read.
-    is_reported: bool,
-}
-
-impl DecodeError {
-    fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            is_reported: false,
-        }
-    }
-
-    fn report(self, span: Span, sink: &RefCell<Problems>) -> Self {
-        if !self.is_reported {
-            sink.borrow_mut().add(span, self.message.as_str());
-        }
-        Self {
-            is_reported: true,
-            ..self
-        }
-    }
-}
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for DecodeError {}
-
-impl de::Error for DecodeError {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::new(message.to_string())
-    }
-
-    fn missing_field(field: &'static str) -> Self {
-        Self::new(format!("`{field}` is missing"))
-    }
-}
-
-struct NodeDeserializer<'de, 's> {
-    node: &'de Node,
-    key: Option<Span>,
-    sink: &'s RefCell<Problems>,
-}
-
-impl<'de> NodeDeserializer<'de, '_> {
-    fn anchor(&self) -> Span {
+impl<'a> Entry<'a> {
+    /// Where to point at.
+    pub(crate) fn span(self) -> Span {
         self.node.anchor(self.key)
     }
 
-    fn text(&self) -> Result<&'de str, DecodeError> {
-        match &self.node.value {
-            Value::Scalar(text) => Ok(text),
-            Value::Null => Err(DecodeError::new("there is no value here")),
-            Value::List(_) => Err(DecodeError::new("one value is expected here, not a list")),
-            Value::Mapping(_) => Err(DecodeError::new(
-                "one value is expected here, not keys with values",
-            )),
-        }
-    }
-
-    /// Report at this node what went wrong in reading it.
-    fn located<T>(
-        result: Result<T, DecodeError>,
-        span: Span,
-        sink: &RefCell<Problems>,
-    ) -> Result<T, DecodeError> {
-        result.map_err(|error| error.report(span, sink))
-    }
-}
-
-impl<'de> de::Deserializer<'de> for NodeDeserializer<'de, '_> {
-    type Error = DecodeError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        match &self.node.value {
-            Value::Null => visitor.visit_unit(),
-            Value::Scalar(text) => visitor.visit_borrowed_str(text),
-            Value::List(_) => self.deserialize_seq(visitor),
-            Value::Mapping(_) => self.deserialize_map(visitor),
-        }
-    }
-
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        let span = self.anchor();
-        Self::located(
-            self.text().and_then(|t| visitor.visit_borrowed_str(t)),
-            span,
-            self.sink,
-        )
-    }
-
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        self.deserialize_str(visitor)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, DecodeError> {
-        match name {
-            AT => {
-                let span = self.anchor();
-                visitor.visit_seq(Wrapped {
-                    first: vec![span.file.0, span.start, span.end].into_iter(),
-                    inner: Some(self),
-                })
-            }
-            KINDED => {
-                let kind = match &self.node.value {
-                    Value::Null | Value::Scalar(_) => 0,
-                    Value::List(_) => 1,
-                    Value::Mapping(_) => 2,
-                };
-                visitor.visit_seq(Wrapped {
-                    first: vec![kind].into_iter(),
-                    inner: Some(self),
-                })
-            }
-            _ => visitor.visit_newtype_struct(self),
-        }
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        let span = self.anchor();
-        let result = match &self.node.value {
-            Value::List(items) => visitor.visit_seq(Items {
-                items: items.iter(),
-                sink: self.sink,
-            }),
-            _ => Err(DecodeError::new(
-                "a list is expected here, for example `[first, second]`",
-            )),
+    /// The text of a single value.
+    pub(crate) fn text(self, problems: &mut Problems) -> Option<&'a str> {
+        let message = match &self.node.value {
+            Value::Scalar(text) => return Some(text),
+            Value::Null => "there is no value here",
+            Value::List(_) => "one value is expected here, not a list",
+            Value::Mapping(_) => "one value is expected here, not keys with values",
         };
-        Self::located(result, span, self.sink)
+        problems.add(self.span(), message);
+        None
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        self.mapping(None, visitor)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
+    /// The items of a list.
+    pub(crate) fn items(
         self,
-        _name: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, DecodeError> {
-        self.mapping(Some(fields), visitor)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf
-        unit unit_struct tuple tuple_struct enum identifier ignored_any
-    }
-}
-
-impl<'de> NodeDeserializer<'de, '_> {
-    fn mapping<V: Visitor<'de>>(
-        self,
-        fields: Option<&'static [&'static str]>,
-        visitor: V,
-    ) -> Result<V::Value, DecodeError> {
-        let span = self.anchor();
-        let result = match &self.node.value {
-            Value::Mapping(entries) => visitor.visit_map(Entries {
-                all: entries,
-                entries: entries.iter(),
-                fields,
-                meant: Vec::new(),
-                current: None,
-                sink: self.sink,
-            }),
-            _ => Err(DecodeError::new(match fields.and_then(|f| f.first()) {
-                Some(first) => format!("settings are expected here, for example `{first}: …`"),
-                None => "keys with values are expected here".to_owned(),
-            })),
-        };
-        Self::located(result, span, self.sink)
-    }
-}
-
-/// A few numbers, then the node itself: how [`At`] and [`Kinded`] are handed over.
-struct Wrapped<'de, 's> {
-    first: std::vec::IntoIter<u32>,
-    inner: Option<NodeDeserializer<'de, 's>>,
-}
-
-impl<'de> SeqAccess<'de> for Wrapped<'de, '_> {
-    type Error = DecodeError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, DecodeError> {
-        if let Some(number) = self.first.next() {
-            let number: U32Deserializer<DecodeError> = number.into_deserializer();
-            return seed.deserialize(number).map(Some);
-        }
-        self.inner
-            .take()
-            .map(|inner| seed.deserialize(inner))
-            .transpose()
-    }
-}
-
-struct Items<'de, 's> {
-    items: std::slice::Iter<'de, Node>,
-    sink: &'s RefCell<Problems>,
-}
-
-impl<'de> SeqAccess<'de> for Items<'de, '_> {
-    type Error = DecodeError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, DecodeError> {
-        let Some(node) = self.items.next() else {
-            return Ok(None);
-        };
-        let result = seed.deserialize(NodeDeserializer {
-            node,
-            key: None,
-            sink: self.sink,
-        });
-        NodeDeserializer::located(result, node.span, self.sink).map(Some)
-    }
-}
-
-struct Entries<'de, 's> {
-    all: &'de [(Key, Node)],
-    entries: std::slice::Iter<'de, (Key, Node)>,
-    /// The keys there may be; `None` for a table whose keys are names.
-    fields: Option<&'static [&'static str]>,
-    /// Keys that misspelt ones were read as.
-    meant: Vec<&'static str>,
-    current: Option<&'de (Key, Node)>,
-    sink: &'s RefCell<Problems>,
-}
-
-impl Entries<'_, '_> {
-    /// The key that a misspelt one is read as, so that it is not reported as missing, too; `None` where it
-    /// resembles none, or that one is there.
-    fn meant(&mut self, written: &str, fields: &[&'static str]) -> Option<&'static str> {
-        let meant = closest(written, fields.iter().copied())?;
-        let is_there = self.all.iter().any(|(key, _)| key.text == meant);
-        if is_there || self.meant.contains(&meant) {
+        problems: &mut Problems,
+    ) -> Option<impl Iterator<Item = Self> + use<'a>> {
+        let Value::List(items) = &self.node.value else {
+            let message = "a list is expected here, for example `[first, second]`";
+            problems.add(self.span(), message);
             return None;
-        }
-        self.meant.push(meant);
-        Some(meant)
-    }
-}
-
-impl<'de> MapAccess<'de> for Entries<'de, '_> {
-    type Error = DecodeError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, DecodeError> {
-        while let Some(entry) = self.entries.next() {
-            let key = &entry.0;
-            if let Some(fields) = self.fields
-                && !fields.contains(&key.text.as_str())
-            {
-                let are_many = self.sink.borrow().are_many();
-                let help = if are_many {
-                    None
-                } else {
-                    suggestion(&key.text, fields)
-                };
-                self.sink
-                    .borrow_mut()
-                    .add_with_help(key.span, unknown_key(&key.text), help);
-                if are_many {
-                    continue;
-                }
-                let Some(meant) = self.meant(&key.text, fields) else {
-                    continue;
-                };
-                self.current = Some(entry);
-                let key: StrDeserializer<'_, DecodeError> = meant.into_deserializer();
-                return seed.deserialize(key).map(Some);
-            }
-            self.current = Some(entry);
-            return seed.deserialize(KeyDeserializer(key)).map(Some);
-        }
-        Ok(None)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(
-        &mut self,
-        seed: V,
-    ) -> Result<V::Value, DecodeError> {
-        let Some((key, node)) = self.current.take() else {
-            return Err(DecodeError::new("a key has no value"));
         };
-        let key = Some(key.span);
-        let result = seed.deserialize(NodeDeserializer {
-            node,
-            key,
-            sink: self.sink,
-        });
-        NodeDeserializer::located(result, node.anchor(key), self.sink)
+        Some(items.iter().map(|node| Self { node, key: None }))
+    }
+
+    /// The entries of a table: each key is a name.
+    pub(crate) fn table(self, problems: &mut Problems) -> Option<&'a [(Key, Node)]> {
+        let Value::Mapping(entries) = &self.node.value else {
+            problems.add(self.span(), "keys with values are expected here");
+            return None;
+        };
+        Some(entries)
     }
 }
 
-struct KeyDeserializer<'de>(&'de Key);
+/// Whether a setting has to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// It may be left out.
+    Optional,
+    /// A file that others build on may leave it out; in the end it is needed.
+    Expected,
+    /// It is needed wherever the settings are written.
+    Required,
+}
 
-impl<'de> de::Deserializer<'de> for KeyDeserializer<'de> {
-    type Error = DecodeError;
+/// One setting of a mapping.
+pub(crate) struct Field<S> {
+    pub(crate) key: &'static str,
+    /// Lines of its description.
+    pub(crate) doc: &'static [&'static str],
+    pub(crate) need: Need,
+    /// What to say where it is missing, after "is missing".
+    pub(crate) question: &'static str,
+    /// Read it into the settings; false where that is not possible.
+    pub(crate) read: fn(&mut S, Entry<'_>, &mut Problems) -> bool,
+    pub(crate) schema: fn(&mut Schemas) -> Json,
+}
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_borrowed_str(&self.0.text)
+/// A type that a mapping of settings is read as.
+pub(crate) trait Settings: Sized + 'static {
+    /// Name in the schema.
+    const NAME: &'static str;
+    /// Lines of its description.
+    const DOC: &'static [&'static str];
+    /// The settings, in the order in which they are read.
+    const FIELDS: &'static [Field<Self>];
+    /// What can be read of it is of use even where some of it cannot be read.
+    const IS_LENIENT: bool;
+
+    /// Every setting as if left out.
+    fn start() -> Self;
+
+    /// What the schema says beside the fields.
+    fn extend_schema(_: &mut Map<String, Json>) {}
+}
+
+/// Settings, and where each of those written stands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Placed<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+    /// Every setting written could be read, and none is missing.
+    pub(crate) is_whole: bool,
+    places: Vec<(&'static str, Span)>,
+}
+
+impl<T> Placed<T> {
+    /// Where the setting `key` is written, if it is.
+    pub(crate) fn place(&self, key: &str) -> Option<Span> {
+        let mut places = self.places.iter();
+        places.find(|(name, _)| *name == key).map(|(_, span)| *span)
     }
+}
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, DecodeError> {
-        visitor.visit_seq(WrappedKey {
-            key: self.0,
-            position: 0,
+impl<T: Settings> Decode for Placed<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let Value::Mapping(entries) = &entry.node.value else {
+            let example = T::FIELDS.first().map_or("", |field| field.key);
+            let message = format!("settings are expected here, for example `{example}: …`");
+            problems.add(entry.span(), message);
+            return None;
+        };
+        let written = assign(entries, T::FIELDS, problems);
+        let mut settings = T::start();
+        let mut places = Vec::new();
+        let mut is_whole = true;
+        for (field, written) in T::FIELDS.iter().zip(written) {
+            if let Some((key, node)) = written {
+                let key = Some(key.span);
+                let entry = Entry { node, key };
+                is_whole &= (field.read)(&mut settings, entry, problems);
+                places.push((field.key, entry.span()));
+            } else if field.need != Need::Optional {
+                let message = format!("`{}` is missing{}", field.key, field.question);
+                problems.add(entry.span(), message);
+                is_whole = false;
+            }
+        }
+        (is_whole || T::IS_LENIENT).then_some(Self {
+            value: settings,
+            span: entry.span(),
+            is_whole,
+            places,
         })
     }
 
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
-        option unit unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    fn schema(schemas: &mut Schemas) -> Json {
+        schemas.reference(T::NAME, object::<T>)
     }
 }
 
-struct WrappedKey<'de> {
-    key: &'de Key,
-    position: u8,
+/// For each field the entry that is written of it. A key that is none is reported; it is read as the
+/// one that it resembles, so that this one is not reported as missing, too.
+fn assign<'a, S>(
+    entries: &'a [(Key, Node)],
+    fields: &[Field<S>],
+    problems: &mut Problems,
+) -> Vec<Option<&'a (Key, Node)>> {
+    let position = |key: &str| fields.iter().position(|field| field.key == key);
+    let mut written = vec![None; fields.len()];
+    let mut unknown = Vec::new();
+    for entry in entries {
+        match position(&entry.0.text).and_then(|at| written.get_mut(at)) {
+            Some(place) => *place = Some(entry),
+            None => unknown.push(entry),
+        }
+    }
+    let known: Vec<&str> = fields.iter().map(|field| field.key).collect();
+    for entry in unknown {
+        let text = entry.0.text.as_str();
+        let are_many = problems.are_many();
+        let help = (!are_many).then(|| suggestion(text, &known)).flatten();
+        problems.add_suggesting(entry.0.span, unknown_key(text), help);
+        if are_many {
+            continue;
+        }
+        let meant = closest(text, known.iter().copied()).and_then(position);
+        if let Some(place @ None) = meant.and_then(|at| written.get_mut(at)) {
+            *place = Some(entry);
+        }
+    }
+    written
 }
 
-impl<'de> SeqAccess<'de> for WrappedKey<'de> {
-    type Error = DecodeError;
+/// Read a setting into its place.
+pub(crate) fn fill<T: Decode>(place: &mut T, entry: Entry<'_>, problems: &mut Problems) -> bool {
+    T::decode(entry, problems)
+        .map(|value| *place = value)
+        .is_some()
+}
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, DecodeError> {
-        let span = self.key.span;
-        let number = match self.position {
-            0 => span.file.0,
-            1 => span.start,
-            2 => span.end,
-            _ => {
-                let text: StrDeserializer<'_, DecodeError> =
-                    self.key.text.as_str().into_deserializer();
-                return seed.deserialize(text).map(Some);
+/// The schema of the type that `_place` names.
+pub(crate) fn schema_of<S, T: Decode>(_place: fn(&S) -> &T, schemas: &mut Schemas) -> Json {
+    T::schema(schemas)
+}
+
+/// The schema of a mapping of settings.
+pub(crate) fn object<S: Settings>(schemas: &mut Schemas) -> Json {
+    let mut properties = Map::new();
+    for field in S::FIELDS {
+        let mut schema = (field.schema)(schemas);
+        if let Json::Object(schema) = &mut schema {
+            schema.insert("description".to_owned(), paragraph(field.doc));
+        }
+        properties.insert(field.key.to_owned(), schema);
+    }
+    let required = S::FIELDS.iter().filter(|f| f.need == Need::Required);
+    let required: Vec<&str> = required.map(|field| field.key).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("description".to_owned(), paragraph(S::DOC));
+    schema.insert("properties".to_owned(), properties.into());
+    schema.insert("additionalProperties".to_owned(), false.into());
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
+    }
+    S::extend_schema(&mut schema);
+    schema.into()
+}
+
+/// The schema of a file of these settings (draft 2020-12), of which `condition` must hold, too.
+pub(crate) fn document<S: Settings>(title: &str, condition: (&str, Json)) -> Json {
+    let mut schemas = Schemas::default();
+    let mut schema = object::<S>(&mut schemas);
+    if let Json::Object(schema) = &mut schema {
+        let draft = "https://json-schema.org/draft/2020-12/schema";
+        schema.insert("$schema".to_owned(), draft.into());
+        schema.insert("title".to_owned(), title.into());
+        schema.insert("$defs".to_owned(), schemas.0.into());
+        schema.insert(condition.0.to_owned(), condition.1);
+    }
+    schema
+}
+
+/// Lines of a comment as one paragraph.
+fn paragraph(lines: &[&str]) -> Json {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    lines.join(" ").into()
+}
+
+/// A name without the mark of a raw identifier.
+pub(crate) const fn key(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
+/// Settings of a mapping: their description and that of each, as the schema has them, and what each is.
+///
+/// `struct Name as "NameInSchema" { key: Type, … }` declares a type with a field for each setting;
+/// what cannot be read leaves its field as it is. `impl Type as "NameInSchema", strict = start; { … }`
+/// reads settings into a type that exists, beginning with `start`: `key` or `key => field.inner`
+/// reads the field as what it is, `key: Read = |settings, value| …` reads a value to be converted.
+/// Without `strict` nothing, with it everything fails if one setting does. `[expected]` and
+/// `[required]` before a key, with what to ask where it is missing, are those of [`Need`].
+macro_rules! settings {
+    (
+        $(#[doc = $doc:literal])*
+        struct $name:ident as $shown:literal $(, $mode:ident)? {
+            $($(#[doc = $about:literal])*
+              $([$need:ident $($question:literal)?])? $key:ident: $type:ty),* $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Default)]
+        pub(crate) struct $name {
+            $($(#[doc = $about])* pub(crate) $key: $type),*
+        }
+        $crate::settings! {
+            $(#[doc = $doc])*
+            impl $name as $shown $(, $mode)? = Self::default(); {
+                $($(#[doc = $about])* $([$need $($question)?])? $key),*
             }
-        };
-        self.position += 1;
-        let number: U32Deserializer<DecodeError> = number.into_deserializer();
-        seed.deserialize(number).map(Some)
-    }
+        }
+    };
+    (
+        $(#[doc = $doc:literal])*
+        impl $name:ty as $shown:literal $(, $mode:ident)? = $start:expr; $(schema $extend:expr;)? {
+            $($(#[doc = $about:literal])*
+              $([$need:ident $($question:literal)?])?
+              $key:ident $(=> $($place:ident).+)? $(: $type:ty = $set:expr)?),* $(,)?
+        }
+    ) => {
+        impl $crate::file::Settings for $name {
+            const NAME: &'static str = $shown;
+            const DOC: &'static [&'static str] = &[$($doc),*];
+            const FIELDS: &'static [$crate::file::Field<Self>] = &[$($crate::file::Field {
+                key: $crate::file::key(stringify!($key)),
+                doc: &[$($about),*],
+                need: $crate::settings!(@need $($need)?),
+                question: concat!("", $($($question)?)?),
+                read: $crate::settings!(@read $key $(=> $($place).+)? $(: $type = $set)?),
+                schema: $crate::settings!(@schema $name, $key $(=> $($place).+)? $(: $type)?),
+            }),*];
+            const IS_LENIENT: bool = $crate::settings!(@is_lenient $($mode)?);
+
+            fn start() -> Self {
+                $start
+            }
+
+            $(fn extend_schema(schema: &mut serde_json::Map<String, serde_json::Value>) {
+                $extend(schema);
+            })?
+        }
+
+        impl $crate::file::Decode for $name {
+            fn decode(
+                entry: $crate::file::Entry<'_>,
+                problems: &mut $crate::file::Problems,
+            ) -> Option<Self> {
+                $crate::file::Placed::decode(entry, problems).map(|placed| placed.value)
+            }
+
+            fn schema(schemas: &mut $crate::file::Schemas) -> serde_json::Value {
+                $crate::file::Placed::<Self>::schema(schemas)
+            }
+        }
+    };
+    (@need) => { $crate::file::Need::Optional };
+    (@need expected) => { $crate::file::Need::Expected };
+    (@need required) => { $crate::file::Need::Required };
+    (@is_lenient) => { true };
+    (@is_lenient strict) => { false };
+    (@read $key:ident) => {
+        |settings, entry, problems| $crate::file::fill(&mut settings.$key, entry, problems)
+    };
+    (@read $key:ident => $($place:ident).+) => {
+        |settings, entry, problems| $crate::file::fill(&mut settings.$($place).+, entry, problems)
+    };
+    (@read $key:ident: $type:ty = $set:expr) => {
+        |settings, entry, problems| {
+            let set: fn(&mut Self, $type) = $set;
+            let value = <$type as $crate::file::Decode>::decode(entry, problems);
+            value.map(|value| set(settings, value)).is_some()
+        }
+    };
+    (@schema $name:ty, $key:ident) => {
+        |schemas| $crate::file::schema_of(|settings: &$name| &settings.$key, schemas)
+    };
+    (@schema $name:ty, $key:ident => $($place:ident).+) => {
+        |schemas| $crate::file::schema_of(|settings: &$name| &settings.$($place).+, schemas)
+    };
+    (@schema $name:ty, $key:ident: $type:ty) => {
+        <$type as $crate::file::Decode>::schema
+    };
 }
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(AT, AtVisitor(PhantomData))
-    }
-}
-
-struct AtVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for AtVisitor<T> {
-    type Value = At<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value with its place")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<At<T>, A::Error> {
-        let mut number = || {
-            parts
-                .next_element::<u32>()?
-                .ok_or_else(|| de::Error::custom("a place is missing"))
-        };
-        let file = super::FileId(number()?);
-        let span = Span {
-            file,
-            start: number()?,
-            end: number()?,
-        };
-        let value = parts.next_element()?;
-        let value = value.ok_or_else(|| de::Error::custom("there is no value here"))?;
-        Ok(At { value, span })
-    }
-}
-
-struct KindedVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Kinded<'de>> Visitor<'de> for KindedVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value in one of its forms")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<T, A::Error> {
-        let kind = match parts.next_element::<u32>()? {
-            Some(1) => NodeKind::List,
-            Some(2) => NodeKind::Mapping,
-            _ => NodeKind::Scalar,
-        };
-        let value = parts.next_element_seed(KindSeed::<T>(kind, PhantomData))?;
-        value.ok_or_else(|| de::Error::custom("there is no value here"))
-    }
-}
-
-struct KindSeed<T>(NodeKind, PhantomData<T>);
-
-impl<'de, T: Kinded<'de>> DeserializeSeed<'de> for KindSeed<T> {
-    type Value = T;
-
-    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        T::deserialize_kind(self.0, deserializer)
-    }
-}
+pub(crate) use settings;

@@ -3,7 +3,7 @@
 //! A mapping is merged key by key; anything else, a list too, replaces what was there.
 
 use super::files::Files;
-use super::sources::{Problems, Sources, Span};
+use super::sources::{Problems, Sources, Span, beside};
 use super::tree::{self, Key, Node, Value};
 use crate::diagnostics::suggestion;
 use std::collections::BTreeMap;
@@ -110,21 +110,13 @@ impl Loader<'_> {
         {
             let help = suggestion(&key.text, &known);
             self.problems
-                .add_with_help(key.span, unknown_key(&key.text), help);
+                .add_suggesting(key.span, unknown_key(&key.text), help);
         }
     }
 }
 
 pub(crate) fn unknown_key(key: &str) -> String {
     format!("`{key}` is not a setting here")
-}
-
-/// The path of a file named in `file`: relative to it.
-pub(crate) fn beside(file: &str, path: &str) -> String {
-    match file.rsplit_once('/') {
-        Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
-        _ => path.to_owned(),
-    }
 }
 
 /// `base` with everything that `over` says.
@@ -200,7 +192,7 @@ fn remove_key(base: &mut Node, path: &str, span: Span, problems: &mut Problems) 
         _ => {
             let known: Vec<&str> = entries.iter().map(|(key, _)| key.text.as_str()).collect();
             let help = suggestion(first, &known);
-            problems.add_with_help(
+            problems.add_suggesting(
                 span,
                 format!("`{first}` cannot be left out: it does not exist"),
                 help,

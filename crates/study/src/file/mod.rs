@@ -3,11 +3,15 @@
 mod decode;
 mod files;
 mod merge;
+mod schema;
 mod sources;
 mod tree;
 
-pub(crate) use decode::{At, Kinded, NodeKind, decode, deserialize_kinded};
+pub(crate) use decode::{
+    Decode, Entry, Field, Need, Placed, Settings, document, fill, key, schema_of, settings,
+};
 pub use files::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub(crate) use merge::{load, merge_nodes, remove_keys};
+pub(crate) use schema::Schemas;
 pub(crate) use sources::{FileId, Problems, Sources, Span};
 pub(crate) use tree::{Key, Node, Value};

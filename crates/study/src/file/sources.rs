@@ -41,11 +41,6 @@ impl Sources {
         }
     }
 
-    /// Without the files: to read them again.
-    pub(crate) fn emptied(&self) -> Self {
-        Self::in_folder(&self.folder)
-    }
-
     /// A path as messages show it.
     pub(crate) fn shown(&self, path: &str) -> String {
         if path.starts_with('/') {
@@ -102,7 +97,7 @@ impl Sources {
 
     /// The path of a file named in the file `id`: relative to it.
     pub(crate) fn beside(&self, id: FileId, path: &str) -> String {
-        super::merge::beside(self.get(id).map_or("", |file| &file.name), path)
+        beside(self.get(id).map_or("", |file| &file.name), path)
     }
 
     pub(crate) fn slice(&self, span: Span) -> &str {
@@ -128,6 +123,14 @@ impl Sources {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect()
+    }
+}
+
+/// The path of a file named in `file`: relative to it.
+pub(super) fn beside(file: &str, path: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
+        _ => path.to_owned(),
     }
 }
 
@@ -158,10 +161,20 @@ struct Problem {
 
 impl Problems {
     pub(crate) fn add(&mut self, span: Span, message: impl Into<String>) {
-        self.add_with_help(span, message, None);
+        self.add_suggesting(span, message, None);
     }
 
     pub(crate) fn add_with_help(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add_suggesting(span, message, Some(help.into()));
+    }
+
+    /// With help where there is some.
+    pub(crate) fn add_suggesting(
         &mut self,
         span: Span,
         message: impl Into<String>,

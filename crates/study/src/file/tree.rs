@@ -43,6 +43,18 @@ impl Node {
         }
     }
 
+    /// The text of a single value.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Scalar(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_mapping(&self) -> bool {
+        matches!(self.value, Value::Mapping(_))
+    }
+
     pub(crate) fn entry(&self, key: &str) -> Option<(&Key, &Self)> {
         match &self.value {
             Value::Mapping(entries) => entries
@@ -105,6 +117,15 @@ impl<'de> Deserialize<'de> for Raw {
 
 struct RawVisitor;
 
+/// Values that are read again from the file.
+macro_rules! plain {
+    ($($visit:ident: $type:ty),* $(,)?) => {
+        $(fn $visit<E>(self, _: $type) -> Result<Raw, E> {
+            Ok(Raw::Plain)
+        })*
+    };
+}
+
 impl<'de> Visitor<'de> for RawVisitor {
     type Value = Raw;
 
@@ -124,28 +145,9 @@ impl<'de> Visitor<'de> for RawVisitor {
         deserializer.deserialize_any(self)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_i128<E>(self, _: i128) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_u128<E>(self, _: u128) -> Result<Raw, E> {
-        Ok(Raw::Plain)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Raw, E> {
-        Ok(Raw::Plain)
+    plain! {
+        visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128,
+        visit_f64: f64,
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Raw, E> {
@@ -219,7 +221,7 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
             if matches!(error, serde_saphyr::Error::MultipleDocuments { .. }) {
                 let help =
                     "remove the line `---` and what follows it, or move that to its own file";
-                problems.add_with_help(span, SECOND_DOCUMENT, Some(help.to_owned()));
+                problems.add_with_help(span, SECOND_DOCUMENT, help);
                 return None;
             }
             let message = UserMessageFormatter.format_message(error);

@@ -1,18 +1,53 @@
 //! Tables of named things, lists, and values that have a short form.
 
-use super::scalar::{Name, Scalar, Text, name_schema};
-use crate::file::{At, Kinded, NodeKind, deserialize_kinded};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
-use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
+use super::scalar::{NAME_PATTERN, Scalar};
+use crate::file::{Decode, Entry, Problems, Schemas, Span, Value};
+use serde_json::{Value as Json, json};
+
+/// A value and where it stands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+impl<T: Decode> Decode for At<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let span = entry.span();
+        T::decode(entry, problems).map(|value| Self { value, span })
+    }
+
+    fn schema(schemas: &mut Schemas) -> Json {
+        T::schema(schemas)
+    }
+}
+
+impl<T: Scalar> Decode for T {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let read = T::from_text(entry.text(problems)?);
+        read.map_err(|message| problems.add(entry.span(), message))
+            .ok()
+    }
+
+    fn schema(schemas: &mut Schemas) -> Json {
+        schemas.reference(T::NAME, |_| T::accepted())
+    }
+}
+
+impl<T: Decode> Decode for Option<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        T::decode(entry, problems).map(Some)
+    }
+
+    fn schema(schemas: &mut Schemas) -> Json {
+        T::schema(schemas)
+    }
+}
 
 /// A table: names, and what each is. Keeps the order; an entry that cannot be read is left out,
 /// and reported.
 #[derive(Debug, Clone)]
-pub(crate) struct Named<T>(pub(crate) Vec<(Text<Name>, T)>);
+pub(crate) struct Named<T>(pub(crate) Vec<(At<String>, T)>);
 
 impl<T> Default for Named<T> {
     fn default() -> Self {
@@ -21,60 +56,63 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Text<Name>, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&At<String>, &T)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
-}
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(NamedVisitor(PhantomData))
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.iter().map(|(name, _)| name.value.as_str()).collect()
+    }
+
+    /// What has this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&T> {
+        let mut entries = self.iter();
+        entries.find(|(at, _)| at.value == name).map(|(_, it)| it)
     }
 }
 
-struct NamedVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
-    type Value = Named<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("names, and what each of them is")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<T>, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(name) = map.next_key()? {
-            // What failed is reported already: the others are read all the same.
-            if let Ok(value) = map.next_value() {
-                entries.push((name, value));
+impl<T: Decode> Decode for Named<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut named = Vec::new();
+        for (key, node) in entry.table(problems)? {
+            let name = At {
+                value: key.text.clone(),
+                span: key.span,
+            };
+            let key = Some(key.span);
+            if let Some(value) = T::decode(Entry { node, key }, problems) {
+                named.push((name, value));
             }
         }
-        Ok(Named(entries))
+        Some(Self(named))
+    }
+
+    fn schema(schemas: &mut Schemas) -> Json {
+        json!({
+            "type": "object",
+            // A key is always text to JSON.
+            "propertyNames": { "type": "string", "pattern": NAME_PATTERN },
+            "additionalProperties": T::schema(schemas),
+        })
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Named<T> {
-    fn inline_schema() -> bool {
-        true
+/// A list, all of which must be readable.
+impl<T: Decode> Decode for Vec<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let items: Vec<Option<T>> = entry
+            .items(problems)?
+            .map(|item| T::decode(item, problems))
+            .collect();
+        items.into_iter().collect()
     }
 
-    fn schema_name() -> Cow<'static, str> {
-        format!("Named{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut names = name_schema();
-        // A key is always text to JSON.
-        names.insert("type".to_owned(), "string".into());
-        json_schema!({
-            "type": "object",
-            "propertyNames": names,
-            "additionalProperties": generator.subschema_for::<T>(),
-        })
+    fn schema(schemas: &mut Schemas) -> Json {
+        json!({ "type": "array", "items": T::schema(schemas) })
     }
 }
 
@@ -88,69 +126,16 @@ impl<T> Default for List<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ListVisitor(PhantomData))
-    }
-}
-
-struct ListVisitor<T>(PhantomData<T>);
-
-/// An item, or that it failed.
-struct Attempt<T>(Option<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
+impl<T: Decode> Decode for List<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let items = entry.items(problems)?;
+        Some(Self(
+            items.filter_map(|item| T::decode(item, problems)).collect(),
+        ))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
-        let mut items = Vec::new();
-        while let Some(Attempt(item)) = list.next_element()? {
-            items.extend(item);
-        }
-        Ok(List(items))
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Attempt<T> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // What failed is reported already.
-        Ok(Self(T::deserialize(deserializer).ok()))
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for List<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("List{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": generator.subschema_for::<T>() })
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for At<T> {
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        T::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
+    fn schema(schemas: &mut Schemas) -> Json {
+        Vec::<T>::schema(schemas)
     }
 }
 
@@ -164,82 +149,38 @@ impl<T> Default for OneOrMany<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Kinded<'de> for OneOrMany<T> {
-    fn deserialize_kind<D: de::Deserializer<'de>>(
-        kind: NodeKind,
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        match kind {
-            NodeKind::List => List::deserialize(deserializer).map(|list| Self(list.0)),
-            NodeKind::Scalar | NodeKind::Mapping => {
-                T::deserialize(deserializer).map(|one| Self(vec![one]))
-            }
+impl<T: Decode> Decode for OneOrMany<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        match &entry.node.value {
+            Value::List(_) => Vec::decode(entry, problems).map(Self),
+            _ => T::decode(entry, problems).map(|one| Self(vec![one])),
         }
     }
-}
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_kinded(deserializer)
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("OneOrMany{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<T>();
-        json_schema!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+    fn schema(schemas: &mut Schemas) -> Json {
+        let one = T::schema(schemas);
+        json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
     }
 }
 
 /// A value with a short form: one value instead of settings.
-#[derive(Debug, Clone)]
-pub(crate) enum Short<S, L> {
-    /// The value alone.
-    Value(Text<S>),
-    /// All settings.
-    Settings(Box<L>),
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Short<S, L> {
+    pub(crate) value: L,
+    short: std::marker::PhantomData<fn() -> S>,
 }
 
-impl<'de, S: Scalar, L: Deserialize<'de>> Kinded<'de> for Short<S, L> {
-    fn deserialize_kind<D: de::Deserializer<'de>>(
-        kind: NodeKind,
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        match kind {
-            NodeKind::Scalar => Text::deserialize(deserializer).map(Self::Value),
-            NodeKind::List | NodeKind::Mapping => {
-                L::deserialize(deserializer).map(|l| Self::Settings(Box::new(l)))
-            }
-        }
-    }
-}
-
-impl<'de, S: Scalar, L: Deserialize<'de>> Deserialize<'de> for Short<S, L> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_kinded(deserializer)
-    }
-}
-
-impl<S: Scalar, L: JsonSchema> JsonSchema for Short<S, L> {
-    fn inline_schema() -> bool {
-        true
+impl<S: Decode, L: Decode + From<S>> Decode for Short<S, L> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        let value = match &entry.node.value {
+            Value::Null | Value::Scalar(_) => S::decode(entry, problems)?.into(),
+            Value::List(_) | Value::Mapping(_) => L::decode(entry, problems)?,
+        };
+        let short = std::marker::PhantomData;
+        Some(Self { value, short })
     }
 
-    fn schema_name() -> Cow<'static, str> {
-        format!("{}Or{}", S::NAME, L::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let value = generator.subschema_for::<Text<S>>();
-        let settings = generator.subschema_for::<L>();
-        json_schema!({ "anyOf": [value, settings] })
+    fn schema(schemas: &mut Schemas) -> Json {
+        json!({ "anyOf": [S::schema(schemas), L::schema(schemas)] })
     }
 }

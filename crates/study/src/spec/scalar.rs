@@ -1,15 +1,9 @@
-//! Single values as they are written, and what they may look like.
-//!
-//! A value is kept as text with its place until it is checked: so each bad value is reported,
-//! not only the first, and in the words of the type it should have been.
+//! Single values, and what they may look like.
 
-use crate::file::{At, Problems, Span};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
-use slicewise_model::{IpPrefix, RateSpec};
-use slicewise_units::{BitRate, ByteCount, Duration, Layer, QuantityError};
-use std::borrow::Cow;
-use std::marker::PhantomData;
+use crate::file::{Decode, Entry, Problems, Schemas};
+use serde_json::{Value, json};
+use slicewise_model::{BurstSpec, IpPrefix, RateSpec};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Layer, QuantityError};
 use std::net::IpAddr;
 
 /// A type that a single value can be read as.
@@ -21,72 +15,42 @@ pub(crate) trait Scalar: Sized {
     fn from_text(text: &str) -> Result<Self, String>;
 
     /// What an editor should accept.
-    fn schema() -> Schema;
+    fn accepted() -> Value;
 }
 
-/// A single value: its text, its place, and what it should be.
-#[derive(Debug, Clone)]
-pub(crate) struct Text<T> {
-    text: String,
-    span: Span,
-    is: PhantomData<fn() -> T>,
+/// Types that narrow another: what of it is allowed.
+macro_rules! narrowed {
+    ($($(#[$attribute:meta])* $name:ident($inner:ty) as $shown:literal: $read:expr;)*) => {
+        $(
+            $(#[$attribute])*
+            #[derive(Debug, Clone, Default, PartialEq, PartialOrd)]
+            pub(crate) struct $name(pub(crate) $inner);
+
+            impl Scalar for $name {
+                const NAME: &'static str = $shown;
+
+                fn from_text(text: &str) -> Result<Self, String> {
+                    let read: fn(&str) -> Result<$inner, String> = $read;
+                    read(text).map(Self)
+                }
+
+                fn accepted() -> serde_json::Value {
+                    <$inner as Scalar>::accepted()
+                }
+            }
+        )*
+    };
 }
-
-impl<T: Scalar> Text<T> {
-    /// One that is not written as a value of its own.
-    pub(crate) fn at(text: &str, span: Span) -> Self {
-        Self {
-            text: text.to_owned(),
-            span,
-            is: PhantomData,
-        }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(crate) fn span(&self) -> Span {
-        self.span
-    }
-
-    /// The value; where it is none, `problems` says so.
-    pub(crate) fn read(&self, problems: &mut Problems) -> Option<T> {
-        T::from_text(&self.text)
-            .map_err(|message| problems.add(self.span, message))
-            .ok()
-    }
-}
-
-impl<'de, T> Deserialize<'de> for Text<T> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let At { value, span } = At::<String>::deserialize(deserializer)?;
-        Ok(Self {
-            text: value,
-            span,
-            is: PhantomData,
-        })
-    }
-}
-
-impl<T: Scalar> JsonSchema for Text<T> {
-    fn schema_name() -> Cow<'static, str> {
-        T::NAME.into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        T::schema()
-    }
-}
+pub(crate) use narrowed;
 
 /// A name: it becomes the name of a folder, a file or a column of results.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, PartialOrd)]
 pub(crate) struct Name(pub(crate) String);
 
 /// Longest name, characters.
 const NAME_LENGTH: usize = 64;
 /// Letters, digits and `. _ -`, starting with a letter or digit, not ending with a full stop.
-const NAME_PATTERN: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$";
+pub(super) const NAME_PATTERN: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$";
 /// Names that are devices on Windows, whatever their extension.
 const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
 
@@ -123,35 +87,43 @@ impl Scalar for Name {
         Err(format!("the name `{shown}` {problem}"))
     }
 
-    fn schema() -> Schema {
-        name_schema()
+    fn accepted() -> Value {
+        json!({ "type": ["string", "integer"], "pattern": NAME_PATTERN })
     }
 }
 
-/// The schema of a name, also for keys that are names.
-pub(crate) fn name_schema() -> Schema {
-    json_schema!({ "type": ["string", "integer"], "pattern": NAME_PATTERN })
+impl AsRef<str> for Reference {
+    fn as_ref(&self) -> &str {
+        &self.0.0
+    }
+}
+
+narrowed! {
+    /// A name that something has: which, is looked up.
+    Reference(Name) as "Name": |text| Ok(Name(text.to_owned()));
+    /// Text as it is written, blanks around it included.
+    Verbatim(String) as "Text": |text| Ok(text.to_owned());
 }
 
 impl Scalar for String {
     const NAME: &'static str = "Text";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        Ok(text.trim_end().to_owned())
+        Ok(text.trim().to_owned())
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": ["string", "number", "boolean"] })
+    fn accepted() -> Value {
+        json!({ "type": ["string", "number", "boolean"] })
     }
 }
 
 /// Digits, with underscores between them and a point before, among or after them.
-pub(super) const NUMBER: &str = "([0-9]+(_[0-9]+)*(\\.([0-9]+(_[0-9]+)*)?)?|\\.[0-9]+(_[0-9]+)*)";
+pub(crate) const NUMBER: &str = "([0-9]+(_[0-9]+)*(\\.([0-9]+(_[0-9]+)*)?)?|\\.[0-9]+(_[0-9]+)*)";
 
 const PERCENT: &str = "[0-9]+(\\.[0-9]{1,3}0*)? *%";
 
-fn quantity_schema(units: &str, examples: &[&str]) -> Schema {
-    json_schema!({
+fn quantity_schema(units: &str, examples: &[&str]) -> Value {
+    json!({
         "type": "string",
         "pattern": format!("^ *{NUMBER} *({units}) *$"),
         "examples": examples,
@@ -159,45 +131,61 @@ fn quantity_schema(units: &str, examples: &[&str]) -> Schema {
 }
 
 const RATE_UNITS: &str = "bit/s|kbit/s|Mbit/s|Gbit/s|Tbit/s|B/s|kB/s|MB/s|GB/s";
-pub(super) const SIZE_UNITS: &str = "B|byte|bytes|kB|MB|GB|KiB|MiB|GiB";
-pub(super) const TIME_UNITS: &str = "ns|us|µs|\u{3bc}s|ms|s|min|h";
+pub(crate) const SIZE_UNITS: &str = "B|byte|bytes|kB|MB|GB|KiB|MiB|GiB";
+pub(crate) const TIME_UNITS: &str = "ns|us|µs|\u{3bc}s|ms|s|min|h";
 
-impl Scalar for BitRate {
-    const NAME: &'static str = "Rate";
+/// Types of numbers with a unit.
+macro_rules! quantities {
+    ($($type:ty, $name:literal, $units:expr, $examples:expr;)*) => {
+        $(impl Scalar for $type {
+            const NAME: &'static str = $name;
 
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.parse()
-            .map_err(|error: QuantityError| error.to_string())
-    }
+            fn from_text(text: &str) -> Result<Self, String> {
+                text.parse()
+                    .map_err(|error: QuantityError| error.to_string())
+            }
 
-    fn schema() -> Schema {
-        quantity_schema(RATE_UNITS, &["17.5 Mbit/s", "1 Gbit/s"])
-    }
+            fn accepted() -> Value {
+                quantity_schema($units, &$examples)
+            }
+        })*
+    };
 }
 
-impl Scalar for ByteCount {
-    const NAME: &'static str = "Size";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.parse()
-            .map_err(|error: QuantityError| error.to_string())
-    }
-
-    fn schema() -> Schema {
-        quantity_schema(SIZE_UNITS, &["1500 B", "64 kB"])
-    }
+quantities! {
+    BitRate, "Rate", RATE_UNITS, ["17.5 Mbit/s", "1 Gbit/s"];
+    ByteCount, "Size", SIZE_UNITS, ["1500 B", "64 kB"];
+    Duration, "Duration", TIME_UNITS, ["40 s", "10 ms"];
 }
 
-impl Scalar for Duration {
-    const NAME: &'static str = "Duration";
+narrowed! {
+    /// A rate at which something passes.
+    #[derive(Copy)]
+    PassingRate(BitRate) as "Rate": |text| match BitRate::from_text(text)? {
+        BitRate::ZERO => Err("a rate of zero: nothing could pass".to_owned()),
+        rate => Ok(rate),
+    };
+    /// A time longer than zero.
+    #[derive(Copy)]
+    Positive(Duration) as "Duration": |text| match Duration::from_text(text)? {
+        Duration::ZERO => Err("this must be longer than zero".to_owned()),
+        duration => Ok(duration),
+    };
+    /// A fraction of a whole, written in percent.
+    #[derive(Copy)]
+    Fraction(f64) as "Percent": |text| Percent::from_text(text)?.of_all();
+}
+
+/// A fraction, written in percent.
+impl Scalar for f64 {
+    const NAME: &'static str = "Percent";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        text.parse()
-            .map_err(|error: QuantityError| error.to_string())
+        Percent::from_text(text).map(Percent::fraction)
     }
 
-    fn schema() -> Schema {
-        quantity_schema(TIME_UNITS, &["40 s", "10 ms"])
+    fn accepted() -> Value {
+        Percent::accepted()
     }
 }
 
@@ -208,6 +196,14 @@ pub(crate) struct Percent(pub(crate) u32);
 impl Percent {
     /// 100 %.
     pub(crate) const ALL: Self = Self(100_000);
+
+    /// As a fraction, where it is no more than all.
+    pub(crate) fn of_all(self) -> Result<f64, String> {
+        match self.0 <= Self::ALL.0 {
+            true => Ok(self.fraction()),
+            false => Err("this is more than 100 %".to_owned()),
+        }
+    }
 
     /// As a fraction: 50 % is 0.5.
     pub(crate) fn fraction(self) -> f64 {
@@ -251,8 +247,8 @@ impl Scalar for Percent {
             .map_err(|_| format!("`{trimmed}` is too large for a percentage"))
     }
 
-    fn schema() -> Schema {
-        json_schema!({
+    fn accepted() -> Value {
+        json!({
             "type": "string",
             "pattern": format!("^ *{PERCENT} *$"),
             "examples": ["45 %"],
@@ -261,8 +257,15 @@ impl Scalar for Percent {
 }
 
 /// A small fraction in parts per million, also written as a percentage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd)]
 pub(crate) struct PartsPerMillion(pub(crate) u32);
+
+impl PartsPerMillion {
+    /// Parts per billion.
+    pub(crate) const fn ppb(self) -> u32 {
+        self.0.saturating_mul(1_000)
+    }
+}
 
 impl Scalar for PartsPerMillion {
     const NAME: &'static str = "PartsPerMillion";
@@ -284,7 +287,7 @@ impl Scalar for PartsPerMillion {
         })
     }
 
-    fn schema() -> Schema {
+    fn accepted() -> Value {
         quantity_schema("ppm|%", &["100 ppm", "0.1 %"])
     }
 }
@@ -303,12 +306,29 @@ impl Scalar for Share {
         BitRate::from_text(text).map(|rate| Self(RateSpec::Absolute(rate)))
     }
 
-    fn schema() -> Schema {
-        json_schema!({
+    fn accepted() -> Value {
+        json!({
             "type": "string",
             "pattern": format!("^ *({PERCENT}|{NUMBER} *({RATE_UNITS})) *$"),
             "examples": ["45 %", "17.5 Mbit/s"],
         })
+    }
+}
+
+/// A rate, or a percentage of at most all of it.
+impl Scalar for RateSpec {
+    const NAME: &'static str = Share::NAME;
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let Share(rate) = Share::from_text(text)?;
+        match rate {
+            Self::PercentMilli(share) => Percent(share).of_all().map(|_| rate),
+            Self::Absolute(_) => Ok(rate),
+        }
+    }
+
+    fn accepted() -> Value {
+        Share::accepted()
     }
 }
 
@@ -319,13 +339,7 @@ pub(super) fn meant(errors: &[&QuantityError]) -> Option<String> {
 }
 
 /// An amount of bytes, or of time at a rate that the place states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Amount {
-    Size(ByteCount),
-    Time(Duration),
-}
-
-impl Scalar for Amount {
+impl Scalar for BurstSpec {
     const NAME: &'static str = "SizeOrDuration";
 
     fn from_text(text: &str) -> Result<Self, String> {
@@ -341,7 +355,7 @@ impl Scalar for Amount {
         }
     }
 
-    fn schema() -> Schema {
+    fn accepted() -> Value {
         quantity_schema(&format!("{SIZE_UNITS}|{TIME_UNITS}"), &["15 kB", "1 s"])
     }
 }
@@ -357,8 +371,8 @@ impl Scalar for bool {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": [true, false, "yes", "Yes", "no", "No"] })
+    fn accepted() -> Value {
+        json!({ "enum": [true, false, "yes", "Yes", "no", "No"] })
     }
 }
 
@@ -378,7 +392,7 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, 
 }
 
 /// How often something is repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Repetitions(pub(crate) u32);
 
 /// Most repetitions of one cell.
@@ -394,61 +408,55 @@ impl Scalar for Repetitions {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_REPETITIONS })
+    fn accepted() -> Value {
+        json!({ "type": "integer", "minimum": 1, "maximum": MAX_REPETITIONS })
     }
 }
 
-impl Scalar for u32 {
-    const NAME: &'static str = "Number";
+/// Types of whole numbers.
+macro_rules! numbers {
+    ($($type:ty, $name:literal, $up_to:literal;)*) => {
+        $(impl Scalar for $type {
+            const NAME: &'static str = $name;
 
-    fn from_text(text: &str) -> Result<Self, String> {
-        number(text, "a whole number from 0 to 4,294,967,295")
-    }
+            fn from_text(text: &str) -> Result<Self, String> {
+                number(text, concat!("a whole number from 0 to ", $up_to))
+            }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })
-    }
+            fn accepted() -> Value {
+                json!({ "type": "integer", "minimum": 0, "maximum": Self::MAX })
+            }
+        })*
+    };
 }
 
-impl Scalar for u64 {
-    const NAME: &'static str = "LargeNumber";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        number(text, "a whole number from 0 to 2^64 − 1")
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "integer", "minimum": 0, "maximum": u64::MAX })
-    }
+numbers! {
+    u8, "SmallNumber", "255";
+    u16, "Port", "65,535";
+    u32, "Number", "4,294,967,295";
+    u64, "LargeNumber", "2^64 − 1";
 }
 
-impl Scalar for u8 {
-    const NAME: &'static str = "SmallNumber";
+/// A number that must be at least 1: an editor says so, and whoever uses it says what is wrong with 0.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AtLeastOne<T>(pub(crate) T);
 
-    fn from_text(text: &str) -> Result<Self, String> {
-        number(text, "a whole number from 0 to 255")
+impl<T: Scalar> Decode for AtLeastOne<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        T::decode(entry, problems).map(Self)
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "integer", "minimum": 0, "maximum": 255 })
-    }
-}
-
-impl Scalar for u16 {
-    const NAME: &'static str = "Port";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        number(text, "a whole number from 0 to 65,535")
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "integer", "minimum": 0, "maximum": 65535 })
+    fn schema(schemas: &mut Schemas) -> Value {
+        let mut schema = <T as Decode>::schema(schemas);
+        if let Value::Object(schema) = &mut schema {
+            schema.insert("minimum".to_owned(), 1.into());
+        }
+        schema
     }
 }
 
 /// One number or a range of them: `10` or `10-19`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd)]
 pub(crate) struct NumberRange<T = u16> {
     pub(crate) first: T,
     pub(crate) last: T,
@@ -503,9 +511,9 @@ impl<T: RangeBound> Scalar for NumberRange<T> {
         Ok(range)
     }
 
-    fn schema() -> Schema {
+    fn accepted() -> Value {
         let (smallest, largest): (u32, u32) = (T::SMALLEST.into(), T::LARGEST.into());
-        json_schema!({
+        json!({
             "anyOf": [
                 { "type": "integer", "minimum": smallest, "maximum": largest },
                 { "type": "string", "pattern": "^ *[0-9]+ *(- *[0-9]+ *)?$" },
@@ -521,8 +529,8 @@ impl Scalar for IpPrefix {
         text.trim().parse()
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "examples": ["10.0.10.0/24", "2001:db8::/32"] })
+    fn accepted() -> Value {
+        json!({ "type": "string", "examples": ["10.0.10.0/24", "2001:db8::/32"] })
     }
 }
 
@@ -536,8 +544,8 @@ impl Scalar for IpAddr {
         })
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "examples": ["10.0.10.1", "2001:db8::1"] })
+    fn accepted() -> Value {
+        json!({ "type": "string", "examples": ["10.0.10.1", "2001:db8::1"] })
     }
 }
 
@@ -548,7 +556,24 @@ impl Scalar for Layer {
         text.trim().parse()
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["L1", "L2", "L3"] })
+    fn accepted() -> Value {
+        json!({ "enum": ["L1", "L2", "L3"] })
+    }
+}
+
+/// A layer as what is counted of a frame.
+impl Scalar for Accounting {
+    const NAME: &'static str = Layer::NAME;
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let layer = Layer::from_text(text)?;
+        Ok(Self {
+            layer,
+            overhead_bytes: 0,
+        })
+    }
+
+    fn accepted() -> Value {
+        Layer::accepted()
     }
 }

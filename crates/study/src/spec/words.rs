@@ -2,12 +2,14 @@
 
 use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant};
 use crate::diagnostics::suggestion;
-use crate::impairments::DelayDistribution;
-use schemars::{Schema, json_schema};
+use crate::gateway::GatewayPacketIo;
+use crate::params::DutModel;
+use serde_json::{Value, json};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
-use slicewise_units::{Accounting, ByteCount, Duration, Layer};
-use slicewise_wire::Ecn;
+use slicewise_traffic::impairments::DelayDistribution;
+use slicewise_traffic::scenario::Ecn;
+use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// The meaning of `text` among `words`.
 fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, String> {
@@ -25,79 +27,45 @@ fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, Strin
         })
 }
 
-fn names<T>(words: &[(&'static str, T)]) -> Schema {
-    let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
-    json_schema!({ "enum": names })
+/// A type whose values are words.
+pub(crate) trait Words: Copy + PartialEq + 'static {
+    /// What it is, with its article.
+    const WHAT: &'static str;
+    /// The words.
+    const WORDS: &'static [(&'static str, Self)];
 }
 
-/// A type whose values are words.
+/// The word for a value.
+pub(crate) fn word_for<T: Words>(value: T) -> &'static str {
+    let mut words = T::WORDS.iter();
+    words
+        .find(|(_, it)| *it == value)
+        .map_or("", |(word, _)| word)
+}
+
 macro_rules! words {
-    ($type:ty, $name:literal, $what:literal, $words:expr) => {
-        impl Scalar for $type {
-            const NAME: &'static str = $name;
-
-            fn from_text(text: &str) -> Result<Self, String> {
-                word(text, $what, $words)
+    ($($type:ty as $name:literal, $what:literal { $($word:ident: $value:expr),* $(,)? })*) => {
+        $(
+            impl Words for $type {
+                const WHAT: &'static str = $what;
+                const WORDS: &'static [(&'static str, Self)] = &[$((stringify!($word), $value)),*];
             }
 
-            fn schema() -> Schema {
-                names($words)
+            impl Scalar for $type {
+                const NAME: &'static str = $name;
+
+                fn from_text(text: &str) -> Result<Self, String> {
+                    word(text, Self::WHAT, Self::WORDS)
+                }
+
+                fn accepted() -> Value {
+                    let words: Vec<&str> = Self::WORDS.iter().map(|(word, _)| *word).collect();
+                    json!({ "enum": words })
+                }
             }
-        }
+        )*
     };
 }
-
-/// Which device a study is run on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ModelName {
-    Isr4221,
-    Port,
-    Gateway,
-}
-
-words!(
-    ModelName,
-    "DeviceModel",
-    "a modelled device",
-    &[
-        ("isr4221", Self::Isr4221),
-        ("port", Self::Port),
-        ("gateway", Self::Gateway),
-    ]
-);
-
-words!(
-    ComparedDelay,
-    "ComparedDelay",
-    "a delay that is compared",
-    &[("queueing", Self::Queueing), ("one_way", Self::OneWay)]
-);
-
-/// How a gateway receives and sends frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PacketIoName {
-    Auto,
-    AfXdp,
-    AfPacket,
-}
-
-words!(
-    PacketIoName,
-    "PacketIo",
-    "a way to receive and send frames",
-    &[
-        ("auto", Self::Auto),
-        ("af_xdp", Self::AfXdp),
-        ("af_packet", Self::AfPacket),
-    ]
-);
-
-words!(
-    DelayDistribution,
-    "DelayDistribution",
-    "a distribution of delay",
-    &[("uniform", Self::Uniform), ("normal", Self::Normal)]
-);
 
 /// When a source's packets leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,18 +76,6 @@ pub(crate) enum PatternName {
     Replay,
 }
 
-words!(
-    PatternName,
-    "Pattern",
-    "a traffic pattern",
-    &[
-        ("iperf3", Self::Iperf3),
-        ("cbr", Self::Cbr),
-        ("poisson", Self::Poisson),
-        ("replay", Self::Replay),
-    ]
-);
-
 /// What the slices of a population send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PopulationPattern {
@@ -127,114 +83,67 @@ pub(crate) enum PopulationPattern {
     Bursts,
 }
 
-words!(
-    PopulationPattern,
-    "PopulationPattern",
-    "what slices of a population send",
-    &[("backlog", Self::Backlog), ("bursts", Self::Bursts)]
-);
-
-/// How a licence treats frames of priority classes.
+/// Whether a licence lets frames of priority classes borrow credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LicencePriority {
-    Borrows,
-    Waits,
-}
-
-words!(
-    LicencePriority,
-    "LicencePriority",
-    "what a licence does with priority frames",
-    &[("borrows", Self::Borrows), ("waits", Self::Waits)]
-);
+pub(crate) struct Borrows(pub(crate) bool);
 
 /// What a rate of traffic counts of each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     Payload,
-    Layer(Layer),
+    Layer(Accounting),
 }
 
-impl Counted {
-    pub(crate) fn accounting(layer: Layer) -> Accounting {
-        Accounting {
-            layer,
-            overhead_bytes: 0,
-        }
+words! {
+    DutModel as "DeviceModel", "a modelled device" {
+        isr4221: Self::Isr4221, port: Self::Port, gateway: Self::Gateway,
+    }
+    ComparedDelay as "ComparedDelay", "a delay that is compared" {
+        queueing: Self::Queueing, one_way: Self::OneWay,
+    }
+    GatewayPacketIo as "PacketIo", "a way to receive and send frames" {
+        auto: Self::Auto, af_xdp: Self::AfXdp, af_packet: Self::AfPacket,
+    }
+    DelayDistribution as "DelayDistribution", "a distribution of delay" {
+        uniform: Self::Uniform, normal: Self::Normal,
+    }
+    PatternName as "Pattern", "a traffic pattern" {
+        iperf3: Self::Iperf3, cbr: Self::Cbr, poisson: Self::Poisson, replay: Self::Replay,
+    }
+    PopulationPattern as "PopulationPattern", "what slices of a population send" {
+        backlog: Self::Backlog, bursts: Self::Bursts,
+    }
+    Borrows as "LicencePriority", "what a licence does with priority frames" {
+        borrows: Self(true), waits: Self(false),
+    }
+    Counted as "Counted", "something a rate can count" {
+        payload: Self::Payload, L1: Self::Layer(Accounting::L1), L2: Self::Layer(Accounting::L2),
+        L3: Self::Layer(Accounting::L3),
+    }
+    Discipline as "Discipline", "a discipline" {
+        minimum_share: Self::MinimumShare, deficit_round_robin: Self::DeficitRoundRobin,
+        fifo: Self::Fifo, guaranteed: Self::Guaranteed,
+    }
+    ColourMode as "ColourMode", "a colour mode of a meter" {
+        blind: Self::Blind, aware: Self::Aware,
+    }
+    WredKey as "WredKey", "what a curve is chosen by" {
+        dscp: Self::Dscp, precedence: Self::Precedence,
+    }
+    Ecn as "Ecn", "a value of explicit congestion notification" {
+        not_ect: Self::NotEct, ect0: Self::Ect0, ect1: Self::Ect1,
+    }
+    Metric as "Metric", "a measured quantity" {
+        throughput: Self::Throughput, loss_ratio: Self::LossRatio,
+        delay_mean: Self::DelayMean, delay_mean_whole: Self::DelayMeanWhole,
+        delay_min: Self::DelayMin, delay_p50: Self::DelayP50, delay_p99: Self::DelayP99,
+        delay_max: Self::DelayMax,
+        iat_samples: Self::IatSamples, iat_mean: Self::IatMean, iat_variance: Self::IatVariance,
+        iat_kolmogorov_smirnov: Self::IatKolmogorovSmirnov,
+        transient_end: Self::TransientEnd, transient_throughput: Self::TransientThroughput,
+        aggregate_throughput: Self::AggregateThroughput,
     }
 }
-
-words!(
-    Counted,
-    "Counted",
-    "something a rate can count",
-    &[
-        ("payload", Self::Payload),
-        ("L1", Self::Layer(Layer::L1)),
-        ("L2", Self::Layer(Layer::L2)),
-        ("L3", Self::Layer(Layer::L3)),
-    ]
-);
-
-words!(
-    Discipline,
-    "Discipline",
-    "a discipline",
-    &[
-        ("minimum_share", Self::MinimumShare),
-        ("deficit_round_robin", Self::DeficitRoundRobin),
-        ("fifo", Self::Fifo),
-        ("guaranteed", Self::Guaranteed),
-    ]
-);
-
-words!(
-    ColourMode,
-    "ColourMode",
-    "a colour mode of a meter",
-    &[("blind", Self::Blind), ("aware", Self::Aware)]
-);
-
-words!(
-    WredKey,
-    "WredKey",
-    "what a curve is chosen by",
-    &[("dscp", Self::Dscp), ("precedence", Self::Precedence)]
-);
-
-words!(
-    Metric,
-    "Metric",
-    "a measured quantity",
-    &[
-        ("throughput", Self::Throughput),
-        ("loss_ratio", Self::LossRatio),
-        ("delay_mean", Self::DelayMean),
-        ("delay_mean_whole", Self::DelayMeanWhole),
-        ("delay_min", Self::DelayMin),
-        ("delay_p50", Self::DelayP50),
-        ("delay_p99", Self::DelayP99),
-        ("delay_max", Self::DelayMax),
-        ("iat_samples", Self::IatSamples),
-        ("iat_mean", Self::IatMean),
-        ("iat_variance", Self::IatVariance),
-        ("iat_kolmogorov_smirnov", Self::IatKolmogorovSmirnov),
-        ("transient_end", Self::TransientEnd),
-        ("transient_throughput", Self::TransientThroughput),
-        ("aggregate_throughput", Self::AggregateThroughput),
-    ]
-);
-
-words!(
-    Ecn,
-    "Ecn",
-    "a value of explicit congestion notification",
-    &[
-        ("not_ect", Self::NotEct),
-        ("ect0", Self::Ect0),
-        ("ect1", Self::Ect1),
-    ]
-);
 
 /// Code points by name: default forwarding, class selectors (RFC 2474), assured forwarding
 /// (RFC 2597), expedited forwarding (RFC 3246), voice admit (RFC 5865), lower effort (RFC 8622).
@@ -264,35 +173,45 @@ const CODE_POINTS: &[(&str, u8)] = &[
     ("voice-admit", 44),
 ];
 
-/// A differentiated-services code point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Dscp(pub(crate) u8);
+/// Types of numbers that have names, too.
+macro_rules! named_numbers {
+    ($($(#[doc = $doc:literal])* $type:ident as $name:literal: $what:literal, $names:expr, $max:literal, $above:literal;)*) => {
+        $(
+            $(#[doc = $doc])*
+            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+            pub(crate) struct $type(pub(crate) u8);
 
-impl Scalar for Dscp {
-    const NAME: &'static str = "Dscp";
+            impl Scalar for $type {
+                const NAME: &'static str = $name;
 
-    fn from_text(text: &str) -> Result<Self, String> {
-        let written = text.trim().to_ascii_lowercase();
-        match written.parse::<u8>() {
-            Ok(value) if value <= 63 => Ok(Self(value)),
-            Ok(_) => Err(format!("`{written}` is above 63, the largest code point")),
-            Err(_) => word(
-                &written,
-                "a code point from 0 to 63, or the name of one",
-                CODE_POINTS,
-            )
-            .map(Self),
-        }
-    }
+                fn from_text(text: &str) -> Result<Self, String> {
+                    let written = text.trim().to_ascii_lowercase();
+                    match written.parse::<u8>() {
+                        Ok(value) if u32::from(value) <= $max => Ok(Self(value)),
+                        Ok(_) => Err(format!("`{written}` is above {}", $above)),
+                        Err(_) => word(&written, $what, $names).map(Self),
+                    }
+                }
 
-    fn schema() -> Schema {
-        let names: Vec<&str> = CODE_POINTS.iter().map(|(name, _)| *name).collect();
-        json_schema!({
-            "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 63 }, { "enum": names }],
-        })
-    }
+                fn accepted() -> Value {
+                    let names: Vec<&str> = $names.iter().map(|(name, _)| *name).collect();
+                    json!({
+                        "anyOf": [{ "type": "integer", "minimum": 0, "maximum": $max }, { "enum": names }],
+                    })
+                }
+            }
+        )*
+    };
 }
 
+named_numbers! {
+    /// A differentiated-services code point.
+    Dscp as "Dscp": "a code point from 0 to 63, or the name of one", CODE_POINTS, 63, "63, the largest code point";
+    /// An IP protocol number.
+    Protocol as "Protocol": "a protocol: write a number from 0 to 255 or a name", PROTOCOLS, 255, "255";
+}
+
+/// IP protocols by name (IANA).
 const PROTOCOLS: &[(&str, u8)] = &[
     ("icmp", 1),
     ("tcp", 6),
@@ -300,34 +219,6 @@ const PROTOCOLS: &[(&str, u8)] = &[
     ("icmpv6", 58),
     ("sctp", 132),
 ];
-
-/// An IP protocol number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Protocol(pub(crate) u8);
-
-impl Scalar for Protocol {
-    const NAME: &'static str = "Protocol";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        let written = text.trim().to_ascii_lowercase();
-        match written.parse() {
-            Ok(value) => Ok(Self(value)),
-            Err(_) => word(
-                &written,
-                "a protocol: write a number from 0 to 255 or a name",
-                PROTOCOLS,
-            )
-            .map(Self),
-        }
-    }
-
-    fn schema() -> Schema {
-        let names: Vec<&str> = PROTOCOLS.iter().map(|(name, _)| *name).collect();
-        json_schema!({
-            "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 255 }, { "enum": names }],
-        })
-    }
-}
 
 impl Scalar for Action {
     const NAME: &'static str = "Action";
@@ -354,8 +245,8 @@ impl Scalar for Action {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({
+    fn accepted() -> Value {
+        json!({
             "type": "string",
             "pattern": "^ *(transmit|drop|set_dscp +[a-z0-9-]+|set_qos_group +[0-9]+) *$",
         })
@@ -388,8 +279,8 @@ impl Scalar for QueueLimitSpec {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({
+    fn accepted() -> Value {
+        json!({
             "type": "string",
             "pattern": format!("^ *([0-9][0-9_]* *packets?|{NUMBER} *({SIZE_UNITS}|{TIME_UNITS})) *$"),
             "examples": ["64 packets", "100 kB", "10 ms"],
@@ -410,8 +301,8 @@ impl Scalar for SliceLimit {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "enum": ["unlimited"] }] })
+    fn accepted() -> Value {
+        json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "enum": ["unlimited"] }] })
     }
 }
 
@@ -426,8 +317,8 @@ impl Scalar for Figure {
         Ok(Self(text.trim().to_owned()))
     }
 
-    fn schema() -> Schema {
-        json_schema!({
+    fn accepted() -> Value {
+        json!({
             "type": ["number", "string"],
             "examples": ["0.066 ms", "0.1847 ms^2", "35 Mbit/s", "100 %", 0.0125],
         })

@@ -2,19 +2,19 @@
 
 use crate::support::{STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;
-use slicewise_study::{HostParams, LiveDevice, Study};
+use slicewise_study::{HostTiming, LiveDevice, Study};
 use slicewise_units::Duration;
 use std::collections::BTreeSet;
 
 /// A crystal's tolerance (IEEE 802.3), parts per billion.
 const CRYSTAL_PPB: u32 = 100_000;
 
-fn hosts(setting: &str) -> HostParams {
+fn hosts(setting: &str) -> HostTiming {
     let hosts = format!("hosts: {{{setting}}}\nslices:");
     parse(&changed("slices:", &hosts)).unwrap().hosts
 }
 
-fn timers(hosts: &HostParams, machines: u32) -> Vec<u64> {
+fn timers(hosts: &HostTiming, machines: u32) -> Vec<u64> {
     (0..machines).map(|m| hosts.timer_of(m).nanos()).collect()
 }
 
@@ -123,7 +123,7 @@ fn timers_of_real_packets_are_whole_microseconds_apart() {
         let text = changed("slices:", &format!("hosts: {{{setting}}}\nslices:"));
         let hosts = parse(&text)
             .unwrap()
-            .into_live(LiveDevice::Gateway)
+            .into_testbed(LiveDevice::Gateway)
             .unwrap()
             .hosts;
         let timers = [0, 1].map(|machine| hosts.timer_of(machine));

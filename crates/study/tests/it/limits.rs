@@ -2,6 +2,7 @@
 
 use crate::support::{STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;
+use slicewise_study::{MemoryFiles, Plan};
 
 /// What is said of the study with more settings of the source `steady`.
 fn steady(settings: &str) -> String {
@@ -187,4 +188,18 @@ fn a_random_start_is_before_the_stop() {
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, start: 1 h}
        |                                                                           ^^^
     ");
+}
+
+#[test]
+fn a_plan_has_no_more_tenants_than_can_be_looked_up() {
+    let tenants: String = (0..4_097).map(|n| format!("  t{n}: 1\n")).collect();
+    let plan = format!("link: 1 Gbit/s\ntenants:\n{tenants}slices: {{voice: {{tenant: t1}}}}\n");
+    let message = Plan::parse(&plan, "plan.yaml", &MemoryFiles::new()).unwrap_err();
+    assert_eq!(message.count(), 1, "{message}");
+    assert!(
+        message
+            .to_string()
+            .contains("there are more than 4096 tenants"),
+        "{message}"
+    );
 }

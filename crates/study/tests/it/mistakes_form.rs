@@ -238,3 +238,34 @@ fn control_characters_of_a_line_are_not_shown() {
         "{found:?}"
     );
 }
+
+#[test]
+fn every_setting_that_is_missing_is_named_at_once() {
+    let message = mistakes(
+        "nothing: {none: true}",
+        "nothing: {none: true, scalability: {slices: 2}}",
+    );
+    for key in ["limited_by", "source"] {
+        assert!(
+            message.contains(&format!("error: `{key}` is missing")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_setting_that_cannot_be_read_hides_no_mistake_beside_it() {
+    let message = mistakes(
+        "link: {rate: 1 Gbit/s}",
+        "link: {rate: 1 Gbit/s, mtu: 9 B, propagation: soon, impairments: {ingress: {loss: 200 %, bit_errors: 2}}}",
+    );
+    for mistake in [
+        "the MTU must be from",
+        "`soon` is not a duration",
+        "this is more than 100 %",
+        "`2` is not a bit error ratio",
+    ] {
+        assert!(message.contains(mistake), "{mistake}: {message}");
+    }
+    assert_eq!(message.matches("error: ").count(), 4, "{message}");
+}

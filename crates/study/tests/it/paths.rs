@@ -153,6 +153,9 @@ fn a_policy_that_one_of_the_devices_cannot_hold_is_refused_with_its_name() {
 
 #[test]
 fn several_devices_are_simulated_only() {
-    let refused = on(TWO).unwrap().into_live(LiveDevice::Gateway).unwrap_err();
+    let refused = on(TWO)
+        .unwrap()
+        .into_testbed(LiveDevice::Gateway)
+        .unwrap_err();
     assert_snapshot!(refused, @"this study has a path of several devices, and a testbed has one: simulate it, or give `dut` in a study that extends this one (`without: [path, devices]`)");
 }

@@ -433,3 +433,34 @@ error: this requires the discipline `guaranteed`: set that too
    |     ^^^^^^^^^^
 "#);
 }
+
+#[test]
+fn conditions_stand_in_one_order_whatever_the_order_they_are_written_in() {
+    let written = matches("{vlan: 10, source: 10.0.0.0/8, protocol: udp, dscp: ef}");
+    let reversed = matches("{dscp: ef, protocol: udp, source: 10.0.0.0/8, vlan: 10}");
+    assert_eq!(written, reversed);
+}
+
+#[test]
+fn a_burst_in_a_licence_is_of_its_rate_wherever_the_rate_is_written() {
+    let licensed = |licence: &str| {
+        let dut = format!("model: isr4221\n  licence: {licence}\n  port_rate: 10 Mbit/s");
+        let text = STUDY.replacen("model: port\n  port_rate: 10 Mbit/s", &dut, 1);
+        parse(&text).unwrap().dut.licence.unwrap().credit
+    };
+    assert_eq!(licensed("{rate: 10 Mbit/s, credit: 10 ms}").bytes(), 12_500);
+    assert_eq!(licensed("{credit: 10 ms, rate: 10 Mbit/s}").bytes(), 12_500);
+}
+
+#[test]
+fn conditions_hold_however_deeply_not_is_nested() {
+    let nested = |depth: usize| format!("{}vlan: 10{}", "not: {".repeat(depth), "}".repeat(depth));
+    let mut conditions = matches(&format!("{{{}}}", nested(10))).conditions;
+    for _ in 0..10 {
+        let [Condition::Not(inner)] = conditions.as_slice() else {
+            panic!("{conditions:?}");
+        };
+        conditions = vec![(**inner).clone()];
+    }
+    assert_eq!(conditions, [Condition::OuterVlan(10..=10)]);
+}

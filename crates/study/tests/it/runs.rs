@@ -1,7 +1,8 @@
 //! Which runs there are, and their seeds.
 
 use crate::support::{STUDY, changed, parse};
-use slicewise_study::{FilterError, RunFilter, RunSpec, Study};
+use slicewise_study::{FilterError, RunError, RunFilter, RunSpec, Study};
+use slicewise_traffic::SourceError;
 use std::collections::BTreeSet;
 
 fn study() -> Study {
@@ -154,4 +155,17 @@ fn a_run_of_another_study_has_no_key() {
         ..all(&study())[0]
     };
     assert_eq!(run.key(&study()), None);
+}
+
+#[test]
+fn a_source_that_cannot_send_fails_its_run_and_names_a_file_that_is_at_fault() {
+    let never = RunError::from(SourceError::RateZero("voice".to_owned()));
+    assert!(matches!(never, RunError::Failed(_)));
+    insta::assert_snapshot!(never, @"source `voice` has a rate of zero");
+    let missing = RunError::from(SourceError::Unopened {
+        path: "recorded.pcapng".into(),
+        error: std::io::Error::other("gone"),
+    });
+    assert!(matches!(&missing, RunError::Input { path, .. } if path == "recorded.pcapng"));
+    insta::assert_snapshot!(missing, @"recorded.pcapng: gone");
 }

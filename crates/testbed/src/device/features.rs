@@ -10,6 +10,9 @@ use slicewise_formats::tc::Feature;
 /// # Errors
 /// A message, if nothing can be tried.
 pub fn missing_features(lease: &Lease, features: &[Feature]) -> Result<Vec<Feature>, String> {
+    if features.is_empty() {
+        return Ok(Vec::new());
+    }
     let scratch = Scratch::new(lease)?;
     let missing = features
         .iter()

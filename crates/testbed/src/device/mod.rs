@@ -10,7 +10,9 @@ pub(crate) use features::try_feature;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use gateway::GatewayDevice;
+use slicewise_formats::tc::Feature;
 use slicewise_model::Rate;
+use slicewise_stats::backend::{BackendInfo, GATEWAY, TC};
 use slicewise_stats::live::DepartureRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_study::StudyPolicy;
@@ -35,12 +37,21 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// Name of the back end, as written in results.
+    /// The back end that it is.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn info(&self) -> BackendInfo {
         match self {
-            Self::Gateway { .. } => "gateway",
-            Self::Tc => "tc",
+            Self::Gateway { .. } => GATEWAY,
+            Self::Tc => TC,
+        }
+    }
+
+    /// Features of the kernel that it may need.
+    #[must_use]
+    pub const fn features(&self) -> &'static [Feature] {
+        match self {
+            Self::Gateway { .. } => &[],
+            Self::Tc => &Feature::ALL,
         }
     }
 
@@ -63,7 +74,7 @@ impl DeviceKind {
         &self,
         policy: &StudyPolicy,
         link: Rate,
-        missing: &[slicewise_formats::tc::Feature],
+        missing: &[Feature],
     ) -> Result<(), String> {
         match self {
             Self::Gateway { .. } => Ok(()),

@@ -81,12 +81,12 @@ impl TcDevice {
 
 /// Drops of leaf disciplines; their parents report them too.
 fn drops(output: &str) -> Result<Vec<DropCount>, String> {
-    let disciplines: Vec<Discipline> = serde_json::from_str(output)
+    let disciplines: Vec<Qdisc> = serde_json::from_str(output)
         .map_err(|error| format!("tc qdisc show: {error}: {output}"))?;
     let parents: Vec<&str> = (disciplines.iter())
         .filter_map(|one| one.parent.as_deref()?.split(':').next())
         .collect();
-    let is_leaf = |one: &&Discipline| !parents.contains(&one.handle.trim_end_matches(':'));
+    let is_leaf = |one: &&Qdisc| !parents.contains(&one.handle.trim_end_matches(':'));
     let drops = disciplines.iter().filter(is_leaf).map(|one| DropCount {
         class: one.parent.clone().unwrap_or_else(|| "root".to_owned()),
         reason: one.kind.clone(),
@@ -97,7 +97,7 @@ fn drops(output: &str) -> Result<Vec<DropCount>, String> {
 
 /// One entry of `tc -s -j qdisc show`.
 #[derive(Debug, Deserialize)]
-struct Discipline {
+struct Qdisc {
     kind: String,
     handle: String,
     #[serde(default)]

@@ -33,7 +33,7 @@ impl Purpose {
 /// Whether something can run here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Readiness {
     /// All it needs is present.
     Can,
     /// Something it needs is missing.

@@ -12,7 +12,7 @@ mod place;
 mod programs;
 mod system;
 
-pub use finding::{Finding, Fix, Group, Purpose, State, Verdict};
+pub use finding::{Finding, Fix, Group, Purpose, Readiness, State};
 
 use crate::command::Tool;
 use crate::lease::Lease;
@@ -39,17 +39,17 @@ pub struct Examination {
 impl Examination {
     /// Whether something can run.
     #[must_use]
-    pub fn verdict(&self, purpose: Purpose) -> Verdict {
-        let mut verdict = Verdict::Can;
+    pub fn readiness(&self, purpose: Purpose) -> Readiness {
+        let mut readiness = Readiness::Can;
         for finding in &self.findings {
             match finding.state {
                 _ if !finding.stops.contains(&purpose) => {}
                 State::Ready | State::Limited => {}
-                State::Missing => return Verdict::Cannot,
-                State::Unknown => verdict = Verdict::Unknown,
+                State::Missing => return Readiness::Cannot,
+                State::Unknown => readiness = Readiness::Unknown,
             }
         }
-        verdict
+        readiness
     }
 
     /// One command that installs all missing packages.
@@ -157,25 +157,25 @@ mod tests {
         stops: &[Purpose::RunOnTc],
     };
 
-    fn verdict(findings: &[Finding], purpose: Purpose) -> Verdict {
+    fn readiness(findings: &[Finding], purpose: Purpose) -> Readiness {
         let findings = findings.to_vec();
-        Examination { findings }.verdict(purpose)
+        Examination { findings }.readiness(purpose)
     }
 
     #[test]
     fn only_required_items_block_a_purpose() {
         let missing = CHECK.missing("cut");
         let findings = [CHECK.ready("there"), missing, CHECK.unknown("dark")];
-        assert_eq!(verdict(&findings, Purpose::RunOnTc), Verdict::Cannot);
-        assert_eq!(verdict(&findings, Purpose::Gateway), Verdict::Can);
+        assert_eq!(readiness(&findings, Purpose::RunOnTc), Readiness::Cannot);
+        assert_eq!(readiness(&findings, Purpose::Gateway), Readiness::Can);
     }
 
     #[test]
     fn limited_items_run_and_unknown_ones_are_not_promised() {
         let findings = [CHECK.limited("thin"), CHECK.ready("there")];
-        assert_eq!(verdict(&findings, Purpose::RunOnTc), Verdict::Can);
+        assert_eq!(readiness(&findings, Purpose::RunOnTc), Readiness::Can);
         let findings = [CHECK.unknown("dark"), CHECK.ready("there")];
-        assert_eq!(verdict(&findings, Purpose::RunOnTc), Verdict::Unknown);
+        assert_eq!(readiness(&findings, Purpose::RunOnTc), Readiness::Unknown);
     }
 
     #[test]

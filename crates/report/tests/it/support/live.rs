@@ -1,5 +1,5 @@
 use super::fluid::record;
-use slicewise_report::layout::{Force, ResultsFolder, Unsupported};
+use slicewise_results::{Force, ResultsFolder, Unsupported};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::flow::{CaptureRecord, PointRecord};
 use slicewise_stats::live::{DepartureRecord, IdleBaseline, LiveRecord, SenderRecord};

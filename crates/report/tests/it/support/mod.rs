@@ -13,13 +13,15 @@ mod fluid;
 mod live;
 mod seal;
 mod study;
+mod tables;
 
 pub use fluid::record;
 pub use live::{fill_live, live_study, three_back_ends};
 pub use seal::sealed;
 pub use study::{NAUGHTY, Size, study};
+pub use tables::{column, csv_rows, has_known_figures};
 
-use slicewise_report::layout::{Force, ResultsFolder};
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use std::path::Path;
 

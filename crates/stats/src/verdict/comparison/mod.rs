@@ -10,6 +10,7 @@ use super::influence::{Draft, idle_delay, mean_offered, sends, test};
 use super::repetitions::Rules;
 use super::samples::Samples;
 use super::{DecidedBy, Indicator, InfluenceTest, Outcome};
+use crate::backend::BackendKind;
 use crate::description::{Margins, StudyDescription};
 use crate::estimate::Sample;
 use crate::holm;
@@ -520,7 +521,7 @@ impl Results<'_> {
     }
 
     fn is_captured(&self) -> bool {
-        self.study.backend == "captures"
+        self.study.is_of(BackendKind::Captured)
     }
 
     /// `None` where nothing arrived.

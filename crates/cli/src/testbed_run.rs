@@ -1,0 +1,322 @@
+//! `slicewise run --on gateway|tc`: the study on real packets, and beside it what the simulator predicts
+//! of the same.
+
+use crate::Failure;
+use crate::arguments::{BackendName, RunOptions};
+use crate::captures;
+use crate::check::note_too_few_repetitions;
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::results::{open_results, results_failure, results_path};
+use crate::run::{Work, on_interrupt, processors, report_of, wanted_runs};
+use crate::{errln, noteln};
+use indicatif::HumanDuration;
+use slicewise_results::{ResultsFolder, Unsupported};
+use slicewise_sim::Simulator;
+use slicewise_stats::description::{StudyDescription, Unbounded};
+use slicewise_stats::prediction::OfferedTraffic;
+use slicewise_study::{Backend, LiveDevice, RunSpec, Study};
+use slicewise_testbed::{
+    CAPTURE_NAMES, DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources,
+    missing_features,
+};
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What building up and taking down a run takes beside its duration, seconds: for the estimate that is
+/// printed at the start.
+const OVERHEAD_SECONDS: u64 = 3;
+
+pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
+    if options.snap_length.is_some() {
+        return Err(Failure::mistake(
+            "`--snap-length` is for the simulator: captures of real packets keep 128 bytes of each",
+        ));
+    }
+    tools_are_there()?;
+    let on = match options.on {
+        BackendName::Tc => LiveDevice::Tc,
+        BackendName::Gateway | BackendName::Sim => LiveDevice::Gateway,
+    };
+    let study = study.into_testbed(on).map_err(Failure::mistake)?;
+    let wanted = wanted_runs(options, &study)?;
+    can_be_sent(&study, &wanted)?;
+    let device = device(options, study.text_digest().to_owned())?;
+    let interrupt = on_interrupt("ending this run and cleaning up")?;
+    let Some(lease) = lease(&interrupt)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let unsupported = unsupported(&study, &wanted, &device, &lease)?;
+    for one in &unsupported {
+        errln!(
+            "{}: not on {}: {}",
+            one.policy,
+            device.info().id,
+            one.reason
+        );
+    }
+    let asked_for: BTreeSet<usize> = wanted.iter().map(|run| run.policy).collect();
+    let runs = ordered(wanted, &study, &unsupported);
+    if runs.is_empty() {
+        return Err(Failure::mistake(format!(
+            "none of these policies can be run on {}",
+            device.info().id
+        )));
+    }
+    let description = describe(&study, &device);
+    let quick = if options.quick { "-quick" } else { "" };
+    let suffix = format!("-{}{quick}", device.info().id);
+    let path = results_path(options.out.as_deref(), &study.name, &suffix);
+    let folder = open_results(&path, &description, options.replace)?;
+    if let Some(root) = &options.captures {
+        let is_free = |path: &Path| Ok(path.symlink_metadata().is_err());
+        captures::check(root, &CAPTURE_NAMES, is_free, (&study, &runs), &folder)?;
+    }
+    note_too_few_repetitions(&study);
+    tell_unsupported(&folder, &study, &asked_for, unsupported)?;
+    let predicted = predict(options, &study, &folder, &runs, &interrupt)?;
+    if predicted == Exit::Interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    let measured = measure(options, &study, &folder, &runs, (device, lease), &interrupt)?;
+    Ok(match measured {
+        Exit::Success => predicted,
+        other => other,
+    })
+}
+
+/// All that are missing are named at once.
+fn tools_are_there() -> Result<(), Failure> {
+    let missing = Tool::missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|tool| tool.name()).collect();
+    let mut packages: Vec<&str> = missing.iter().map(|tool| tool.package()).collect();
+    packages.dedup();
+    Err(Failure::mistake(format!(
+        "real packets require programs that are not installed: {}; apt-get install {}",
+        names.join(", "),
+        packages.join(" ")
+    )))
+}
+
+fn device(options: &RunOptions, digest: String) -> Result<DeviceKind, Failure> {
+    if options.on == BackendName::Tc {
+        return Ok(DeviceKind::Tc);
+    }
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::system(format!("cannot find the executable of slicewise: {error}"))
+    })?;
+    let study = std::path::absolute(&options.study)
+        .map_err(|error| Failure::system(format!("{}: {error}", options.study.display())))?;
+    Ok(DeviceKind::Gateway {
+        program,
+        study,
+        digest,
+    })
+}
+
+/// Every scenario that is wanted can be offered by hosts of a testbed.
+fn can_be_sent(study: &Study, wanted: &[RunSpec]) -> Result<(), Failure> {
+    let of_scenario = |index| wanted.iter().any(|run| run.scenario == index);
+    let scenarios = study.scenarios.iter().enumerate();
+    scenarios
+        .filter(|(index, _)| of_scenario(*index))
+        .try_for_each(|(_, scenario)| check_sources(scenario, study.duration))
+        .map_err(Failure::mistake)
+}
+
+/// `None` where the user stopped waiting for it.
+fn lease(interrupt: &AtomicBool) -> Result<Option<Lease>, Failure> {
+    let waiting =
+        || noteln!("another testbed is running on this machine: waiting for it to finish");
+    let left_over = |what: &str| noteln!("deleted {what}, left by a testbed that was killed");
+    let is_interrupted = || interrupt.load(Ordering::Relaxed);
+    match Lease::take(waiting, left_over, is_interrupted) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(LeaseError::Interrupted) => Ok(None),
+        Err(error @ LeaseError::Privileges) => Err(Failure::mistake(error)),
+        Err(error @ (LeaseError::Folder { .. } | LeaseError::LeftOver(_))) => {
+            Err(Failure::system(error))
+        }
+    }
+}
+
+/// Policies that the device cannot run, and why.
+fn unsupported(
+    study: &Study,
+    wanted: &[RunSpec],
+    device: &DeviceKind,
+    lease: &Lease,
+) -> Result<Vec<Unsupported>, Failure> {
+    let missing = missing_features(lease, device.features()).map_err(Failure::system)?;
+    let link = study.dut.capacity();
+    let policies = study.policies.iter().enumerate();
+    let is_wanted = |index| wanted.iter().any(|run| run.policy == index);
+    let refused = policies.filter_map(|(index, policy)| {
+        if !is_wanted(index) {
+            return None;
+        }
+        let reason = device.supports(policy, link, &missing).err()?;
+        Some(Unsupported {
+            policy: policy.name.clone(),
+            reason,
+        })
+    });
+    Ok(refused.collect())
+}
+
+/// Writes down what cannot be run, and keeps the entries of policies that were not selected this time.
+fn tell_unsupported(
+    folder: &ResultsFolder,
+    study: &Study,
+    asked_for: &BTreeSet<usize>,
+    unsupported: Vec<Unsupported>,
+) -> Result<(), Failure> {
+    let mut all = folder.read_unsupported().map_err(results_failure)?;
+    all.retain(|one| {
+        let policy = study.policies.iter().position(|p| p.name == one.policy);
+        policy.is_some_and(|policy| !asked_for.contains(&policy))
+    });
+    all.extend(unsupported);
+    folder.write_unsupported(&all).map_err(results_failure)
+}
+
+/// Repetition by repetition, and within each in an order that only seeds determine: what changes about the
+/// machine meanwhile is spread over all cells.
+fn ordered(mut runs: Vec<RunSpec>, study: &Study, unsupported: &[Unsupported]) -> Vec<RunSpec> {
+    runs.retain(|run| {
+        let policy = study.policies.get(run.policy);
+        policy.is_some_and(|policy| unsupported.iter().all(|one| one.policy != policy.name))
+    });
+    runs.sort_by_key(|run| (run.repetition, run.seed));
+    runs
+}
+
+/// The study as it is on a live device. A proved bound of delay presupposes departures on time and bursts as
+/// promised, which a host that others use cannot vouch for: none is judged.
+fn describe(study: &Study, device: &DeviceKind) -> StudyDescription {
+    let mut description = study.description(env!("CARGO_PKG_VERSION"));
+    description.backend = device.info().id.to_owned();
+    description.dut = device.describe(study.dut.capacity());
+    for policy in &mut description.policies {
+        let why = "the bound is proved for frames that leave on time, which a shared host cannot guarantee";
+        let scenario = study.scenarios.first().map(|s| s.name.clone());
+        // Nor is the scheduler's part, which is not measured.
+        for unbounded in &mut policy.unbounded {
+            unbounded.scheduler_ns = None;
+        }
+        let bounds = std::mem::take(&mut policy.delay_bounds);
+        let unbounded = bounds.into_keys().map(|slice| Unbounded {
+            slice,
+            scenario: scenario.clone().unwrap_or_default(),
+            why: why.to_owned(),
+            scheduler_ns: None,
+        });
+        policy.unbounded.extend(unbounded);
+    }
+    description
+}
+
+/// What the simulator says of the same runs, before they are measured.
+fn predict(
+    options: &RunOptions,
+    study: &Study,
+    folder: &ResultsFolder,
+    runs: &[RunSpec],
+    interrupt: &AtomicBool,
+) -> Result<Exit, Failure> {
+    let description = study.description(env!("CARGO_PKG_VERSION"));
+    let path = folder.prediction_path(OfferedTraffic::AsStudied);
+    let folder = open_results(&path, &description, options.replace)?;
+    noteln!("predicting {} runs", runs.len());
+    let work = Work {
+        study,
+        folder: &folder,
+        backend: &Simulator::default(),
+        runs,
+        jobs: options.jobs.map_or_else(processors, NonZeroU32::get),
+        interrupt,
+        what: "predictions",
+    };
+    let (_, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
+    Ok(exit)
+}
+
+/// Simulates each run that is taken once more, of the packets that were sent in it.
+fn replay(
+    options: &RunOptions,
+    study: &Study,
+    folder: &ResultsFolder,
+    notice: Notice,
+) -> Result<Replay, Failure> {
+    let description = study.description(env!("CARGO_PKG_VERSION"));
+    let path = folder.prediction_path(OfferedTraffic::AsSent);
+    let folder = open_results(&path, &description, options.replace)?;
+    let study = study.clone();
+    Ok(Box::new(move |run, sources| {
+        let simulated = Simulator::offering(sources).run(&study, run);
+        let written = match simulated {
+            Ok(record) => folder.write_run(&record).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(why) = written {
+            notice(&format!(
+                "a run was measured but could not be simulated again: {why}"
+            ));
+        }
+    }))
+}
+
+fn measure(
+    options: &RunOptions,
+    study: &Study,
+    folder: &ResultsFolder,
+    runs: &[RunSpec],
+    (device, lease): (DeviceKind, Lease),
+    interrupt: &Arc<AtomicBool>,
+) -> Result<Exit, Failure> {
+    let seconds = study.duration.nanos() / 1_000_000_000 + OVERHEAD_SECONDS;
+    let kept = usize::try_from(folder.runs_on_disk()).unwrap_or(usize::MAX);
+    let left = runs.len().saturating_sub(kept);
+    noteln!(
+        "measuring {} runs on {}, {} at least",
+        runs.len(),
+        device.info().id,
+        HumanDuration(Duration::from_secs(left as u64 * seconds))
+    );
+    let progress = Progress::new(runs.len() as u64);
+    let mut testbed = Testbed::new(
+        device,
+        lease,
+        Arc::clone(interrupt),
+        Box::new(progress.printer()),
+    );
+    if let Some(root) = &options.captures {
+        testbed = testbed.with_captures(root.clone());
+    }
+    let replay = replay(options, study, folder, Box::new(progress.printer()))?;
+    testbed = testbed.with_replay(replay);
+    if options.tolerate_noise {
+        testbed = testbed.tolerating_noise();
+    }
+    let work = Work {
+        study,
+        folder,
+        backend: &testbed,
+        runs,
+        jobs: 1,
+        interrupt,
+        what: "runs",
+    };
+    let (outcome, exit) = work.carry_out(progress)?;
+    if let Some(captures) = &options.captures {
+        captures::report(&outcome, captures);
+    }
+    report_of(options, folder, &outcome, exit)
+}

@@ -1,0 +1,243 @@
+//! Estimates over repetitions, beside other back ends, predictions and publications.
+
+use super::column::{Value, columns, variant};
+use super::folder::DataFolder;
+use super::table::{write_or_remove, write_table};
+use crate::error::ReportError;
+use crate::findings::Findings;
+use crate::populations::PopulationFinding;
+use crate::published::metric_unit;
+use crate::side::Side;
+use slicewise_stats::description::{Expected, PublishedFigure};
+use slicewise_stats::estimate::Estimate;
+use slicewise_stats::prediction::{PredictedFigure, Quantity};
+use slicewise_stats::published::{OurFigure, PublishedComparison};
+use slicewise_stats::summary::{CellSummary, FiguresSummary, Summary};
+
+columns! {
+    /// An estimate of a quantity.
+    Estimated<'a>(quantity: &'static str, estimate: &Estimate, confidence: f64) {
+        quantity: &str = quantity,
+        repetitions: u32 = estimate.samples,
+        mean: f64 = estimate.mean,
+        standard_deviation: Option<f64> = estimate.standard_deviation,
+        interval_low: Option<f64> = estimate.interval.low,
+        interval_high: Option<f64> = estimate.interval.high,
+        confidence: f64 = confidence,
+    }
+}
+
+columns! {
+    /// A quantity of a slice in a cell, or of all of them together.
+    Cells<'a> = "cells" (
+        cell: &'a CellSummary, slice: Option<&'a str>, span: &'static str,
+        (quantity, estimate): (&'static str, &'a Estimate), confidence: f64
+    ) {
+        policy: &str = &cell.policy,
+        scenario: &str = &cell.scenario,
+        slice: Option<&str> = slice,
+        span: &str = span,
+        ..Estimated(quantity, estimate, confidence),
+    }
+}
+
+columns! {
+    /// A quantity of a slice in a cell on one of several back ends.
+    BesideCells<'a> = "beside_cells" (
+        side: &'a Side, cell: &'a CellSummary, slice: &'a str,
+        (quantity, estimate): (&'static str, &'a Estimate)
+    ) {
+        back_end: &str = &side.name,
+        policy: &str = &cell.policy,
+        scenario: &str = &cell.scenario,
+        slice: &str = slice,
+        ..Estimated(quantity, estimate, side.summary.confidence),
+    }
+}
+
+columns! {
+    /// A quantity as measured and as predicted.
+    Predictions<'a> = "prediction" (side: &'a Side, figure: &'a PredictedFigure) {
+        back_end: &str = &side.name,
+        policy: &str = &figure.policy,
+        scenario: &str = &figure.scenario,
+        slice: &str = &figure.slice,
+        traffic: String = variant(figure.traffic),
+        quantity: &str = quantity_name(figure.quantity),
+        measured: Option<f64> = figure.measured.map(|e| e.mean),
+        measured_low: Option<f64> = figure.measured.and_then(|e| e.interval.low),
+        measured_high: Option<f64> = figure.measured.and_then(|e| e.interval.high),
+        predicted: Option<f64> = figure.predicted.map(|e| e.mean),
+        predicted_low: Option<f64> = figure.predicted.and_then(|e| e.interval.low),
+        predicted_high: Option<f64> = figure.predicted.and_then(|e| e.interval.high),
+        difference: Option<f64> = figure.difference,
+        interval_low: Option<f64> = figure.interval.low,
+        interval_high: Option<f64> = figure.interval.high,
+        tolerance: f64 = figure.tolerance,
+        outcome: String = variant(figure.outcome),
+        confidence: f64 = side.summary.confidence,
+    }
+}
+
+columns! {
+    /// A published figure and ours.
+    Published<'a> = "published" (
+        comparison: &'a PublishedComparison, figure: &'a PublishedFigure, ours: Option<&'a OurFigure>
+    ) {
+        claim: &str = &figure.claim,
+        source: &str = &figure.source,
+        metric: String = variant(figure.metric),
+        unit: &str = match figure.relative_to {
+            Some(_) => "relative",
+            None => metric_unit(figure.metric),
+        },
+        relative_to_policy: Option<&str> = figure.relative_to.as_ref().and_then(|to| to.policy.as_deref()),
+        relative_to_scenario: Option<&str> = figure.relative_to.as_ref().and_then(|to| to.scenario.as_deref()),
+        expected_low: Option<f64> = range(figure.expected)[0],
+        expected_value: Option<f64> = range(figure.expected)[1],
+        expected_high: Option<f64> = range(figure.expected)[2],
+        outcome: String = variant(comparison.outcome),
+        our_policy: Option<&str> = ours.map(|o| o.policy.as_str()),
+        our_scenario: Option<&str> = ours.map(|o| o.scenario.as_str()),
+        our_slice: Option<&str> = ours.and_then(|o| o.slice.as_deref()),
+        our_value: Option<f64> = ours.map(|o| o.value),
+        our_interval_low: Option<f64> = ours.and_then(|o| o.interval.low),
+        our_interval_high: Option<f64> = ours.and_then(|o| o.interval.high),
+        our_repetitions: Option<u32> = ours.map(|o| o.repetitions),
+        p_value: Option<f64> = ours.and_then(|o| o.p_value),
+        difference: Option<f64> = comparison.difference,
+        difference_relative: Option<f64> = comparison.difference_relative,
+        cells: u32 = comparison.cells,
+        cells_agreeing: u32 = comparison.cells_agreeing,
+        explanation: &str = &figure.explanation,
+    }
+}
+
+columns! {
+    /// What a population got. Times of the host are not in it: they are no results.
+    Populations<'a> = "populations" (finding: &'a PopulationFinding) {
+        policy: &str = &finding.policy,
+        scenario: &str = &finding.scenario,
+        slice: &str = &finding.slice,
+        slices: u32 = finding.slices,
+        all_slices: u64 = finding.all_slices,
+        repetitions: u32 = finding.repetitions,
+        backlogged: bool = finding.backlogged,
+        delay_max_ns: Option<u64> = finding.delay_max_ns,
+        delay_bound_ns: Option<u64> = finding.delay_bound_ns,
+        least_bytes_per_weight: Option<u64> = finding.bytes_per_weight.map(|(least, _)| least),
+        most_bytes_per_weight: Option<u64> = finding.bytes_per_weight.map(|(_, most)| most),
+        turn_bytes: u64 = finding.turn_bytes,
+        state_bytes: u64 = finding.state_bytes,
+    }
+}
+
+/// Write all of them; those of other back ends and of predictions only where there are any.
+pub(super) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), ReportError> {
+    let published = findings.published.iter();
+    let published = published.map(|c| Published::row(c, &c.figure, c.ours.as_ref()));
+    let populations = findings.populations.iter().map(Populations::row);
+    write_table(folder, Cells::SCHEMA, cells(&findings.main().summary))?;
+    write_table(folder, Published::SCHEMA, published)?;
+    write_table(folder, Populations::SCHEMA, populations)?;
+    let sides = &findings.sides;
+    let beside = (sides.len() > 1).then(|| sides.iter().flat_map(beside_cells));
+    write_or_remove(folder, BesideCells::SCHEMA, beside)?;
+    let is_predicted = sides.iter().any(|side| !side.prediction.is_empty());
+    let predictions = |side| move |figure| Predictions::row(side, figure);
+    let predictions = sides
+        .iter()
+        .flat_map(|side| side.prediction.iter().map(predictions(side)));
+    write_or_remove(
+        folder,
+        Predictions::SCHEMA,
+        is_predicted.then_some(predictions),
+    )
+}
+
+fn cells(summary: &Summary) -> Vec<Vec<Value<'_>>> {
+    let mut rows = Vec::new();
+    for cell in &summary.cells {
+        let mut add = |slice, span, estimates: &mut dyn Iterator<Item = _>| {
+            let row = |estimated| Cells::row(cell, slice, span, estimated, summary.confidence);
+            rows.extend(estimates.map(row));
+        };
+        for slice in &cell.slices {
+            for (span, figures) in [("steady", &slice.steady), ("whole", &slice.whole)] {
+                add(Some(&slice.slice), span, &mut estimated(figures));
+            }
+        }
+        add(None, "steady", &mut estimated(&cell.aggregate));
+        let transient = &cell.transient;
+        let throughput = transient.throughput_before_bits_per_second.as_ref();
+        let transient = [
+            ("end_ns", transient.end_ns.as_ref()),
+            ("throughput_bits_per_second", throughput),
+        ];
+        add(
+            None,
+            "transient",
+            &mut transient.into_iter().filter_map(known),
+        );
+    }
+    rows
+}
+
+fn beside_cells(side: &Side) -> impl Iterator<Item = Vec<Value<'_>>> {
+    side.summary.cells.iter().flat_map(move |cell| {
+        cell.slices.iter().flat_map(move |slice| {
+            let row = move |estimated| BesideCells::row(side, cell, &slice.slice, estimated);
+            estimated(&slice.steady).map(row)
+        })
+    })
+}
+
+fn estimated(figures: &FiguresSummary) -> impl Iterator<Item = (&'static str, &Estimate)> {
+    quantities(figures).into_iter().filter_map(known)
+}
+
+fn known<'a>(
+    (name, estimate): (&'static str, Option<&'a Estimate>),
+) -> Option<(&'static str, &'a Estimate)> {
+    Some((name, estimate?))
+}
+
+macro_rules! named {
+    ($of:ident: $($field:ident)*) => { [$((stringify!($field), $of.$field.as_ref())),*] };
+}
+
+/// The estimates of a summary under the names of the `runs` table's columns.
+#[rustfmt::skip]
+pub(crate) fn quantities(figures: &FiguresSummary) -> [(&'static str, Option<&Estimate>); 23] {
+    named!(figures: offered_bits_per_second throughput_bits_per_second loss_ratio
+        delay_mean_ns delay_p50_ns delay_p90_ns delay_p95_ns delay_p99_ns delay_p999_ns delay_p9999_ns
+        delay_p99999_ns delay_max_ns
+        pdv_mean_ns pdv_p50_ns pdv_p95_ns pdv_p99_ns pdv_p999_ns pdv_max_ns
+        ipdv_mean_ns ipdv_p95_ns ipdv_p99_ns ipdv_p999_ns ipdv_max_ns)
+}
+
+/// As the `runs` table calls it.
+const fn quantity_name(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::Throughput => "throughput_bits_per_second",
+        Quantity::LossRatio => "loss_ratio",
+        Quantity::DelayP50 => "delay_p50_ns",
+    }
+}
+
+/// Lower end, value and upper end of what agrees.
+fn range(expected: Expected) -> [Option<f64>; 3] {
+    match expected {
+        Expected::About { value, tolerance } => {
+            let allowed = if value == 0.0 {
+                tolerance
+            } else {
+                tolerance * value.abs()
+            };
+            [Some(value - allowed), Some(value), Some(value + allowed)]
+        }
+        Expected::Between { low, high } => [Some(low), None, Some(high)],
+        Expected::AtLeast { value } => [Some(value), None, None],
+        Expected::AtMost { value } => [None, None, Some(value)],
+    }
+}

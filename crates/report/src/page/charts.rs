@@ -1,0 +1,214 @@
+//! The page's sections of charts, complete without the page's script: texts and still figures, which the script
+//! replaces by charts.
+
+use super::markup::{Section, drawing, table};
+use crate::figures::{Figures, SLICES_ON_PAGE};
+use crate::findings::Findings;
+use crate::text_table::TextTable;
+use crate::unbroken::unbroken;
+use maud::{Markup, html};
+use slicewise_stats::estimate::Estimate;
+use slicewise_stats::words::{percent, rate, time};
+
+pub(super) fn slices(findings: &Findings) -> Section {
+    let slices = slices_table(findings);
+    let body = html! {
+        p.note { "One policy in one scenario: what each slice got after the transient. Delay is one-way; PDV is the delay above the smallest of the run, IPDV the absolute difference between the delays of two consecutive packets of a flow (RFC 5481)." }
+        div #slices-table { (table(&slices)) }
+        @let left_out = findings.study().slices.len().saturating_sub(slices.rows.len());
+        @if left_out > 0 { p.key { (left_out) " more slices are in data/cells.csv." } }
+    };
+    Section::new("slices", "Slices", body)
+}
+
+/// What each slice got, where there is one cell.
+fn slices_table(findings: &Findings) -> TextTable {
+    let head = [
+        "Slice",
+        "Throughput",
+        "Loss",
+        "Delay: mean",
+        "median",
+        "99 %",
+        "largest",
+        "PDV: 99 %",
+        "IPDV: 99 %",
+    ];
+    let cell = findings.main().summary.cells.first();
+    let slices = findings
+        .study()
+        .slices
+        .iter()
+        .zip(cell.iter().flat_map(|c| &c.slices));
+    let rows = slices.take(SLICES_LISTED).map(|(description, slice)| {
+        let steady = &slice.steady;
+        let mut row = vec![
+            description.name.clone(),
+            estimate_text(steady.throughput_bits_per_second.as_ref(), rate),
+            estimate_text(steady.loss_ratio.as_ref(), percent),
+        ];
+        row.extend(
+            [
+                &steady.delay_mean_ns,
+                &steady.delay_p50_ns,
+                &steady.delay_p99_ns,
+                &steady.delay_max_ns,
+                &steady.pdv_p99_ns,
+                &steady.ipdv_p99_ns,
+            ]
+            .map(|figure| estimate_text(figure.as_ref(), time)),
+        );
+        row
+    });
+    TextTable::new(&head, 1, rows.collect())
+}
+
+/// "17.5 Mbit/s ± 20 kbit/s": the mean and half of its interval.
+fn estimate_text(estimate: Option<&Estimate>, text: fn(f64) -> String) -> String {
+    let Some(Estimate { mean, interval, .. }) = estimate else {
+        return "–".to_owned();
+    };
+    match (interval.low, interval.high) {
+        (Some(low), Some(high)) if high > low => {
+            format!("{} ± {}", text(*mean), text((high - low) / 2.0))
+        }
+        _ => text(*mean),
+    }
+}
+
+/// Figures of the first slices, each with a name; the script draws others in their places.
+fn still(findings: &Findings, figures: &Figures, kind: &str, end: &str) -> Markup {
+    html! { @for slice in findings.study().slices.iter().take(SLICES_ON_PAGE) {
+        @let kind_of_slice = if slice.guaranteed { "guaranteed" } else { "best effort" };
+        figure {
+            figcaption {
+                "Slice " (slice.name) " "
+                @if slice.share_bits_per_second > 0 {
+                    span.quiet { "(" (kind_of_slice) ", " (unbroken(&rate(slice.share_bits_per_second as f64))) ")" }
+                }
+            }
+            div.chart { (drawing(figures, kind, &slice.name, end)) }
+        }
+    } }
+}
+
+pub(super) fn throughput(findings: &Findings, figures: &Figures) -> Section {
+    let body = html! {
+        p.note { "Rate received after the transient, by receive time. A bar is the mean over repetitions, its whisker the " (percent(findings.main().summary.confidence)) " confidence interval. The dashed line is the guaranteed rate of the slice, or its fair share." }
+        div.controls { label { "Axis " select #throughput-axis {
+            option value="zero" { "from zero" } option value="fitted" { "fitted to the values" }
+        } } }
+        div.charts data-metric="throughput" { (still(findings, figures, "throughput", "")) }
+    };
+    Section::new("throughput", "Throughput", body)
+}
+
+pub(super) fn loss(findings: &Findings, figures: &Figures) -> Section {
+    let body = html! {
+        p.note { "Fraction of the frames sent after the transient that never arrived, by send time." }
+        div.charts data-metric="loss" { (still(findings, figures, "loss", "")) }
+        div #drops {}
+    };
+    Section::new("loss", "Loss", body)
+}
+
+pub(super) fn delay(findings: &Findings, figures: &Figures) -> Section {
+    let body = html! {
+        p.note { "Of frames sent after the transient. Only an axis from zero has bars; on any other, values are points with the same whiskers." }
+        div.controls {
+            label { "Figure " select #delay-figure {} }
+            label { "Axis " select #delay-axis {
+                option value="log" { "logarithmic" } option value="zero" { "from zero" }
+            } }
+        }
+        div.charts data-metric="delay" { (still(findings, figures, "delay-mean", "")) }
+    };
+    Section::new("delay", "Delay", body).headed("One-way delay and its variation")
+}
+
+pub(super) fn distributions(findings: &Findings, figures: &Figures) -> Section {
+    let heaviest = findings.study().scenarios.get(findings.heaviest_scenario());
+    let end = heaviest.map_or("", |s| &s.name);
+    let body = html! {
+        p.note { "Fraction of frames with at most this delay, over all repetitions." }
+        div.controls { @if findings.study().scenarios.len() > 1 {
+            label { "Scenario " select #distribution-scenario {} }
+        } }
+        @if findings.has_one_cell() {
+            div.scripted { figure { div.chart #slice-distributions {} } }
+        } @else {
+            div.charts #distribution-charts { (still(findings, figures, "delay-cdf", end)) }
+        }
+    };
+    Section::new("distributions", "Distributions", body).headed("Delay distributions")
+}
+
+pub(super) fn time_series(findings: &Findings) -> Option<Section> {
+    let first = findings.curves.binned.first()?;
+    let body = html! {
+        p.note {
+            "Repetition " (first.repetition) ", in intervals of " (unbroken(&time(first.bin_ns as f64)))
+            ": rates by send and receive time, loss and delay by send time. The initial transient is shaded. To zoom, drag the bar below the chart, or turn the wheel with Ctrl held down."
+        }
+        div.controls {
+            label hidden[findings.study().policies.len() < 2] { "Policy " select #time-policy {} }
+            label hidden[findings.study().scenarios.len() < 2] { "Scenario " select #time-scenario {} }
+        }
+        div #time-chart {}
+        h3 { "The initial transient" }
+        p.note { "When it ends, and the rate that all slices together received before and after. It is excluded from everything above; a run that never settles is used as a whole. A dash: no transient was found." }
+        div.table-frame #transients {}
+    };
+    Some(Section::new("time", "Time series", body))
+}
+
+pub(super) fn trade_off(findings: &Findings) -> Option<Section> {
+    let first = findings.curves.binned.first()?;
+    let one = &findings
+        .study()
+        .slices
+        .iter()
+        .find(|slice| slice.guaranteed)?
+        .name;
+    let two = &findings
+        .study()
+        .slices
+        .iter()
+        .find(|slice| !slice.guaranteed)?
+        .name;
+    let body = html! {
+        p.note {
+            "Mean one-way delay of slice " (one) " against that of slice " (two) ", in the same interval of "
+            (unbroken(&time(first.bin_ns as f64))) " after the transient, repetition " (first.repetition)
+            ". A flat cloud is isolation: the delay of " (one) " does not depend on that of " (two) "."
+        }
+        div.controls { label { "Scenario " select #trade-off-scenario {} } }
+        div #trade-off-chart {}
+    };
+    Some(
+        Section::new("trade-off", "Trade-off", body)
+            .headed("Effect of one slice's load on the other"),
+    )
+}
+
+pub(super) fn arrivals(findings: &Findings) -> Option<Section> {
+    let first = findings
+        .curves
+        .arrivals
+        .iter()
+        .find(|a| !a.cdf.0.is_empty())?;
+    let policy = findings
+        .study()
+        .policies
+        .get(first.policy)
+        .map_or("", |p| &p.name);
+    let body = html! {
+        p.note { "Time between consecutive frames as sent by the first source of each slice under policy “" (policy) "”; one line per repetition. A policy acts after sending and cannot change them." }
+        div.controls { label hidden[findings.study().scenarios.len() < 2] { "Scenario " select #arrivals-scenario {} } }
+        div #arrivals-chart {}
+    };
+    Some(Section::new("arrivals", "Arrivals", body).headed("Inter-arrival times as sent"))
+}
+
+/// Slices that a table of them holds.
+const SLICES_LISTED: usize = 200;

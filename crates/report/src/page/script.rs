@@ -1,0 +1,146 @@
+//! What the page's script reads: `assets/page/*.js` knows fields by these names.
+
+use super::object::{EstimateView, SliceFigures, estimate, object, slice_figures};
+use super::{beside, prediction, scale};
+use crate::curves::{Arrivals, BinnedRun, ByScenario, Curve};
+use crate::figures::SLICES_ON_PAGE;
+use crate::findings::Findings;
+use crate::signs;
+use serde::Serialize;
+use slicewise_stats::description::{PolicyDescription, ScenarioDescription, SliceDescription};
+use slicewise_stats::summary::{CellSummary, SliceSummary, TransientSummary};
+
+object! {
+    /// The whole of it.
+    Script<'a>(findings: &'a Findings) {
+        study: Study = Study::of(findings.main().summary.confidence),
+        slices: Vec<Slice<'a>> = findings.study().slices.iter().map(Slice::of).collect(),
+        policies: Vec<Policy<'a>> = findings.study().policies.iter().map(Policy::of).collect(),
+        scenarios: Vec<Scenario<'a>> = findings.study().scenarios.iter().map(Scenario::of).collect(),
+        signs: Signs = Signs::of(),
+        one_cell: bool = findings.has_one_cell(),
+        slices_drawn: usize = SLICES_ON_PAGE,
+        heaviest_scenario: usize = findings.heaviest_scenario(),
+        /// By policy, then scenario; `None` where no run is finished.
+        cells: Vec<Vec<Option<Cell<'a>>>> = cells(findings),
+        /// Time series of the first repetition of each cell.
+        binned: &'a [BinnedRun] = &findings.curves.binned,
+        arrivals: &'a [Arrivals] = &findings.curves.arrivals,
+        drops: Vec<Drops<'a>> = drops(findings, &findings.curves.drops),
+        /// What impaired links lost: with link and slice for the class.
+        link_losses: Vec<Drops<'a>> = drops(findings, &findings.curves.link_losses),
+        /// What queues marked: with the slice for the class.
+        marks: Vec<Drops<'a>> = drops(findings, &findings.curves.marks),
+        populations: Option<scale::Populations> = scale::script(findings),
+        beside: Option<beside::Beside<'a>> = beside::script(findings),
+        prediction: Option<prediction::Predictions<'a>> = prediction::script(findings),
+    }
+}
+
+object! {
+    Study(confidence: f64) {
+        confidence: f64 = confidence,
+    }
+}
+
+object! {
+    Slice<'a>(slice: &'a SliceDescription) {
+        name: &'a str = &slice.name,
+        share_bits_per_second: u64 = slice.share_bits_per_second,
+        guaranteed: bool = slice.guaranteed,
+    }
+}
+
+object! {
+    Policy<'a>(policy: &'a PolicyDescription) {
+        name: &'a str = &policy.name,
+    }
+}
+
+object! {
+    Scenario<'a>(scenario: &'a ScenarioDescription) {
+        name: &'a str = &scenario.name,
+        title: &'a str = &scenario.title,
+        reference: bool = scenario.reference,
+    }
+}
+
+object! {
+    /// What policies and slices are drawn with, on any background; markers are outlines as SVG paths.
+    Signs() {
+        policies: &'static [&'static str] = &signs::POLICIES,
+        slices: &'static [&'static str] = &signs::SLICES,
+        markers: Vec<String> = signs::MARKERS.map(signs::path).to_vec(),
+        dashes: &'static [Option<(u32, u32)>] = &signs::DASHES,
+    }
+}
+
+object! {
+    Cell<'a>(cell: &'a CellSummary, curve: impl Fn(usize) -> Option<&'a Curve>) {
+        repetitions: u32 = cell.repetitions,
+        transient: Transient = Transient::of(&cell.transient),
+        slices: Vec<SliceCell<'a>> = (0..).zip(&cell.slices)
+            .map(|(slice, figures)| SliceCell::of(figures, curve(slice)))
+            .collect(),
+    }
+}
+
+object! {
+    /// Runs that have a transient, and those that reached no steady state; when it ends, and the rates before and after.
+    Transient(transient: &TransientSummary) {
+        found: u32 = transient.found,
+        not_reached: u32 = transient.not_reached,
+        end_ns: Option<EstimateView> = estimate(transient.end_ns.as_ref()),
+        before: Option<EstimateView> = estimate(transient.throughput_before_bits_per_second.as_ref()),
+        after: Option<EstimateView> = estimate(transient.throughput_after_bits_per_second.as_ref()),
+    }
+}
+
+object! {
+    SliceCell<'a>(slice: &SliceSummary, delay_cdf: Option<&'a Curve>) {
+        #[serde(flatten)]
+        figures: SliceFigures = slice_figures(slice),
+        delay_cdf: Option<&'a Curve> = delay_cdf,
+    }
+}
+
+object! {
+    /// Frames that one class dropped for one reason: a mean over the runs of each scenario, `None` where none is
+    /// finished.
+    Drops<'a>((policy, class, reason): &'a (usize, String, String), frames: Vec<Option<f64>>) {
+        policy: usize = *policy,
+        class: &'a str = class,
+        reason: &'a str = reason,
+        frames: Vec<Option<f64>> = frames,
+    }
+}
+
+fn cells<'a>(findings: &'a Findings) -> Vec<Vec<Option<Cell<'a>>>> {
+    let study = findings.study();
+    let cell = |policy, scenario| {
+        let curves = &findings.curves.delay;
+        let curve = |slice| curves.get(&(policy, scenario, slice));
+        Some(Cell::of(findings.cell(policy, scenario)?, curve))
+    };
+    let of_policy = |policy| (0..study.scenarios.len()).map(move |s| cell(policy, s));
+    (0..study.policies.len())
+        .map(|policy| of_policy(policy).collect())
+        .collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a mean that is drawn")]
+fn drops<'a>(findings: &Findings, frames: &'a ByScenario) -> Vec<Drops<'a>> {
+    let rows = frames
+        .iter()
+        .filter(|(_, frames)| frames.values().any(|f| *f > 0));
+    rows.map(|(key, by_scenario)| {
+        let mean = |scenario| {
+            let frames = by_scenario.get(&scenario).copied().unwrap_or_default();
+            let cell = findings.cell(key.0, scenario)?;
+            Some(frames as f64 / f64::from(cell.repetitions))
+        };
+        let scenarios = 0..findings.study().scenarios.len();
+        Drops::of(key, scenarios.map(mean).collect())
+    })
+    .collect()
+}

@@ -1,0 +1,95 @@
+//! What the page says of the study itself: title, notices and method.
+
+use super::markup::{Prose, Section, facts, list};
+use super::wording;
+use crate::findings::Findings;
+use maud::{Markup, html};
+use slicewise_stats::words::{count, time};
+
+/// Title, description and what was run.
+pub(super) fn masthead(findings: &Findings, title: &str) -> Markup {
+    let study = findings.study();
+    let number = |length: usize, one: &str, more: &str| {
+        format!("{length} {}", if length == 1 { one } else { more })
+    };
+    let runs = format!(
+        "{} × {} × {}",
+        number(findings.study().policies.len(), "policy", "policies"),
+        number(findings.study().scenarios.len(), "scenario", "scenarios"),
+        count(study.repetitions.into(), "repetition"),
+    );
+    let each = match study.duration_ns {
+        0 => "duration of the captures".to_owned(),
+        ns => format!("{} of traffic", time(ns as f64)),
+    };
+    html! {
+        p.overline { "Slicewise report" }
+        h1 #title { (Prose(title)) }
+        p.lead { (Prose(&study.description)) }
+        (facts([
+            ("Device under test", study.dut.as_str()),
+            ("Runs", &runs),
+            ("Each run", &each),
+            ("Publication", &study.source),
+        ]))
+    }
+}
+
+/// Runs that are missing or damaged.
+pub(super) fn notices(findings: &Findings) -> Markup {
+    html! {
+        @if findings.main().finished_runs < findings.main().expected_runs {
+            div.notice role="status" {
+                (findings.main().finished_runs) " of " (findings.main().expected_runs) " runs are finished. The same command runs the rest; \
+                 until then intervals are wider and verdicts may be inconclusive."
+            }
+        }
+        @if !findings.main().damaged_runs.is_empty() {
+            div.notice role="status" {
+                (count(findings.main().damaged_runs.len() as u64, "damaged record")) " left out:"
+                (list(&findings.main().damaged_runs))
+            }
+        }
+    }
+}
+
+pub(super) fn method(findings: &Findings) -> Section {
+    let study = findings.study();
+    let program = format!("Slicewise {}", study.program_version);
+    let host = findings
+        .host
+        .as_ref()
+        .map(wording::host)
+        .unwrap_or_default();
+    let body = html! {
+        div #method-text { @for text in wording::method(study, &findings.main().summary) { p { (Prose(&text)) } } }
+        h3 { "Assumptions" }
+        div #assumptions {
+            @if study.assumptions.is_empty() { p.quiet { "None is declared." } }
+            @else { (list(&study.assumptions)) }
+        }
+        h3 { "Policies as configured" }
+        @for policy in &findings.study().policies {
+            details.configuration {
+                summary { (policy.name) }
+                pre { @if policy.configuration.is_empty() { "(nothing configured)" } @else { (policy.configuration) } }
+            }
+        }
+        h3 { "Provenance" }
+        (facts([
+            ("Study", study.name.as_str()),
+            ("Digest of the study", &study.digest),
+            ("Seed", &study.seed.to_string()),
+            ("Program", &program),
+        ]))
+        p { "To run it again:" }
+        pre { (wording::command(study)) }
+        @if !host.is_empty() {
+            p.quiet { "The host, which results do not depend on:" }
+            (facts(host.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
+        }
+        h3 { "Data" }
+        p { "Every number of this page is in " code { "data/" } " as Parquet and CSV; figures for papers, drawn from the same numbers, are in " code { "figures/" } " as SVG." }
+    };
+    Section::new("method", "Method", body)
+}

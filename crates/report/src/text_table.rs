@@ -1,0 +1,33 @@
+//! A table that people read. The page and the terminal show it each in its own way.
+
+use slicewise_stats::words::time;
+
+/// A table of texts.
+#[derive(Debug)]
+pub(crate) struct TextTable {
+    pub(crate) head: Vec<String>,
+    /// How many of the first columns are names; the others are numbers.
+    pub(crate) names: usize,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    pub(crate) fn new(head: &[&str], names: usize, rows: Vec<Vec<String>>) -> Self {
+        Self {
+            head: head.iter().map(|&text| text.to_owned()).collect(),
+            names,
+            rows,
+        }
+    }
+}
+
+/// A value in words, or a dash where there is none.
+pub(crate) fn or_dash<T>(value: Option<T>, words: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), words)
+}
+
+/// A time, or a dash where there is none.
+#[expect(clippy::cast_precision_loss, reason = "a time that is shown")]
+pub(crate) fn time_or_dash(ns: Option<u64>) -> String {
+    or_dash(ns, |ns| time(ns as f64))
+}

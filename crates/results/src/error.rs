@@ -1,0 +1,211 @@
+use std::io;
+use std::path::PathBuf;
+
+/// Why a results folder cannot be used, or a part of it cannot be trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// Reading or writing failed.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried: "create the folder", "write".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The path is a file, not a folder.
+    #[error("`{}` is a file: name a folder for the results", path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder holds something else.
+    #[error(
+        "`{}` is not empty and holds no results: name an empty folder, or one that does not exist yet",
+        path.display()
+    )]
+    NotAResultsFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// What was named to be read is not a results folder.
+    #[error(
+        "`{}` {}: name the folder that a study was run into{}",
+        path.display(),
+        if *is_file { "is a file" } else { "holds no results of a study" },
+        inside.as_ref().map(|root| format!(", here `{}`", root.display())).unwrap_or_default()
+    )]
+    NoResults {
+        /// What was named.
+        path: PathBuf,
+        /// Whether that is a file.
+        is_file: bool,
+        /// The results folder it lies in, where it does.
+        inside: Option<PathBuf>,
+    },
+    /// The folder was taken away, or emptied, while it was in use.
+    #[error(
+        "`{}` is gone: the results folder was removed, moved or emptied while it was in use, and \
+         nothing more is written into it",
+        path.display()
+    )]
+    Gone {
+        /// The description of the study that marked the folder.
+        path: PathBuf,
+    },
+    /// Something lies where this program keeps a file or folder of its own, and is none.
+    #[error(
+        "`{}` is {what}, not {wanted}: this program did not make it and leaves it alone; move it away, or name \
+         another folder",
+        path.display()
+    )]
+    Foreign {
+        /// Where.
+        path: PathBuf,
+        /// What it is: "a link", "a named pipe".
+        what: &'static str,
+        /// What should be there: "a file", "a folder".
+        wanted: &'static str,
+    },
+    /// There is no folder to read.
+    #[error("`{}` does not exist: run a study first, or name the folder one was run into", path.display())]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds results of another study, another version of it, or another seed.
+    #[error(
+        "`{}` holds results of {what} `{found}`, not of `{wanted}`: name another folder for the \
+         new results",
+        path.display()
+    )]
+    OtherStudy {
+        /// The folder.
+        path: PathBuf,
+        /// What differs: "study", "study digest", "program version", "seed".
+        what: &'static str,
+        /// What the folder holds.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// Another process is writing into the folder.
+    #[error("another process is writing into `{}`: wait for it, or name another folder", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder was written by a version of the program with another schema.
+    #[error(
+        "`{}` has schema version {found}, this program reads version {supported}: run the study \
+         again into another folder, or use the version of the program that wrote this one",
+        path.display()
+    )]
+    UnknownSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The version that can be read.
+        supported: u32,
+    },
+    /// The description of the study cannot be read, so nothing beside it can be identified.
+    #[error("`{}` is damaged ({reason}): run the study again into another folder", path.display())]
+    DamagedStudy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The description of the study cannot be read, and something lies beside it that no study
+    /// writes: it would be thrown away with the results.
+    #[error(
+        "`{}` is damaged ({reason}), and `{}` beside it is no result: nothing was replaced; remove \
+         your own files, or name another folder",
+        path.display(),
+        stranger.display()
+    )]
+    DamagedStudyAmongOthers {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// What lies beside it.
+        stranger: PathBuf,
+    },
+    /// One run's record is half-written, corrupt, or another run's.
+    #[error("`{}` cannot be trusted ({reason})", path.display())]
+    DamagedRun {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The list of unsupported policies cannot be read.
+    #[error("`{}` is damaged ({reason}): run the study again to write it again", path.display())]
+    DamagedUnsupported {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A run handed in a record that is not sound, or not of this study: a fault of the program.
+    #[error(
+        "the record for `{}` is not sound ({reason}) and was not written: this is a bug in slicewise",
+        path.display()
+    )]
+    RefusedRecord {
+        /// Where it would have been written.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl ResultsError {
+    /// `action` failed on `path`.
+    #[must_use]
+    pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
+
+    /// True where one run's record is to be thrown away and the run done again.
+    #[must_use]
+    pub fn is_damaged_run(&self) -> bool {
+        matches!(self, Self::DamagedRun { .. })
+    }
+
+    /// True where the user named the wrong folder (exit code 2), false where something failed
+    /// (exit code 1).
+    #[must_use]
+    pub fn is_users_mistake(&self) -> bool {
+        match self {
+            Self::NotAFolder { .. }
+            | Self::NotAResultsFolder { .. }
+            | Self::Missing { .. }
+            | Self::NoResults { .. }
+            | Self::DamagedStudyAmongOthers { .. }
+            | Self::OtherStudy { .. }
+            | Self::Foreign { .. }
+            | Self::InUse { .. } => true,
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::InvalidFilename
+            ),
+            Self::UnknownSchema { .. }
+            | Self::DamagedStudy { .. }
+            | Self::DamagedRun { .. }
+            | Self::DamagedUnsupported { .. }
+            | Self::Gone { .. }
+            | Self::RefusedRecord { .. } => false,
+        }
+    }
+}

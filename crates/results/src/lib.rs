@@ -1,0 +1,43 @@
+//! The results of a study: the folder they lie in, and what of it may be trusted.
+//!
+//! ```text
+//! DIR/study.json                          what was run: the study, its digest, its seed
+//! DIR/host.json                           facts about the host, apart from results
+//! DIR/unsupported.json                    policies that what was to carry them out cannot express
+//! DIR/runs/<policy>/<scenario>/rep-000.json
+//! DIR/report.html
+//! DIR/data/*.csv, *.parquet
+//! DIR/figures/*.svg
+//! DIR/packets/<policy>/<scenario>/rep-000/*.parquet   on request
+//! DIR/prediction/                         the same cells simulated: a results folder of its own
+//! DIR/replay/                             the same, of the packets that were sent in each run
+//! ```
+//!
+//! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
+//! that could be taken for one. Results of different studies, versions or seeds never mix. Files of
+//! others are left alone: nothing is written through a link, and only files that a study writes are removed.
+//!
+//! An executor writes through [`ResultsFolder`], a report reads from it. What records hold is described by
+//! [`slicewise_stats::record`] and [`slicewise_stats::description`].
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod atomic;
+mod check;
+mod checksum;
+mod error;
+mod folder;
+pub mod host;
+mod live;
+mod names;
+mod open;
+mod own;
+
+pub use atomic::{AtomicFile, write_file};
+pub use error::ResultsError;
+pub use folder::{Force, ResultsFolder};
+pub use live::Unsupported;
+pub use names::{FIGURE_KINDS, TABLES};
+pub use open::make_folder;
+pub use own::is_packet_file;

@@ -1,0 +1,61 @@
+//! Names of what lies in a results folder, and limits of what is read.
+
+/// Names of the tables of a report: each as `data/NAME.csv` and `data/NAME.parquet`.
+pub const TABLES: [&str; 19] = [
+    "runs",
+    "series",
+    "delay_cdf",
+    "iat_cdf",
+    "drops",
+    "link_losses",
+    "cells",
+    "verdicts",
+    "verdict_tests",
+    "published",
+    "populations",
+    "flows",
+    "hops",
+    "back_ends",
+    "beside_verdicts",
+    "beside_cells",
+    "prediction",
+    "testbed_runs",
+    "testbed_senders",
+];
+
+/// What names of figures of a report begin with, by what they show.
+pub const FIGURE_KINDS: [&str; 10] = [
+    "throughput",
+    "loss",
+    "delay-mean",
+    "delay-p99",
+    "beside-loss",
+    "beside-delay-mean",
+    "beside-delay-p99",
+    "scale",
+    "delay-cdf",
+    "time-series",
+];
+
+pub(crate) const STUDY_FILE: &str = "study.json";
+/// What a study writes at the top of its folder. The marker is the last one.
+pub(crate) const FOLDERS: [&str; 6] = [
+    "runs",
+    "data",
+    "figures",
+    "packets",
+    PREDICTION_FOLDER,
+    REPLAY_FOLDER,
+];
+pub(crate) const FILES: [&str; 4] = ["report.html", "host.json", UNSUPPORTED_FILE, STUDY_FILE];
+pub(crate) const UNSUPPORTED_FILE: &str = "unsupported.json";
+pub(crate) const PREDICTION_FOLDER: &str = "prediction";
+pub(crate) const REPLAY_FOLDER: &str = "replay";
+pub(crate) const LOCK_FILE: &str = ".lock";
+pub(crate) const FORMAT: &str = "slicewise results";
+/// As many as a study may have: each is looked for when the folder is read.
+pub(crate) const MOST_REPETITIONS: u32 = 10_000;
+/// Largest files read. A record has at most a million bins and 260,000 flows, which take half of this.
+pub(crate) const RECORD_BYTES: u64 = 1 << 30;
+pub(crate) const STUDY_BYTES: u64 = 64 << 20;
+pub(crate) const FACTS_BYTES: u64 = 16 << 20;

@@ -1,0 +1,248 @@
+//! Which files of a results folder are this program's own: by name and place. Only these are removed.
+
+use crate::atomic::target_name;
+use crate::checksum::Form;
+use crate::names::{
+    FIGURE_KINDS, FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_BYTES,
+    STUDY_FILE, TABLES,
+};
+use crate::{ResultsError, open};
+use serde_json::Value;
+use slicewise_stats::path::path_component;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Remove the results in a folder; what else lies there stays, and so do the folders it lies in.
+pub(crate) fn remove_results(root: &Path) -> Result<(), ResultsError> {
+    let names = StudyNames::read(root);
+    let mut files = Vec::new();
+    let mut folders = Vec::new();
+    walk(root, &mut Vec::new(), &mut |path, parts, is_folder| {
+        if is_folder {
+            folders.push(path);
+        } else if is_own_file(parts, &names) {
+            files.push(path);
+        }
+    })?;
+    // The marker last: a folder half removed is still known as a results folder.
+    let marker = root.join(STUDY_FILE);
+    files.sort_by_key(|path| *path == marker);
+    files.iter().try_for_each(|path| remove_file(path))?;
+    // Inner folders first; one that still holds something stays.
+    for folder in folders.iter().rev() {
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(())
+}
+
+/// Remove what killed processes left half-written. Only called while the lock is held.
+pub(crate) fn remove_partial_files(root: &Path) -> Result<(), ResultsError> {
+    let mut files = Vec::new();
+    walk(root, &mut Vec::new(), &mut |path, parts, is_folder| {
+        if !is_folder && is_partial_file(parts) {
+            files.push(path);
+        }
+    })?;
+    files.iter().try_for_each(|path| remove_file(path))
+}
+
+/// Whether a file at this place, by its parts below the root, is one that is being written.
+pub(crate) fn is_partial_file(parts: &[&str]) -> bool {
+    let Some((temporary, folders)) = parts.split_last() else {
+        return false;
+    };
+    target_name(temporary).is_some_and(|name| {
+        let target = [folders, &[name]].concat();
+        is_own_file(&target, &StudyNames::default())
+    })
+}
+
+/// Whether the text, which is no JSON, may be a description of a study that was damaged, rather than a file of
+/// somebody else's.
+pub(crate) fn may_be_study_file(text: &[u8]) -> bool {
+    let begins = |start: &str| start.as_bytes().iter().zip(text).all(|(a, b)| a == b);
+    // As this version and earlier ones began; zeros are what a power cut leaves.
+    begins(Form::Pretty.start())
+        || begins("{\n  \"format\": \"slicewise results\"")
+        || text.iter().all(|&byte| byte == 0)
+}
+
+fn remove_file(path: &Path) -> Result<(), ResultsError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ResultsError::io("remove", path, e)),
+        _ => Ok(()),
+    }
+}
+
+/// Calls `on_entry` with the path of every file and folder in folders of ours, its parts below the root, and
+/// whether it is a folder: a folder before what is in it. Links are neither followed nor among them.
+fn walk(
+    folder: &Path,
+    parts: &mut Vec<String>,
+    on_entry: &mut impl FnMut(PathBuf, &[&str], bool),
+) -> Result<(), ResultsError> {
+    let failed = |e| ResultsError::io("read the folder", folder, e);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let kind = entry.file_type().map_err(failed)?;
+        // A name of ours is ASCII.
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        parts.push(name);
+        let place: Vec<&str> = parts.iter().map(String::as_str).collect();
+        if kind.is_dir() && is_own_folder(&place) {
+            on_entry(entry.path(), &place, true);
+            walk(&entry.path(), parts, on_entry)?;
+        } else if kind.is_file() {
+            on_entry(entry.path(), &place, false);
+        }
+        parts.pop();
+    }
+    Ok(())
+}
+
+fn is_own_folder(parts: &[&str]) -> bool {
+    match parts {
+        [PREDICTION_FOLDER | REPLAY_FOLDER, rest @ ..] if !rest.is_empty() => is_own_folder(rest),
+        [top] => FOLDERS.contains(top),
+        ["runs", _] | ["runs", _, _] | ["packets", _] | ["packets", _, _] => true,
+        ["packets", _, _, run] => numbered(run, "rep-", ""),
+        _ => false,
+    }
+}
+
+fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
+    match parts {
+        [PREDICTION_FOLDER | REPLAY_FOLDER, LOCK_FILE] => true,
+        [PREDICTION_FOLDER | REPLAY_FOLDER, rest @ ..] => is_own_file(rest, names),
+        [file] => FILES.contains(file),
+        ["runs", _, _, file] => numbered(file, "rep-", ".json"),
+        ["packets", _, _, run, file] => numbered(run, "rep-", "") && is_packet_file(file),
+        ["data", file] => file.rsplit_once('.').is_some_and(|(name, extension)| {
+            ["csv", "parquet"].contains(&extension) && TABLES.contains(&name)
+        }),
+        ["figures", file] => names.has_figure(file),
+        _ => false,
+    }
+}
+
+/// Whether a file in the folder of a run's packets is one of ours.
+#[must_use]
+pub fn is_packet_file(name: &str) -> bool {
+    numbered(name, "packets-", ".parquet")
+}
+
+fn numbered(name: &str, before: &str, after: &str) -> bool {
+    let number = name
+        .strip_prefix(before)
+        .and_then(|rest| rest.strip_suffix(after));
+    number.is_some_and(|digits| digits.len() >= 3 && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Names of a study as they are in names of files, as far as they can be read: also of a description that this
+/// version of the program does not read.
+#[derive(Debug, Default)]
+struct StudyNames {
+    /// Of slices and policies.
+    subjects: Vec<String>,
+}
+
+impl StudyNames {
+    fn read(root: &Path) -> Self {
+        let text = open::read(&root.join(STUDY_FILE), STUDY_BYTES);
+        let text = text.ok().flatten().unwrap_or_default();
+        let file: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let of = |list: &str| file["study"][list].as_array().into_iter().flatten();
+        let names = of("slices").chain(of("policies"));
+        Self {
+            subjects: names
+                .filter_map(|named| named["name"].as_str())
+                .map(path_component)
+                .collect(),
+        }
+    }
+
+    /// Whether a figure of that name is one that a report of the study has: `KIND-SUBJECT.svg` or
+    /// `KIND-SUBJECT-scenario-SCENARIO.svg`. Without names, any subject will do.
+    fn has_figure(&self, file: &str) -> bool {
+        let Some(name) = file.strip_suffix(".svg") else {
+            return false;
+        };
+        let is_of = |rest: &str, subject: &String| {
+            let scenario = rest.strip_prefix(subject.as_str());
+            scenario.is_some_and(|rest| rest.is_empty() || rest.starts_with("-scenario-"))
+        };
+        let is_subject =
+            |rest: &str| self.subjects.is_empty() || self.subjects.iter().any(|s| is_of(rest, s));
+        FIGURE_KINDS.iter().any(|kind| {
+            let rest = name
+                .strip_prefix(kind)
+                .and_then(|rest| rest.strip_prefix('-'));
+            rest.is_some_and(is_subject)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_own(path: &str) -> bool {
+        let parts: Vec<&str> = path.split('/').collect();
+        let subjects = vec!["best+effort".to_owned(), "a-scenario-b".to_owned()];
+        is_own_file(&parts, &StudyNames { subjects })
+    }
+
+    #[test]
+    fn files_are_known_by_name_and_place() {
+        for own in [
+            "study.json",
+            "report.html",
+            "runs/a/b/rep-000.json",
+            "runs/a/b/rep-1234.json",
+            "data/cells.csv",
+            "data/cells.parquet",
+            "figures/loss-best+effort.svg",
+            "figures/beside-loss-best+effort.svg",
+            "figures/delay-cdf-best+effort-scenario-6.svg",
+            "figures/delay-cdf-a-scenario-b-scenario-6.svg",
+            "packets/a/b/rep-000/packets-00012.parquet",
+            "replay/runs/a/b/rep-000.json",
+            "prediction/study.json",
+            "prediction/.lock",
+        ] {
+            assert!(is_own(own), "{own}");
+        }
+        for other in [
+            "thesis.tex",
+            ".lock",
+            "runs/a/b/notes.txt",
+            "runs/a/b/rep-old.json",
+            "runs/a/rep-000.json",
+            "data/mine.csv",
+            "data/cells.xlsx",
+            "data/old/cells.csv",
+            "figures/mine.svg",
+            "figures/loss-mine.svg",
+            "figures/loss-best+effort.png",
+            "packets/a/b/rep-000/notes.parquet",
+            "prediction/thesis.tex",
+        ] {
+            assert!(!is_own(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn half_written_files_are_known_by_the_file_they_would_become() {
+        assert!(is_partial_file(&[
+            "runs",
+            "a",
+            "b",
+            ".rep-000.json.7-1.partial"
+        ]));
+        assert!(is_partial_file(&["data", ".cells.csv.7-1.partial"]));
+        assert!(!is_partial_file(&["data", ".mine.csv.7-1.partial"]));
+        assert!(!is_partial_file(&["notes", ".cells.csv.7-1.partial"]));
+    }
+}

@@ -1,0 +1,97 @@
+//! What judging and reporting need of a study, and what is worth knowing of it.
+
+use crate::bound;
+use crate::device;
+use crate::params::{ImpairmentParams, LinkImpairments};
+use crate::study::{Study, StudyPolicy};
+use slicewise_stats::backend::SIMULATOR;
+use slicewise_stats::description::{
+    PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription,
+};
+
+impl Study {
+    /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
+    /// delay that its policies promise, and that will not be judged because some slice may send
+    /// more than it was promised, or because they do not follow.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let of_policy = |(index, policy): (usize, &StudyPolicy)| {
+            let unbounded = bound::promised(self, index).unbounded;
+            bound::notes(&policy.name, &unbounded)
+        };
+        self.policies
+            .iter()
+            .enumerate()
+            .flat_map(of_policy)
+            .collect()
+    }
+
+    /// How its links are impaired, a sentence each.
+    fn impaired(&self) -> Vec<String> {
+        let LinkImpairments { ingress, egress } = self.link.impairments;
+        let links = [
+            ("to the device (ingress)", ingress),
+            ("from the device (egress)", egress),
+        ];
+        let is_impaired =
+            |(_, params): &(&str, ImpairmentParams)| *params != ImpairmentParams::default();
+        links
+            .into_iter()
+            .filter(is_impaired)
+            .map(|(which, params)| format!("The link {which} is impaired: {params}."))
+            .collect()
+    }
+
+    /// What judging and reporting need of the study. `program_version` is that of the program
+    /// that runs it.
+    #[must_use]
+    pub fn description(&self, program_version: &str) -> StudyDescription {
+        let slices = self.slices.iter().map(|slice| SliceDescription {
+            name: slice.name.clone(),
+            share_bits_per_second: slice.share.bits_per_second(),
+            guaranteed: slice.guaranteed,
+            objective: slice.objective,
+        });
+        let policies = self.policies.iter().enumerate().map(|(index, policy)| {
+            let promised = bound::promised(self, index);
+            PolicyDescription {
+                name: policy.name.clone(),
+                title: policy.title.clone(),
+                configuration: policy.configuration.clone(),
+                scalability: policy.scalability.clone(),
+                delay_bounds: promised.bounds,
+                unbounded: promised.unbounded,
+                published_verdict: policy.published_verdict.clone(),
+            }
+        });
+        let scenarios = self.scenarios.iter().map(|scenario| ScenarioDescription {
+            name: scenario.name.clone(),
+            title: scenario.title.clone(),
+            reference: scenario.reference,
+            cycle_ns: scenario.cycle().nanos(),
+        });
+        StudyDescription {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            source: self.source.clone(),
+            digest: self.digest.clone(),
+            text_digest: self.text_digest.clone(),
+            is_quick: self.is_quick,
+            file_name: self.file_name.clone(),
+            seed: self.seed,
+            program_version: program_version.to_owned(),
+            backend: SIMULATOR.id.to_owned(),
+            dut: device::describe_path(&self.dut, &self.path),
+            assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
+            repetitions: self.repetitions,
+            duration_ns: self.duration.nanos(),
+            capacity: device::capacity(&self.dut),
+            slices: slices.collect(),
+            policies: policies.collect(),
+            scenarios: scenarios.collect(),
+            margins: self.margins,
+            published: self.published.clone(),
+        }
+    }
+}

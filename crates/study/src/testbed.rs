@@ -1,0 +1,221 @@
+//! A study made ready for real packets: a shorter profile, and a device that a testbed can be.
+
+use crate::device;
+use crate::params::{DutModel, DutParams, HostTiming, StudyLink};
+use crate::quick::{QuickParams, usual_scenarios};
+use crate::study::Study;
+use sha2::{Digest, Sha256};
+use slicewise_formats::tc;
+use slicewise_model::{PolicyError, PortParams, Rate};
+use slicewise_stats::mser::MIN_CYCLES;
+use slicewise_stats::verdict::rare_share_excluded;
+use slicewise_traffic::scenario::Ecn;
+use slicewise_units::{BitRate, Duration, FrameLengths};
+
+/// The links to and from a device under test in namespaces: nothing waits on them.
+const VIRTUAL_LINK: BitRate = BitRate::new(100_000_000_000);
+
+/// What forwards real packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveDevice {
+    /// The gateway.
+    Gateway,
+    /// Linux traffic control.
+    Tc,
+}
+
+impl LiveDevice {
+    /// The device with which `study` is simulated beside it, for a link of `rate`.
+    fn model(self, study: &Study, rate: Rate) -> DutModel {
+        let policies = study.policies.iter();
+        let bucket = policies
+            .map(|policy| tc::link_bucket(&policy.params, rate))
+            .max();
+        match (self, bucket) {
+            (Self::Tc, Some(burst)) => DutModel::Tc { burst },
+            (Self::Gateway, _) | (Self::Tc, None) => DutModel::Gateway,
+        }
+    }
+}
+
+/// Why a study cannot be run on real packets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TestbedError {
+    /// Its slices have no headers.
+    #[error(
+        "the slices of this study are populations, whose frames have no headers: they can be simulated only"
+    )]
+    Populations,
+    /// Its links lose or delay frames, and those of a testbed do not.
+    #[error(
+        "the links of this study are impaired (`link.impairments`), and those of a testbed carry every frame: simulate \
+         it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)"
+    )]
+    Impairments,
+    /// A source sends ECN-capable packets, and those of a testbed do not.
+    #[error(
+        "source `{0}` is ECN-capable (`headers: {{ecn: ..}}`), and senders of a testbed are not: simulate the study, or leave \
+         `ecn` out in a study that extends this one"
+    )]
+    Ecn(String),
+    /// There is more than one device on its path.
+    #[error(
+        "this study has a path of several devices, and a testbed has one: simulate it, or give `dut` in a study that \
+         extends this one (`without: [path, devices]`)"
+    )]
+    Path,
+    /// A policy does not fit the emulated link.
+    #[error("policy {policy} does not fit a link of {rate}: {problem}", problem = error.problem)]
+    Policy {
+        /// The policy.
+        policy: String,
+        /// The link.
+        rate: BitRate,
+        /// Why.
+        error: PolicyError,
+    },
+}
+
+impl Study {
+    /// The study's profile for a first look: its own (`quick:`), or else the scenarios that both verdicts
+    /// need, at most 4 repetitions of 8 s, or of four cycles where that is more.
+    #[must_use]
+    pub fn into_quick(mut self) -> Self {
+        let quick = self.quick.take().unwrap_or_else(|| self.default_quick());
+        let mut index = 0;
+        self.scenarios.retain(|_| {
+            index += 1;
+            quick.scenarios.contains(&(index - 1))
+        });
+        self.is_quick = true;
+        self.repetitions = quick.repetitions;
+        // A first look finds what its repetitions can show.
+        let margins = &mut self.margins;
+        let excluded = rare_share_excluded(quick.repetitions, margins.confidence);
+        margins.rare_runs = margins.rare_runs.max(excluded);
+        self.duration = quick.duration;
+        for source in self.scenarios.iter_mut().flat_map(|s| &mut s.sources) {
+            source.stop = source.stop.min(quick.duration);
+        }
+        self.digest = derived(&self.digest, &format!("quick {quick:?}"));
+        self
+    }
+
+    fn default_quick(&self) -> QuickParams {
+        let bin = self.measure.bin.nanos().max(1);
+        let cycle = self.scenarios.iter().map(|s| s.cycle().nanos()).max();
+        let whole = Duration::from_secs(8)
+            .nanos()
+            .max(cycle.unwrap_or(0).saturating_mul(MIN_CYCLES as u64))
+            .next_multiple_of(bin);
+        QuickParams {
+            scenarios: usual_scenarios(
+                &self.scenarios,
+                &self.slices,
+                &self.populations,
+                self.dut.port_rate.rate,
+            ),
+            repetitions: self.repetitions.min(4),
+            duration: self.duration.min(Duration::from_nanos(whole)),
+        }
+    }
+
+    /// The study on `device`: policies resolved for a link of the rate that slices share, hosts that
+    /// stamp frames as they arrive, and nothing of the device that it models otherwise.
+    ///
+    /// The senders of one machine have one clock: iperf3's are made to drift by their timers, which it takes
+    /// in whole microseconds only, and the study says then by how much.
+    ///
+    /// Published figures are left out: they are of another device. Published verdicts stay. A delay is
+    /// taken to have worsened only beyond the time of one largest frame on the link, too: which of two
+    /// packets that meet goes first decides as much, and phases of real senders are not ours to repeat.
+    ///
+    /// # Errors
+    /// Where the study cannot be run on real packets.
+    pub fn into_testbed(mut self, device: LiveDevice) -> Result<Self, TestbedError> {
+        if !self.populations.is_empty() {
+            return Err(TestbedError::Populations);
+        }
+        if !self.link.impairments.is_none() {
+            return Err(TestbedError::Impairments);
+        }
+        if !self.path.is_empty() {
+            return Err(TestbedError::Path);
+        }
+        let mut sources = self.scenarios.iter().flat_map(|s| &s.sources);
+        if let Some(source) = sources.find(|source| source.headers.ecn != Ecn::NotEct) {
+            return Err(TestbedError::Ecn(source.name.clone()));
+        }
+        let capacity = self.dut.capacity();
+        for policy in &mut self.policies {
+            let resolved = policy.spec.resolve_for(PortParams {
+                rate: capacity,
+                admissible: capacity,
+            });
+            let error = |error| TestbedError::Policy {
+                policy: policy.name.clone(),
+                rate: capacity.rate,
+                error,
+            };
+            policy.params = resolved.map_err(error)?;
+            if policy.scalability_is_of_device {
+                policy.scalability = device::scalability(DutModel::Gateway, &policy.params);
+            }
+        }
+        let largest = FrameLengths {
+            l2_bytes: self.link.mtu_bytes.saturating_add(14),
+            l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
+        };
+        let frame = device::frame_time(capacity, largest).nanos();
+        self.margins.delay_resolution_ns = self.margins.delay_resolution_ns.max(frame);
+        self.dut = DutParams {
+            model: device.model(&self, capacity),
+            port_rate: capacity,
+            processing_delay: Duration::ZERO,
+            licence: None,
+        };
+        self.link = StudyLink {
+            rate: Rate {
+                rate: VIRTUAL_LINK,
+                ..self.link.rate
+            },
+            propagation: Duration::ZERO,
+            ..self.link
+        };
+        self.hosts = HostTiming {
+            clock_drift_ppb: whole_microseconds(self.hosts),
+            interrupt_moderation: Duration::ZERO,
+            ..self.hosts
+        };
+        self.assumptions.clear();
+        self.limits.clear();
+        self.published.clear();
+        let profile = match device {
+            LiveDevice::Gateway => "live",
+            LiveDevice::Tc => "live tc",
+        };
+        self.digest = derived(&self.digest, profile);
+        Ok(self)
+    }
+}
+
+/// The drift at which the timers of machines are whole microseconds apart, one at least where they are to
+/// drift at all; parts per billion, rounded up.
+fn whole_microseconds(hosts: HostTiming) -> u32 {
+    if hosts.clock_drift_ppb == 0 {
+        return 0;
+    }
+    let timer = u128::from(hosts.timer.nanos().max(1));
+    let step = timer * u128::from(hosts.clock_drift_ppb);
+    let micros = ((step + 500_000_000_000) / 1_000_000_000_000).max(1);
+    u32::try_from((micros * 1_000_000_000_000).div_ceil(timer)).unwrap_or(u32::MAX)
+}
+
+/// The digest of a study derived from another: results of both never mix.
+fn derived(digest: &str, how: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(digest.as_bytes());
+    hash.update(how.as_bytes());
+    let bytes: [u8; 32] = hash.finalize().into();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
