@@ -43,12 +43,6 @@ fn what_is_missing_is_named() {
     1 | title: nothing else
       | ^
 
-    error: `dut` is missing
-     --> study.yaml:1:1
-      |
-    1 | title: nothing else
-      | ^
-
     error: `duration` is missing
      --> study.yaml:1:1
       |
@@ -56,6 +50,12 @@ fn what_is_missing_is_named() {
       | ^
 
     error: `repetitions` is missing
+     --> study.yaml:1:1
+      |
+    1 | title: nothing else
+      | ^
+
+    error: `dut` is missing
      --> study.yaml:1:1
       |
     1 | title: nothing else

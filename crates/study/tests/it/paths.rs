@@ -63,11 +63,13 @@ fn a_path_that_frames_cannot_take_is_refused() {
       |              ^
     ");
     assert_snapshot!(refused(&TWO.replace("[a, b]", "[a, c]")), @"
-    error: there is no device `c` in `devices`
+    error: there is no device `c`
      --> study.yaml:3:11
       |
     3 | path: [a, c]
       |           ^
+      |
+      = help: known are `a`, `b`
 
     error: device `b` is not on the path
      --> study.yaml:6:3
