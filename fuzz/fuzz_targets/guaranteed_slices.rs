@@ -3,9 +3,9 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
+use slicewise_dataplane::Frame;
 use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
-use slicewise_dataplane::Frame;
 use slicewise_model::{
     Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
     SliceParams, TenantParams,
@@ -76,22 +76,17 @@ fuzz_target!(|steps: Vec<Step>| {
         let at = Instant::from_nanos(now);
         match step {
             Step::Frame { slice, bytes } => {
-                let queued = QueuedFrame {
-                    frame: Frame {
-                        handle: accepted,
-                        lengths: FrameLengths {
-                            l2_bytes: u32::from(bytes),
-                            l3_offset: 14,
-                        },
-                        dscp: 0,
-                        ecn: slicewise_dataplane::Ecn::NotEct,
-                        colour: Colour::Green,
+                let frame = Frame {
+                    handle: accepted,
+                    lengths: FrameLengths {
+                        l2_bytes: u32::from(bytes),
+                        l3_offset: 14,
                     },
-                    class: 0,
-                    arrival: at,
-                    flow: 0,
-                    marked: false,
+                    dscp: 0,
+                    ecn: slicewise_dataplane::Ecn::NotEct,
+                    colour: Colour::Green,
                 };
+                let queued = QueuedFrame::new(&frame, 0, at, 0);
                 let id = SliceId::new(u32::from(slice));
                 accepted += u64::from(scheduler.try_enqueue(id, queued, &mut pool).is_ok());
             }

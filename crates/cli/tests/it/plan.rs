@@ -251,6 +251,12 @@ tenants: {gold: 0}
     2 | link: 0 bit/s
       |       ^^^^^^^
 
+    error: largest_frame: 100 kB is outside 60 B to 65.557 kB, the shortest and the longest frame as L2 counts them
+     --> plan.yaml:3:16
+      |
+    3 | largest_frame: 100 kB
+      |                ^^^^^^
+
     error: `delay` is not a setting here
      --> plan.yaml:4:1
       |
@@ -265,7 +271,7 @@ tenants: {gold: 0}
     5 | tenants: {gold: 0}
       |                 ^
 
-    error: 4 mistakes in plan.yaml
+    error: 5 mistakes in plan.yaml
     ");
     assert_snapshot!(mistakes(""), @"
 error: the file is empty: it should hold a study

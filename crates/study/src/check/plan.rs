@@ -20,7 +20,7 @@ pub(crate) struct PlanSpec {
 
 settings! {
     /// A plan: what slices ask of one link.
-    impl PlanSpec as "PlanFileSpec", strict = Self::default(); {
+    impl PlanSpec as "PlanFileSpec" = Self::default(); {
         /// The link: its rate, or its rate and what it counts.
         [expected] link,
         /// How much can wait in all slices together, where that is limited.
@@ -57,14 +57,14 @@ settings! {
 impl Checker<'_> {
     /// The plan, unless something was found wrong.
     pub(crate) fn plan(&mut self, spec: &PlanSpec, name: &str) -> Option<Plan> {
+        self.names(&spec.slices);
+        self.needs_one("slices");
         let common = &spec.common;
         if let Err((field, problem)) = common.check() {
             let at = common_place(self.root, field).unwrap_or(self.root.span);
             self.problems.add(at, format!("{field}: {problem}"));
             return None;
         }
-        self.names(&spec.slices);
-        self.needs_one("slices");
         let link = spec.link?.value.0;
         let slices: Vec<PlannedSlice> = spec
             .slices
