@@ -8,7 +8,7 @@ use crate::outln;
 use slicewise_live::DirectionParams;
 use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
 use slicewise_study::{
-    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo, LiveDevice,
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo, Pacing,
 };
 use std::path::Path;
 
@@ -60,7 +60,7 @@ fn of_study(file: &Path, options: &GatewayOptions) -> Result<GatewayParams, Fail
         )));
     }
     let study = study
-        .into_testbed(LiveDevice::Gateway)
+        .into_testbed(Pacing::Departures)
         .map_err(Failure::mistake)?;
     let wanted = options.policy.as_deref().unwrap_or_default();
     let policy = policy_named(&study, wanted)?;

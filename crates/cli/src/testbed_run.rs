@@ -15,7 +15,7 @@ use slicewise_results::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
 use slicewise_stats::prediction::OfferedTraffic;
-use slicewise_study::{Backend, LiveDevice, RunSpec, Study};
+use slicewise_study::{Backend, Pacing, RunSpec, Study};
 use slicewise_testbed::{
     CAPTURE_NAMES, DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources,
     missing_features,
@@ -38,11 +38,11 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         ));
     }
     tools_are_there()?;
-    let on = match options.on {
-        BackendName::Tc => LiveDevice::Tc,
-        BackendName::Gateway | BackendName::Sim => LiveDevice::Gateway,
+    let pacing = match options.on {
+        BackendName::Tc => Pacing::TokenBucket,
+        BackendName::Gateway | BackendName::Sim => Pacing::Departures,
     };
-    let study = study.into_testbed(on).map_err(Failure::mistake)?;
+    let study = study.into_testbed(pacing).map_err(Failure::mistake)?;
     let wanted = wanted_runs(options, &study)?;
     can_be_sent(&study, &wanted)?;
     let device = device(options, study.text_digest().to_owned())?;

@@ -47,4 +47,4 @@ pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
 pub use study::{Study, StudyPolicy};
-pub use testbed::{LiveDevice, TestbedError};
+pub use testbed::{Pacing, TestbedError};

@@ -15,16 +15,16 @@ use slicewise_units::{BitRate, Duration, FrameLengths};
 /// The links to and from a device under test in namespaces: nothing waits on them.
 const VIRTUAL_LINK: BitRate = BitRate::new(100_000_000_000);
 
-/// What forwards real packets.
+/// How a device that forwards real packets keeps to the rate of its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LiveDevice {
-    /// The gateway.
-    Gateway,
-    /// Linux traffic control.
-    Tc,
+pub enum Pacing {
+    /// By the departure of each frame.
+    Departures,
+    /// By a token bucket, which takes a frame from the queues below it ahead of time.
+    TokenBucket,
 }
 
-impl LiveDevice {
+impl Pacing {
     /// The device with which `study` is simulated beside it, for a link of `rate`.
     fn model(self, study: &Study, rate: Rate) -> DutModel {
         let policies = study.policies.iter();
@@ -32,8 +32,8 @@ impl LiveDevice {
             .map(|policy| tc::link_bucket(&policy.params, rate))
             .max();
         match (self, bucket) {
-            (Self::Tc, Some(burst)) => DutModel::Tc { burst },
-            (Self::Gateway, _) | (Self::Tc, None) => DutModel::Gateway,
+            (Self::TokenBucket, Some(burst)) => DutModel::Tc { burst },
+            (Self::Departures, _) | (Self::TokenBucket, None) => DutModel::Gateway,
         }
     }
 }
@@ -120,7 +120,7 @@ impl Study {
         }
     }
 
-    /// The study on `device`: policies resolved for a link of the rate that slices share, hosts that
+    /// The study on a testbed: policies resolved for a link of the rate that slices share, hosts that
     /// stamp frames as they arrive, and nothing of the device that it models otherwise.
     ///
     /// The senders of one machine have one clock: iperf3's are made to drift by their timers, which it takes
@@ -132,7 +132,7 @@ impl Study {
     ///
     /// # Errors
     /// Where the study cannot be run on real packets.
-    pub fn into_testbed(mut self, device: LiveDevice) -> Result<Self, TestbedError> {
+    pub fn into_testbed(mut self, pacing: Pacing) -> Result<Self, TestbedError> {
         if !self.populations.is_empty() {
             return Err(TestbedError::Populations);
         }
@@ -169,7 +169,7 @@ impl Study {
         let frame = device::frame_time(capacity, largest).nanos();
         self.margins.delay_resolution_ns = self.margins.delay_resolution_ns.max(frame);
         self.dut = DutParams {
-            model: device.model(&self, capacity),
+            model: pacing.model(&self, capacity),
             port_rate: capacity,
             processing_delay: Duration::ZERO,
             licence: None,
@@ -190,9 +190,9 @@ impl Study {
         self.assumptions.clear();
         self.limits.clear();
         self.published.clear();
-        let profile = match device {
-            LiveDevice::Gateway => "live",
-            LiveDevice::Tc => "live tc",
+        let profile = match pacing {
+            Pacing::Departures => "live",
+            Pacing::TokenBucket => "live token bucket",
         };
         self.digest = derived(&self.digest, profile);
         Ok(self)

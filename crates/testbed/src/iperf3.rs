@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_client_sends_as_the_source_specifies() {
         let study = example::study()
-            .into_testbed(slicewise_study::LiveDevice::Gateway)
+            .into_testbed(slicewise_study::Pacing::Departures)
             .unwrap();
         let lasts = Span::from_millis(4_800);
         let line = |index: usize| {

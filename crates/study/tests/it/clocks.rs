@@ -2,7 +2,7 @@
 
 use crate::support::{STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;
-use slicewise_study::{HostTiming, LiveDevice, Study};
+use slicewise_study::{HostTiming, Pacing, Study};
 use slicewise_units::Duration;
 use std::collections::BTreeSet;
 
@@ -123,7 +123,7 @@ fn timers_of_real_packets_are_whole_microseconds_apart() {
         let text = changed("slices:", &format!("hosts: {{{setting}}}\nslices:"));
         let hosts = parse(&text)
             .unwrap()
-            .into_testbed(LiveDevice::Gateway)
+            .into_testbed(Pacing::Departures)
             .unwrap()
             .hosts;
         let timers = [0, 1].map(|machine| hosts.timer_of(machine));

@@ -3,7 +3,7 @@
 use crate::support::{STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;
 use slicewise_study::{
-    DelayDistribution, DelayVariationParams, ImpairmentParams, LiveDevice, LossParams, SizesParams,
+    DelayDistribution, DelayVariationParams, ImpairmentParams, LossParams, Pacing, SizesParams,
     SourceParams, Study,
 };
 use slicewise_units::Duration;
@@ -327,7 +327,7 @@ fn impairments_are_checked_each() {
 #[test]
 fn a_testbed_does_not_impair_its_links() {
     let study = impaired("{egress: {loss: 1 %}}");
-    assert_snapshot!(study.into_testbed(LiveDevice::Gateway).unwrap_err(), @"the links of this study are impaired (`link.impairments`), and those of a testbed carry every frame: simulate it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)");
+    assert_snapshot!(study.into_testbed(Pacing::Departures).unwrap_err(), @"the links of this study are impaired (`link.impairments`), and those of a testbed carry every frame: simulate it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::{STUDY, parse};
 use insta::assert_snapshot;
-use slicewise_study::{LiveDevice, Study};
+use slicewise_study::{Pacing, Study};
 use slicewise_units::BitRate;
 
 const DUT: &str = "dut:
@@ -157,7 +157,7 @@ fn a_policy_that_one_of_the_devices_cannot_hold_is_refused_with_its_name() {
 fn several_devices_are_simulated_only() {
     let refused = on(TWO)
         .unwrap()
-        .into_testbed(LiveDevice::Gateway)
+        .into_testbed(Pacing::Departures)
         .unwrap_err();
     assert_snapshot!(refused, @"this study has a path of several devices, and a testbed has one: simulate it, or give `dut` in a study that extends this one (`without: [path, devices]`)");
 }

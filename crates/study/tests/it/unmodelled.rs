@@ -3,7 +3,7 @@
 
 use crate::support::{STUDY, changed, parse};
 use insta::assert_snapshot;
-use slicewise_study::{LiveDevice, Study};
+use slicewise_study::{Pacing, Study};
 
 fn assumptions(study: &Study) -> Vec<String> {
     study.description("test").assumptions
@@ -65,7 +65,7 @@ fn marks_are_not_warned_of_where_a_source_can_be_marked_which_no_testbed_sends()
     let text = text.replace("minimum: 60 %}", "minimum: 60 %, flow_queue: {ecn: true}}");
     let study = parse(&text).unwrap();
     assert_eq!(study.warnings().count(), 0);
-    let refused = study.into_testbed(LiveDevice::Gateway).unwrap_err();
+    let refused = study.into_testbed(Pacing::Departures).unwrap_err();
     assert_snapshot!(refused, @"source `other` is ECN-capable (`headers: {ecn: ..}`), and senders of a testbed are not: simulate the study, or leave `ecn` out in a study that extends this one");
     let text = text.replace("ecn: ect0", "ecn: not_ect");
     assert_eq!(parse(&text).unwrap().warnings().count(), 1);
@@ -103,7 +103,7 @@ fn marks_are_warned_of_in_classes_and_in_what_they_are_divided_into() {
     ");
     assert_snapshot!(assumptions(&study).join("\n"), @"No source is ECN-capable, so flow queues with `ecn: yes` drop packets and mark none.");
     assert!(
-        assumptions(&study.into_testbed(LiveDevice::Gateway).unwrap()).is_empty(),
+        assumptions(&study.into_testbed(Pacing::Departures).unwrap()).is_empty(),
         "real packets can be marked"
     );
     for queue in ["flow_queue: {ecn: no}", "flow_queue: {}"] {
