@@ -161,3 +161,41 @@ fn several_devices_are_simulated_only() {
         .unwrap_err();
     assert_snapshot!(refused, @"this study has a path of several devices, and a testbed has one: simulate it, or give `dut` in a study that extends this one (`without: [path, devices]`)");
 }
+
+#[test]
+fn a_path_that_cannot_be_read_is_one_mistake() {
+    let refused = |network: &str| on(network).unwrap_err();
+    assert_snapshot!(refused(&TWO.replace("[a, b]", "a")), @"
+    error: a list is expected here, for example `[first, second]`
+     --> study.yaml:3:7
+      |
+    3 | path: a
+      |       ^
+    ");
+    assert_snapshot!(refused(&TWO.replace("path:", "pth:")), @"
+    error: `pth` is not a setting here
+     --> study.yaml:3:1
+      |
+    3 | pth: [a, b]
+      | ^^^
+      |
+      = help: did you mean `path`?
+    ");
+    assert_snapshot!(refused(&TWO.replace("b: {model: port", "b: {modl: port")), @"
+    error: `modl` is not a setting here
+     --> study.yaml:6:7
+      |
+    6 |   b: {modl: port, port_rate: 10 Mbit/s, processing_delay: 7 us}
+      |       ^^^^
+      |
+      = help: did you mean `model`?
+    ");
+    let own = TWO.replace("20 Mbit/s", "20 Mbit/s, policy: 1");
+    assert_snapshot!(refused(&own), @"
+    error: settings are expected here, for example `title: …`
+     --> study.yaml:5:50
+      |
+    5 |   a: {model: port, port_rate: 20 Mbit/s, policy: 1}
+      |                                                  ^
+    ");
+}
