@@ -94,8 +94,6 @@ pub(crate) struct Built {
     pub(crate) classes: Vec<ClassState>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
-    /// The root so far.
-    pub(crate) root: NodeId,
     /// Nodes with credit to carry over on a change.
     pub(crate) credits: CreditNodes,
     /// Frames that all queue limits together admit.
@@ -118,14 +116,14 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
             classes: Vec::new(),
             policers: Vec::new(),
             tree: Tree::new(),
-            root: NodeId::Leaf(0),
             credits: CreditNodes::default(),
             capacity: 0,
         },
         now,
     };
     let mut context = Context::default();
-    builder.built.root = builder.policy(policy, &mut context)?;
+    let root = builder.policy(policy, &mut context)?;
+    debug_assert_eq!(root, builder.built.tree.root(), "the root is added last");
     Ok(builder.built)
 }
 
@@ -133,8 +131,9 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
 pub(crate) fn add_port_shaper(built: &mut Built, shaper: Option<&ShaperParams>, now: Instant) {
     if let Some(shaper) = shaper {
         let shaper = Inner::Shaper(Shaper::new(shaper, now));
-        built.root = built.tree.add_inner(shaper, &[built.root]);
-        built.credits.shapers.insert(String::new(), built.root);
+        let root = built.tree.root();
+        let shaper = built.tree.add_inner(shaper, &[root]);
+        built.credits.shapers.insert(String::new(), shaper);
     }
 }
 

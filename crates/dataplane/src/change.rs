@@ -1,17 +1,17 @@
 //! Changing a running pipeline: nothing queued is lost, reordered or reset.
 //!
 //! A change is *prepared* beside the packet path: a new classifier and tree are built, and matched
-//! with the old ones. Then it is *committed*: the new tree takes over the state of the old one. A queue is kept if the
-//! same frames reach it as before. If class maps changed, frames of one flow may now go to another class; to
-//! preserve their order, frames waiting in such a queue (or in that of a removed class) *drain*: they
-//! leave in order of arrival before anything queued after the change.
+//! with the old ones. Then it is *committed*: the new tree takes over the state of the old one. A queue
+//! is kept if the same frames reach it as before. If class maps changed, frames of one flow may now go
+//! to another class; to preserve their order, frames waiting in such a queue (or in that of a removed
+//! class) *drain*: they leave in order of arrival before anything queued after the change.
 
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
 use crate::classifier::Classifier;
 use crate::pipeline::{Pipeline, buffer_frames};
 use crate::queue::FifoQueue;
 use crate::scheduler::strict_priority::StrictPriority;
-use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
+use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use slicewise_model::{ClassParams, PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
 use std::collections::{BTreeMap, HashMap};
@@ -56,7 +56,9 @@ struct Successor {
 #[derive(Debug)]
 #[must_use]
 pub struct Replaced {
-    _built: (Tree, Vec<ClassState>, Classifier, Arc<PipelineParams>),
+    _built: Built,
+    _classifier: Classifier,
+    _params: Arc<PipelineParams>,
 }
 
 /// The pipeline was changed after this change was prepared, and is as it was before the commit.
@@ -69,12 +71,15 @@ impl Basis {
     ///
     /// # Errors
     /// If the new configuration cannot be built.
-    pub fn prepare(&self, change: &Change, now: Instant) -> Result<Prepared, BuildError> {
-        let mut params = PipelineParams::clone(&self.params);
-        match change {
-            Change::Policy(policy) => params.policy = policy.clone(),
-            Change::PortShaper(shaper) => params.port_shaper = *shaper,
-        }
+    pub fn prepare(&self, change: Change, now: Instant) -> Result<Prepared, BuildError> {
+        let before = &*self.params;
+        let params = match change {
+            Change::Policy(policy) => PipelineParams { policy, ..*before },
+            Change::PortShaper(port_shaper) => PipelineParams {
+                port_shaper,
+                ..before.clone()
+            },
+        };
         let built = build::build_policy(&params.policy, now)?;
         let classifier = Classifier::new(&params.policy);
         let successors = successors(&self.params.policy, &params.policy, &built.classes);
@@ -190,13 +195,11 @@ pub(crate) fn commit(
         frames.extend(tree.pop_by_arrival(&drained, pool));
         built.tree.append(drain, &frames, pool, renamed);
     }
-    let tree = std::mem::replace(&mut pipeline.tree, built.tree);
-    let classes = std::mem::replace(&mut pipeline.classes, built.classes);
-    let classifier = std::mem::replace(&mut pipeline.classifier, classifier);
-    let params = std::mem::replace(&mut pipeline.basis.params, basis.params);
+    std::mem::swap(&mut pipeline.tree, &mut built.tree);
+    std::mem::swap(&mut pipeline.classes, &mut built.classes);
+    std::mem::swap(&mut pipeline.policers, &mut built.policers);
+    std::mem::swap(&mut pipeline.credits, &mut built.credits);
     pipeline.basis.version += 1;
-    pipeline.policers = built.policers;
-    pipeline.credits = built.credits;
     pipeline.drain = drain;
     pipeline.next_poll = if pipeline.tree.backlog() > 0 {
         now
@@ -204,7 +207,9 @@ pub(crate) fn commit(
         Instant::MAX
     };
     Ok(Replaced {
-        _built: (tree, classes, classifier, params),
+        _built: built,
+        _classifier: std::mem::replace(&mut pipeline.classifier, classifier),
+        _params: std::mem::replace(&mut pipeline.basis.params, basis.params),
     })
 }
 
@@ -251,12 +256,12 @@ fn add_drain(built: &mut Built) -> QueueId {
         packets: u32::MAX,
         bytes: ByteCount::new(u64::MAX),
     };
-    let root = built.root;
+    let root = built.tree.root();
     let drain = built
         .tree
         .add_leaf(Leaf::Fifo(FifoQueue::new(limit, None)), false);
     let strict = Inner::StrictPriority(StrictPriority::new());
-    built.root = built.tree.add_inner(strict, &[NodeId::Leaf(drain), root]);
+    built.tree.add_inner(strict, &[NodeId::Leaf(drain), root]);
     QueueId::of(drain)
 }
 

@@ -267,7 +267,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// If the new configuration cannot be built; the old one then stays active.
-    pub fn apply(&mut self, change: &Change, now: Instant) -> Result<(), BuildError> {
+    pub fn apply(&mut self, change: Change, now: Instant) -> Result<(), BuildError> {
         let prepared = self.basis.prepare(change, now)?;
         let committed = self.commit(prepared, now);
         debug_assert!(committed.is_ok(), "nothing came in between");

@@ -1,7 +1,7 @@
 //! Inner nodes: which of its children a node lets send.
 //!
-//! A node sees positions, offers and lengths, never the tree: it asks for the offers of the
-//! children that decide, and is told of each child that gets its first frame and of each frame that
+//! A node sees positions, offers and lengths, never the tree. It asks for the offers of the children
+//! that decide; the tree notifies it of each child that gets its first frame and of each frame that
 //! leaves.
 
 use super::deficit_round_robin::DeficitRoundRobin;

@@ -4,8 +4,8 @@
 //! children last offered, until that expires or something below changes. To find the frame that
 //! would leave, [`Tree::settle`] goes down to the children whose offers are needed and not known,
 //! and up again with the answers: no node is asked for a frame twice, and none knows the tree.
-//! [`Tree::dequeue`] then removes that frame and charges every node above it. So a shaper above any scheduler can compare
-//! the exact frame that would leave with its credit.
+//! [`Tree::dequeue`] then removes that frame and charges every node above it. So a shaper above any
+//! scheduler can compare the exact frame that would leave with its credit.
 //!
 //! Adding a discipline takes its own file and an arm of [`Inner`] or [`Leaf`].
 
@@ -143,7 +143,13 @@ impl Tree {
             first,
             place: Place::ROOT,
         });
-        self.nodes[0] = NodeId::Inner(parent);
+        let root = NodeId::Inner(parent);
+        self.nodes[0] = root;
+        root
+    }
+
+    /// The node over everything.
+    pub(crate) fn root(&self) -> NodeId {
         self.nodes[0]
     }
 
@@ -369,8 +375,13 @@ impl Tree {
         let old = (&mut old_node.leaf, from.slice());
         let moved = node.leaf.take_over(to.slice(), old, pool, rename, now);
         let place = node.place;
-        self.backlog += moved;
-        if was_empty && moved > 0 {
+        self.on_moved(place, moved, was_empty);
+    }
+
+    /// The leaf at `place`, which may have been empty, was given frames.
+    fn on_moved(&mut self, place: Place, frames: u32, was_empty: bool) {
+        self.backlog += frames;
+        if was_empty && frames > 0 {
             self.on_backlogged(place);
         }
     }
@@ -410,10 +421,7 @@ impl Tree {
             node.leaf.append(queue.slice(), queued, pool);
         }
         let place = node.place;
-        self.backlog += count(frames.len());
-        if was_empty && !frames.is_empty() {
-            self.on_backlogged(place);
-        }
+        self.on_moved(place, count(frames.len()), was_empty);
     }
 }
 

@@ -193,7 +193,7 @@ fn a_rejected_change_leaves_the_old_policy_active() {
         class
     });
     let too_many = change_to(&policy(levels.collect()));
-    assert!(port.pipeline.apply(&too_many, Instant::ZERO).is_err());
+    assert!(port.pipeline.apply(too_many, Instant::ZERO).is_err());
     let _ = port.offer(Arrival {
         at: 0,
         vlan: 1,
@@ -256,7 +256,7 @@ fn a_change_prepared_for_a_configuration_that_has_changed_since_is_refused() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), None);
     let now = Instant::ZERO;
     let basis = port.pipeline.basis();
-    let prepare = |vlan| basis.prepare(&change_to(&policy(vec![vlan_class(vlan)])), now);
+    let prepare = |vlan| basis.prepare(change_to(&policy(vec![vlan_class(vlan)])), now);
     let (first, second) = (prepare(2).unwrap(), prepare(3).unwrap());
     let _ = port.offer(Arrival {
         at: 0,
@@ -271,7 +271,7 @@ fn a_change_prepared_for_a_configuration_that_has_changed_since_is_refused() {
     };
     assert_eq!(classes(&port)[0], "vlan2", "the first stays in force");
     let again = port.pipeline.basis();
-    let again = again.prepare(&change_to(&policy(vec![vlan_class(3)])), now);
+    let again = again.prepare(change_to(&policy(vec![vlan_class(3)])), now);
     assert!(port.pipeline.commit(again.unwrap(), now).is_ok());
     assert_eq!(classes(&port)[0], "vlan3");
 }
@@ -281,7 +281,7 @@ fn a_change_can_be_prepared_on_another_thread() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), None);
     let basis = port.pipeline.basis();
     let change = change_to(&policy(vec![vlan_class(2)]));
-    let prepare = move || basis.prepare(&change, Instant::ZERO).unwrap();
+    let prepare = move || basis.prepare(change, Instant::ZERO).unwrap();
     let prepared = std::thread::spawn(prepare).join().unwrap();
     let replaced = port.pipeline.commit(prepared, Instant::ZERO).unwrap();
     std::thread::spawn(move || drop(replaced)).join().unwrap();

@@ -77,8 +77,8 @@ impl EngineBasis {
         let Self([forward, backward]) = self;
         Ok(PreparedDirections {
             prepared: [
-                forward.prepare(&change(&params[0]), now)?,
-                backward.prepare(&change(&params[1]), now)?,
+                forward.prepare(change(&params[0]), now)?,
+                backward.prepare(change(&params[1]), now)?,
             ],
             params: params.clone(),
         })

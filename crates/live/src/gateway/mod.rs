@@ -110,7 +110,7 @@ pub fn run(
 ) -> Result<Stopped, GatewayError> {
     let outcome = Gateway::start(params, wait).and_then(|gateway| {
         let waker = Waker::new().map_err(system("cannot create an event"))?;
-        std::thread::scope(|scope| gateway.run(Reloader::start(scope, load, &waker)))
+        std::thread::scope(|scope| gateway.run(&Reloader::start(scope, load, &waker)))
     });
     log::finish();
     outcome
@@ -205,7 +205,7 @@ impl Gateway {
         })
     }
 
-    fn run(mut self, mut reloader: Reloader<'_>) -> Result<Stopped, GatewayError> {
+    fn run(mut self, reloader: &Reloader<'_>) -> Result<Stopped, GatewayError> {
         log::info("started", &[("pid", &std::process::id())]);
         let mut waiting = PollSet::new();
         loop {
@@ -214,8 +214,8 @@ impl Gateway {
             let now = time::now();
             if now >= self.check_at || round.is_refused {
                 self.check(now);
-                self.on_signals(&mut reloader);
-                self.on_reloads(&mut reloader);
+                self.on_signals(reloader);
+                self.on_reloads(reloader);
             }
             if self.exchange.is_wanted() {
                 self.engine.count_unsent(&mut self.ports);
@@ -229,12 +229,12 @@ impl Gateway {
             }
             let is_idle = round.received == 0 && !round.is_unfinished;
             if is_idle && !self.wait.busy_poll {
-                self.sleep(&mut waiting, &reloader, round.is_blocked, now)?;
+                self.sleep(&mut waiting, reloader, round.is_blocked, now)?;
                 if waiting.happened(0) {
-                    self.on_signals(&mut reloader);
+                    self.on_signals(reloader);
                 }
                 if waiting.happened(2) {
-                    self.on_reloads(&mut reloader);
+                    self.on_reloads(reloader);
                 }
             } else if self.is_real_time && now.saturating_since(self.rested_at) > REST_EVERY {
                 waiting.clear();
@@ -304,7 +304,7 @@ impl Gateway {
         self.watch.look(&self.engine, &mut self.ports, now);
     }
 
-    fn on_signals(&mut self, reloader: &mut Reloader<'_>) {
+    fn on_signals(&mut self, reloader: &Reloader<'_>) {
         while let Some(signal) = self.signals.next() {
             match signal {
                 Signal::Stop => {
@@ -324,17 +324,18 @@ impl Gateway {
         }
     }
 
-    fn on_reloads(&mut self, reloader: &mut Reloader<'_>) {
+    fn on_reloads(&mut self, reloader: &Reloader<'_>) {
         while let Some(prepared) = reloader.next() {
-            let committed = prepared.and_then(|Reload { params, directions }| {
-                let committed = self.engine.commit(directions, time::now());
-                reloader.drop_later(committed.map_err(|stale| stale.to_string())?);
-                self.params = params;
-                watch::log_memory(&self.engine);
-                Ok(())
-            });
-            match committed {
-                Ok(()) => {
+            match prepared {
+                Ok(Reload { params, directions }) => {
+                    let Ok(replaced) = self.engine.commit(directions, time::now()) else {
+                        // Two were asked for at once: this one was prepared before the other came.
+                        reloader.request(&self.params, self.engine.basis());
+                        continue;
+                    };
+                    reloader.drop_later(replaced);
+                    self.params = params;
+                    watch::log_memory(&self.engine);
                     self.reloads += 1;
                     log::info("reloaded", &[]);
                 }

@@ -34,8 +34,6 @@ pub(super) struct Reloader<'a> {
     requests: Sender<Request>,
     results: Receiver<Result<Reload, String>>,
     waker: &'a Waker,
-    /// Reloads that are being prepared.
-    pending: u32,
 }
 
 impl<'a> Reloader<'a> {
@@ -69,27 +67,22 @@ impl<'a> Reloader<'a> {
             requests,
             results,
             waker,
-            pending: 0,
         }
     }
 
     /// Have a change of `params` prepared.
-    pub(super) fn request(&mut self, params: &GatewayParams, basis: EngineBasis) {
+    pub(super) fn request(&self, params: &GatewayParams, basis: EngineBasis) {
         let request = Request::Reload(Box::new((params.clone(), basis)));
-        if self.requests.send(request).is_ok() {
-            self.pending += 1;
-        }
+        // Where the thread has ended, nothing is reloaded any more.
+        let _ = self.requests.send(request);
     }
 
     /// What has been prepared, or why it was refused.
-    pub(super) fn next(&mut self) -> Option<Result<Reload, String>> {
-        if self.pending == 0 {
-            return None;
-        }
+    pub(super) fn next(&self) -> Option<Result<Reload, String>> {
+        // Before the look: whoever is woken later finds something. And every time: the thread wakes
+        // after it has answered, so that the last call may come after an answer was taken.
         self.waker.reset();
-        let result = self.results.try_recv().ok()?;
-        self.pending -= 1;
-        Some(result)
+        self.results.try_recv().ok()
     }
 
     /// Free what was replaced.
@@ -130,4 +123,71 @@ fn prepare(
         .prepare(directions, time::now())
         .map_err(|error| error.to_string())?;
     Ok(Reload { params, directions })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reloader;
+    use crate::engine::{DirectionParams, Engine, EngineParams};
+    use crate::gateway::{GatewayParams, PacketIo};
+    use crate::sys::poll::{PollSet, Waker};
+    use slicewise_model::{Discipline, PolicySpec, Rate};
+    use slicewise_units::{Accounting, BitRate, Duration, Instant};
+
+    #[test]
+    fn a_wake_that_comes_after_its_answer_was_taken_wakes_once() {
+        let link = Rate {
+            rate: BitRate::new(1_000_000),
+            accounting: Accounting::L2,
+        };
+        let policy = PolicySpec {
+            name: "p".to_owned(),
+            classes: Vec::new(),
+            discipline: Discipline::MinimumShare,
+            guaranteed: None,
+        };
+        let direction = DirectionParams {
+            link,
+            policy: policy.resolve(link.rate).unwrap(),
+            seed: 1,
+        };
+        let params = GatewayParams {
+            interfaces: ["a".to_owned(), "b".to_owned()],
+            directions: [direction.clone(), direction],
+            packet_io: PacketIo::AfPacket,
+            memory_bytes: 8 << 20,
+            metrics_port: None,
+        };
+        let engine = EngineParams {
+            directions: params.directions.clone(),
+            largest_frame: 1_522,
+            receive_queues: [0; 2],
+            memory_bytes: params.memory_bytes,
+        };
+        let engine = Engine::new(&engine, Instant::ZERO).unwrap();
+        let waker = Waker::new().unwrap();
+        let mut load = || Err("no file".to_owned());
+        std::thread::scope(|scope| {
+            let reloader = Reloader::start(scope, &mut load, &waker);
+            reloader.request(&params, engine.basis());
+            let answer = loop {
+                if let Some(answer) = reloader.next() {
+                    break answer;
+                }
+                std::thread::yield_now();
+            };
+            assert_eq!(answer.unwrap_err(), "no file");
+            waker.wake();
+            let mut waiting = PollSet::new();
+            let mut is_woken = || {
+                waiting.clear();
+                waiting.add(reloader.descriptor());
+                waiting.wait(Duration::from_millis(50)).unwrap();
+                waiting.happened(0)
+            };
+            assert!(is_woken());
+            assert!(reloader.next().is_none());
+            assert!(!is_woken(), "it would never sleep again");
+        });
+    }
 }

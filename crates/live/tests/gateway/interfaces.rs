@@ -91,7 +91,11 @@ fn all_kinds_of_frames_and_the_gateway_survive_what_happens_to_interfaces(packet
     let mut sink = testbed.endpoint("sink");
     forwards(&mut source, &mut sink);
 
+    // The second while the first is being prepared: both are carried out.
     gateway.signal("HUP");
+    std::thread::sleep(Duration::from_millis(30));
+    gateway.signal("HUP");
+    gateway.wait_for("reloaded");
     gateway.wait_for("reloaded");
     forwards(&mut source, &mut sink);
     gateway.signal("TERM");

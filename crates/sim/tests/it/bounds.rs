@@ -1,11 +1,12 @@
 //! Bounds of delay that studies promise, against what the simulator measures: of every packet.
 
+use crate::support::changed;
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{DelayBound, StudyDescription};
 use slicewise_stats::observations::Observations;
 use slicewise_stats::record::{RunRecord, SchedulerFigures};
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict};
-use slicewise_study::{Backend, MemoryFiles, RunFilter, Study};
+use slicewise_study::{Backend, RunFilter, Study};
 use std::path::Path;
 
 const ROUTER_STUDY: &str = concat!(
@@ -48,14 +49,7 @@ duration: 2 s
 ";
 
 fn parse(changes: &[(&str, &str)]) -> Study {
-    let mut text = SMALL.to_owned();
-    for (old, new) in changes {
-        assert!(text.contains(old), "`{old}` is not in the study");
-        text = text.replacen(old, new, 1);
-    }
-    Study::parse(&text, "small.yaml", &MemoryFiles::new())
-        .map_err(|e| e.to_string())
-        .unwrap()
+    changed(SMALL, changes)
 }
 
 fn bound(description: &StudyDescription, policy: &str, slice: &str) -> DelayBound {

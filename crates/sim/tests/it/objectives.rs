@@ -1,9 +1,10 @@
 //! The study of voice beside an overload, from file to verdict, on a short link and on a long one.
 
+use crate::support::changed;
 use slicewise_sim::Simulator;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, ObjectiveIndicator, Outcome, PolicyVerdict, VerdictTable};
-use slicewise_study::{Backend, MemoryFiles, RunFilter, Study};
+use slicewise_study::{Backend, RunFilter};
 
 const STUDY: &str = include_str!("../../../../studies/voice-and-bulk.yaml");
 
@@ -13,8 +14,7 @@ fn verdicts(propagation: &str, delay: &str) -> VerdictTable {
 }
 
 fn with_throughput(propagation: &str, delay: &str, throughput: &str) -> VerdictTable {
-    let mut text = STUDY.to_owned();
-    for (old, new) in [
+    let changes = [
         (
             "  rate: 1 Gbit/s #",
             &*format!("  propagation: {propagation}\n  rate: 1 Gbit/s #"),
@@ -32,13 +32,8 @@ fn with_throughput(propagation: &str, delay: &str, throughput: &str) -> VerdictT
             "throughput: 3 Mbit/s",
             &*format!("throughput: {throughput}"),
         ),
-    ] {
-        assert!(text.contains(old), "`{old}` is not in the study");
-        text = text.replacen(old, new, 1);
-    }
-    let study = Study::parse(&text, "voice-and-bulk.yaml", &MemoryFiles::new())
-        .map_err(|mistakes| mistakes.to_string())
-        .unwrap();
+    ];
+    let study = changed(STUDY, &changes);
     let description = study.description("0");
     let mut builder = SummaryBuilder::new(&description);
     let simulator = Simulator::default();

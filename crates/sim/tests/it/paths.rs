@@ -1,5 +1,6 @@
 //! Several devices in a row.
 
+use crate::support::changed;
 use slicewise_sim::Simulator;
 use slicewise_stats::observations::Observations;
 use slicewise_stats::record::RunRecord;
@@ -11,15 +12,9 @@ const STUDY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/two-hops
 
 /// The study that ships, shorter.
 fn study(changes: &[(&str, &str)]) -> Study {
-    let mut text = std::fs::read_to_string(STUDY).unwrap();
-    for (old, new) in [("duration: 5 s", "duration: 1 s")].iter().chain(changes) {
-        assert!(text.contains(old), "`{old}` is not in the study");
-        text = text.replace(old, new);
-    }
-    let files = slicewise_study::MemoryFiles::new();
-    Study::parse(&text, "two-hops.yaml", &files)
-        .map_err(|e| e.to_string())
-        .unwrap()
+    let shorter = [("duration: 5 s", "duration: 1 s")];
+    let text = std::fs::read_to_string(STUDY).unwrap();
+    changed(&text, &[&shorter, changes].concat())
 }
 
 /// Two repetitions of each scenario.

@@ -1,8 +1,9 @@
 //! Runs of slices by the thousand: what the simulator holds to, among tens and hundreds of them.
 
+use crate::support::changed;
 use slicewise_sim::Simulator;
 use slicewise_stats::record::{RunRecord, SliceRecord};
-use slicewise_study::{Backend, MemoryFiles, RunFilter, Study};
+use slicewise_study::{Backend, RunFilter, Study};
 
 /// Slices that burst, all at once, beside slices that always have frames waiting.
 const MANY: &str = "\
@@ -36,14 +37,7 @@ measure: {bin: 5 ms}
 ";
 
 fn study(changes: &[(&str, &str)]) -> Study {
-    let mut text = MANY.to_owned();
-    for (old, new) in changes {
-        assert!(text.contains(old), "`{old}` is not in the study");
-        text = text.replacen(old, new, 1);
-    }
-    Study::parse(&text, "many.yaml", &MemoryFiles::new())
-        .map_err(|mistakes| mistakes.to_string())
-        .unwrap()
+    changed(MANY, changes)
 }
 
 fn records(study: &Study, policy: &str, scenario: &str) -> Vec<RunRecord> {

@@ -1,8 +1,9 @@
 //! Runs of studies: what the records of the simulator hold to.
 
+use crate::support::changed;
 use slicewise_sim::Simulator;
 use slicewise_stats::record::RunRecord;
-use slicewise_study::{Backend, MemoryFiles, RunError, RunFilter, RunSpec, Study};
+use slicewise_study::{Backend, RunError, RunFilter, RunSpec, Study};
 use std::path::Path;
 
 const ROUTER_STUDY: &str = concat!(
@@ -46,14 +47,7 @@ duration: 2 s
 ";
 
 fn small(changes: &[(&str, &str)]) -> Study {
-    let mut text = SMALL.to_owned();
-    for (old, new) in changes {
-        assert!(text.contains(old), "`{old}` is not in the study");
-        text = text.replacen(old, new, 1);
-    }
-    Study::parse(&text, "small.yaml", &MemoryFiles::new())
-        .map_err(|e| e.to_string())
-        .unwrap()
+    changed(SMALL, changes)
 }
 
 fn all(study: &Study) -> Vec<RunSpec> {

@@ -89,6 +89,19 @@ fn a_priority_frame_waits_for_the_frame_taken_before_it_came_and_for_no_other() 
 }
 
 #[test]
+fn a_frame_is_taken_as_it_arrives_even_while_the_transmitter_is_busy() {
+    let mut tc = tc();
+    offer(&mut tc, 1, (BULK, 1_500), 1_000);
+    // Nobody asks for a frame in between.
+    offer(&mut tc, 2, (VOICE, 100), 2_000);
+    let voice = 100 * BYTE_NS;
+    assert_eq!(
+        departures(&mut tc, 3_000, u64::MAX),
+        [(1, 3_000), (2, 3_000 + voice)]
+    );
+}
+
+#[test]
 fn a_frame_that_nothing_precedes_leaves_at_once() {
     let mut tc = tc();
     offer(&mut tc, 1, (VOICE, 100), 5_000);

@@ -149,7 +149,7 @@ impl Port {
     pub fn apply(&mut self, spec: &PolicySpec) {
         let policy = spec.resolve(rate("1 Gbit/s")).unwrap();
         self.pipeline
-            .apply(&Change::Policy(policy), Instant::from_nanos(self.now))
+            .apply(Change::Policy(policy), Instant::from_nanos(self.now))
             .unwrap();
     }
 

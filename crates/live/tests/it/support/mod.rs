@@ -351,7 +351,12 @@ pub fn be_gateway() -> bool {
         busy_poll: words.get(4) == Some(&"busy"),
         keep_awake: words.get(4) == Some(&"awake"),
     };
-    gateway::run(&params, wait, &mut || Ok(params.clone())).unwrap();
+    let mut load = || {
+        // Long enough that a second reload is asked for before the first is in force.
+        std::thread::sleep(Duration::from_millis(100));
+        Ok(params.clone())
+    };
+    gateway::run(&params, wait, &mut load).unwrap();
     true
 }
 

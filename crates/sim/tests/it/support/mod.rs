@@ -10,6 +10,7 @@ use slicewise_sim::device::port::port;
 use slicewise_sim::link::LinkParams;
 use slicewise_sim::packet::Packet;
 use slicewise_sim::{FlowId, FlowParams, Node, Observer, PortId, Topology};
+use slicewise_study::{MemoryFiles, Study};
 use slicewise_traffic::{Cbr, Pace, Pattern, Random, Sizes, Source};
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use slicewise_wire::{Headers, IpVersion};
@@ -185,4 +186,16 @@ pub fn flow(slice: u16, [sender, receiver]: [Node; 2], source: Source) -> FlowPa
         headers: headers(10 * (slice + 1)),
         source,
     }
+}
+
+/// The study of `text`, in which each old piece is replaced once by the new one.
+pub fn changed(text: &str, changes: &[(&str, &str)]) -> Study {
+    let mut text = text.to_owned();
+    for (old, new) in changes {
+        assert!(text.contains(old), "`{old}` is not in the study");
+        text = text.replacen(old, new, 1);
+    }
+    Study::parse(&text, "study.yaml", &MemoryFiles::new())
+        .map_err(|mistakes| mistakes.to_string())
+        .unwrap()
 }
