@@ -6,6 +6,7 @@ use crate::params::{
     StudySlice,
 };
 use crate::quick::QuickParams;
+use crate::timeline::Phase;
 use slicewise_model::{PolicyParams, PolicySpec};
 use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
 use slicewise_stats::verdict::repetitions_to_hold;
@@ -56,6 +57,9 @@ pub struct Study {
     pub margins: Margins,
     /// Published figures.
     pub published: Vec<PublishedFigure>,
+    /// The phases of every run, in order of time; empty where nothing changes during a run. The first is the study
+    /// itself.
+    pub phases: Vec<Phase>,
     /// A profile of minutes instead of hours, where the study gives one.
     pub quick: Option<QuickParams>,
     /// What the simulator does not model of it, a sentence each.
