@@ -93,7 +93,7 @@ pub struct PhaseSliceRecord {
 }
 
 /// What a change of policies did to the frames that waited in the device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeRecord {
     /// Frames that waited in the device's queues.
@@ -197,8 +197,8 @@ impl Series {
 }
 
 impl StudyDescription {
-    /// The study as it is judged: each policy in each phase is a policy of its own, named by [`policy_in_phase`]. The
-    /// study itself where it has no timeline.
+    /// The study as it is judged: each policy in each phase is a policy of its own, named by [`policy_in_phase`], and a
+    /// share that a phase changes is 0. The study itself where it has no timeline.
     #[must_use]
     pub fn by_phase(&self) -> Self {
         if self.phases.is_empty() {
@@ -215,10 +215,30 @@ impl StudyDescription {
                 phases.filter(|phase| figure.phase.as_ref().is_none_or(|p| *p == phase.name));
             phases.map(|phase| figure.in_phase(&phase.name, &self.policies))
         });
-        Self {
+        let mut study = Self {
             policies: policies.collect(),
             published: published.collect(),
             ..self.clone()
+        };
+        for (index, slice) in study.slices.iter_mut().enumerate() {
+            let mut phases = self
+                .phases
+                .iter()
+                .filter_map(|phase| phase.slices.get(index));
+            let share = slice.share_bits_per_second;
+            if phases.any(|phase| phase.share_bits_per_second != share) {
+                slice.share_bits_per_second = 0;
+            }
+        }
+        study
+    }
+
+    /// The policy that runs name, of one that is judged.
+    #[must_use]
+    pub fn policy_of_runs<'a>(&self, judged: &'a str) -> &'a str {
+        match judged.rsplit_once('/') {
+            Some((policy, _)) if !self.phases.is_empty() => policy,
+            _ => judged,
         }
     }
 

@@ -3,7 +3,6 @@
 use crate::description::StudyDescription;
 use crate::estimate::{Estimate, valid_confidence};
 use crate::observations::{Observations, RecordError, RunObservation};
-use crate::phase::policy_in_phase;
 use crate::record::{Figures, RunRecord, VariationFigures};
 use serde::{Deserialize, Serialize};
 
@@ -165,10 +164,7 @@ impl<'a> SummaryBuilder<'a> {
     #[must_use]
     pub fn is_run_as(&self, policy: usize, name: &str) -> bool {
         let policy = self.study.policies.get(policy);
-        policy.is_some_and(|policy| match &policy.phase {
-            None => policy.name == name,
-            Some(phase) => policy.name == policy_in_phase(name, &phase.name),
-        })
+        policy.is_some_and(|policy| self.study.policy_of_runs(&policy.name) == name)
     }
 
     /// True where a run of the policy was added, by its place in the study.

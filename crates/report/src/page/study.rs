@@ -4,8 +4,7 @@ use super::markup::{Prose, Section, facts, list};
 use super::wording;
 use crate::findings::Findings;
 use maud::{Markup, html};
-use slicewise_stats::description::PolicyDescription;
-use slicewise_stats::phase::PhaseDescription;
+use slicewise_stats::description::{PolicyDescription, StudyDescription};
 use slicewise_stats::words::{count, time};
 
 /// Title, description and what was run.
@@ -77,7 +76,7 @@ pub(super) fn method(findings: &Findings) -> Section {
         h3 { "Policies as configured" }
         @for policy in &findings.study().policies {
             // Of a study with phases, as it is before the first change.
-            @if let Some(name) = configured(policy, &study.phases) { details.configuration {
+            @if let Some(name) = configured(policy, study) { details.configuration {
                 summary { (name) }
                 pre { @if policy.configuration.is_empty() { "(nothing configured)" } @else { (policy.configuration) } }
             } }
@@ -102,13 +101,8 @@ pub(super) fn method(findings: &Findings) -> Section {
 }
 
 /// The name under which a policy's configuration is shown: that of the study, once.
-fn configured<'a>(policy: &'a PolicyDescription, phases: &[PhaseDescription]) -> Option<&'a str> {
-    match (&policy.phase, phases.first()) {
-        (Some(phase), Some(first)) if phase.name == first.name => {
-            let (name, _) = policy.name.rsplit_once('/')?;
-            Some(name)
-        }
-        (Some(_), _) => None,
-        (None, _) => Some(&policy.name),
-    }
+fn configured<'a>(policy: &'a PolicyDescription, study: &StudyDescription) -> Option<&'a str> {
+    let phase = policy.phase.as_ref().map(|phase| &phase.name);
+    let first = study.phases.first().map(|phase| &phase.name);
+    (phase == first).then(|| study.policy_of_runs(&policy.name))
 }
