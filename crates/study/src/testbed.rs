@@ -66,7 +66,8 @@ pub enum TestbedError {
     Path,
     /// Its timeline changes a policy, which a kernel's disciplines do not survive.
     #[error(
-        "phase `{0}` changes a policy: traffic control replaces queues with what waits in them, so only the gateway carries          that out (`--on gateway`), or the simulator"
+        "phase `{0}` changes a policy: traffic control replaces queues with what waits in them, so only the gateway \
+         (`--on gateway`) and the simulator carry that out"
     )]
     PolicyChange(String),
     /// A policy does not fit the emulated link.

@@ -100,13 +100,15 @@ impl Change<'_> {
                 continue;
             };
             is_empty = false;
-            if let Some(settings) = table_of(&mut changed, table) {
-                check_known(settings, over, what, problems);
-                if table == "scenarios" {
-                    check_scenarios(settings, over, problems);
-                }
-                *settings = merge_nodes(settings.clone(), over.clone());
-            }
+            let Some(settings) = table_of(&mut changed, table) else {
+                continue;
+            };
+            let over = match table {
+                "scenarios" => sources_only(over, settings, problems),
+                _ => over.clone(),
+            };
+            let over = known_only(over, settings, what, problems);
+            *settings = merge_nodes(settings.clone(), over);
         }
         if let Some((_, over)) = self.node.entry("sources") {
             is_empty = false;
@@ -157,42 +159,48 @@ fn table_of<'a>(root: &'a mut Node, table: &str) -> Option<&'a mut Node> {
         .map(|(_, node)| node)
 }
 
-/// Every name in `over` is one of `table`.
-fn check_known(table: &Node, over: &Node, what: &str, problems: &mut Problems) {
+/// The entries of `over` whose names `table` has; others are reported.
+fn known_only(over: Node, table: &Node, what: &str, problems: &mut Problems) -> Node {
     let known = names(table);
-    let Value::Mapping(entries) = &over.value else {
-        return;
-    };
-    for (key, _) in entries {
-        if !known.contains(&key.text.as_str()) {
+    retained(over, |key, _| {
+        let is_known = known.contains(&key.text.as_str());
+        if !is_known {
             let message = format!("there is no {what} `{}` that could change", key.text);
             let help = suggestion(&key.text, &known);
             problems.add_suggesting(key.span, message, help);
         }
-    }
+        is_known
+    })
 }
 
-/// Only sources that a scenario has, and nothing else of it, can change.
-fn check_scenarios(scenarios: &Node, over: &Node, problems: &mut Problems) {
-    let Value::Mapping(entries) = &over.value else {
-        return;
-    };
-    for (scenario, settings) in entries {
-        if let Value::Mapping(settings) = &settings.value {
-            for (key, _) in settings.iter().filter(|(key, _)| key.text != "sources") {
+fn retained(mut table: Node, mut keep: impl FnMut(&Key, &mut Node) -> bool) -> Node {
+    if let Value::Mapping(entries) = &mut table.value {
+        entries.retain_mut(|(key, node)| keep(key, node));
+    }
+    table
+}
+
+/// Of scenarios their sources, as far as they have them: nothing else can change.
+fn sources_only(over: &Node, scenarios: &Node, problems: &mut Problems) -> Node {
+    retained(over.clone(), |scenario, settings| {
+        let known = scenarios.entry(&scenario.text);
+        let known = known.and_then(|(_, scenario)| scenario.entry("sources"));
+        *settings = retained(settings.clone(), |key, node| {
+            if key.text != "sources" {
                 let message = format!(
                     "`{}` of a scenario cannot change: only its `sources` can",
                     key.text
                 );
                 problems.add(key.span, message);
+                return false;
             }
-        }
-        let known = scenarios.entry(&scenario.text);
-        let known = known.and_then(|(_, scenario)| scenario.entry("sources"));
-        if let (Some((_, known)), Some((_, over))) = (known, settings.entry("sources")) {
-            check_known(known, over, "source", problems);
-        }
-    }
+            if let Some((_, known)) = known {
+                *node = known_only(node.clone(), known, "source", problems);
+            }
+            true
+        });
+        true
+    })
 }
 
 /// Change sources in every scenario that has them.
@@ -288,8 +296,10 @@ impl Checker<'_> {
         let words = std::iter::once(Vec::new()).chain(words.iter().map(Change::words));
         let studies = std::iter::once(study.clone()).chain(later);
         let phases = phases.into_iter().zip(studies).zip(words);
+        let mut before = study.clone();
         let phases = phases.map(|((phase, later), changes)| {
-            self.check_unchanged(study, &later, phase.at);
+            self.check_unchanged(&before, &later, phase.at);
+            before.clone_from(&later);
             Phase {
                 name: phase.name,
                 title: phase.title,
@@ -391,8 +401,8 @@ impl Checker<'_> {
     }
 
     /// What identifies slices and flows stays what it is.
-    fn check_unchanged(&mut self, first: &Study, later: &Study, at: Span) {
-        let slices = first.slices.iter().zip(&later.slices);
+    fn check_unchanged(&mut self, before: &Study, later: &Study, at: Span) {
+        let slices = before.slices.iter().zip(&later.slices);
         for (slice, _) in slices.filter(|(one, other)| one.matches != other.matches) {
             let message = format!(
                 "what belongs to slice `{}` (`match`) cannot change",
@@ -405,7 +415,7 @@ impl Checker<'_> {
             let sources = study.scenarios.iter().flat_map(|s| &s.sources);
             sources.map(identity).collect()
         };
-        let pairs = of(first).into_iter().zip(of(later));
+        let pairs = of(before).into_iter().zip(of(later));
         for ((_, _, name), _) in pairs.filter(|(one, other)| one != other) {
             let message = format!("slice and headers of source `{name}` cannot change");
             self.problems.add(at, message);
