@@ -304,3 +304,121 @@ impl PublishedFigure {
 pub fn policy_in_phase(policy: &str, phase: &str) -> String {
     format!("{policy}/{phase}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::{CollectorParams, RunCollector};
+    use crate::record::DelayFigures;
+    use slicewise_units::Duration;
+
+    fn series(bins: u64) -> Series {
+        let values: Vec<u64> = (0..bins).collect();
+        let small: Vec<u32> = (0..).take(values.len()).collect();
+        let delays: Vec<Option<u64>> = values.iter().copied().map(Some).collect();
+        Series {
+            sent_bytes: values.clone(),
+            received_bytes: values.clone(),
+            served_bytes: values.clone(),
+            lost_bytes: values,
+            sent_frames: small.clone(),
+            lost_frames: small,
+            delay_mean_ns: delays.clone(),
+            delay_max_ns: delays,
+            late_frames: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_series_is_cut_to_the_bins_of_a_phase() {
+        let cut = series(10).between(&(3..6));
+        assert_eq!(cut.sent_bytes, [3, 4, 5]);
+        assert_eq!(cut.received_bytes, [3, 4, 5]);
+        assert_eq!(cut.served_bytes, [3, 4, 5]);
+        assert_eq!(cut.lost_bytes, [3, 4, 5]);
+        assert_eq!(
+            (cut.sent_frames, cut.lost_frames),
+            (vec![3, 4, 5], vec![3, 4, 5])
+        );
+        assert_eq!(cut.delay_mean_ns, [Some(3), Some(4), Some(5)]);
+        assert_eq!(cut.delay_max_ns, [Some(3), Some(4), Some(5)]);
+        assert!(cut.late_frames.is_empty());
+        let behind = series(10).between(&(8..20));
+        assert_eq!(behind.sent_bytes, [8, 9]);
+        assert!(series(3).between(&(8..20)).sent_bytes.is_empty());
+    }
+
+    /// 100 ns of policy `p` in scenario `s`.
+    fn run_of_ten_bins() -> RunRecord {
+        let params = CollectorParams {
+            slices: vec!["slice".into()],
+            duration: Duration::from_nanos(100),
+            bin: Duration::from_nanos(10),
+            cycle: Duration::ZERO,
+        };
+        let key = RunKey {
+            policy: "p".to_owned(),
+            scenario: "s".to_owned(),
+            repetition: 0,
+            seed: 1,
+        };
+        let mut collector = RunCollector::new(params).unwrap();
+        collector.finish(key, "study", "digest", Vec::new())
+    }
+
+    #[test]
+    fn a_phase_of_a_run_is_a_run_of_the_policy_in_that_phase() {
+        let figures = |samples| Figures {
+            delay: DelayFigures {
+                samples,
+                ..DelayFigures::default()
+            },
+            ..Figures::default()
+        };
+        let mut run = run_of_ten_bins();
+        run.slices[0].series = series(10);
+        run.slices[0].marked_frames = 4;
+        assert_eq!(run.by_phase().len(), 1);
+        assert_eq!(*run.by_phase()[0], run);
+        let phase = |name: &str, from_ns, ends_ns, samples| PhaseRecord {
+            phase: name.to_owned(),
+            measured_from_ns: from_ns,
+            ends_ns,
+            slices: vec![PhaseSliceRecord {
+                figures: figures(samples),
+                delay_of_sent: None,
+                delay_cdf: vec![CdfPoint(samples, 1.0)],
+                reordered_frames: 0,
+            }],
+            aggregate: figures(samples),
+            drops: Vec::new(),
+            change: None,
+        };
+        run.phases = vec![phase("a", 10, 50, 3), phase("b", 60, 100, 5)];
+        let views = run.by_phase();
+        let names: Vec<&str> = views.iter().map(|v| v.key.policy.as_str()).collect();
+        assert_eq!(names, ["p/a", "p/b"]);
+        let second = &views[1];
+        assert_eq!(second.duration_ns, 40);
+        assert_eq!(second.slices[0].series.sent_bytes, [6, 7, 8, 9]);
+        assert_eq!(second.slices[0].whole.delay.samples, 5);
+        assert_eq!(second.slices[0].steady, second.slices[0].whole);
+        assert_eq!(second.slices[0].delay_cdf, [CdfPoint(5, 1.0)]);
+        assert_eq!(second.slices[0].marked_frames, 0);
+        assert_eq!((second.transient.end_ns, second.phases.len()), (0, 0));
+        assert_eq!(second.steady_from(), 0);
+    }
+
+    #[test]
+    fn two_devices_that_change_at_once_lose_what_both_lose() {
+        let change = |waiting_frames, lost_frames, refused: Option<&str>| ChangeRecord {
+            waiting_frames,
+            lost_frames,
+            refused: refused.map(str::to_owned),
+        };
+        let both = change(3, 1, None).and(change(4, 2, Some("why")));
+        assert_eq!(both, change(7, 3, Some("why")));
+        let first = change(0, 0, Some("first")).and(change(0, 0, Some("second")));
+        assert_eq!(first.refused.as_deref(), Some("first"));
+    }
+}

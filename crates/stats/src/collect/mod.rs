@@ -432,6 +432,7 @@ impl RunCollector {
             slice.smallest_ns = u64::MAX;
             slice.iat.reset();
         }
+        (0..self.slices.len()).for_each(|slice| self.follow_limit(slice, Instant::ZERO));
     }
 
     /// Bytes held for bins, histograms and flows.
