@@ -150,9 +150,11 @@ impl<'a> Reading<'a> {
         let mut before = root.clone();
         for change in timeline::changes(root) {
             before = change.on_top_of(&before, &mut self.problems);
+            self.problems.enter_phase(Some(change.name()));
             later.extend(self.check(&before, |checker, spec: &StudySpec, name| {
                 checker.study(spec, name)
             }));
+            self.problems.enter_phase(None);
         }
         let phases = self.check(root, |checker, spec: &StudySpec, _| {
             Some(checker.phases(spec, &study, later))

@@ -90,6 +90,11 @@ pub(crate) fn changes(root: &Node) -> Vec<Change<'_>> {
 }
 
 impl Change<'_> {
+    /// The name of the phase that begins with it.
+    pub(crate) fn name(&self) -> &str {
+        &self.key.text
+    }
+
     /// `root` with what changes; whatever it has none of is reported.
     pub(crate) fn on_top_of(&self, root: &Node, problems: &mut Problems) -> Node {
         let mut changed = root.clone();

@@ -218,7 +218,7 @@ fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
        |           ^^^
     "#);
     assert_snapshot!(refused("{gold: {share: 80 %}", "{gold: {share: 80 %, match: {vlan: 11}}"), @r#"
-    error: the packets of source `steady` do not match slice `gold`
+    error: the packets of source `steady` do not match slice `gold` (in phase `raised`)
       --> study.yaml:17:19
        |
     17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B}
@@ -227,7 +227,7 @@ fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
        = help: give the source, or the slice, the `headers` that the slice matches on
     "#);
     assert_snapshot!(refused("minimum: 70 %", "minimum: 170 %"), @r#"
-    error: this is more than 100 %
+    error: this is more than 100 % (in phase `restored`)
       --> study.yaml:45:74
        |
     45 |       policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 170 %}]}}
@@ -267,7 +267,7 @@ fn a_guarantee_that_does_not_fit_in_a_phase_is_refused_by_the_check() {
     let change = "timeline: {settle: 500 ms, changes: {more: {at: 2 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 60 Mbit/s, burst: 3 kB, delay: 50 ms}}]}}}}}\n";
     assert!(parse(&guaranteed).is_ok());
     assert_snapshot!(parse(&format!("{guaranteed}{change}")).unwrap_err(), @r#"
-    error: class `gold`, guarantee: guarantees 60 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted
+    error: class `gold`, guarantee: guarantees 60 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted (in phase `more`)
       --> study.yaml:33:112
        |
     33 | timeline: {settle: 500 ms, changes: {more: {at: 2 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 60 ...
