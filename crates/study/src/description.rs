@@ -3,8 +3,7 @@
 use crate::bound;
 use crate::device;
 use crate::params::{ImpairmentParams, LinkImpairments};
-use crate::study::{Study, StudyPolicy};
-use crate::timeline::Phase;
+use crate::study::{Phase, Study, StudyPolicy};
 use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
     PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription,

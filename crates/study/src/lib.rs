@@ -46,6 +46,5 @@ pub use params::{
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
-pub use study::{Study, StudyPolicy};
+pub use study::{Phase, Study, StudyPolicy};
 pub use testbed::{Pacing, TestbedError};
-pub use timeline::Phase;

@@ -6,7 +6,6 @@ use crate::params::{
     StudySlice,
 };
 use crate::quick::QuickParams;
-use crate::timeline::Phase;
 use slicewise_model::{PolicyParams, PolicySpec};
 use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
 use slicewise_stats::verdict::repetitions_to_hold;
@@ -70,6 +69,26 @@ pub struct Study {
     pub(crate) digest: String,
     /// The digest of the study as it was written.
     pub(crate) text_digest: String,
+}
+
+/// A part of every run, from one change of the timeline to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Phase {
+    /// Name.
+    pub name: String,
+    /// One line for people; may be empty.
+    pub title: String,
+    /// When it begins, from the start of the run.
+    pub begins: Duration,
+    /// From when it is measured: the settling time later.
+    pub measured_from: Duration,
+    /// When it ends.
+    pub ends: Duration,
+    /// What changes as it begins, a few words each; empty for the first.
+    pub changes: Vec<String>,
+    /// The study as it is in this phase, which has no phases itself: slices, policies and scenarios with their names in
+    /// the same order as in the first one.
+    pub study: Study,
 }
 
 /// A policy of a study.

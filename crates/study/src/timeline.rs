@@ -1,29 +1,9 @@
-//! Timelines: what changes during each run, and the phases between the changes.
+//! What a study with a timeline sends and measures, phase by phase.
 
 use crate::params::{ScenarioParams, SourceParams};
 use crate::study::Study;
 use slicewise_stats::collect::MeasuredPhase;
 use slicewise_units::Duration;
-
-/// A part of every run, from one change of the timeline to the next.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Phase {
-    /// Name.
-    pub name: String,
-    /// One line for people; may be empty.
-    pub title: String,
-    /// When it begins, from the start of the run.
-    pub begins: Duration,
-    /// From when it is measured: the settling time later.
-    pub measured_from: Duration,
-    /// When it ends.
-    pub ends: Duration,
-    /// What changes as it begins, a few words each; empty for the first.
-    pub changes: Vec<String>,
-    /// The study as it is in this phase, which has no phases itself: slices, policies and scenarios with their names in
-    /// the same order as in the first one.
-    pub study: Study,
-}
 
 impl Study {
     /// What a source of a scenario sends, in order of time, each until the next one starts: more than one thing where

@@ -22,7 +22,7 @@ timeline:
 #[test]
 fn a_study_with_a_timeline_is_judged_phase_by_phase() {
     let sandbox = Sandbox::new();
-    sandbox.write("changing.yaml", &format!("{STUDY}{TIMELINE}"));
+    sandbox.write("changing.yaml", format!("{STUDY}{TIMELINE}"));
     let output = sandbox.slicewise(&["run", "changing.yaml", "--out", "out"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
@@ -72,7 +72,7 @@ fn a_study_with_a_timeline_is_judged_phase_by_phase() {
 fn a_timeline_that_cannot_be_carried_out_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     let late = TIMELINE.replace("at: 2 s", "at: 20 s");
-    sandbox.write("late.yaml", &format!("{STUDY}{late}"));
+    sandbox.write("late.yaml", format!("{STUDY}{late}"));
     let said = sandbox.refused(2, &["run", "late.yaml", "--out", "out"]);
     assert!(said.contains("the run is over after 4 s"), "{said}");
     assert!(!sandbox.path("out").exists());

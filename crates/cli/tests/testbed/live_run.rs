@@ -248,7 +248,7 @@ timeline:
             - {name: critical, slice: critical, guarantee: {rate: 12 Mbit/s, burst: 16 kB, delay: 20 ms}}
 ";
     let study = STUDY.replace("duration: 1 s", "duration: 2 s");
-    (bench.sandbox).write("study.yaml", &format!("{study}{timeline}"));
+    (bench.sandbox).write("study.yaml", format!("{study}{timeline}"));
     let one = [
         "--policy",
         "guaranteed",

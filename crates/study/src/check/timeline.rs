@@ -11,8 +11,7 @@ use crate::file::{Decode, Entry, Key, Node, Placed, Problems, Schemas, Span, Val
 use crate::params::SourceParams;
 use crate::settings;
 use crate::spec::{At, Name, Named};
-use crate::study::Study;
-use crate::timeline::Phase;
+use crate::study::{Phase, Study};
 use slicewise_units::Duration;
 
 /// A phase has at least so many bins that are measured.

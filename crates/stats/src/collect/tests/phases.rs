@@ -30,8 +30,9 @@ fn collector(phases: Vec<MeasuredPhase>) -> RunCollector {
 
 /// Packets of both slices, a millisecond apart, every seventh of which is lost; delays grow with time.
 fn offer(collector: &mut RunCollector, during: std::ops::Range<u64>) {
-    for ms in 0..20_000u64 {
-        let (slice, sent) = ((ms % 2) as usize, at(ms * MS));
+    for number in 0..20_000u32 {
+        let ms = u64::from(number);
+        let (slice, sent) = (usize::from(number % 2 == 1), at(ms * MS));
         if !during.contains(&ms) {
             continue;
         }
@@ -40,8 +41,8 @@ fn offer(collector: &mut RunCollector, during: std::ops::Range<u64>) {
             collector.on_lost(slice, sent, 1_000);
         } else {
             let position = FlowPosition {
-                flow: slice as u32,
-                sequence: (ms / 2) as u32,
+                flow: number % 2,
+                sequence: number / 2,
             };
             let received = at(ms * MS + 100_000 + ms * 1_000);
             collector.on_received(slice, Some(position), sent, received, 1_000);
