@@ -86,7 +86,7 @@ fn print_tables(folder: &ResultsFolder, report: &Report) {
         outln!("{table}");
     }
     // Flows are what one has captured; what a testbed of ours sent is known, and is there many times.
-    if !folder.study().is_live()
+    if !folder.study().is_on_testbed()
         && let Some(table) = terminal::flow_table_text(&report.findings.captured, columns())
     {
         outln!("{table}");
@@ -165,7 +165,7 @@ fn can_be_beside(path: &Path, study: &str) -> Result<bool, ResultsError> {
 fn suffix(back_end: BackendInfo) -> Option<String> {
     match back_end.kind {
         BackendKind::Simulated => Some(String::new()),
-        BackendKind::Live => Some(format!("-{}", back_end.id)),
+        BackendKind::Testbed => Some(format!("-{}", back_end.id)),
         BackendKind::Captured => None,
     }
 }

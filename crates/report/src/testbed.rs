@@ -2,17 +2,17 @@
 
 use crate::populations::grouped;
 use slicewise_stats::flow::CaptureRecord;
-use slicewise_stats::live::{IdleBaseline, LiveRecord};
 use slicewise_stats::record::{RunKey, RunRecord};
+use slicewise_stats::testbed::{IdleBaseline, TestbedRecord};
 use std::collections::BTreeMap;
 
 /// How one run went.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LiveRun {
+pub struct TestbedRun {
     /// Which run.
     pub run: RunKey,
     /// How it went.
-    pub live: LiveRecord,
+    pub testbed: TestbedRecord,
     /// Packets that the capturing host lost at all measuring points; `None` where none tells.
     pub capture_drops: Option<u64>,
 }
@@ -21,7 +21,7 @@ pub struct LiveRun {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Testbed {
     /// The runs on real packets.
-    pub runs: Vec<LiveRun>,
+    pub runs: Vec<TestbedRun>,
 }
 
 /// Several runs together.
@@ -49,12 +49,12 @@ pub(crate) struct TestbedSummary {
 impl Testbed {
     /// Take a run; one that was not on real packets is none of it.
     pub(crate) fn on_run(&mut self, record: &RunRecord) {
-        let Some(live) = &record.live else {
+        let Some(live) = &record.testbed else {
             return;
         };
-        self.runs.push(LiveRun {
+        self.runs.push(TestbedRun {
             run: record.key.clone(),
-            live: live.clone(),
+            testbed: live.clone(),
             capture_drops: record.capture.as_ref().and_then(capture_drops),
         });
     }
@@ -67,19 +67,19 @@ impl Testbed {
 
     /// When the first and the last run began, ns since 1970.
     pub(crate) fn began_ns(&self) -> Option<(u64, u64)> {
-        let began = || self.runs.iter().map(|run| run.live.began_ns);
+        let began = || self.runs.iter().map(|run| run.testbed.began_ns);
         began().min().zip(began().max())
     }
 
     /// The runs of `policy`, or all of them.
     pub(crate) fn summary(&self, policy: Option<&str>) -> TestbedSummary {
-        let mine = |run: &&LiveRun| policy.is_none_or(|policy| run.run.policy == policy);
-        let runs: Vec<&LiveRun> = self.runs.iter().filter(mine).collect();
-        let ratios = |of: fn(&LiveRecord) -> f64| -> Vec<f64> {
-            runs.iter().map(|run| of(&run.live)).collect()
+        let mine = |run: &&TestbedRun| policy.is_none_or(|policy| run.run.policy == policy);
+        let runs: Vec<&TestbedRun> = self.runs.iter().filter(mine).collect();
+        let ratios = |of: fn(&TestbedRecord) -> f64| -> Vec<f64> {
+            runs.iter().map(|run| of(&run.testbed)).collect()
         };
         let (steal, idle) = (ratios(|l| l.steal_ratio), ratios(|l| l.idle_ratio));
-        let senders = || runs.iter().flat_map(|run| &run.live.senders);
+        let senders = || runs.iter().flat_map(|run| &run.testbed.senders);
         TestbedSummary {
             runs: runs.len() as u64,
             baseline_ns: baseline(&runs),
@@ -90,10 +90,13 @@ impl Testbed {
                 .reduce(|[a, b], [c, d]| [a.max(c), b.max(d)]),
             departures: runs
                 .iter()
-                .filter_map(|run| run.live.departures)
+                .filter_map(|run| run.testbed.departures)
                 .map(|d| [d.late_frames, d.frames])
                 .reduce(|[a, b], [c, d]| [a.saturating_add(c), b.saturating_add(d)]),
-            rejected: runs.iter().map(|run| run.live.rejected.len() as u64).sum(),
+            rejected: runs
+                .iter()
+                .map(|run| run.testbed.rejected.len() as u64)
+                .sum(),
             capture_drops: runs
                 .iter()
                 .filter_map(|run| run.capture_drops)
@@ -103,8 +106,8 @@ impl Testbed {
 
     /// Runs that were taken although the machine was noisy: which, and what was wrong with them.
     pub(crate) fn tolerated(&self) -> Vec<String> {
-        let described = |run: &LiveRun| {
-            let what = run.live.tolerated.join("; ");
+        let described = |run: &TestbedRun| {
+            let what = run.testbed.tolerated.join("; ");
             (!what.is_empty()).then(|| format!("{}: {what}", run_name(&run.run)))
         };
         self.runs.iter().filter_map(described).collect()
@@ -112,9 +115,9 @@ impl Testbed {
 
     /// Attempts that were thrown away: which run, and why.
     pub(crate) fn rejected(&self) -> Vec<String> {
-        let described = |run: &LiveRun| {
+        let described = |run: &TestbedRun| {
             let name = run_name(&run.run);
-            let reasons = run.live.rejected.iter().enumerate();
+            let reasons = run.testbed.rejected.iter().enumerate();
             reasons
                 .map(|(attempt, why)| format!("{name}, attempt {}: {why}", attempt + 1))
                 .collect::<Vec<_>>()
@@ -126,9 +129,9 @@ impl Testbed {
     pub(crate) fn versions(&self) -> Vec<String> {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
         for run in &self.runs {
-            let versions = run.live.versions.iter();
+            let versions = run.testbed.versions.iter();
             let texts = versions.map(|(name, version)| format!("{name} {version}"));
-            for text in texts.chain([run.live.device.clone()]) {
+            for text in texts.chain([run.testbed.device.clone()]) {
                 *found.entry(text).or_default() += 1;
             }
         }
@@ -144,9 +147,9 @@ impl Testbed {
     }
 
     /// The runs in the order in which they were carried out.
-    pub(crate) fn in_order(&self) -> Vec<&LiveRun> {
-        let mut runs: Vec<&LiveRun> = self.runs.iter().collect();
-        runs.sort_by_key(|run| run.live.began_ns);
+    pub(crate) fn in_order(&self) -> Vec<&TestbedRun> {
+        let mut runs: Vec<&TestbedRun> = self.runs.iter().collect();
+        runs.sort_by_key(|run| run.testbed.began_ns);
         runs
     }
 }
@@ -197,10 +200,10 @@ fn capture_drops(capture: &CaptureRecord) -> Option<u64> {
     drops.reduce(u64::saturating_add)
 }
 
-fn baseline(runs: &[&LiveRun]) -> Option<[u64; 3]> {
+fn baseline(runs: &[&TestbedRun]) -> Option<[u64; 3]> {
     let heard: Vec<IdleBaseline> = runs
         .iter()
-        .map(|run| run.live.baseline)
+        .map(|run| run.testbed.baseline)
         .filter(|baseline| baseline.samples > 0)
         .collect();
     let mut medians: Vec<u64> = heard.iter().map(|b| b.p50_ns).collect();

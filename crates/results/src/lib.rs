@@ -29,15 +29,15 @@ mod checksum;
 mod error;
 mod folder;
 pub mod host;
-mod live;
 mod names;
 mod open;
 mod own;
+mod testbed;
 
 pub use atomic::{AtomicFile, write_file};
 pub use error::ResultsError;
 pub use folder::{Force, ResultsFolder};
-pub use live::Unsupported;
 pub use names::{FIGURE_KINDS, TABLES};
 pub use open::make_folder;
 pub use own::is_packet_file;
+pub use testbed::Unsupported;

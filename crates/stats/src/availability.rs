@@ -135,7 +135,7 @@ mod tests {
             capture: None,
             flows: Vec::new(),
             hops: Vec::new(),
-            live: None,
+            testbed: None,
         }
     }
 

@@ -6,7 +6,7 @@ pub enum BackendKind {
     /// Under virtual time, with the device of the study as a model.
     Simulated,
     /// With real packets through a device on this machine, not that of the study.
-    Live,
+    Testbed,
     /// Elsewhere; known from captures.
     Captured,
 }
@@ -33,14 +33,14 @@ pub const SIMULATOR: BackendInfo = BackendInfo {
 pub const GATEWAY: BackendInfo = BackendInfo {
     id: "gateway",
     name: "gateway",
-    kind: BackendKind::Live,
+    kind: BackendKind::Testbed,
 };
 
 /// Queueing disciplines of the Linux kernel.
 pub const TC: BackendInfo = BackendInfo {
     id: "tc",
     name: "Linux tc",
-    kind: BackendKind::Live,
+    kind: BackendKind::Testbed,
 };
 
 /// Runs executed elsewhere and captured.

@@ -66,8 +66,8 @@ pub struct StudyDescription {
 impl StudyDescription {
     /// Whether a device on this machine was tested, not that of the study.
     #[must_use]
-    pub fn is_live(&self) -> bool {
-        self.is_of(BackendKind::Live)
+    pub fn is_on_testbed(&self) -> bool {
+        self.is_of(BackendKind::Testbed)
     }
 
     /// What executed the runs; `None` for a back end that this version does not know.

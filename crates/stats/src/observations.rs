@@ -187,7 +187,7 @@ impl Observations {
                 .capture
                 .as_ref()
                 .is_some_and(|capture| capture.clock.leaves_no_delays()),
-            idle_delay_p99_ns: (record.live.as_ref())
+            idle_delay_p99_ns: (record.testbed.as_ref())
                 .filter(|live| live.baseline.samples > 0)
                 .map(|live| live.baseline.p99_ns),
         };

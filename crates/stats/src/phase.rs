@@ -168,7 +168,7 @@ impl RunRecord {
             capture: self.capture.clone(),
             flows: self.flows.clone(),
             hops: self.hops.clone(),
-            live: self.live.clone(),
+            testbed: self.testbed.clone(),
             populations: Vec::new(),
             ..*self
         }

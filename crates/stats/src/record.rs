@@ -5,9 +5,9 @@
 //! host are kept separately, so that the same run gives the same bytes anywhere.
 
 use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
-use crate::live::LiveRecord;
 use crate::objective::Percentile;
 use crate::phase::PhaseRecord;
+use crate::testbed::TestbedRecord;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader rejects unknown versions.
@@ -70,8 +70,8 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<HopRecord>,
     /// For a run on real packets on the testbed: how it went.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub live: Option<LiveRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "live")]
+    pub testbed: Option<TestbedRecord>,
 }
 
 impl RunRecord {

@@ -1,7 +1,7 @@
 //! Limits a run on real packets must meet to be accepted: otherwise it measured the machine, not the
 //! device.
 
-use slicewise_stats::live::LiveRecord;
+use slicewise_stats::testbed::TestbedRecord;
 
 /// Limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,7 +75,7 @@ impl Objection {
 
 /// All violated limits of a run. `missed_frames` are those that a capture or the device never saw.
 pub(crate) fn objections(
-    live: &LiveRecord,
+    live: &TestbedRecord,
     missed_frames: u64,
     most: &Thresholds,
 ) -> Vec<Objection> {
@@ -108,7 +108,7 @@ fn percent(ratio: f64) -> String {
     format!("{:.2} %", 100.0 * ratio)
 }
 
-fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
+fn noise(live: &TestbedRecord, most: &Thresholds) -> impl Iterator<Item = String> {
     let micros = |ns: u64| format!("{} µs", ns / 1_000);
     let steal = (live.steal_ratio > most.steal_ratio).then(|| stolen(live.steal_ratio, most));
     let idle = (live.idle_ratio < most.idle_ratio).then(|| {
@@ -183,10 +183,10 @@ fn noise(live: &LiveRecord, most: &Thresholds) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use insta::assert_snapshot;
-    use slicewise_stats::live::{DepartureRecord, IdleBaseline, SenderRecord};
+    use slicewise_stats::testbed::{DepartureRecord, IdleBaseline, SenderRecord};
 
     /// A run exactly at the limits.
-    fn at_the_limits() -> LiveRecord {
+    fn at_the_limits() -> TestbedRecord {
         let most = Thresholds::default();
         let sender = |source: &str| SenderRecord {
             source: source.to_owned(),
@@ -196,7 +196,7 @@ mod tests {
             lateness_p99_ns: most.sender_lateness_p99_ns,
             lateness_max_ns: 9_000_000,
         };
-        LiveRecord {
+        TestbedRecord {
             device: "a gateway".to_owned(),
             began_ns: 0,
             rejected: Vec::new(),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     /// Its violations, one per line; those that are not noise are marked.
-    fn said(missed_frames: u64, change: impl FnOnce(&mut LiveRecord)) -> String {
+    fn said(missed_frames: u64, change: impl FnOnce(&mut TestbedRecord)) -> String {
         let mut live = at_the_limits();
         change(&mut live);
         let found = objections(&live, missed_frames, &Thresholds::default());

@@ -27,9 +27,9 @@ use slicewise_analysis::{
     AnalysisError, AnalysisParams, MatchedSlice, PacketSink, RunLength, SliceRule, Watch, analyse,
 };
 use slicewise_live::awake::Awake;
-use slicewise_stats::live::{LiveRecord, SenderRecord};
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::{RunKey, RunRecord};
+use slicewise_stats::testbed::{SenderRecord, TestbedRecord};
 use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
 use slicewise_traffic::{Sources, Timeline};
 use slicewise_units::Duration as Span;
@@ -71,7 +71,7 @@ pub(crate) struct Attempt<'a> {
 /// A record, and the facts on which it is accepted or rejected.
 pub(crate) struct Attempted {
     pub(crate) record: RunRecord,
-    pub(crate) live: LiveRecord,
+    pub(crate) testbed: TestbedRecord,
     /// When each source sent its packets, if times describe all of them.
     pub(crate) send_times: Option<BTreeMap<String, Timeline>>,
     /// Frames that a capture or the device never saw.
@@ -143,7 +143,7 @@ impl Attempt<'_> {
             send_times: send_times.timelines(&record),
             record,
             missed_frames: missed_frames + executed.facts.missed_frames,
-            live: LiveRecord {
+            testbed: TestbedRecord {
                 device: executed.facts.description,
                 began_ns: executed.zero.unix_ns,
                 rejected: Vec::new(),

@@ -170,7 +170,8 @@ impl Backend for Testbed {
             let why = match self.attempt(study, run, &key) {
                 Ok((mut attempted, workspace)) => {
                     let missed = attempted.missed_frames;
-                    let found = acceptance::objections(&attempted.live, missed, &self.thresholds);
+                    let found =
+                        acceptance::objections(&attempted.testbed, missed, &self.thresholds);
                     let (tolerated, found): (Vec<_>, Vec<_>) = found
                         .into_iter()
                         .partition(|one| one.is_noise && self.tolerates_noise);
@@ -236,11 +237,11 @@ impl Testbed {
         tolerated: Vec<String>,
     ) -> RunRecord {
         let mut record = attempted.record;
-        let mut live = attempted.live;
+        let mut live = attempted.testbed;
         live.rejected = rejected;
         live.tolerated = tolerated;
         live.versions.clone_from(&self.versions);
-        record.live = Some(live);
+        record.testbed = Some(live);
         record
     }
 }

@@ -5,8 +5,8 @@ use super::folder::DataFolder;
 use super::table::write_or_remove;
 use crate::error::ReportError;
 use crate::side::Side;
-use crate::testbed::LiveRun;
-use slicewise_stats::live::{LiveRecord, SenderRecord};
+use crate::testbed::TestbedRun;
+use slicewise_stats::testbed::{SenderRecord, TestbedRecord};
 
 columns! {
     /// What a back end ran.
@@ -26,7 +26,7 @@ columns! {
 
 columns! {
     /// A run of a back end.
-    LiveRunOf<'a>(side: &'a Side, run: &'a LiveRun) {
+    TestbedRunOf<'a>(side: &'a Side, run: &'a TestbedRun) {
         back_end: &str = &side.name,
         policy: &str = &run.run.policy,
         scenario: &str = &run.run.scenario,
@@ -36,8 +36,8 @@ columns! {
 
 columns! {
     /// How a run went.
-    Runs<'a> = "testbed_runs" (side: &'a Side, run: &'a LiveRun, live: &'a LiveRecord) {
-        ..LiveRunOf(side, run),
+    Runs<'a> = "testbed_runs" (side: &'a Side, run: &'a TestbedRun, live: &'a TestbedRecord) {
+        ..TestbedRunOf(side, run),
         began_ns: u64 = live.began_ns,
         device: &str = &live.device,
         rejected_attempts: u64 = live.rejected.len() as u64,
@@ -62,8 +62,8 @@ columns! {
 
 columns! {
     /// How punctual a sender was.
-    Senders<'a> = "testbed_senders" (side: &'a Side, run: &'a LiveRun, sender: &'a SenderRecord) {
-        ..LiveRunOf(side, run),
+    Senders<'a> = "testbed_senders" (side: &'a Side, run: &'a TestbedRun, sender: &'a SenderRecord) {
+        ..TestbedRunOf(side, run),
         source: &str = &sender.source,
         sent_frames: u64 = sender.sent_frames,
         refused_frames: u64 = sender.refused_frames,
@@ -84,17 +84,17 @@ pub(super) fn write(folder: &DataFolder, sides: &[Side]) -> Result<(), ReportErr
             .iter()
             .flat_map(move |side| side.testbed.runs.iter().map(of(side)))
     };
-    let rows = runs().map(|(side, run): (_, &LiveRun)| Runs::row(side, run, &run.live));
+    let rows = runs().map(|(side, run): (_, &TestbedRun)| Runs::row(side, run, &run.testbed));
     write_or_remove(folder, Runs::SCHEMA, is_live.then_some(rows))?;
     let senders = runs().flat_map(|(side, run)| {
-        let senders = run.live.senders.iter();
+        let senders = run.testbed.senders.iter();
         senders.map(move |sender| Senders::row(side, run, sender))
     });
     write_or_remove(folder, Senders::SCHEMA, is_live.then_some(senders))
 }
 
 /// A figure of the idle baseline; `None` where no probe arrived.
-fn heard(live: &LiveRecord, ns: u64) -> Option<u64> {
+fn heard(live: &TestbedRecord, ns: u64) -> Option<u64> {
     (live.baseline.samples > 0).then_some(ns)
 }
 
@@ -103,7 +103,7 @@ fn listed(texts: &[String]) -> Option<String> {
     Some(texts.join("; ")).filter(|text| !text.is_empty())
 }
 
-fn versions(live: &LiveRecord) -> String {
+fn versions(live: &TestbedRecord) -> String {
     let versions = live.versions.iter();
     let texts: Vec<String> = versions
         .map(|(name, version)| format!("{name} {version}"))

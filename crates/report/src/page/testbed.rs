@@ -39,7 +39,7 @@ fn of_side(side: &Side) -> Markup {
         }
         details {
             summary { "The order of runs" }
-            ol { @for run in testbed.in_order() { li { (run_name(&run.run)) " (" (utc(run.live.began_ns)) ")" } } }
+            ol { @for run in testbed.in_order() { li { (run_name(&run.run)) " (" (utc(run.testbed.began_ns)) ")" } } }
         }
     }
 }

@@ -264,7 +264,7 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
 
 /// What to type to run the study again.
 pub(crate) fn command(study: &StudyDescription) -> String {
-    let (sudo, on) = if study.is_live() {
+    let (sudo, on) = if study.is_on_testbed() {
         ("sudo ", format!(" --on {}", study.backend))
     } else {
         ("", String::new())

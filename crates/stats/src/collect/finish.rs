@@ -98,7 +98,7 @@ pub(super) fn record(
         capture: None,
         flows: Vec::new(),
         hops: Vec::new(),
-        live: None,
+        testbed: None,
     }
 }
 

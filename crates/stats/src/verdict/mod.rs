@@ -237,7 +237,7 @@ pub fn judge(study: &StudyDescription, observations: &Observations) -> VerdictTa
                 isolation: isolation.outcome.agrees_with(published.isolation),
                 reallocation: reallocation.outcome.agrees_with(published.reallocation),
                 // A limit applies to the device it was determined for.
-                scalability: (!study.is_live())
+                scalability: (!study.is_on_testbed())
                     .then(|| scalability.agrees_with(&published.scalability)),
             });
         PolicyVerdict {

@@ -4,9 +4,9 @@ use crate::synthetic::devices::{BASE, SCENARIOS, bandwidth, no_policy, peak, pri
 use crate::synthetic::{BEST_EFFORT, CRITICAL, LINK, Service, published, run, study};
 use slicewise_stats::description::{ComparedDelay, StudyDescription};
 use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures};
-use slicewise_stats::live::{IdleBaseline, LiveRecord};
 use slicewise_stats::record::{DelayFigures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
+use slicewise_stats::testbed::{IdleBaseline, TestbedRecord};
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict, VerdictTable};
 
 fn records(
@@ -222,7 +222,7 @@ fn a_delay_within_the_idle_baseline_is_no_breach() {
         let mut records = delayed(factor);
         for record in &mut records {
             let is_treatment = record.key.scenario != "s0";
-            record.live = Some(on_a_machine_with(idle_p99_ns[usize::from(is_treatment)]));
+            record.testbed = Some(on_a_machine_with(idle_p99_ns[usize::from(is_treatment)]));
         }
         judge(&study, &records).policies.remove(0).isolation
     };
@@ -248,8 +248,8 @@ fn delayed(factor: f64) -> Vec<RunRecord> {
     })
 }
 
-fn on_a_machine_with(idle_p99_ns: u64) -> LiveRecord {
-    LiveRecord {
+fn on_a_machine_with(idle_p99_ns: u64) -> TestbedRecord {
+    TestbedRecord {
         device: String::new(),
         began_ns: 0,
         rejected: Vec::new(),

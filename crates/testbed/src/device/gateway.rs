@@ -6,9 +6,9 @@ use crate::hosts::{Hosts, LEFT, RIGHT};
 use crate::process::Process;
 use slicewise_live::metrics::{self, Samples};
 use slicewise_live::sys::namespace;
-use slicewise_stats::live::DepartureRecord;
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::DropCount;
+use slicewise_stats::testbed::DepartureRecord;
 use std::process::Command;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::stamp::{self, Stamp};
 use super::{SendingFlow, TimeZero};
 use hdrhistogram::Histogram;
 use slicewise_live::sys::{socket, time};
-use slicewise_stats::live::SenderRecord;
+use slicewise_stats::testbed::SenderRecord;
 use slicewise_traffic::{Departure, Source};
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;

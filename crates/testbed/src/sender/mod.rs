@@ -13,7 +13,7 @@ pub use stamp::{STAMP_BYTES, Stamp};
 
 use flow::Flows;
 use slicewise_live::sys::{namespace, scheduling, time};
-use slicewise_stats::live::SenderRecord;
+use slicewise_stats::testbed::SenderRecord;
 use slicewise_traffic::Source;
 use slicewise_units::{Duration, Instant};
 use std::cmp::Reverse;

@@ -94,7 +94,7 @@ pub fn record(
         capture: None,
         flows: Vec::new(),
         hops: Vec::new(),
-        live: None,
+        testbed: None,
     }
 }
 

@@ -2,9 +2,9 @@ use super::fluid::record;
 use slicewise_results::{Force, ResultsFolder, Unsupported};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::flow::{CaptureRecord, PointRecord};
-use slicewise_stats::live::{DepartureRecord, IdleBaseline, LiveRecord, SenderRecord};
 use slicewise_stats::prediction::OfferedTraffic;
 use slicewise_stats::record::{DelayFigures, RunRecord};
+use slicewise_stats::testbed::{DepartureRecord, IdleBaseline, SenderRecord, TestbedRecord};
 use std::path::Path;
 
 /// Delay that everything has more on real packets than in the fluid model, ns.
@@ -57,7 +57,7 @@ fn live_record(
         matched_frames: 1,
         ..CaptureRecord::default()
     });
-    record.live = Some(LiveRecord {
+    record.testbed = Some(TestbedRecord {
         device: study.dut.clone(),
         began_ns: 1_795_325_910_000_000_000 + order * 60_000_000_000,
 
@@ -150,7 +150,7 @@ pub fn fill_live(
                 let mut live = live_record(study, whole, place, order);
                 folder.write_run(&live).unwrap();
                 // What was sent explains all of it.
-                live.live = None;
+                live.testbed = None;
                 live.study_digest.clone_from(&predicted.digest);
                 replay.write_run(&live).unwrap();
                 let mut simulated = record(whole, policy, index, repetition);

@@ -202,7 +202,7 @@ pub fn run(
         capture: None,
         flows: Vec::new(),
         hops: Vec::new(),
-        live: None,
+        testbed: None,
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Course of a run on real packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LiveRecord {
+pub struct TestbedRecord {
     /// The device under test, one line: "slicewise gateway, af_xdp_native".
     pub device: String,
     /// Start, ns since 1970.
