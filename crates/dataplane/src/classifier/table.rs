@@ -102,6 +102,28 @@ impl Table {
         }
     }
 
+    /// [`find`](Self::find) for several frames with these headers, where no earlier entry is known than this table
+    /// can have; `best` keeps the earliest.
+    #[inline]
+    pub(super) fn find_burst(&self, headers: &[Headers], present: &[Present], best: &mut [Entry]) {
+        let frames = headers.iter().zip(present).zip(best);
+        let frames = frames
+            .filter(|((_, present), best)| self.lowest <= best.order() && self.is_for(**present));
+        match &self.keys {
+            Keys::One(index, buckets) => {
+                let mask = self.mask.words[*index];
+                for ((headers, _), best) in frames {
+                    *best = buckets.find(&[word(headers, *index) & mask]).min(*best);
+                }
+            }
+            _ => {
+                for ((headers, _), best) in frames {
+                    *best = self.find_wide(headers).min(*best);
+                }
+            }
+        }
+    }
+
     /// Not inlined, so that the usual case stays short.
     #[inline(never)]
     fn find_wide(&self, headers: &Headers) -> Entry {

@@ -58,6 +58,17 @@ impl Tags {
 }
 
 impl QueuedFrame {
+    const EMPTY: Self = Self {
+        handle: 0,
+        arrival: Instant::ZERO,
+        l2_bytes: 0,
+        class: 0,
+        next: NIL,
+        l3_offset: 0,
+        traffic_class: 0,
+        tags: Tags(0),
+    };
+
     /// A frame of a class that joins its queue at `arrival`. Of the hash of its flow,
     /// [`FLOW_BITS`] are kept.
     #[inline]
@@ -213,21 +224,42 @@ impl FramePool {
     /// A slot holding `queued` with nothing behind it; `None` when all are taken.
     #[inline]
     pub(crate) fn try_take(&mut self, queued: QueuedFrame) -> Option<u32> {
-        let slot = QueuedFrame {
+        if self.free as usize >= self.slots.len() {
+            self.add_slot()?;
+        }
+        let index = self.free;
+        let slot = self.slots.get_mut(index as usize)?;
+        self.free = slot.next;
+        *slot = QueuedFrame {
             next: NIL,
             ..queued
         };
-        let index = self.free;
-        if let Some(entry) = self.slots.get_mut(index as usize) {
-            self.free = entry.next;
-            *entry = slot;
-            return Some(index);
-        }
-        let index = u32::try_from(self.slots.len())
-            .ok()
-            .filter(|&len| len < self.capacity)?;
-        self.slots.push(slot);
         Some(index)
+    }
+
+    /// One slot more, which is free: the only one.
+    #[cold]
+    fn add_slot(&mut self) -> Option<()> {
+        let len = u32::try_from(self.slots.len()).ok();
+        self.free = len.filter(|&len| len < self.capacity)?;
+        self.slots.push(QueuedFrame::EMPTY);
+        Some(())
+    }
+
+    /// [`release`](Self::release); `None` for [`NIL`].
+    #[inline]
+    pub(crate) fn try_release(&mut self, index: u32) -> Option<(QueuedFrame, u32)> {
+        let slot = self.slots.get_mut(index as usize)?;
+        let queued = *slot;
+        slot.next = self.free;
+        self.free = index;
+        Some((queued, queued.next))
+    }
+
+    /// The lengths of a queued frame; `None` for [`NIL`].
+    #[inline]
+    pub(crate) fn lengths(&self, index: u32) -> Option<FrameLengths> {
+        self.slots.get(index as usize).map(QueuedFrame::lengths)
     }
 
     /// Free a slot; returns its contents and the next slot.

@@ -10,7 +10,8 @@
 //! a shaper below its fair share gets its rate whatever the quanta, and no child accumulates more than
 //! one turn. Such children are checked first: one step each per decision.
 
-use super::offer::{Offers, Step};
+use super::choice::{Offers, Step};
+use super::offer::Offer;
 use slicewise_units::{FrameLengths, Instant};
 
 /// Quantum in bytes of the child with the smallest weight: a largest frame with two VLAN tags, so
@@ -106,7 +107,7 @@ impl DeficitRoundRobin {
         };
         self.search = match step {
             Step::Ask(_) => search,
-            Step::Choose(..) | Step::Wait(_) => Search::START,
+            Step::Answer(_) => Search::START,
         };
         step
     }
@@ -123,7 +124,7 @@ impl DeficitRoundRobin {
             if !offer.is_ready() {
                 search.earliest = search.earliest.min(offer.until);
             } else if self.try_postponed(position, offers.head(offer).lengths) {
-                return Some(Step::Choose(position, search.earliest));
+                return Some(Step::Answer(offer.until(search.earliest)));
             }
             search.looked_at += 1;
         }
@@ -144,13 +145,13 @@ impl DeficitRoundRobin {
                 search.had_to_wait += 1;
                 self.postpone_turn();
             } else if self.try_turn(offers.head(offer).lengths) {
-                return Step::Choose(current, search.earliest);
+                return Step::Answer(offer.until(search.earliest));
             } else {
                 search.had_to_wait = 0;
                 self.end_turn();
             }
         }
-        Step::Wait(search.earliest)
+        Step::Answer(Offer::wait(search.earliest))
     }
 
     /// A child got its first frame: it joins the ring just before the current turn, that is last.

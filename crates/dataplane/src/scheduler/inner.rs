@@ -4,15 +4,16 @@
 //! that decide; the tree notifies it of each child that gets its first frame and of each frame that
 //! leaves.
 
+use super::choice::{Offers, Step};
 use super::deficit_round_robin::DeficitRoundRobin;
 use super::minimum_share::MinimumShare;
-use super::offer::{Offers, Step};
 use super::shaper::Shaper;
 use super::strict_priority::StrictPriority;
 use slicewise_units::{FrameLengths, Instant};
 
 /// A node over children, which it knows by their position.
 #[derive(Debug)]
+#[repr(u8)]
 pub enum Inner {
     /// Limits its only child to a rate.
     Shaper(Shaper),
