@@ -137,20 +137,20 @@ impl Pipeline {
         let bytes = u64::from(frame.lengths.l2_bytes);
         class.counters.offered_frames += 1;
         class.counters.offered_bytes += bytes;
-        let verdict =
-            Self::admit(class, &mut self.policers, &mut frame, congested, now).and_then(|()| {
-                if !has_memory(&frame, index) {
-                    return Err(DropReason::BufferFull);
-                }
-                let flow = if class.by_flow {
-                    self.flow_hash.of(headers)
-                } else {
-                    0
-                };
-                let queued = || QueuedFrame::new(&frame, index, now, flow);
-                self.tree
-                    .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
-            });
+        let admitted = Self::admit(class, &mut self.policers, &mut frame, congested, now);
+        let verdict = admitted.and_then(|()| {
+            if !has_memory(&frame, index) {
+                return Err(DropReason::BufferFull);
+            }
+            let flow = if class.by_flow {
+                self.flow_hash.of(headers)
+            } else {
+                0
+            };
+            let queued = || QueuedFrame::new(&frame, index, now, flow);
+            self.tree
+                .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
+        });
         match verdict {
             Ok(is_new_front) => {
                 class.counters.queued_frames += 1;
@@ -179,18 +179,8 @@ impl Pipeline {
         if frame.lengths.l2_bytes == 0 {
             return Err(DropReason::BadLength);
         }
-        for step in &class.ingress {
-            match *step {
-                Ingress::SetDscp(dscp) => frame.dscp = dscp,
-                Ingress::Police(index) => {
-                    let Some((_, policer)) = policers.get_mut(index as usize) else {
-                        continue;
-                    };
-                    if policer.on_frame(frame, now) == PolicerVerdict::Drop {
-                        return Err(DropReason::Policed);
-                    }
-                }
-            }
+        if !class.ingress.is_empty() && !condition(&class.ingress, policers, frame, now) {
+            return Err(DropReason::Policed);
         }
         if let Some(bucket) = &mut class.priority_police {
             // The bucket always counts, but acts only while others wait, too.
@@ -346,6 +336,31 @@ impl Pipeline {
     pub fn backlog(&self) -> u32 {
         self.tree.backlog()
     }
+}
+
+/// Whether the policers of its class let a frame pass; they may write into it. Not inlined, so that other classes do not
+/// pay for its variables.
+#[inline(never)]
+fn condition(
+    ingress: &[Ingress],
+    policers: &mut [(String, PolicerState)],
+    frame: &mut Frame,
+    now: Instant,
+) -> bool {
+    for step in ingress {
+        match *step {
+            Ingress::SetDscp(dscp) => frame.dscp = dscp,
+            Ingress::Police(index) => {
+                let Some((_, policer)) = policers.get_mut(index as usize) else {
+                    continue;
+                };
+                if policer.on_frame(frame, now) == PolicerVerdict::Drop {
+                    return false;
+                }
+            }
+        }
+    }
+    true
 }
 
 pub(crate) fn buffer_frames(capacity: u64) -> u32 {

@@ -15,7 +15,7 @@ mod table;
 mod tests;
 
 use buckets::Entry;
-use key::{Pattern, Present};
+use key::Pattern;
 use slicewise_model::{ClassMap, PolicyParams};
 use slicewise_wire::Headers;
 use table::Table;
@@ -196,15 +196,12 @@ impl Level {
     #[inline]
     fn target_of(&self, headers: &Headers) -> u32 {
         let mut best = Entry::new(u32::MAX, self.default);
-        if !self.tables.is_empty() {
-            let present = Present::of(headers);
-            for table in &self.tables {
-                if table.lowest() > best.order() {
-                    break;
-                }
-                if table.is_for(present) {
-                    best = best.min(table.find(headers));
-                }
+        for table in &self.tables {
+            if table.lowest() > best.order() {
+                break;
+            }
+            if table.is_for(headers) {
+                best = best.min(table.find(headers));
             }
         }
         self.walk(headers, best)
@@ -214,14 +211,8 @@ impl Level {
     #[inline]
     fn targets_of(&self, headers: &[Headers], targets: &mut [u32]) {
         let mut best = [Entry::new(u32::MAX, self.default); BURST];
-        if !self.tables.is_empty() {
-            let mut present = [Present::NOTHING; BURST];
-            for (present, headers) in present.iter_mut().zip(headers) {
-                *present = Present::of(headers);
-            }
-            for table in &self.tables {
-                table.find_burst(headers, &present, &mut best);
-            }
+        for table in &self.tables {
+            table.find_burst(headers, &mut best);
         }
         for ((headers, best), target) in headers.iter().zip(best).zip(targets) {
             *target = self.walk(headers, best);

@@ -41,11 +41,8 @@ impl Tags {
     }
 
     const fn colour(self) -> Colour {
-        match self.0 & Self::COLOUR {
-            0 => Colour::Green,
-            1 => Colour::Yellow,
-            _ => Colour::Red,
-        }
+        const COLOURS: [Colour; 4] = [Colour::Green, Colour::Yellow, Colour::Red, Colour::Red];
+        COLOURS[(self.0 & Self::COLOUR) as usize]
     }
 
     const fn is_marked(self) -> bool {

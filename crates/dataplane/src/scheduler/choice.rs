@@ -21,7 +21,7 @@ impl Offers<'_> {
     /// The offer of the child at `position`; `None` where it must be asked.
     #[inline]
     pub(super) fn of(&self, position: u32) -> Option<Offer> {
-        let offer = self.children[position as usize].offer;
+        let offer = self.children.get(position as usize)?.offer;
         (self.now < offer.until).then_some(offer)
     }
 
@@ -32,11 +32,36 @@ impl Offers<'_> {
     }
 }
 
-/// A step of an inner node towards its own offer.
+/// A step of an inner node towards its own offer: that, or the child to ask first. It fits in two registers.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step {
+pub(super) struct Step(Offer);
+
+impl Step {
     /// The offer of the child at this position decides: ask it, then repeat the step.
-    Ask(u32),
+    #[inline]
+    pub(super) const fn ask(position: u32) -> Self {
+        Self(Offer {
+            until: Instant::ZERO,
+            leaf: position,
+        })
+    }
+
+    /// The node's own offer, which holds for some time.
+    #[inline]
+    pub(super) const fn answer(offer: Offer) -> Self {
+        Self(offer)
+    }
+
     /// The node's own offer.
-    Answer(Offer),
+    ///
+    /// # Errors
+    /// The position of the child to ask.
+    #[inline]
+    pub(super) fn answered(self) -> Result<Offer, u32> {
+        if self.0.until == Instant::ZERO {
+            Err(self.0.leaf)
+        } else {
+            Ok(self.0)
+        }
+    }
 }

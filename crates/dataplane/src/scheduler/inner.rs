@@ -26,14 +26,26 @@ pub enum Inner {
 }
 
 impl Inner {
-    /// The next step towards the node's offer at `now`; some child has frames.
+    /// The next step towards the node's offer, some child having frames.
     #[inline]
-    pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
+    pub(super) fn select<'a>(&mut self, offers: impl FnOnce() -> Offers<'a>) -> Step {
+        // What an arm does not need of the offers is not prepared for it.
         match self {
-            Self::Shaper(node) => node.select(offers),
-            Self::StrictPriority(node) => node.select(offers),
-            Self::DeficitRoundRobin(node) => node.select(offers),
-            Self::MinimumShare(node) => node.select(offers),
+            Self::Shaper(node) => node.select(offers()),
+            Self::StrictPriority(node) => node.select(offers()),
+            Self::DeficitRoundRobin(node) => node.select(offers()),
+            Self::MinimumShare(node) => node.select(offers()),
+        }
+    }
+
+    /// Whether it goes on with the child at `position`, which has just sent a frame and offers another of these
+    /// lengths.
+    #[inline]
+    pub(super) fn goes_on(&self, position: u32, lengths: FrameLengths) -> bool {
+        match self {
+            Self::StrictPriority(_) => true,
+            Self::DeficitRoundRobin(node) => node.goes_on(position, lengths),
+            Self::Shaper(_) | Self::MinimumShare(_) => false,
         }
     }
 

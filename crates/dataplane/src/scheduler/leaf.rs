@@ -103,7 +103,7 @@ impl LeafNode {
 
     /// Take the frame last offered, no longer counted in `backlog`; others may be dropped with it, but
     /// never all.
-    #[inline]
+    #[inline(never)]
     pub(super) fn take(
         &mut self,
         pool: &mut FramePool,
@@ -111,20 +111,6 @@ impl LeafNode {
         backlog: &mut u32,
     ) -> Option<QueuedFrame> {
         *backlog -= 1;
-        if let Leaf::Fifo(queue) = &mut self.leaf {
-            return queue.dequeue(pool, now);
-        }
-        self.take_by_flow(pool, now, backlog)
-    }
-
-    /// [`take`](Self::take) where frames do not leave in order of arrival.
-    #[inline(never)]
-    fn take_by_flow(
-        &mut self,
-        pool: &mut FramePool,
-        now: Instant,
-        backlog: &mut u32,
-    ) -> Option<QueuedFrame> {
         match &mut self.leaf {
             Leaf::Fifo(queue) => queue.dequeue(pool, now),
             // It was staged when it was found: nothing is dropped here.

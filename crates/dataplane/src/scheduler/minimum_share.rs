@@ -112,6 +112,7 @@ impl MinimumShare {
         self.excess.on_backlogged(position)
     }
 
+    #[inline(never)]
     pub(super) fn on_departure(
         &mut self,
         position: u32,
@@ -145,7 +146,7 @@ impl MinimumShare {
             let minimum = &mut self.minimums[entry];
             if minimum.backlogged {
                 let Some(offer) = offers.of(minimum.position) else {
-                    return Step::Ask(minimum.position);
+                    return Step::ask(minimum.position);
                 };
                 let mut earliest = offer.until;
                 if offer.is_ready() {
@@ -153,7 +154,7 @@ impl MinimumShare {
                     let needed = minimum.bucket.cost(lengths).min(minimum.bucket.burst());
                     if minimum.bucket.refill(offers.now) >= needed {
                         self.paying = Some(entry);
-                        return Step::Answer(offer.until(self.end_search()));
+                        return Step::answer(offer.until(self.end_search()));
                     }
                     let earned = minimum.bucket.ready_at(needed).unwrap_or(Instant::MAX);
                     earliest = earliest.min(earned);
@@ -163,12 +164,12 @@ impl MinimumShare {
             self.search.tried += 1;
         }
         let step = self.excess.select(offers);
-        let Step::Answer(offer) = step else {
+        let Ok(offer) = step.answered() else {
             return step;
         };
         self.paying = None;
         let earliest = self.end_search();
-        Step::Answer(if offer.is_ready() {
+        Step::answer(if offer.is_ready() {
             offer.until(earliest)
         } else {
             offer

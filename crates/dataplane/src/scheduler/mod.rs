@@ -26,7 +26,7 @@ pub use place::NodeId;
 
 use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
-use choice::{Offers, Step};
+use choice::Offers;
 use leaf::{Enqueued, LeafNode};
 use offer::Offer;
 use place::{Child, NONE, Place};
@@ -217,15 +217,15 @@ impl Tree {
             }
             NodeId::Inner(inner) => {
                 let node = &mut self.inners[inner as usize];
-                let offers = Offers {
+                let step = node.inner.select(|| Offers {
                     children: &node.children,
                     leaves: &self.leaves,
                     pool,
                     now,
-                };
-                match node.inner.select(offers) {
-                    Step::Ask(position) => return Some(node.children[position as usize].node),
-                    Step::Answer(offer) => (offer, node.place),
+                });
+                match step.answered() {
+                    Err(position) => return Some(node.children[position as usize].node),
+                    Ok(offer) => (offer, node.place),
                 }
             }
         };
@@ -275,23 +275,29 @@ impl Tree {
             return None;
         }
         let node = &mut self.leaves[offer.leaf as usize];
-        let queued = node.take(pool, now, &mut self.backlog)?;
-        let mut emptied = node.leaf.is_empty();
-        let mut place = node.place;
-        let mut left = match node.leaf {
-            Leaf::Fifo(_) if !emptied => Offer::ready(offer.leaf),
-            _ => Offer::UNKNOWN,
+        // While the next frame of a queue is offered as this one was, no offer changes.
+        let (queued, mut emptied, mut next) = if let Leaf::Fifo(queue) = &mut node.leaf {
+            let queued = queue.dequeue(pool, now)?;
+            self.backlog -= 1;
+            let next = queue.front(pool);
+            (queued, next.is_none(), next)
+        } else {
+            let queued = node.take(pool, now, &mut self.backlog)?;
+            (queued, node.leaf.is_empty(), None)
         };
-        let lengths = queued.lengths();
+        let (mut place, lengths) = (node.place, queued.lengths());
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
-            node.children[place.position as usize].offer = left;
-            emptied = node
-                .inner
-                .on_departure(place.position, lengths, emptied, now);
+            let position = place.position;
+            if next.is_none() {
+                node.children[position as usize].offer = Offer::UNKNOWN;
+            }
+            emptied = node.inner.on_departure(position, lengths, emptied, now);
+            next = next.filter(|next| node.inner.goes_on(position, *next));
             place = node.place;
-            left = Offer::UNKNOWN;
         }
-        self.root.offer = left;
+        if next.is_none() {
+            self.root.offer = Offer::UNKNOWN;
+        }
         Some(queued)
     }
 

@@ -37,24 +37,25 @@ impl Shaper {
 
     pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
         let Some(below) = offers.of(0) else {
-            return Step::Ask(0);
+            return Step::ask(0);
         };
         if !below.is_ready() {
-            return Step::Answer(below);
+            return Step::answer(below);
         }
         let head = offers.head(below);
         if head.priority && self.priority_borrows {
-            return Step::Answer(below);
+            return Step::answer(below);
         }
         let needed = self.bucket.cost(head.lengths).min(self.bucket.burst());
         if self.bucket.refill(offers.now) >= needed {
-            return Step::Answer(below);
+            return Step::answer(below);
         }
         let covered = self.bucket.ready_at(needed).unwrap_or(Instant::MAX);
         // Before that another frame may come first, and cost less.
-        Step::Answer(Offer::wait(covered.min(below.until)))
+        Step::answer(Offer::wait(covered.min(below.until)))
     }
 
+    #[inline(never)]
     pub(super) fn on_departure(&mut self, lengths: FrameLengths, now: Instant) {
         self.bucket.refill(now);
         let cost = self.bucket.cost(lengths);

@@ -46,11 +46,11 @@ impl StrictPriority {
             let position = remaining.trailing_zeros();
             remaining &= remaining - 1;
             match offers.of(position) {
-                None => return Step::Ask(position),
-                Some(offer) if offer.is_ready() => return Step::Answer(offer.until(earliest)),
+                None => return Step::ask(position),
+                Some(offer) if offer.is_ready() => return Step::answer(offer.until(earliest)),
                 Some(offer) => earliest = earliest.min(offer.until),
             }
         }
-        Step::Answer(Offer::wait(earliest))
+        Step::answer(Offer::wait(earliest))
     }
 }
