@@ -38,13 +38,12 @@ impl Inner {
         }
     }
 
-    /// Whether it goes on with the child at `position`, which has just sent a frame and offers another of these
-    /// lengths.
+    /// Whether it goes on with the child at `position`, which has just sent a frame and offers the `next` one.
     #[inline]
-    pub(super) fn goes_on(&self, position: u32, lengths: FrameLengths) -> bool {
+    pub(super) fn goes_on(&self, position: u32, next: impl FnOnce() -> FrameLengths) -> bool {
         match self {
             Self::StrictPriority(_) => true,
-            Self::DeficitRoundRobin(node) => node.goes_on(position, lengths),
+            Self::DeficitRoundRobin(node) => node.goes_on(position, next()),
             Self::Shaper(_) | Self::MinimumShare(_) => false,
         }
     }

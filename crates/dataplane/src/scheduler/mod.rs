@@ -276,26 +276,26 @@ impl Tree {
         }
         let node = &mut self.leaves[offer.leaf as usize];
         // While the next frame of a queue is offered as this one was, no offer changes.
-        let (queued, mut emptied, mut next) = if let Leaf::Fifo(queue) = &mut node.leaf {
+        let (queued, mut emptied, mut goes_on) = if let Leaf::Fifo(queue) = &mut node.leaf {
             let queued = queue.dequeue(pool, now)?;
             self.backlog -= 1;
-            let next = queue.front(pool);
-            (queued, next.is_none(), next)
+            let emptied = queue.packets() == 0;
+            (queued, emptied, !emptied)
         } else {
             let queued = node.take(pool, now, &mut self.backlog)?;
-            (queued, node.leaf.is_empty(), None)
+            (queued, node.leaf.is_empty(), false)
         };
-        let (mut place, lengths) = (node.place, queued.lengths());
+        let (mut place, lengths, leaf) = (node.place, queued.lengths(), &*node);
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
             let position = place.position;
-            if next.is_none() {
+            if !goes_on {
                 node.children[position as usize].offer = Offer::UNKNOWN;
             }
             emptied = node.inner.on_departure(position, lengths, emptied, now);
-            next = next.filter(|next| node.inner.goes_on(position, *next));
+            goes_on = goes_on && node.inner.goes_on(position, || leaf.head(pool).lengths);
             place = node.place;
         }
-        if next.is_none() {
+        if !goes_on {
             self.root.offer = Offer::UNKNOWN;
         }
         Some(queued)
