@@ -1,6 +1,6 @@
 //! The pipelines to benchmark, one per mechanism.
 
-use slicewise_dataplane::{Frame, Pipeline, PipelineParams, Verdict};
+use slicewise_dataplane::{DropReason, Frame, FrameOwner, Pipeline, PipelineParams};
 use slicewise_model::{
     ClassMap, ClassSpec, Colour, Condition, Discipline, FlowQueueSpec, MatchMode, PolicerSpec,
     PolicySpec, PrioritySpec, RateSpec, ShaperSpec, WredKey, WredSpec,
@@ -166,7 +166,7 @@ impl Workload {
     /// handles change.
     pub fn run(&mut self, packets: u64, burst: usize) -> u64 {
         let mut sent = 0;
-        let mut verdicts = [Verdict::Queued; BURST_MAX];
+        let mut owner = Owner { dropped: 0 };
         let (frames, headers) = (&mut self.frames[..burst], &self.headers[..burst]);
         for _ in 0..packets / burst as u64 {
             self.now += 1494 * burst as u64;
@@ -176,16 +176,26 @@ impl Workload {
                 self.offered += 1;
             }
             let (frames, headers) = black_box((&*frames, headers));
-            let verdicts = &mut verdicts[..burst];
             self.pipeline
-                .enqueue_burst(frames, headers, now, |_, _| true, verdicts);
-            black_box(&verdicts);
+                .enqueue_burst(frames, headers, now, &mut owner);
             let _ = self.pipeline.dequeue_burst(now, |departure| {
                 black_box(departure.frame);
                 sent += 1;
                 ControlFlow::Continue(())
             });
         }
+        black_box(owner.dropped);
         sent
+    }
+}
+
+/// Has memory for every frame.
+struct Owner {
+    dropped: u64,
+}
+
+impl FrameOwner for Owner {
+    fn on_dropped(&mut self, _: &Frame, _: DropReason) {
+        self.dropped += 1;
     }
 }

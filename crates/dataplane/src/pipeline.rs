@@ -4,7 +4,7 @@ use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, Pi
 use crate::change::{self, Basis, Change, Prepared, Replaced, Stale};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::frame::{Departure, DropReason, Dropped, Frame, Verdict};
+use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{QueueId, Tree};
@@ -25,7 +25,8 @@ const BURST: usize = 32;
 ///
 /// Drive it with three calls and a clock of your own: [`on_frame`](Self::on_frame) when a frame
 /// arrives, [`poll_egress`](Self::poll_egress) when the port can send, and
-/// [`poll_at`](Self::poll_at) to know when to poll next. Time must not go backwards. If the policy has
+/// [`poll_at`](Self::poll_at) to know when to poll next; or with [`enqueue_burst`](Self::enqueue_burst) and
+/// [`dequeue_burst`](Self::dequeue_burst) where frames arrive and leave by the dozen. Time must not go backwards. If the policy has
 /// flow queues, [`poll_dropped`](Self::poll_dropped) returns the frames they dropped.
 #[derive(Debug)]
 pub struct Pipeline {
@@ -89,35 +90,32 @@ impl Pipeline {
         verdict
     }
 
-    /// [`on_frame`](Self::on_frame) for frames that have arrived together, in order: the outcome of each is the
-    /// same, and the classification of a burst is faster.
-    ///
-    /// The caller's memory for frames may be limited by class: `has_memory` is asked with the frame and the
-    /// position of its class among [`counters`](Self::counters), once no policer drops it. Where there is none,
-    /// the frame is dropped as [`DropReason::BufferFull`]. `headers` and `verdicts` are as many as `frames`.
+    /// [`on_frame`](Self::on_frame) and [`poll_dropped`](Self::poll_dropped) for each of some frames that have arrived
+    /// together, with its headers at the same position: their outcome is the same, and classification is faster.
+    /// What is dropped goes back to `owner`.
     #[inline]
     pub fn enqueue_burst(
         &mut self,
         frames: &[Frame],
         headers: &[Headers],
         now: Instant,
-        mut has_memory: impl FnMut(&Frame, u32) -> bool,
-        verdicts: &mut [Verdict],
+        owner: &mut impl FrameOwner,
     ) {
-        debug_assert_eq!(
-            (frames.len(), frames.len()),
-            (headers.len(), verdicts.len())
-        );
+        debug_assert_eq!(frames.len(), headers.len(), "each frame has its headers");
         let mut classes = [0; BURST];
-        let chunks = frames.chunks(BURST).zip(headers.chunks(BURST));
-        for ((frames, headers), verdicts) in chunks.zip(verdicts.chunks_mut(BURST)) {
+        for (frames, headers) in frames.chunks(BURST).zip(headers.chunks(BURST)) {
             self.classifier.classify_burst(headers, &mut classes);
-            let offered = frames.iter().zip(headers).zip(&classes);
-            for (((frame, headers), &class), verdict) in offered.zip(verdicts) {
-                *verdict = self.offer(*frame, headers, class, now, &mut has_memory);
+            for ((frame, headers), &class) in frames.iter().zip(headers).zip(&classes) {
+                let held = |frame: &Frame, class| owner.try_hold(frame, class);
+                if let Verdict::Dropped(reason) = self.offer(*frame, headers, class, now, held) {
+                    owner.on_dropped(frame, reason);
+                }
+                self.count_dropped();
+                while let Some(dropped) = self.poll_dropped() {
+                    owner.on_dropped(&dropped.frame, dropped.reason);
+                }
             }
         }
-        self.count_dropped();
     }
 
     #[inline]

@@ -60,7 +60,11 @@ fn run(policy: &str, runs: u32) -> u64 {
         let record = simulator
             .run(&study, &plan[0])
             .expect("a run of the study that ships");
-        packets = record.slices.iter().map(|slice| slice.whole.sent_frames).sum();
+        packets = record
+            .slices
+            .iter()
+            .map(|slice| slice.whole.sent_frames)
+            .sum();
     }
     packets
 }

@@ -200,9 +200,7 @@ impl Level {
             if table.lowest() > best.order() {
                 break;
             }
-            if table.is_for(headers) {
-                best = best.min(table.find(headers));
-            }
+            best = table.find(headers, best);
         }
         self.walk(headers, best)
     }

@@ -86,20 +86,18 @@ impl Table {
         }
     }
 
-    /// Whether frames with these headers can match.
-    #[inline]
-    pub(super) const fn is_for(&self, headers: &Headers) -> bool {
-        self.needs.are_met(headers)
-    }
-
-    /// The entry of the pattern that a frame with these headers matches, or [`Entry::NONE`]. Only for frames that
-    /// this table [`is_for`](Self::is_for).
-    #[inline]
-    pub(super) fn find(&self, headers: &Headers) -> Entry {
-        match &self.keys {
+    /// The earlier of `best` and the entry of the pattern that a frame with these headers matches. Not inlined, so
+    /// that only those fields are read that decide in this table.
+    #[inline(never)]
+    pub(super) fn find(&self, headers: &Headers, best: Entry) -> Entry {
+        if !self.needs.are_met(headers) {
+            return best;
+        }
+        let found = match &self.keys {
             Keys::One(index, buckets) => buckets.find(&[self.masked(headers, *index)]),
             _ => self.find_wide(headers),
-        }
+        };
+        found.min(best)
     }
 
     /// [`find`](Self::find) for several frames; `best` keeps the earliest entry found of each.
@@ -119,7 +117,7 @@ impl Table {
     #[inline]
     fn find_each(&self, headers: &[Headers], best: &mut [Entry], find: impl Fn(&Headers) -> Entry) {
         for (headers, best) in headers.iter().zip(best) {
-            if self.lowest <= best.order() && self.is_for(headers) {
+            if self.lowest <= best.order() && self.needs.are_met(headers) {
                 *best = find(headers).min(*best);
             }
         }

@@ -199,11 +199,29 @@ impl Tree {
     pub(crate) fn settle(&mut self, pool: &mut FramePool, now: Instant) {
         if self.backlog > 0 && self.root.offer.until <= now {
             // Down to the nodes whose offers are needed and not known, and up again with the answers.
-            let mut node = Some(self.root.node);
+            let mut node = Some(self.first_asked(now));
             while let Some(asked) = node {
                 node = self.ask(asked, pool, now);
             }
         }
+    }
+
+    /// The node to ask first: below shapers whose only child must be asked anyway.
+    #[inline]
+    fn first_asked(&self, now: Instant) -> NodeId {
+        let mut node = self.root.node;
+        while let NodeId::Inner(inner) = node
+            && let Some(InnerNode {
+                inner: Inner::Shaper(_),
+                children,
+                ..
+            }) = self.inners.get(inner as usize)
+            && let [below] = &**children
+            && below.offer.until <= now
+        {
+            node = below.node;
+        }
+        node
     }
 
     /// Ask a node; returns the one to be asked next, unless it is the root that has answered.

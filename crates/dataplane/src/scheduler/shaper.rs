@@ -35,6 +35,7 @@ impl Shaper {
         self.bucket.resume_from(&old.bucket, now);
     }
 
+    #[inline]
     pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
         let Some(below) = offers.of(0) else {
             return Step::ask(0);
