@@ -14,9 +14,6 @@ pub struct QueuedFrame {
     class: u32,
     /// The slot behind this one in its list.
     next: u32,
-    l3_offset: u8,
-    /// DSCP and, in the two low bits, congestion notification: as in the IP header.
-    traffic_class: u8,
     tags: Tags,
 }
 
@@ -25,32 +22,59 @@ const _: () = assert!(size_of::<QueuedFrame>() == 32, "two slots to a cache line
 /// Bits of a flow's hash that are kept.
 pub const FLOW_BITS: u32 = 13;
 
-/// Colour (2 bits), whether it was marked (1 bit) and flow (13 bits); of a dropped frame the
-/// reason instead of the flow.
+/// In one word, which is read and written at once: from the low bits, bytes before the IP header (8); congestion
+/// notification (2) and DSCP (6), as in the IP header; colour (2); whether it was marked (1); flow (13), and of a
+/// dropped frame the reason instead.
 #[derive(Debug, Clone, Copy)]
-struct Tags(u16);
+struct Tags(u32);
 
 impl Tags {
-    const COLOUR: u16 = 3;
-    const MARKED: u16 = 4;
-    const FLOW_SHIFT: u32 = 3;
+    const TRAFFIC_CLASS_SHIFT: u32 = 8;
+    const COLOUR_SHIFT: u32 = 16;
+    const MARKED: u32 = 1 << 18;
+    const FLOW_SHIFT: u32 = u32::BITS - FLOW_BITS;
 
-    const fn new(colour: Colour, marked: bool, flow: u16) -> Self {
-        let marked = if marked { Self::MARKED } else { 0 };
-        Self(flow << Self::FLOW_SHIFT | marked | colour as u16)
+    const fn new(frame: &Frame, flow: u16) -> Self {
+        let traffic_class = frame.dscp << 2 | frame.ecn.bits();
+        Self(
+            (flow as u32) << Self::FLOW_SHIFT
+                | (frame.colour as u32) << Self::COLOUR_SHIFT
+                | (traffic_class as u32) << Self::TRAFFIC_CLASS_SHIFT
+                | frame.lengths.l3_offset as u32,
+        )
     }
 
     const fn colour(self) -> Colour {
         const COLOURS: [Colour; 4] = [Colour::Green, Colour::Yellow, Colour::Red, Colour::Red];
-        COLOURS[(self.0 & Self::COLOUR) as usize]
+        COLOURS[(self.0 >> Self::COLOUR_SHIFT & 3) as usize]
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "one octet")]
+    const fn l3_offset(self) -> u8 {
+        self.0 as u8
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "one octet")]
+    const fn traffic_class(self) -> u8 {
+        (self.0 >> Self::TRAFFIC_CLASS_SHIFT) as u8
     }
 
     const fn is_marked(self) -> bool {
         self.0 & Self::MARKED != 0
     }
 
+    const fn mark(&mut self) {
+        self.0 |= Self::MARKED | (Ecn::Ce.bits() as u32) << Self::TRAFFIC_CLASS_SHIFT;
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "thirteen bits")]
     const fn flow(self) -> u16 {
-        self.0 >> Self::FLOW_SHIFT
+        (self.0 >> Self::FLOW_SHIFT) as u16
+    }
+
+    const fn with_flow(self, flow: u16) -> Self {
+        let others = (1 << Self::FLOW_SHIFT) - 1;
+        Self((flow as u32) << Self::FLOW_SHIFT | self.0 & others)
     }
 }
 
@@ -61,8 +85,6 @@ impl QueuedFrame {
         l2_bytes: 0,
         class: 0,
         next: NIL,
-        l3_offset: 0,
-        traffic_class: 0,
         tags: Tags(0),
     };
 
@@ -77,9 +99,7 @@ impl QueuedFrame {
             l2_bytes: frame.lengths.l2_bytes,
             class,
             next: NIL,
-            l3_offset: frame.lengths.l3_offset,
-            traffic_class: frame.dscp << 2 | frame.ecn.bits(),
-            tags: Tags::new(frame.colour, false, flow),
+            tags: Tags::new(frame, flow),
         }
     }
 
@@ -108,7 +128,7 @@ impl QueuedFrame {
     pub const fn lengths(&self) -> FrameLengths {
         FrameLengths {
             l2_bytes: self.l2_bytes,
-            l3_offset: self.l3_offset,
+            l3_offset: self.tags.l3_offset(),
         }
     }
 
@@ -134,13 +154,13 @@ impl QueuedFrame {
     #[inline]
     #[must_use]
     pub const fn dscp(&self) -> u8 {
-        self.traffic_class >> 2
+        self.tags.traffic_class() >> 2
     }
 
     /// Its congestion notification.
     #[must_use]
     pub const fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.traffic_class)
+        Ecn::from_bits(self.tags.traffic_class())
     }
 
     /// Hash of its flow.
@@ -275,7 +295,7 @@ impl FramePool {
     /// [`poll_dropped`](Self::poll_dropped).
     pub(crate) fn discard(&mut self, index: u32, reason: DropReason) {
         let slot = &mut self.slots[index as usize];
-        slot.tags = Tags::new(slot.tags.colour(), slot.tags.is_marked(), reason as u16);
+        slot.tags = slot.tags.with_flow(reason as u16);
         slot.next = NIL;
         if self.dropped.tail == NIL {
             self.dropped.head = index;
@@ -323,9 +343,7 @@ impl FramePool {
 
     /// Write a congestion mark into a queued frame.
     pub(crate) fn mark(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        slot.traffic_class |= Ecn::Ce.bits();
-        slot.tags.0 |= Tags::MARKED;
+        self.slots[index as usize].tags.mark();
     }
 
     /// The slot behind another in its list.
