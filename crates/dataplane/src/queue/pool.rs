@@ -67,7 +67,6 @@ impl Tags {
         self.0 |= Self::MARKED | (Ecn::Ce.bits() as u32) << Self::TRAFFIC_CLASS_SHIFT;
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "thirteen bits")]
     const fn flow(self) -> u16 {
         (self.0 >> Self::FLOW_SHIFT) as u16
     }

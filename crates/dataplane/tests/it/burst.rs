@@ -136,7 +136,7 @@ struct Owner {
 
 impl FrameOwner for Owner {
     fn try_hold(&mut self, frame: &Frame, class: u32) -> bool {
-        !self.is_scarce || (frame.handle + u64::from(class)) % 3 > 0
+        !self.is_scarce || !(frame.handle + u64::from(class)).is_multiple_of(3)
     }
 
     fn on_dropped(&mut self, frame: &Frame, reason: DropReason) {
@@ -151,66 +151,85 @@ enum Form {
     Bursts(usize),
 }
 
+/// The frames of a step, numbered from `first`, and their headers.
+fn offered(step: &Step, first: u64) -> (Vec<Frame>, Vec<Headers>) {
+    let offered = step.arrivals.iter().zip(first..);
+    let offered = offered.map(|(&(vlan, bytes, flow, capable), handle)| {
+        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+        let frame = Frame {
+            handle,
+            ecn,
+            ..frame(0, 0, bytes)
+        };
+        let headers = Headers {
+            source_port: flow,
+            ..headers(vlan)
+        };
+        (frame, headers)
+    });
+    offered.unzip()
+}
+
+fn pass_singly(pipeline: &mut Pipeline, step: &Step, first: u64, at: Instant, owner: &mut Owner) {
+    let (frames, fields) = offered(step, first);
+    for (frame, fields) in frames.iter().zip(&fields) {
+        if let Verdict::Dropped(reason) = pipeline.on_frame(*frame, fields, at) {
+            owner.on_dropped(frame, reason);
+        }
+        while let Some(dropped) = pipeline.poll_dropped() {
+            owner.on_dropped(&dropped.frame, dropped.reason);
+        }
+    }
+    let polled = std::iter::from_fn(|| pipeline.poll_departure(at));
+    let polled = polled.take(step.departures).map(|sent| (at, sent));
+    owner.seen.departures.extend(polled);
+}
+
+fn pass_in_bursts(
+    pipeline: &mut Pipeline,
+    step: &Step,
+    first: u64,
+    at: Instant,
+    owner: &mut Owner,
+    most: usize,
+) {
+    let (frames, fields) = offered(step, first);
+    for (frames, fields) in frames.chunks(most).zip(fields.chunks(most)) {
+        pipeline.enqueue_burst(frames, fields, at, owner);
+    }
+    let mut left = step.departures;
+    while left > 0 {
+        let mut room = most.min(left);
+        left -= room;
+        let ended = pipeline.dequeue_burst(at, |departure| {
+            owner.seen.departures.push((at, departure));
+            room -= 1;
+            if room > 0 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        if ended.is_continue() {
+            return;
+        }
+    }
+}
+
 fn drive(mut pipeline: Pipeline, steps: &[Step], form: Form, is_scarce: bool) -> Seen {
     let seen = Seen::default();
     let mut owner = Owner { is_scarce, seen };
-    let (mut now, mut handle) = (0, 0);
+    let (mut now, mut first) = (0, 0);
     for step in steps {
         now += step.pause * 1_000;
         let at = Instant::from_nanos(now);
-        let offered = step.arrivals.iter().map(|&(vlan, bytes, flow, capable)| {
-            handle += 1;
-            let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-            let frame = Frame {
-                handle,
-                ecn,
-                ..frame(0, 0, bytes)
-            };
-            let headers = Headers {
-                source_port: flow,
-                ..headers(vlan)
-            };
-            (frame, headers)
-        });
-        let (frames, fields): (Vec<Frame>, Vec<Headers>) = offered.unzip();
         match form {
-            Form::Single => {
-                for (frame, fields) in frames.iter().zip(&fields) {
-                    if let Verdict::Dropped(reason) = pipeline.on_frame(*frame, fields, at) {
-                        owner.on_dropped(frame, reason);
-                    }
-                    while let Some(dropped) = pipeline.poll_dropped() {
-                        owner.on_dropped(&dropped.frame, dropped.reason);
-                    }
-                }
-                let polled = std::iter::from_fn(|| pipeline.poll_departure(at));
-                let polled = polled.take(step.departures).map(|sent| (at, sent));
-                owner.seen.departures.extend(polled);
-            }
+            Form::Single => pass_singly(&mut pipeline, step, first, at, &mut owner),
             Form::Bursts(most) => {
-                for (frames, fields) in frames.chunks(most).zip(fields.chunks(most)) {
-                    pipeline.enqueue_burst(frames, fields, at, &mut owner);
-                }
-                let departures = &mut owner.seen.departures;
-                let mut left = step.departures;
-                while left > 0 {
-                    let mut room = most.min(left);
-                    left -= room;
-                    let ended = pipeline.dequeue_burst(at, |departure| {
-                        departures.push((at, departure));
-                        room -= 1;
-                        if room > 0 {
-                            ControlFlow::Continue(())
-                        } else {
-                            ControlFlow::Break(())
-                        }
-                    });
-                    if ended.is_continue() {
-                        break;
-                    }
-                }
+                pass_in_bursts(&mut pipeline, step, first, at, &mut owner, most);
             }
         }
+        first += step.arrivals.len() as u64;
         while let Some(dropped) = pipeline.poll_dropped() {
             let dropped = (dropped.frame.handle, dropped.reason);
             owner.seen.dropped_late.push(dropped);
