@@ -127,6 +127,7 @@ fn ours(pair: &Pair) -> (Taken, RunRecord) {
         slices: SliceRule::Automatic,
         bin: Duration::from_millis(50),
         run: None,
+        phases: Vec::new(),
         loss_timeout: Duration::from_secs(5),
         accept_clock_estimate: false,
     };

@@ -166,7 +166,8 @@ fn collector(
             duration: run.duration,
             bin: params.bin,
             cycle: run.cycle,
-        })?,
+        })?
+        .with_phases(params.phases.clone())?,
         (rule, run) => {
             let cycle = run.map_or(Duration::ZERO, |run| run.cycle);
             let mut collector = RunCollector::open_ended(params.bin, cycle)?;
@@ -241,7 +242,15 @@ fn forget_delays(record: &mut RunRecord) {
         slice.series.late_frames.clear();
         [&mut slice.whole, &mut slice.steady]
     });
-    for figures in slices.chain([&mut record.aggregate]) {
+    let phases = record.phases.iter_mut().flat_map(|phase| {
+        let slices = phase.slices.iter_mut().map(|slice| {
+            slice.delay_cdf.clear();
+            slice.delay_of_sent = None;
+            &mut slice.figures
+        });
+        slices.chain([&mut phase.aggregate])
+    });
+    for figures in slices.chain([&mut record.aggregate]).chain(phases) {
         figures.delay = Default::default();
         figures.variation = Default::default();
     }

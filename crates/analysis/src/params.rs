@@ -3,7 +3,7 @@
 use crate::offload::SplitFlow;
 use slicewise_capture::CaptureError;
 use slicewise_model::ClassMap;
-use slicewise_stats::collect::CollectorError;
+use slicewise_stats::collect::{CollectorError, MeasuredPhase};
 use slicewise_stats::objective::Objective;
 use slicewise_units::Duration;
 use slicewise_wire::Headers;
@@ -25,6 +25,8 @@ pub struct AnalysisParams {
     /// How long traffic was offered, and the longest on/off cycle of the load. `None`: as stated in the
     /// captures, or as long as there are packets, and no cycle.
     pub run: Option<RunLength>,
+    /// Parts of the run that are measured for themselves, where its length is known and slices are matched.
+    pub phases: Vec<MeasuredPhase>,
     /// Packets that have not arrived after this time are lost (RFC 7680).
     pub loss_timeout: Duration,
     /// If the clocks of the two ends disagree: correct received times by the estimate instead of

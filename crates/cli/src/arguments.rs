@@ -357,6 +357,9 @@ pub struct GatewayOptions {
     /// with the file.
     #[arg(long, value_name = "SHA256", requires = "study", hide = true)]
     pub study_digest: Option<String>,
+    /// Begin with the first phase of the study's timeline; each reload (SIGHUP) puts the next one in force.
+    #[arg(long, requires = "study", hide = true)]
+    pub phases: bool,
     /// The two interfaces that it forwards between, where packets are sent first.
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2, requires = "study")]
     pub interfaces: Vec<String>,

@@ -11,11 +11,14 @@ use slicewise_study::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo, Pacing,
 };
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Seed of random early detection: which packets it picks need not be unforeseeable.
 const SEED: u64 = 1;
 
 pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
+    // Of a study with a timeline, each load is of the phase after that of the last one.
+    let loads = AtomicUsize::new(0);
     let load = || match (&options.config, &options.study) {
         (Some(file), _) => {
             let config = GatewayConfig::load(file);
@@ -23,7 +26,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
             warn(&config.warnings);
             Ok(params(config))
         }
-        (None, Some(study)) => of_study(study, options),
+        (None, Some(study)) => of_study(study, options, loads.fetch_add(1, Ordering::Relaxed)),
         (None, None) => Err(Failure::mistake(
             "neither a configuration nor a study is named",
         )),
@@ -49,7 +52,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
 }
 
 /// The link and a policy of a study, in both directions.
-fn of_study(file: &Path, options: &GatewayOptions) -> Result<GatewayParams, Failure> {
+fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<GatewayParams, Failure> {
     let study = load_study(file)?;
     if let Some(digest) = &options.study_digest
         && digest != study.digest()
@@ -62,8 +65,11 @@ fn of_study(file: &Path, options: &GatewayOptions) -> Result<GatewayParams, Fail
     let study = study
         .into_testbed(Pacing::Departures)
         .map_err(Failure::mistake)?;
+    let last = study.phases.len().saturating_sub(1);
+    let phase = study.phases.get(phase.min(last)).filter(|_| options.phases);
+    let study = phase.map_or(&study, |phase| &phase.study);
     let wanted = options.policy.as_deref().unwrap_or_default();
-    let policy = policy_named(&study, wanted)?;
+    let policy = policy_named(study, wanted)?;
     let direction = DirectionParams {
         link: study.dut.capacity(),
         policy: policy.params.clone(),

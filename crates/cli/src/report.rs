@@ -79,6 +79,9 @@ fn print_tables(folder: &ResultsFolder, report: &Report) {
     if let Some(line) = report.findings.link_losses.text() {
         outln!("{line}");
     }
+    if let Some(line) = report.findings.changes.text() {
+        outln!("{line}");
+    }
     if let Some(table) = terminal::population_table_text(&report.findings.populations, columns()) {
         outln!("{table}");
     }

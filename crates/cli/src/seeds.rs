@@ -41,7 +41,7 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
     }
     let mut several = SeveralSeeds {
         study,
-        description: study.description(env!("CARGO_PKG_VERSION")),
+        description: study.description(env!("CARGO_PKG_VERSION")).by_phase(),
         simulator: Simulator::default(),
         jobs: options.jobs.map_or_else(processors, NonZeroU32::get) as usize,
         progress: Progress::new(runs_a_seed.saturating_mul(u64::from(count))),

@@ -127,7 +127,7 @@ fn can_be_sent(study: &Study, wanted: &[RunSpec]) -> Result<(), Failure> {
     let scenarios = study.scenarios.iter().enumerate();
     scenarios
         .filter(|(index, _)| of_scenario(*index))
-        .try_for_each(|(_, scenario)| check_sources(scenario, study.duration))
+        .try_for_each(|(index, _)| check_sources(study, index))
         .map_err(Failure::mistake)
 }
 

@@ -27,7 +27,10 @@ pub(crate) struct BinnedRun {
     pub(crate) scenario: usize,
     pub(crate) repetition: u32,
     pub(crate) bin_ns: u64,
-    pub(crate) transient_end_ns: u64,
+    /// What is not measured of it: the initial transient, or how long phases settle; ns.
+    pub(crate) left_out: Vec<LeftOut>,
+    /// The policy as the run names it, whatever its phases are called.
+    pub(crate) policy_name: String,
     /// What one unit of `delay` is, ns.
     pub(crate) delay_unit_ns: u64,
     pub(crate) slices: Vec<BinnedSlice>,
@@ -67,10 +70,10 @@ pub(crate) type ByScenario = BTreeMap<(usize, String, String), BTreeMap<usize, u
 /// repetitions is merged when the next cell begins.
 #[derive(Debug, Default)]
 pub(crate) struct Curves {
-    /// The cell whose repetitions are being gathered.
-    current: Option<(usize, usize)>,
-    /// By slice, then repetition.
-    gathered: Vec<Vec<Vec<CdfPoint>>>,
+    /// Policy and scenario of the runs that are being gathered.
+    current: Option<(String, String)>,
+    /// By policy, one for each phase, and scenario: by slice, then repetition.
+    gathered: BTreeMap<(usize, usize), Vec<Vec<Vec<CdfPoint>>>>,
     /// By policy, scenario, slice.
     pub(crate) delay: BTreeMap<(usize, usize, usize), Curve>,
     /// The first repetition of each cell.
@@ -88,18 +91,54 @@ pub(crate) struct Curves {
 impl Curves {
     /// Take what is drawn of one run.
     pub(crate) fn on_run(&mut self, record: &RunRecord, study: &StudyDescription) {
-        let policy = study.policy_place(&record.key.policy);
-        let scenario = study.scenario_place(&record.key.scenario);
-        let Some((policy, scenario)) = policy.zip(scenario) else {
-            return;
-        };
-        if self.current != Some((policy, scenario)) {
+        let cell = (record.key.policy.clone(), record.key.scenario.clone());
+        let is_new = self.current.as_ref() != Some(&cell);
+        if is_new {
             self.end_cell();
-            self.current = Some((policy, scenario));
-            self.gathered = vec![Vec::new(); record.slices.len()];
+            self.current = Some(cell);
+        }
+        let mut is_first = true;
+        for view in record.by_phase() {
+            let policy = study.policy_place(&view.key.policy);
+            let scenario = study.scenario_place(&view.key.scenario);
+            let Some(place) = policy.zip(scenario) else {
+                continue;
+            };
+            if is_first {
+                self.on_whole_run(record, place, is_new);
+            }
+            is_first = false;
+            self.on_phase(&view, place);
+        }
+    }
+
+    /// What is drawn of a run without its phases, in the place of the first of them.
+    fn on_whole_run(
+        &mut self,
+        record: &RunRecord,
+        (policy, scenario): (usize, usize),
+        is_new: bool,
+    ) {
+        if is_new {
             self.binned.push(binned(record, policy, scenario));
         }
-        for (gathered, slice) in self.gathered.iter_mut().zip(&record.slices) {
+        if (self.arrivals.first()).is_none_or(|first| first.policy == policy) {
+            let slices = record.slices.iter().enumerate();
+            self.arrivals
+                .extend(slices.map(|(slice, slice_record)| Arrivals {
+                    policy,
+                    scenario,
+                    slice,
+                    repetition: record.key.repetition,
+                    cdf: Curve::of(thinned(&slice_record.iat_sent.cdf)),
+                }));
+        }
+    }
+
+    fn on_phase(&mut self, record: &RunRecord, (policy, scenario): (usize, usize)) {
+        let gathered = self.gathered.entry((policy, scenario)).or_default();
+        gathered.resize(record.slices.len(), Vec::new());
+        for (gathered, slice) in gathered.iter_mut().zip(&record.slices) {
             gathered.push(slice.delay_cdf.clone());
         }
         let add = |to: &mut ByScenario, place: String, reason: &str, frames: u64| {
@@ -108,54 +147,64 @@ impl Curves {
             *sum = sum.saturating_add(frames);
         };
         for drop in &record.drops {
-            add(
-                &mut self.drops,
-                drop.class.clone(),
-                &drop.reason,
-                drop.frames,
-            );
+            let class = drop.class.clone();
+            add(&mut self.drops, class, &drop.reason, drop.frames);
         }
         for loss in &record.link_losses {
             let place = format!("{} link, slice {}", loss.link, loss.slice);
             add(&mut self.link_losses, place, &loss.reason, loss.frames);
         }
         for slice in record.slices.iter().filter(|slice| slice.marked_frames > 0) {
+            let reason = "congestion experienced";
             add(
                 &mut self.marks,
                 slice.slice.clone(),
-                "congestion experienced",
+                reason,
                 slice.marked_frames,
             );
-        }
-        if self
-            .arrivals
-            .first()
-            .is_none_or(|first| first.policy == policy)
-        {
-            for (slice, slice_record) in record.slices.iter().enumerate() {
-                self.arrivals.push(Arrivals {
-                    policy,
-                    scenario,
-                    slice,
-                    repetition: record.key.repetition,
-                    cdf: Curve::of(thinned(&slice_record.iat_sent.cdf)),
-                });
-            }
         }
     }
 
     /// Merge what was gathered last.
     pub(crate) fn end_cell(&mut self) {
-        let Some((policy, scenario)) = self.current.take() else {
-            return;
-        };
-        for (slice, repetitions) in std::mem::take(&mut self.gathered).into_iter().enumerate() {
-            self.delay.insert(
-                (policy, scenario, slice),
-                Curve::of(mean_distribution(&repetitions)),
-            );
+        for ((policy, scenario), slices) in std::mem::take(&mut self.gathered) {
+            for (slice, repetitions) in slices.into_iter().enumerate() {
+                let curve = Curve::of(mean_distribution(&repetitions));
+                self.delay.insert((policy, scenario, slice), curve);
+            }
         }
     }
+}
+
+/// A part of a run that is not measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LeftOut {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+    /// What comes after it.
+    pub(crate) label: String,
+}
+
+fn left_out(record: &RunRecord) -> Vec<LeftOut> {
+    if record.phases.is_empty() {
+        let end_ns = record.transient.end_ns;
+        let transient = LeftOut {
+            from_ns: 0,
+            to_ns: end_ns,
+            label: String::new(),
+        };
+        return (end_ns > 0).then_some(transient).into_iter().collect();
+    }
+    let mut begins_ns = 0;
+    let phases = record.phases.iter().map(|phase| {
+        let from_ns = std::mem::replace(&mut begins_ns, phase.ends_ns);
+        LeftOut {
+            from_ns,
+            to_ns: phase.measured_from_ns,
+            label: phase.phase.clone(),
+        }
+    });
+    phases.collect()
 }
 
 fn binned(record: &RunRecord, policy: usize, scenario: usize) -> BinnedRun {
@@ -178,7 +227,8 @@ fn binned(record: &RunRecord, policy: usize, scenario: usize) -> BinnedRun {
         scenario,
         repetition: record.key.repetition,
         bin_ns: record.bin_ns,
-        transient_end_ns: record.transient.end_ns,
+        left_out: left_out(record),
+        policy_name: record.key.policy.clone(),
         delay_unit_ns: DELAY_UNIT_NS,
         slices: slices.collect(),
     }

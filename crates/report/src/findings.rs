@@ -7,6 +7,7 @@ use crate::link_losses::LinkLosses;
 use crate::populations::{PopulationFinding, Populations};
 use crate::side::{self, Side, without_folder};
 use crate::testbed::Testbed;
+use crate::timeline::Changes;
 use slicewise_results::host::HostFacts;
 use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
@@ -31,6 +32,8 @@ pub struct Findings {
     pub captured: CapturedFindings,
     /// What impaired links lost.
     pub link_losses: LinkLosses,
+    /// What the changes of a timeline did to frames.
+    pub changes: Changes,
     pub(crate) curves: Curves,
     pub(crate) host: Option<HostFacts>,
 }
@@ -42,7 +45,7 @@ impl Findings {
         beside: &[PathBuf],
         mut on_run: impl FnMut(&RunRecord) -> Result<(), ReportError>,
     ) -> Result<Self, ReportError> {
-        let study = folder.study();
+        let study = folder.judged();
         let beside_sides = side::read_beside(folder, beside)?;
         let mut intake = Intake {
             builder: SummaryBuilder::new(study),
@@ -51,6 +54,7 @@ impl Findings {
             captured: CapturedFindings::default(),
             testbed: Testbed::default(),
             link_losses: LinkLosses::default(),
+            changes: Changes::default(),
             damaged_runs: Vec::new(),
         };
         // Reading is as much work as writing: each has a thread. Order is that of the folder.
@@ -87,6 +91,7 @@ impl Findings {
             populations: intake.populations.findings(host.as_ref()),
             captured: intake.captured,
             link_losses: intake.link_losses,
+            changes: intake.changes,
             curves: intake.curves,
             host,
         })
@@ -138,6 +143,7 @@ struct Intake<'a> {
     captured: CapturedFindings,
     testbed: Testbed,
     link_losses: LinkLosses,
+    changes: Changes,
     damaged_runs: Vec<String>,
 }
 
@@ -163,11 +169,12 @@ impl Intake<'_> {
             self.damaged_runs.push(error.to_string());
             return Ok(None);
         }
-        self.curves.on_run(&record, folder.study());
-        self.populations.on_run(&record, folder.study());
+        self.curves.on_run(&record, folder.judged());
+        self.populations.on_run(&record, folder.judged());
         self.captured.on_run(&record);
         self.testbed.on_run(&record);
         self.link_losses.on_run(&record);
+        self.changes.on_run(&record);
         Ok(Some(record))
     }
 }

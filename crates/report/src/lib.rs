@@ -25,12 +25,14 @@ mod signs;
 pub mod terminal;
 pub mod testbed;
 mod text_table;
+mod timeline;
 mod unbroken;
 
 pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
 pub use findings::Findings;
 pub use link_losses::LinkLosses;
+pub use timeline::Changes;
 
 use data::{DataFolder, RunTables};
 use slicewise_results::{ResultsFolder, make_folder};
@@ -75,7 +77,7 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
     for path in [&data, &figures] {
         make_folder(path)?;
     }
-    let data_folder = DataFolder::new(data.clone(), folder.study());
+    let data_folder = DataFolder::new(data.clone(), folder.judged());
     let mut tables = RunTables::create(&data_folder)?;
     let findings = Findings::gather(folder, beside, |run| tables.on_run(run))?;
     tables.finish()?;

@@ -164,6 +164,7 @@ mod tests {
             metric: Metric::DelayMean,
             policies: vec!["bandwidth".to_owned()],
             scenarios: vec!["5".to_owned(), "6".to_owned()],
+            phase: None,
             slice: Some("critical".to_owned()),
             relative_to: None,
             expected: Expected::About {

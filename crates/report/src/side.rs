@@ -106,7 +106,7 @@ pub(crate) fn read_beside(
             return Err(ReportError::SameFolderTwice { path: path.clone() });
         }
         known.push(resolved(path));
-        let (found, wanted) = (&folder.study().name, &main.study().name);
+        let (found, wanted) = (&folder.judged().name, &main.study().name);
         if found != wanted {
             return Err(ReportError::OtherStudyBeside {
                 path: path.clone(),
@@ -198,7 +198,7 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
 }
 
 fn read_side(folder: &ResultsFolder) -> Result<Side, ReportError> {
-    let mut builder = SummaryBuilder::new(folder.study());
+    let mut builder = SummaryBuilder::new(folder.judged());
     let mut damaged_runs = Vec::new();
     let mut testbed = Testbed::default();
     add_runs(folder, &mut builder, &mut damaged_runs, |record| {
@@ -217,9 +217,9 @@ pub(crate) fn judged(
     testbed: Testbed,
     mut damaged_runs: Vec<String>,
 ) -> Result<Side, ReportError> {
-    let study = folder.study();
+    let study = folder.judged();
     let unsupported = unsupported(folder, &mut damaged_runs);
-    let finished_runs = builder.observations().len() as u64;
+    let finished_runs = builder.runs();
     if finished_runs == 0 && unsupported.is_empty() {
         return Err(ReportError::NoRuns {
             path: folder.path().to_owned(),
@@ -256,7 +256,8 @@ fn mark_unsupported(
     unsupported: &[Unsupported],
 ) {
     for (index, verdict) in verdicts.policies.iter_mut().enumerate() {
-        let why = unsupported.iter().find(|u| u.policy == verdict.policy);
+        let is_it = |u: &&Unsupported| builder.is_run_as(index, &u.policy);
+        let why = unsupported.iter().find(is_it);
         if let Some(why) = why.filter(|_| !builder.has_runs_of_policy(index)) {
             verdict.not_supported = Some(why.reason.clone());
         }
@@ -268,6 +269,8 @@ fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> u64 {
     let policies = verdicts.policies.iter();
     let supported = policies.filter(|p| p.not_supported.is_none()).count() as u64;
     let study = folder.study();
+    // Each phase has a verdict, and a run has all phases.
+    let supported = supported / (study.phases.len() as u64).max(1);
     supported * study.scenarios.len() as u64 * u64::from(study.repetitions)
 }
 
@@ -283,14 +286,14 @@ fn predicted_figures(
         match folder.open_prediction(traffic) {
             Ok(None) => {}
             Ok(Some(predicted)) => {
-                let study = folder.study();
+                let study = folder.judged();
                 figures.extend(figures_of(traffic, (study, measured), &predicted, left_out));
             }
             Err(error) => left_out.push(without_folder(&error, folder)),
         }
     }
     // Both traffics of a slice beside each other.
-    let study = folder.study();
+    let study = folder.judged();
     figures.sort_by_key(|figure| {
         (
             study.policy_place(&figure.policy),
@@ -307,15 +310,15 @@ fn figures_of(
     folder: &ResultsFolder,
     left_out: &mut Vec<String>,
 ) -> Vec<PredictedFigure> {
-    if folder.study().name != study.name {
+    if folder.judged().name != study.name {
         left_out.push(format!(
             "the prediction is of study `{}`, not of `{}`: run the study again to have it predicted",
-            folder.study().name,
+            folder.judged().name,
             study.name
         ));
         return Vec::new();
     }
-    let mut predicted = SummaryBuilder::new(folder.study());
+    let mut predicted = SummaryBuilder::new(folder.judged());
     let mut damaged = Vec::new();
     add_runs(folder, &mut predicted, &mut damaged, |_| {});
     left_out.extend(
@@ -329,7 +332,7 @@ fn figures_of(
     compare_with_prediction(
         traffic,
         (study, measured.observations()),
-        (folder.study(), predicted.observations()),
+        (folder.judged(), predicted.observations()),
     )
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn record_of_study(record: &RunRecord, study: &StudyDescription) -> R
     if !slices.eq(study.slices.iter().map(|s| s.name.as_str())) {
         return Err("its slices are not those of the study".to_owned());
     }
+    phases(record, study)?;
     figures(&record.aggregate)?;
     finite(&[
         record.transient.throughput_before_bits_per_second,
@@ -28,6 +29,29 @@ pub(crate) fn record_of_study(record: &RunRecord, study: &StudyDescription) -> R
         .slices
         .iter()
         .try_for_each(|s| slice(s).map_err(|e| format!("slice `{}`: {e}", s.slice)))
+}
+
+/// Check that the phases are those of the study, and each has every slice.
+fn phases(record: &RunRecord, study: &StudyDescription) -> Result<(), String> {
+    let names = record.phases.iter().map(|phase| phase.phase.as_str());
+    if !names.eq(study.phases.iter().map(|phase| phase.name.as_str())) {
+        return Err("its phases are not those of the study".to_owned());
+    }
+    for phase in &record.phases {
+        let ends_in_run = phase.ends_ns <= record.duration_ns;
+        if phase.measured_from_ns >= phase.ends_ns || !ends_in_run {
+            return Err(format!("phase `{}` is measured for no time", phase.phase));
+        }
+        if phase.slices.len() != record.slices.len() {
+            return Err(format!("phase `{}` lacks a slice", phase.phase));
+        }
+        figures(&phase.aggregate)?;
+        for slice in &phase.slices {
+            figures(&slice.figures)?;
+            distribution(&slice.delay_cdf)?;
+        }
+    }
+    Ok(())
 }
 
 /// Check that this program reads records of version `found`.

@@ -32,6 +32,7 @@ pub enum Force {
 pub struct ResultsFolder {
     root: PathBuf,
     study: StudyDescription,
+    judged: StudyDescription,
     /// Held while this process may write runs; the operating system frees it when the process ends.
     _lock: Option<File>,
 }
@@ -111,6 +112,7 @@ impl ResultsFolder {
         own::remove_partial_files(&root)?;
         let folder = Self {
             root,
+            judged: study.by_phase(),
             study: study.clone(),
             _lock: lock,
         };
@@ -133,6 +135,7 @@ impl ResultsFolder {
         let study = if is_file { None } else { read_study(&root)? };
         match study {
             Some(study) => Ok(Self {
+                judged: study.by_phase(),
                 root,
                 study,
                 _lock: None,
@@ -173,6 +176,12 @@ impl ResultsFolder {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
+    }
+
+    /// The study as it is judged: each policy in each phase is a policy of its own.
+    #[must_use]
+    pub fn judged(&self) -> &StudyDescription {
+        &self.judged
     }
 
     /// The study whose results it holds.

@@ -9,10 +9,11 @@ use crate::endpoint::EndpointParams;
 use crate::impairment::{Impairments, Lost};
 use crate::link::{Handover, LinkParams};
 use crate::measurement::Measurement;
-use crate::network::Network;
+use crate::network::{self, Network};
 use crate::observer::{FlowId, Observer};
 use crate::population;
 use crate::scheduler_delay::SchedulerDelays;
+use crate::timeline::{self, Begun};
 use crate::topology::{FlowParams, Node, PortId, Topology};
 use slicewise_capture::store::make_folders;
 use slicewise_dataplane::{DropReason, Pipeline};
@@ -63,17 +64,17 @@ impl Backend for Simulator {
         }
         let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
         let Some(captures) = &self.captures else {
-            let (measurement, losses) = self.simulate(study, run, |_, m| Ok(m))?;
-            return Ok(losses.record(measurement, key, study));
+            let (measurement, outcome) = self.simulate(study, run, |_, m| Ok(m))?;
+            return Ok(outcome.record(measurement, key, study));
         };
         let params = captures.params(study, run, &key)?;
-        let ((measurement, capture), losses) =
+        let ((measurement, capture), outcome) =
             self.simulate(study, run, |flows, measurement| {
                 let capture = CaptureObserver::create(&params, flows).map_err(failed)?;
                 Ok((measurement, capture))
             })?;
         capture.finish().map_err(failed)?;
-        Ok(losses.record(measurement, key, study))
+        Ok(outcome.record(measurement, key, study))
     }
 }
 
@@ -84,10 +85,6 @@ impl Captures {
         run: &RunSpec,
         key: &RunKey,
     ) -> Result<CaptureParams, RunError> {
-        let scenario = study
-            .scenarios
-            .get(run.scenario)
-            .ok_or(RunError::UnknownRun(*run))?;
         let folder = make_folders(&self.root, &run_components(key)).map_err(|error| {
             RunError::Failed(format!(
                 "cannot make folders for captures in `{}`: {error}",
@@ -98,7 +95,7 @@ impl Captures {
             folder,
             snap_bytes: self.snap_bytes,
             duration: study.duration,
-            cycle: scenario.cycle(),
+            cycle: study.cycle(run.scenario),
         })
     }
 }
@@ -106,17 +103,19 @@ impl Captures {
 /// Names of the links that a study has, in the order in which its network has them.
 const LINKS: [&str; 2] = ["ingress", "egress"];
 
-/// What was lost in a run, and where.
-struct Losses {
+/// What came of a run beside what its observer saw: what was lost, where, and what changes did.
+struct Outcome {
     drops: Vec<DropCount>,
-    on_links: Vec<LinkLoss>,
+    lost_on_links: Vec<LinkLoss>,
+    phases: Vec<Begun>,
 }
 
-impl Losses {
+impl Outcome {
     fn record(self, measurement: Measurement, key: RunKey, study: &Study) -> RunRecord {
-        let record = measurement.finish(key, &study.name, study.digest(), self.drops);
+        let mut record = measurement.finish(key, &study.name, study.digest(), self.drops);
+        timeline::complete(&mut record.phases, self.phases, &record.drops);
         RunRecord {
-            link_losses: self.on_links,
+            link_losses: self.lost_on_links,
             ..record
         }
     }
@@ -149,37 +148,42 @@ impl Simulator {
         study: &Study,
         run: &RunSpec,
         observe: impl FnOnce(&[FlowParams], Measurement) -> Result<O, RunError>,
-    ) -> Result<(O, Losses), RunError> {
-        let (mut network, senders) = self.network(study, run, observe)?;
+    ) -> Result<(O, Outcome), RunError> {
+        let Built {
+            mut network,
+            senders,
+            egress,
+        } = self.network(study, run, observe)?;
+        let phases = timeline::run(&mut network, study, run.policy, &egress);
         let end = Instant::ZERO
             .saturating_add(study.duration)
             .saturating_add(DRAIN);
-        let outcome = network.run_until(end);
-        if outcome.in_flight > 0 {
+        let network::Outcome { in_flight, .. } = network.run_until(end);
+        if in_flight > 0 {
             return Err(RunError::Failed(format!(
-                "{} packets were still queued {DRAIN} after the sources had stopped: a class is \
-                 shaped to almost nothing",
-                outcome.in_flight
+                "{in_flight} packets were still queued {DRAIN} after the sources had stopped: a class is \
+                 shaped to almost nothing"
             )));
         }
-        let losses = Losses {
-            drops: network
-                .forwarding()
-                .map(Plane::pipeline)
-                .flat_map(drops)
-                .collect(),
-            on_links: losses_on_links(study, run, senders.map(|port| network.impairments(port))),
+        let outcome = Outcome {
+            phases,
+            drops: dropped(&network),
+            lost_on_links: losses_on_links(
+                study,
+                run,
+                senders.map(|port| network.impairments(port)),
+            ),
         };
-        Ok((network.into_observer(), losses))
+        Ok((network.into_observer(), outcome))
     }
 
-    /// The network of one run: a sender, the devices, a receiver; and the ports that send on [`LINKS`].
+    /// The network of one run: a sender, the devices, a receiver.
     fn network<O: Observer>(
         &self,
         study: &Study,
         run: &RunSpec,
         observe: impl FnOnce(&[FlowParams], Measurement) -> Result<O, RunError>,
-    ) -> Result<(Network<Plane, O>, [PortId; 2]), RunError> {
+    ) -> Result<Built<O>, RunError> {
         let scenario = study
             .scenarios
             .get(run.scenario)
@@ -199,6 +203,7 @@ impl Simulator {
             handover: Handover::LastBit,
         };
         let hops: Vec<_> = study.hops(run.policy).collect();
+        let mut egress = Vec::with_capacity(hops.len());
         for (device, policy) in &hops {
             let node = topology.device(DeviceParams {
                 processing: device.processing_delay,
@@ -206,14 +211,15 @@ impl Simulator {
             let ingress = topology.port(node);
             topology.link(from, ingress, on);
             from = topology.egress(node, forwarding(device, policy, run.seed)?);
+            egress.push(from);
             on = egress_link(study, device);
         }
-        let egress = from;
+        let last = from;
         let sink = topology.port(receiver);
-        topology.link(egress, sink, on);
+        topology.link(last, sink, on);
         let impaired = [
             (adapter, study.link.impairments.ingress),
-            (egress, study.link.impairments.egress),
+            (last, study.link.impairments.egress),
         ];
         for (link, (from, params)) in (0..).zip(impaired) {
             if params != ImpairmentParams::default() {
@@ -225,14 +231,20 @@ impl Simulator {
         let headers = flows.iter().map(|flow| &flow.headers);
         let scheduler = match hops.as_slice() {
             [] => return Err(RunError::UnknownRun(*run)),
-            [(_, policy)] => Some(SchedulerDelays::new(policy, headers)),
-            // A frame passes several schedulers.
+            [(_, policy)] if study.phases.is_empty() => Some(SchedulerDelays::new(policy, headers)),
+            // A frame passes several schedulers, or one whose guarantees change.
             _ => None,
         };
-        let measurement = Measurement::new(collector(study, scenario)?, scheduler);
+        let collector = collector(study, scenario)?;
+        let collector = collector.with_phases(study.measured_phases());
+        let measurement = Measurement::new(collector.map_err(failed)?, scheduler);
         let observer = observe(&flows, measurement)?;
         let network = topology.build(flows, observer).map_err(failed)?;
-        Ok((network, [adapter, egress]))
+        Ok(Built {
+            network,
+            senders: [adapter, last],
+            egress,
+        })
     }
 
     /// A flow for each source of the scenario.
@@ -245,7 +257,7 @@ impl Simulator {
     ) -> Result<Vec<FlowParams>, RunError> {
         let mut sources_of_slice = vec![0u16; study.slices.len()];
         let mut flows = Vec::with_capacity(scenario.sources.len());
-        for params in &scenario.sources {
+        for (index, params) in scenario.sources.iter().enumerate() {
             let count = sources_of_slice.get_mut(params.slice).ok_or_else(|| {
                 RunError::Failed(format!("source `{}` is of no slice", params.name))
             })?;
@@ -256,7 +268,9 @@ impl Simulator {
             };
             *count = count.saturating_add(1);
             let seed = run.source_seed(&params.name);
-            let source = self.sources.source(params, &study.hosts, seed)?;
+            let sends = study.sends(run.scenario, index);
+            let source = self.sources.sequence(&sends, &study.hosts, seed)?;
+            let source = source.ok_or(RunError::UnknownRun(*run))?;
             let headers = Headers::from(&params.headers);
             flows.push(FlowParams {
                 id,
@@ -268,6 +282,15 @@ impl Simulator {
         }
         Ok(flows)
     }
+}
+
+/// A network that was built.
+struct Built<O> {
+    network: Network<Plane, O>,
+    /// The ports that send on [`LINKS`].
+    senders: [PortId; 2],
+    /// The ports by which frames leave the devices, in the order of the path.
+    egress: Vec<PortId>,
 }
 
 /// What decides in a device which frame leaves next.
@@ -307,6 +330,12 @@ fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
         propagation: study.link.propagation,
         handover,
     }
+}
+
+/// What the classes of all devices have dropped, by reason.
+pub(crate) fn dropped<O: Observer>(network: &Network<Plane, O>) -> Vec<DropCount> {
+    let planes = network.forwarding().map(Plane::pipeline);
+    planes.flat_map(drops).collect()
 }
 
 /// What a device's classes dropped, by reason.

@@ -23,6 +23,7 @@ pub mod packet;
 mod population;
 mod port;
 mod scheduler_delay;
+mod timeline;
 mod topology;
 mod wires;
 

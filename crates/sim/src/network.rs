@@ -131,6 +131,24 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         self.transmit(port.number(), now);
     }
 
+    /// Change the forwarding plane of a device's `port` at `now`, no earlier than the last event; `None` where the port
+    /// has none.
+    pub fn change<T>(
+        &mut self,
+        port: PortId,
+        now: Instant,
+        change: impl FnOnce(&mut F) -> T,
+    ) -> Option<T> {
+        let number = port.number();
+        let Egress::Forwarding(forwarding) = &mut self.ports.get_mut(number as usize)?.egress
+        else {
+            return None;
+        };
+        let changed = change(forwarding);
+        self.transmit(number, now);
+        Some(changed)
+    }
+
     /// The forwarding planes of the devices, in the order they were added.
     pub fn forwarding(&self) -> impl Iterator<Item = &F> {
         self.ports.iter().filter_map(|port| match &port.egress {

@@ -129,6 +129,7 @@ mod tests {
             }],
             aggregate: figures,
             drops: Vec::new(),
+            phases: Vec::new(),
             link_losses: Vec::new(),
             populations: Vec::new(),
             capture: None,

@@ -5,6 +5,7 @@
 
 use crate::backend::{self, BackendInfo, BackendKind};
 use crate::objective::Objective;
+use crate::phase::PhaseDescription;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,6 +54,9 @@ pub struct StudyDescription {
     pub policies: Vec<PolicyDescription>,
     /// Scenarios in order.
     pub scenarios: Vec<ScenarioDescription>,
+    /// Phases between the changes of its timeline, in order of time; empty if it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseDescription>,
     /// Margins and confidence of the verdicts.
     pub margins: Margins,
     /// Published figures to compare ours with.
@@ -150,6 +154,9 @@ pub struct PolicyDescription {
     pub unbounded: Vec<Unbounded>,
     /// Published verdicts, if any.
     pub published_verdict: Option<PublishedVerdict>,
+    /// In a study as it is judged ([`StudyDescription::by_phase`]): the phase in which the policy is judged.
+    #[serde(skip)]
+    pub phase: Option<Box<PhaseDescription>>,
 }
 
 /// A proved upper bound of the one-way delay of every packet of a slice.
@@ -364,6 +371,9 @@ pub struct PublishedFigure {
     pub policies: Vec<String>,
     /// Scenarios it applies to; empty for all.
     pub scenarios: Vec<String>,
+    /// Phase it applies to; `None` for every one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
     /// Slice it applies to; `None` for quantities of a whole run.
     pub slice: Option<String>,
     /// The figure is a relative change against another cell: ours / that − 1.

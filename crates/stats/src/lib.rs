@@ -30,6 +30,7 @@ pub mod objective;
 pub mod observations;
 pub mod opportunity;
 pub mod path;
+pub mod phase;
 pub mod power;
 pub mod prediction;
 pub mod published;

@@ -150,6 +150,7 @@ impl Observations {
         };
         let policy = study.policies.iter().position(|p| p.name == key.policy);
         let policy = policy.ok_or_else(|| unknown("policy", &key.policy))?;
+        let study = &*study.under(policy);
         let scenario = study.scenarios.iter().position(|s| s.name == key.scenario);
         let scenario = scenario.ok_or_else(|| unknown("scenario", &key.scenario))?;
         let names = record.slices.iter().map(|s| s.slice.as_str());

@@ -332,6 +332,7 @@ mod tests {
             slices: Vec::new(),
             policies: Vec::new(),
             scenarios: Vec::new(),
+            phases: Vec::new(),
             margins: Margins::default(),
             published: Vec::new(),
         }

@@ -7,6 +7,7 @@
 use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
 use crate::live::LiveRecord;
 use crate::objective::Percentile;
+use crate::phase::PhaseRecord;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader rejects unknown versions.
@@ -53,6 +54,9 @@ pub struct RunRecord {
     /// Frames that links lost because they are impaired, over the whole run; none of them is among `drops`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_losses: Vec<LinkLoss>,
+    /// In a study with a timeline: its phases, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseRecord>,
     /// In a study of populations: service of the slices behind each slice record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationRecord>,

@@ -129,7 +129,7 @@ pub struct SummaryBuilder<'a> {
 }
 
 impl<'a> SummaryBuilder<'a> {
-    /// No records yet.
+    /// No records yet; `study` as it is judged ([`StudyDescription::by_phase`]).
     #[must_use]
     pub fn new(study: &'a StudyDescription) -> Self {
         Self {
@@ -138,18 +138,33 @@ impl<'a> SummaryBuilder<'a> {
         }
     }
 
-    /// Keep the scalars of a run.
+    /// Keep the scalars of a run, or of each of its phases.
     ///
     /// # Errors
     /// See [`Observations::add`].
     pub fn add(&mut self, record: &RunRecord) -> Result<(), RecordError> {
-        self.observations.add(self.study, record)
+        let records = record.by_phase();
+        (records.iter()).try_for_each(|record| self.observations.add(self.study, record))
     }
 
     /// The scalars, for verdicts and published figures.
     #[must_use]
     pub fn observations(&self) -> &Observations {
         &self.observations
+    }
+
+    /// How many runs were added: one with phases counts once.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        let phases = self.study.phases.len().max(1);
+        (self.observations.len() / phases) as u64
+    }
+
+    /// True where runs name the policy, by its place in the study, `name`.
+    #[must_use]
+    pub fn is_run_as(&self, policy: usize, name: &str) -> bool {
+        let policy = self.study.policies.get(policy);
+        policy.is_some_and(|policy| self.study.policy_of_runs(&policy.name) == name)
     }
 
     /// True where a run of the policy was added, by its place in the study.

@@ -3,11 +3,12 @@
 use crate::bound;
 use crate::device;
 use crate::params::{ImpairmentParams, LinkImpairments};
-use crate::study::{Study, StudyPolicy};
+use crate::study::{Phase, Study, StudyPolicy};
 use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
     PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription,
 };
+use slicewise_stats::phase::{PhaseDescription, PhasePolicy};
 
 impl Study {
     /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
@@ -62,6 +63,7 @@ impl Study {
                 delay_bounds: promised.bounds,
                 unbounded: promised.unbounded,
                 published_verdict: policy.published_verdict.clone(),
+                phase: None,
             }
         });
         let scenarios = self.scenarios.iter().map(|scenario| ScenarioDescription {
@@ -70,6 +72,8 @@ impl Study {
             reference: scenario.reference,
             cycle_ns: scenario.cycle().nanos(),
         });
+        let phases = self.phases.iter();
+        let phases = phases.map(|phase| describe_phase(phase, program_version));
         StudyDescription {
             name: self.name.clone(),
             title: self.title.clone(),
@@ -90,8 +94,28 @@ impl Study {
             slices: slices.collect(),
             policies: policies.collect(),
             scenarios: scenarios.collect(),
+            phases: phases.collect(),
             margins: self.margins,
             published: self.published.clone(),
         }
+    }
+}
+
+fn describe_phase(phase: &Phase, program_version: &str) -> PhaseDescription {
+    let study = phase.study.description(program_version);
+    let policies = study.policies.into_iter().map(|policy| PhasePolicy {
+        delay_bounds: policy.delay_bounds,
+        unbounded: policy.unbounded,
+    });
+    PhaseDescription {
+        name: phase.name.clone(),
+        title: phase.title.clone(),
+        begins_ns: phase.begins.nanos(),
+        measured_from_ns: phase.measured_from.nanos(),
+        ends_ns: phase.ends.nanos(),
+        changes: phase.changes.clone(),
+        slices: study.slices,
+        policies: policies.collect(),
+        cycles_ns: study.scenarios.iter().map(|s| s.cycle_ns).collect(),
     }
 }

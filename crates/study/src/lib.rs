@@ -17,7 +17,6 @@ mod expand;
 mod file;
 mod gateway;
 mod kind;
-
 mod load;
 mod measured;
 pub mod params;
@@ -28,6 +27,7 @@ mod seed;
 mod spec;
 mod study;
 mod testbed;
+mod timeline;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub(crate) use file::settings;
@@ -46,5 +46,5 @@ pub use params::{
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
-pub use study::{Study, StudyPolicy};
+pub use study::{Phase, Study, StudyPolicy};
 pub use testbed::{Pacing, TestbedError};

@@ -1,6 +1,6 @@
 //! Reading a file of any kind: the file, what it names, and every check, in one go.
 
-use crate::check::{Checker, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec};
+use crate::check::{Checker, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, timeline};
 use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
 use crate::file::{
@@ -96,17 +96,30 @@ impl<'a> Reading<'a> {
         mut self,
         check: impl FnOnce(&mut Checker<'_>, &S, &str) -> Option<T>,
     ) -> Result<(T, Diagnostics), Diagnostics> {
-        let made = self.root.as_ref().and_then(|node| {
-            let spec = S::decode(Entry { node, key: None }, &mut self.problems)?;
-            // What is there is checked even if some of it could not be read.
-            let mut checker = Checker {
-                problems: &mut self.problems,
-                sources: &mut self.sources,
-                files: self.files,
-                root: node,
-            };
-            check(&mut checker, &spec, &self.name)
-        });
+        let root = self.root.take();
+        let made = root.as_ref().and_then(|root| self.check(root, check));
+        self.outcome(made)
+    }
+
+    /// What `check` makes of a tree.
+    fn check<S: Decode, T>(
+        &mut self,
+        node: &Node,
+        check: impl FnOnce(&mut Checker<'_>, &S, &str) -> Option<T>,
+    ) -> Option<T> {
+        let spec = S::decode(Entry { node, key: None }, &mut self.problems)?;
+        // What is there is checked even if some of it could not be read.
+        let mut checker = Checker {
+            problems: &mut self.problems,
+            sources: &mut self.sources,
+            files: self.files,
+            root: node,
+        };
+        check(&mut checker, &spec, &self.name)
+    }
+
+    /// What was made of the file, unless something was found wrong with it.
+    fn outcome<T>(self, made: Option<T>) -> Result<(T, Diagnostics), Diagnostics> {
         match made {
             Some(made) if self.problems.is_empty() => {
                 Ok((made, self.problems.into_warnings(&self.sources)))
@@ -116,12 +129,43 @@ impl<'a> Reading<'a> {
     }
 
     fn study(mut self) -> Result<Study, Diagnostics> {
-        if let Some(root) = &mut self.root {
-            expand_sources(root, &mut self.problems);
-        }
-        let (study, warnings) =
-            self.checked(|checker, spec: &StudySpec, name| checker.study(spec, name))?;
+        let root = self.root.take().map(|mut root| {
+            expand_sources(&mut root, &mut self.problems);
+            root
+        });
+        let study = root.as_ref().and_then(|root| self.study_with_phases(root));
+        let (study, warnings) = self.outcome(study)?;
         Ok(Study { warnings, ..study })
+    }
+
+    /// The study, and as it is after each change of its timeline.
+    fn study_with_phases(&mut self, root: &Node) -> Option<Study> {
+        let study = self.check(root, |checker, spec: &StudySpec, name| {
+            checker.study(spec, name)
+        })?;
+        if root.entry("timeline").is_none() {
+            return Some(study);
+        }
+        let mut later = Vec::new();
+        let mut before = root.clone();
+        for change in timeline::changes(root) {
+            before = change.on_top_of(&before, &mut self.problems);
+            self.problems.enter_phase(Some(change.name()));
+            later.extend(self.check(&before, |checker, spec: &StudySpec, name| {
+                checker.study(spec, name)
+            }));
+            self.problems.enter_phase(None);
+        }
+        let phases = self.check(root, |checker, spec: &StudySpec, _| {
+            Some(checker.phases(spec, &study, later))
+        })?;
+        let digest = self.sources.digest();
+        Some(Study {
+            phases,
+            text_digest: digest.clone(),
+            digest,
+            ..study
+        })
     }
 
     fn plan(self) -> Result<Plan, Diagnostics> {

@@ -56,6 +56,9 @@ pub struct Study {
     pub margins: Margins,
     /// Published figures.
     pub published: Vec<PublishedFigure>,
+    /// The phases of every run, in order of time; empty where nothing changes during a run. The first is the study
+    /// itself.
+    pub phases: Vec<Phase>,
     /// A profile of minutes instead of hours, where the study gives one.
     pub quick: Option<QuickParams>,
     /// What the simulator does not model of it, a sentence each.
@@ -66,6 +69,26 @@ pub struct Study {
     pub(crate) digest: String,
     /// The digest of the study as it was written.
     pub(crate) text_digest: String,
+}
+
+/// A part of every run, from one change of the timeline to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Phase {
+    /// Name.
+    pub name: String,
+    /// One line for people; may be empty.
+    pub title: String,
+    /// When it begins, from the start of the run.
+    pub begins: Duration,
+    /// From when it is measured: the settling time later.
+    pub measured_from: Duration,
+    /// When it ends.
+    pub ends: Duration,
+    /// What changes as it begins, a few words each; empty for the first.
+    pub changes: Vec<String>,
+    /// The study as it is in this phase, which has no phases itself: slices, policies and scenarios with their names in
+    /// the same order as in the first one.
+    pub study: Study,
 }
 
 /// A policy of a study.

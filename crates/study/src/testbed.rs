@@ -64,6 +64,12 @@ pub enum TestbedError {
          extends this one (`without: [path, devices]`)"
     )]
     Path,
+    /// Its timeline changes a policy, which a kernel's disciplines do not survive.
+    #[error(
+        "phase `{0}` changes a policy: traffic control replaces queues with what waits in them, so only the gateway \
+         (`--on gateway`) and the simulator carry that out"
+    )]
+    PolicyChange(String),
     /// A policy does not fit the emulated link.
     #[error("policy {policy} does not fit a link of {rate}: {problem}", problem = error.problem)]
     Policy {
@@ -82,11 +88,17 @@ impl Study {
     #[must_use]
     pub fn into_quick(mut self) -> Self {
         let quick = self.quick.take().unwrap_or_else(|| self.default_quick());
-        let mut index = 0;
-        self.scenarios.retain(|_| {
-            index += 1;
-            quick.scenarios.contains(&(index - 1))
-        });
+        let phases = self
+            .phases
+            .iter_mut()
+            .map(|phase| &mut phase.study.scenarios);
+        for scenarios in phases.chain([&mut self.scenarios]) {
+            let mut index = 0;
+            scenarios.retain(|_| {
+                index += 1;
+                quick.scenarios.contains(&(index - 1))
+            });
+        }
         self.is_quick = true;
         self.repetitions = quick.repetitions;
         // A first look finds what its repetitions can show.
@@ -116,7 +128,12 @@ impl Study {
                 self.dut.port_rate.rate,
             ),
             repetitions: self.repetitions.min(4),
-            duration: self.duration.min(Duration::from_nanos(whole)),
+            // Phases take as long as they take.
+            duration: if self.phases.is_empty() {
+                self.duration.min(Duration::from_nanos(whole))
+            } else {
+                self.duration
+            },
         }
     }
 
@@ -145,6 +162,17 @@ impl Study {
         let mut sources = self.scenarios.iter().flat_map(|s| &s.sources);
         if let Some(source) = sources.find(|source| source.headers.ecn != Ecn::NotEct) {
             return Err(TestbedError::Ecn(source.name.clone()));
+        }
+        if pacing == Pacing::TokenBucket
+            && let Some(phase) = self
+                .phases
+                .iter()
+                .find(|p| p.study.policies != self.policies)
+        {
+            return Err(TestbedError::PolicyChange(phase.name.clone()));
+        }
+        for phase in &mut self.phases {
+            phase.study = phase.study.clone().into_testbed(pacing)?;
         }
         let capacity = self.dut.capacity();
         for policy in &mut self.policies {

@@ -13,13 +13,13 @@ use crate::baseline::Baseline;
 use crate::device::{Device, DeviceFacts, DeviceKind};
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
-use crate::iperf3::{self, Iperf3};
+use crate::iperf3::Iperf3;
 use crate::lease::Lease;
 use crate::machine::ProcessorTime;
 use crate::offered::Offered;
 use crate::send_times::SendTimes;
 use crate::sender::{Sender, SendingFlow, TimeZero};
-use crate::suitability;
+use crate::suitability::{self, Offering};
 use crate::tcpdump::{Captured, Capturing, Way};
 use crate::udp_sink::UdpSink;
 use crate::workspace::{CAPTURE_NAMES, Workspace};
@@ -28,6 +28,7 @@ use slicewise_analysis::{
 };
 use slicewise_live::awake::Awake;
 use slicewise_stats::live::{LiveRecord, SenderRecord};
+use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
 use slicewise_traffic::{Sources, Timeline};
@@ -83,6 +84,8 @@ struct Executed {
     baseline: Baseline,
     captures: [Captured; 2],
     facts: DeviceFacts,
+    /// What the change did with which each phase began.
+    changes: Vec<Option<ChangeRecord>>,
     senders: Vec<SenderRecord>,
     steal_ratio: f64,
     idle_ratio: f64,
@@ -98,7 +101,7 @@ impl Attempt<'_> {
             AttemptError::Interrupted | AttemptError::Unsupported(_) => error,
         })?;
         let [sent, received] = executed.captures.each_ref().map(|capture| &capture.file);
-        let sent_since = |start_ns, duration| AnalysisParams {
+        let sent_since = |start_ns, duration, phases| AnalysisParams {
             sent: vec![sent.clone()],
             via: Vec::new(),
             received: vec![received.clone()],
@@ -107,8 +110,9 @@ impl Attempt<'_> {
             run: Some(RunLength {
                 start_ns: Some(start_ns),
                 duration,
-                cycle: self.scenario.cycle(),
+                cycle: self.study.cycle(self.run.scenario),
             }),
+            phases,
             loss_timeout: LOSS_TIMEOUT,
             accept_clock_estimate: false,
         };
@@ -117,7 +121,8 @@ impl Attempt<'_> {
             analyse(params, self.key.clone(), study, digest, self, sink).map_err(failed)
         };
         let mut send_times = SendTimes::of(self.scenario);
-        let measured = sent_since(executed.zero.unix_ns, self.study.duration);
+        let phases = self.study.measured_phases();
+        let measured = sent_since(executed.zero.unix_ns, self.study.duration, phases);
         let mut record = analysed(&measured, Some(&mut send_times))?;
         are_whole(&record, &executed.captures)?;
         let missed = |capture: &Captured| capture.missed;
@@ -125,10 +130,15 @@ impl Attempt<'_> {
         let before_load = sent_since(
             executed.baseline.zero.unix_ns,
             executed.baseline.duration(self.study.measure.bin),
+            Vec::new(),
         );
         let baseline = executed.baseline.figures(&analysed(&before_load, None)?);
         record.drops = executed.facts.drops;
-        let offered = Offered::of(self.scenario, self.study, &record);
+        for (phase, change) in record.phases.iter_mut().zip(executed.changes) {
+            phase.change = change;
+        }
+        let sent = Offering::of(self.study, self.run.scenario);
+        let offered = Offered::of(&sent, self.study, &record);
         Ok(Attempted {
             send_times: send_times.timelines(&record),
             record,
@@ -167,15 +177,11 @@ impl Attempt<'_> {
         let baseline =
             Baseline::measure(&hosts, self.study, self.scenario, self.sources, interrupted)?;
         self.check_steal(began, 1.0)?;
-        let (constant, own): (Vec<&SourceParams>, Vec<&SourceParams>) = self
-            .scenario
-            .sources
-            .iter()
-            .partition(|source| iperf3::can_be(source, self.study.duration));
-        let (udp_sink, sender) = self.own_sender(&hosts, &own)?;
+        let sent = Offering::of(self.study, self.run.scenario);
+        let (udp_sink, sender) = self.own_sender(&hosts, &sent.own)?;
         // Before time zero: reading device counters can be slow on a busy machine.
         let earlier = device.facts(&hosts)?;
-        let mut clients = match self.clients(&hosts, &constant) {
+        let mut clients = match self.clients(&hosts, &sent.constant) {
             Ok(clients) => clients,
             Err(error) => {
                 // If the device has ended, clients cannot connect.
@@ -186,7 +192,7 @@ impl Attempt<'_> {
         let zero = TimeZero::after(SETTLING);
         sender.start_at(zero);
         let before = ProcessorTime::now();
-        self.watch(zero, before, &mut device, &mut captures, &mut clients)?;
+        let changes = self.watch(zero, before, &mut device, &mut captures, &mut clients)?;
         let (steal_ratio, idle_ratio) = ProcessorTime::now().since(before);
         sender.stop();
         let senders = sender
@@ -206,6 +212,7 @@ impl Attempt<'_> {
             baseline,
             captures,
             facts,
+            changes,
             senders,
             steal_ratio,
             idle_ratio,
@@ -216,11 +223,11 @@ impl Attempt<'_> {
     fn own_sender(
         &self,
         hosts: &Hosts,
-        own: &[&SourceParams],
+        own: &[Vec<SourceParams>],
     ) -> Result<(UdpSink, Sender), AttemptError> {
-        let flows = own.iter().map(|source| {
-            let seed = self.run.source_seed(&source.name);
-            sending_flow(self.study, self.sources, source, seed)
+        let flows = own.iter().filter_map(|sent| {
+            let seed = self.run.source_seed(&sent.first()?.name);
+            sending_flow(self.study, self.sources, sent, seed).transpose()
         });
         let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
         let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
@@ -235,7 +242,7 @@ impl Attempt<'_> {
     fn clients(
         &self,
         hosts: &Hosts,
-        constant: &[&SourceParams],
+        constant: &[SourceParams],
     ) -> Result<Vec<Iperf3>, AttemptError> {
         let lasts = Span::from_nanos(
             self.study
@@ -285,15 +292,24 @@ impl Attempt<'_> {
         device: &mut Device,
         captures: &mut [Capturing; 2],
         clients: &mut [Iperf3],
-    ) -> Result<(), AttemptError> {
+    ) -> Result<Vec<Option<ChangeRecord>>, AttemptError> {
         let end = zero.monotonic.saturating_add(self.study.duration);
         let whole = (self.study.duration.nanos() as f64) + SETTLING.nanos() as f64;
+        let mut changes = Vec::new();
         loop {
-            let left = end.saturating_since(slicewise_live::sys::time::now());
-            if left == Span::ZERO {
-                return Ok(());
+            let now = slicewise_live::sys::time::now();
+            let next = self.study.phases.get(changes.len());
+            let begins = next.map(|phase| zero.monotonic.saturating_add(phase.begins));
+            if begins.is_some_and(|begins| begins <= now) {
+                changes.push(self.begin_phase(changes.len(), device)?);
+                continue;
             }
-            thread::sleep(Duration::from_nanos(left.nanos()).min(WATCH));
+            let left = end.saturating_since(now);
+            if left == Span::ZERO {
+                return Ok(changes);
+            }
+            let wait = begins.map_or(left, |begins| left.min(begins.saturating_since(now)));
+            thread::sleep(Duration::from_nanos(wait.nanos()).min(WATCH));
             if (self.is_interrupted)() {
                 return Err(AttemptError::Interrupted);
             }
@@ -303,6 +319,24 @@ impl Attempt<'_> {
             let done = 1.0 - left.nanos() as f64 / whole;
             self.check_steal(before, done)?;
         }
+    }
+
+    /// Put the policy of a phase in force, where it is another one than before.
+    fn begin_phase(
+        &self,
+        index: usize,
+        device: &mut Device,
+    ) -> Result<Option<ChangeRecord>, AttemptError> {
+        let policy = |index: usize| {
+            let phase = self.study.phases.get(index)?;
+            let policy = phase.study.policies.get(self.run.policy)?;
+            Some(&policy.params)
+        };
+        let before = index.checked_sub(1).and_then(policy);
+        if before.is_none() || policy(index) == before {
+            return Ok(None);
+        }
+        device.change_to(index, self.is_interrupted).map(Some)
     }
 
     /// Wait until nothing arrives any more.
@@ -372,19 +406,24 @@ fn failed(error: AnalysisError) -> AttemptError {
     }
 }
 
-/// A flow for our own sender.
+/// A flow for our own sender, of what a source sends in order of time; `None` where it sends nothing.
 pub(crate) fn sending_flow(
     study: &Study,
     sources: &Sources,
-    source: &SourceParams,
+    sent: &[SourceParams],
     seed: u64,
-) -> Result<SendingFlow, AttemptError> {
-    let headers = &source.headers;
-    suitability::sent_by_us(source)?;
+) -> Result<Option<SendingFlow>, AttemptError> {
+    // Of packets of several sizes the sender needs the longest.
+    let longest = sent.iter().max_by_key(|source| source.largest.l2_bytes);
     let departures = sources
-        .source(source, &study.hosts, seed)
+        .sequence(sent, &study.hosts, seed)
         .map_err(|error| AttemptError::Failed(error.to_string()))?;
-    Ok(SendingFlow {
+    let Some((source, departures)) = longest.zip(departures) else {
+        return Ok(None);
+    };
+    suitability::sent_by_us(source)?;
+    let headers = &source.headers;
+    Ok(Some(SendingFlow {
         name: source.name.clone(),
         source: departures,
         local: SocketAddr::new(headers.source, headers.source_port),
@@ -392,5 +431,5 @@ pub(crate) fn sending_flow(
         dscp: headers.dscp,
         header_bytes: source.largest.l2_bytes - source.largest.payload_bytes,
         payload_bytes: source.largest.payload_bytes,
-    })
+    }))
 }

@@ -42,9 +42,9 @@ impl Baseline {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, AttemptError> {
         let probes = probes(study, scenario);
-        let flows = probes
-            .iter()
-            .map(|probe| sending_flow(study, sources, probe, 0));
+        let flows = probes.iter().filter_map(|probe| {
+            sending_flow(study, sources, std::slice::from_ref(probe), 0).transpose()
+        });
         let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
         let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
         let _udp_sink = UdpSink::bind(Some(hosts.sink()), &remotes)

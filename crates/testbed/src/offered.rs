@@ -1,10 +1,9 @@
 //! Compares the traffic sent with what the sources specify, as far as that is known beforehand.
 
 use crate::iperf3;
+use crate::suitability::Offering;
 use slicewise_stats::record::{RunRecord, SliceRecord};
-use slicewise_study::{
-    HostTiming, PatternParams, ScenarioParams, SizesParams, SourceParams, Study,
-};
+use slicewise_study::{HostTiming, PatternParams, SizesParams, SourceParams, Study};
 use slicewise_wire::PROTOCOL_UDP;
 
 /// Traffic sent compared with the specification.
@@ -18,18 +17,19 @@ pub(crate) struct Offered {
 }
 
 impl Offered {
-    pub(crate) fn of(scenario: &ScenarioParams, study: &Study, record: &RunRecord) -> Self {
+    pub(crate) fn of(sent: &Offering, study: &Study, record: &RunRecord) -> Self {
         let mut offered = Self {
             least_ratio: 1.0,
             longest_pause_ns: 0,
         };
         for (index, slice) in record.slices.iter().enumerate() {
-            let of_slice = scenario.sources.iter().filter(|s| s.slice == index);
+            let of_slice = sent.all().filter(|source| source.slice == index);
             let sources: Vec<&SourceParams> = of_slice.collect();
             if let Some(ratio) = sent_ratio(&sources, &study.hosts, slice) {
                 offered.least_ratio = offered.least_ratio.min(ratio);
             }
-            if let Some(pause) = sources.first().and_then(|first| pause(first, study, slice)) {
+            let first = sources.iter().min_by_key(|source| source.machine);
+            if let Some(pause) = first.and_then(|first| pause(first, study, slice)) {
                 offered.longest_pause_ns = offered.longest_pause_ns.max(pause);
             }
         }

@@ -61,10 +61,22 @@ impl Process {
         patience: Duration,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(), AttemptError> {
+        self.wait_until(patience, is_interrupted, |lines| {
+            lines.iter().any(|line| line.contains(words)).then_some(())
+        })
+    }
+
+    /// Wait until `found` finds something in its output.
+    pub(crate) fn wait_until<T>(
+        &mut self,
+        patience: Duration,
+        is_interrupted: &dyn Fn() -> bool,
+        found: impl Fn(&[String]) -> Option<T>,
+    ) -> Result<T, AttemptError> {
         let start = Instant::now();
         loop {
-            if self.lines().iter().any(|line| line.contains(words)) {
-                return Ok(());
+            if let Some(found) = found(&self.lines()) {
+                return Ok(found);
             }
             self.check()?;
             if is_interrupted() {
@@ -159,6 +171,13 @@ impl Process {
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
+    }
+
+    /// Ask it to read its configuration again (SIGHUP).
+    pub(crate) fn reload(&mut self) -> Result<(), AttemptError> {
+        self.check()?;
+        slicewise_live::sys::signals::reload(self.child.id())
+            .map_err(AttemptError::failed(&self.name))
     }
 
     /// Ask it to end (SIGINT), and wait until it has.

@@ -3,25 +3,56 @@
 use crate::error::AttemptError;
 use crate::hosts::Plan;
 use crate::iperf3;
-use slicewise_study::{ScenarioParams, SourceParams};
-use slicewise_units::Duration as Span;
+use slicewise_study::{SourceParams, Study};
 use slicewise_wire::PROTOCOL_UDP;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Whether a testbed can send the sources of a scenario, in runs of this length.
+/// Whether a testbed can send the sources of a scenario, by its place in the study.
 ///
 /// # Errors
 /// A message for the user.
-pub fn check_sources(scenario: &ScenarioParams, run: Span) -> Result<(), String> {
+pub fn check_sources(study: &Study, scenario: usize) -> Result<(), String> {
+    let offered = Offering::of(study, scenario);
+    let Some(scenario) = study.scenarios.get(scenario) else {
+        return Ok(());
+    };
     let located = |error: AttemptError| format!("scenario {}: {error}", scenario.name);
     Plan::of(&scenario.sources).map_err(located)?;
-    let (constant, own): (Vec<&SourceParams>, Vec<&SourceParams>) =
-        (scenario.sources.iter()).partition(|source| iperf3::can_be(source, run));
+    let own: Vec<&SourceParams> = offered.own.iter().filter_map(|sent| sent.first()).collect();
     own.iter()
         .try_for_each(|source| sent_by_us(source))
         .map_err(located)?;
+    let constant: Vec<&SourceParams> = offered.constant.iter().collect();
     ports_are_free(&constant, &own).map_err(located)
+}
+
+/// The sources of a scenario by who sends them.
+pub(crate) struct Offering {
+    /// Sources for iperf3.
+    pub(crate) constant: Vec<SourceParams>,
+    /// Sources for our own sender: what each sends, in order of time.
+    pub(crate) own: Vec<Vec<SourceParams>>,
+}
+
+impl Offering {
+    pub(crate) fn of(study: &Study, scenario: usize) -> Self {
+        let sources = study.scenarios.get(scenario).map_or(0, |s| s.sources.len());
+        let (mut constant, mut own) = (Vec::new(), Vec::new());
+        for source in 0..sources {
+            let sent = study.sends(scenario, source);
+            match sent.as_slice() {
+                [only] if iperf3::can_be(only, study.duration) => constant.push(only.clone()),
+                _ => own.push(sent),
+            }
+        }
+        Self { constant, own }
+    }
+
+    /// Everything that is sent.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &SourceParams> {
+        self.constant.iter().chain(self.own.iter().flatten())
+    }
 }
 
 /// Whether our own sender can send it.
@@ -71,7 +102,7 @@ mod tests {
         let mut study = example::study();
         let scenario = &mut study.scenarios[0];
         change(&mut scenario.sources);
-        check_sources(scenario, study.duration).map_or_else(|why| why, |()| "suitable".to_owned())
+        check_sources(&study, 0).map_or_else(|why| why, |()| "suitable".to_owned())
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub struct Source {
     sizes: Sizes,
     until: Instant,
     random: Random,
+    /// What it goes on with once it has stopped.
+    next: Option<Box<Source>>,
 }
 
 impl Source {
@@ -102,7 +104,25 @@ impl Source {
             sizes,
             until,
             random,
+            next: None,
         }
+    }
+
+    /// Go on with `next` once everything before it has stopped. It begins no earlier than that.
+    #[must_use]
+    pub fn followed_by(mut self, next: Self) -> Self {
+        let mut last = &mut self.next;
+        while let Some(source) = last {
+            last = &mut source.next;
+        }
+        *last = Some(Box::new(next));
+        self
+    }
+
+    #[cold]
+    fn go_on(&mut self) -> Option<Departure> {
+        *self = *self.next.take()?;
+        self.next_departure()
     }
 
     /// The next packet; `None` once the source has stopped.
@@ -117,7 +137,9 @@ impl Source {
             }
             Sizes::Recorded { least, .. } => *least,
         };
-        let at = (self.pattern).next_departure(self.until, &mut self.random)?;
+        let Some(at) = (self.pattern).next_departure(self.until, &mut self.random) else {
+            return self.go_on();
+        };
         if let Sizes::Recorded { l3_offset, least } = self.sizes {
             let recorded = l3_offset.saturating_add(self.pattern.recorded_bytes());
             l2_bytes = recorded.max(least);

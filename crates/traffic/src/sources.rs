@@ -113,6 +113,33 @@ impl Sources {
         ))
     }
 
+    /// The source that sends what `params` describe one after the other, each until the next one starts. All are of
+    /// one source, whose seed is `seed`.
+    ///
+    /// # Errors
+    /// As [`source`](Self::source).
+    pub fn sequence(
+        &self,
+        params: &[SourceParams],
+        hosts: &HostTiming,
+        seed: u64,
+    ) -> Result<Option<Source>, SourceError> {
+        let is_sent = |params: &&SourceParams| self.sent.contains_key(&params.name);
+        let params = match params.first().filter(is_sent) {
+            Some(_) => params.get(..1).unwrap_or_default(),
+            None => params,
+        };
+        let mut all: Option<Source> = None;
+        for params in params {
+            let next = self.source(params, hosts, seed)?;
+            all = Some(match all {
+                Some(all) => all.followed_by(next),
+                None => next,
+            });
+        }
+        Ok(all)
+    }
+
     fn pattern(&self, params: &SourceParams, hosts: &HostTiming) -> Result<Pattern, SourceError> {
         let pace = |slower_ppb| pace(params, params.largest.counted_bytes, slower_ppb);
         let pattern = match &params.pattern {

@@ -166,6 +166,7 @@ impl Work<'_> {
             slices: run.slices.clone(),
             bin: self.plan.bin,
             run: run.length,
+            phases: Vec::new(),
             loss_timeout: self.plan.loss_timeout,
             accept_clock_estimate: self.options.accept_clock_estimate,
         };

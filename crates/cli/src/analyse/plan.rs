@@ -304,6 +304,7 @@ fn unnamed() -> StudyDescription {
         slices: Vec::new(),
         policies: Vec::new(),
         scenarios: Vec::new(),
+        phases: Vec::new(),
         margins: Default::default(),
         published: Vec::new(),
     }
@@ -322,6 +323,7 @@ fn policy(name: &str) -> PolicyDescription {
         delay_bounds: BTreeMap::new(),
         unbounded: Vec::new(),
         published_verdict: None,
+        phase: None,
     }
 }
 

@@ -18,3 +18,4 @@ mod round_trip;
 mod scripts;
 mod seeds;
 mod support;
+mod timeline;

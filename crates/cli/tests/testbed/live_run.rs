@@ -3,7 +3,7 @@
 //! They require root and network namespaces. Without them each test reports that it was skipped. A busy
 //! machine makes delays longer, so none is judged here: what a policy must keep is the loss.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, STUDY};
 use crate::support::record;
 use serde_json::Value;
 use std::fs;
@@ -229,4 +229,51 @@ fn captures_are_kept_where_they_are_asked_for() {
         stderr.contains("sent.pcap` exists and is not replaced"),
         "{stderr}"
     );
+}
+
+#[test]
+fn a_timeline_reloads_the_gateway_and_changes_senders_during_a_run() {
+    let Some(bench) = Bench::new() else { return };
+    let timeline = "
+timeline:
+  settle: 250 ms
+  changes:
+    more:
+      at: 1 s
+      slices: {critical: {share: 60 %}, best-effort: {share: 40 %}}
+      sources: {critical: {rate: 50 %}}
+      policies:
+        guaranteed:
+          classes:
+            - {name: critical, slice: critical, guarantee: {rate: 12 Mbit/s, burst: 16 kB, delay: 20 ms}}
+";
+    let study = STUDY.replace("duration: 1 s", "duration: 2 s");
+    (bench.sandbox).write("study.yaml", format!("{study}{timeline}"));
+    let one = [
+        "--policy",
+        "guaranteed",
+        "--scenario",
+        "overload",
+        "--repetitions",
+        "1",
+    ];
+    let out = ["--on", "gateway", "--out", "out"];
+    bench.stderr(0, &[&one[..], &out].concat());
+    bench.assert_cleared_up();
+    let record = record(&bench.record("out", "guaranteed/overload", 0));
+    let phases = record["phases"].as_array().unwrap();
+    assert_eq!(phases.len(), 2);
+    // 6 and 10 Mbit/s of 1446 bytes, for 750 ms.
+    for (phase, frames) in phases.iter().zip([388, 648]) {
+        let critical = &phase["slices"][0];
+        let sent = number(&critical["figures"]["sent_frames"]);
+        assert!(sent.abs_diff(frames) < frames / 5, "{sent} of {frames}");
+        assert_eq!(number(&critical["figures"]["lost_frames"]), 0);
+        assert_eq!(number(&critical["reordered_frames"]), 0);
+    }
+    assert!(phases[0]["change"].is_null());
+    let change = &phases[1]["change"];
+    assert!(number(&change["waiting_frames"]) > 0, "{change}");
+    assert_eq!(number(&change["lost_frames"]), 0);
+    assert!(change["refused"].is_null(), "{change}");
 }

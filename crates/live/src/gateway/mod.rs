@@ -328,6 +328,7 @@ impl Gateway {
         while let Some(prepared) = reloader.next() {
             match prepared {
                 Ok(Reload { params, directions }) => {
+                    let waiting = self.engine.backlog();
                     let Ok(replaced) = self.engine.commit(directions, time::now()) else {
                         // Two were asked for at once: this one was prepared before the other came.
                         reloader.request(&self.params, self.engine.basis());
@@ -337,7 +338,11 @@ impl Gateway {
                     self.params = params;
                     watch::log_memory(&self.engine);
                     self.reloads += 1;
-                    log::info("reloaded", &[]);
+                    let lost = waiting.saturating_sub(self.engine.backlog());
+                    log::info(
+                        "reloaded",
+                        &[("waiting_frames", &waiting), ("lost_frames", &lost)],
+                    );
                 }
                 Err(reason) => {
                     self.refused += 1;

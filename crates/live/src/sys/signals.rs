@@ -22,6 +22,14 @@ pub fn interrupt(pid: u32) -> io::Result<()> {
     send(pid, libc::SIGINT)
 }
 
+/// Ask a process to read its configuration again (SIGHUP).
+///
+/// # Errors
+/// As [`interrupt`].
+pub fn reload(pid: u32) -> io::Result<()> {
+    send(pid, libc::SIGHUP)
+}
+
 /// End a process at once (SIGKILL).
 ///
 /// # Errors

@@ -106,9 +106,9 @@ function showTradeOff() {
   const chart = addChart(node, () => `Delay of slice ${one} against delay of slice ${two}, one colour and marker per policy`, (shown) => {
     const runs = results.binned.filter((run) => run.scenario === scenario && visible.has(run.policy));
     const points = (run) => {
-      const first = Math.ceil(run.transient_end_ns / run.bin_ns);
+      const measured = (bin) => run.left_out.every((part) => (bin + 1) * run.bin_ns <= part.from_ns || bin * run.bin_ns >= part.to_ns);
       return run.slices[other].delay.map((x, bin) => [x * run.delay_unit_ns, run.slices[guaranteed].delay[bin] * run.delay_unit_ns])
-        .filter(([x, y], bin) => bin >= first && x > 0 && y > 0);
+        .filter(([x, y], bin) => measured(bin) && x > 0 && y > 0);
     };
     const drawn = runs.map(points);
     const [xs, ys] = [0, 1].map((axis) => logBounds(drawn.flatMap((run) => run.map((point) => point[axis]))));
@@ -118,7 +118,7 @@ function showTradeOff() {
       yAxis: { ...logTimeAxis(shown, `delay of slice ${one}`, ys, 12), nameGap: 54 },
       tooltip: { ...tooltipStyle(shown), trigger: "item", formatter: (item) => tip(item.seriesName, [[null, two, time(item.value[0])], [null, one, time(item.value[1])]]) },
       series: runs.map((run, place) => ({
-        type: "scatter", name: results.policies[run.policy].name, data: drawn[place],
+        type: "scatter", name: run.policy_name, data: drawn[place],
         symbol: symbolOf(signOf(run.policy)), symbolSize: 7,
         itemStyle: { color: signOf(run.policy).colour, opacity: 0.6 },
       })),

@@ -12,15 +12,17 @@ function seriesOf(run, slice) {
   };
 }
 
-function transientMarks(shown, run, wide) {
-  if (!run.transient_end_ns) return {};
-  const end = run.transient_end_ns / 1e9;
+// What is not measured is shaded: the initial transient, or how long each phase settles.
+function marksOfLeftOut(shown, run, wide) {
+  if (!run.left_out.length) return {};
+  const parts = run.left_out.map((part) => ({ ...part, from: part.from_ns / 1e9, to: part.to_ns / 1e9 }));
+  const label = ({ label, to }) => label || `transient ends, ${significant(to, 3)} s`;
   return {
-    markArea: { silent: true, itemStyle: { color: shown.transient }, data: [[{ xAxis: 0 }, { xAxis: end }]] },
+    markArea: { silent: true, itemStyle: { color: shown.transient }, data: parts.map(({ from, to }) => [{ xAxis: from }, { xAxis: to }]) },
     markLine: {
       silent: true, symbol: "none", lineStyle: { color: shown.quiet, type: "dashed", width: 1 },
-      label: { show: wide, color: shown.quiet, formatter: `transient ends, ${significant(end, 3)} s`, position: "end", fontSize: 11 },
-      data: [{ xAxis: end }],
+      label: { show: wide, color: shown.quiet, position: "end", fontSize: 11 },
+      data: parts.map((part) => ({ xAxis: part.to, label: { formatter: label(part) } })),
     },
   };
 }
@@ -46,8 +48,8 @@ function timeOption(shown, run, wide) {
     ];
   });
   [1, 2, 3].forEach((index, grid) => {
-    const marksOfGrid = transientMarks(shown, run, wide);
-    if (grid > 0 && marksOfGrid.markLine) marksOfGrid.markLine.label = { show: false };
+    const marksOfGrid = marksOfLeftOut(shown, run, wide);
+    if (grid > 0 && marksOfGrid.markLine) marksOfGrid.markLine.data.forEach((mark) => { mark.label = { show: false }; });
     Object.assign(series[index], marksOfGrid);
   });
   const end = (run.slices[0].sent.length * run.bin_ns) / 1e9;
@@ -106,8 +108,11 @@ function showTimeSeries() {
     empty.hidden = Boolean(run);
     return run ? timeOption(shown, run, node.clientWidth > 480) : {};
   });
-  choices("time-policy", results.policies.map((p) => p.name), policy, (chosen) => {
-    policy = chosen;
+  // A run has all phases: it stands in the place of the first.
+  const drawn = results.policies.map((_, index) => index).filter((index) => results.binned.some((run) => run.policy === index));
+  const nameOf = (index) => results.binned.find((run) => run.policy === index).policy_name;
+  choices("time-policy", drawn.map(nameOf), drawn.indexOf(policy), (chosen) => {
+    policy = drawn[chosen];
     draw(chart);
   });
   choices("time-scenario", results.scenarios.map(scenarioLabel), scenario, (chosen) => {

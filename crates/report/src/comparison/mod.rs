@@ -66,11 +66,11 @@ pub fn compare_folders(a: &Path, b: &Path) -> Result<FolderComparison, ReportErr
     let (builder_b, compared_b) = read(&folder_b)?;
     let results = compare(
         Results {
-            study: folder_a.study(),
+            study: folder_a.judged(),
             observations: builder_a.observations(),
         },
         Results {
-            study: folder_b.study(),
+            study: folder_b.judged(),
             observations: builder_b.observations(),
         },
     );
@@ -96,11 +96,11 @@ pub fn compare_folders(a: &Path, b: &Path) -> Result<FolderComparison, ReportErr
 }
 
 fn read(folder: &ResultsFolder) -> Result<(SummaryBuilder<'_>, ComparedFolder), ReportError> {
-    let study = folder.study();
+    let study = folder.judged();
     let mut builder = SummaryBuilder::new(study);
     let mut damaged_runs = Vec::new();
     add_runs(folder, &mut builder, &mut damaged_runs, |_| {});
-    let finished_runs = builder.observations().len() as u64;
+    let finished_runs = builder.runs();
     if finished_runs == 0 {
         let path = folder.path().to_owned();
         return Err(ReportError::NoRuns { path });

@@ -6,6 +6,7 @@ mod estimates;
 mod folder;
 mod packets;
 mod parquet_table;
+mod phases;
 mod runs;
 mod table;
 mod testbed;
@@ -30,16 +31,17 @@ pub(crate) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), Repo
 #[cfg(test)]
 mod tests {
     use super::column::Schema;
-    use super::{estimates, packets, runs, testbed, verdicts};
+    use super::{estimates, packets, phases, runs, testbed, verdicts};
 
     /// Every table that a report writes into its folder of data.
-    const TABLES: [Schema; 19] = [
+    const TABLES: [Schema; 20] = [
         runs::Runs::SCHEMA,
         runs::Bins::SCHEMA,
         runs::DelayCdf::SCHEMA,
         runs::IatCdf::SCHEMA,
         runs::Drops::SCHEMA,
         runs::LinkLosses::SCHEMA,
+        phases::Phases::SCHEMA,
         estimates::Cells::SCHEMA,
         verdicts::Verdicts::SCHEMA,
         verdicts::Tests::SCHEMA,

@@ -2,6 +2,7 @@
 
 use super::column::{Seed, columns};
 use super::folder::DataFolder;
+use super::phases::PhaseTable;
 use super::table::TableWriter;
 use crate::captured::{is_captured, vlans_text};
 use crate::error::ReportError;
@@ -213,6 +214,7 @@ pub(crate) struct RunTables {
     iat_cdf: TableWriter,
     drops: TableWriter,
     link_losses: TableWriter,
+    phases: PhaseTable,
     /// Flows and hops: begun with the first run that was captured.
     captured: Option<[TableWriter; 2]>,
 }
@@ -226,6 +228,7 @@ impl RunTables {
             iat_cdf: TableWriter::create(folder, IatCdf::SCHEMA)?,
             drops: TableWriter::create(folder, Drops::SCHEMA)?,
             link_losses: TableWriter::create(folder, LinkLosses::SCHEMA)?,
+            phases: PhaseTable::create(folder),
             captured: None,
             folder: folder.clone(),
         })
@@ -234,30 +237,43 @@ impl RunTables {
     pub(crate) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
         let key = &record.key;
         for slice in &record.slices {
-            for (span, figures) in [("whole", &slice.whole), ("steady", &slice.steady)] {
-                self.runs
-                    .row(&Runs::row(record, Some(slice), span, figures))?;
-            }
             for bin in bins(record.bin_ns, &slice.series) {
                 self.series.row(&Bins::row(record, slice, &bin))?;
-            }
-            for point in &slice.delay_cdf {
-                self.delay_cdf
-                    .row(&DelayCdf::row(key, &slice.slice, *point))?;
             }
             for point in &slice.iat_sent.cdf {
                 self.iat_cdf.row(&IatCdf::row(key, &slice.slice, *point))?;
             }
         }
-        self.runs
-            .row(&Runs::row(record, None, "steady", &record.aggregate))?;
-        for drop in &record.drops {
-            self.drops.row(&Drops::row(key, drop))?;
-        }
+        record
+            .by_phase()
+            .iter()
+            .try_for_each(|view| self.on_phase(view))?;
+        self.phases.on_run(record)?;
         for loss in &record.link_losses {
             self.link_losses.row(&LinkLosses::row(key, loss))?;
         }
         self.on_captured_run(record)
+    }
+
+    /// What is measured of each phase, or of a run without phases.
+    fn on_phase(&mut self, record: &RunRecord) -> Result<(), ReportError> {
+        let key = &record.key;
+        for slice in &record.slices {
+            for (span, figures) in [("whole", &slice.whole), ("steady", &slice.steady)] {
+                let row = Runs::row(record, Some(slice), span, figures);
+                self.runs.row(&row)?;
+            }
+            for point in &slice.delay_cdf {
+                let row = DelayCdf::row(key, &slice.slice, *point);
+                self.delay_cdf.row(&row)?;
+            }
+        }
+        let row = Runs::row(record, None, "steady", &record.aggregate);
+        self.runs.row(&row)?;
+        for drop in &record.drops {
+            self.drops.row(&Drops::row(key, drop))?;
+        }
+        Ok(())
     }
 
     fn on_captured_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
@@ -289,6 +305,7 @@ impl RunTables {
             self.drops,
             self.link_losses,
         ];
+        self.phases.finish()?;
         let captured = self.captured.into_iter().flatten();
         tables
             .into_iter()

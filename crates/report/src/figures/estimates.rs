@@ -119,7 +119,9 @@ pub(super) fn estimates(
         .get(slice)
         .filter(|_| quantity.file_name == "throughput");
     #[expect(clippy::cast_precision_loss, reason = "a rate that is drawn")]
-    let share = share.map(|s| s.share_bits_per_second as f64);
+    let share = share
+        .map(|s| s.share_bits_per_second as f64)
+        .filter(|share| *share > 0.0);
     let y = quantity.axis(&marks, share);
     let scenarios: Vec<String> = study.scenarios.iter().map(|s| s.name.clone()).collect();
     let x = Axis::categories("scenario", &scenarios);

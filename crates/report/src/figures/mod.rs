@@ -5,7 +5,7 @@ mod estimates;
 mod panel;
 mod scale;
 
-use crate::curves::{BinnedRun, BinnedSlice, Curve};
+use crate::curves::{BinnedRun, BinnedSlice, Curve, LeftOut};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::signs::{self, Sign};
@@ -82,19 +82,19 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figure
         }
     }
     for run in &findings.curves.binned {
-        let policy = study.policies.get(run.policy).map_or("", |p| &p.name);
+        let policy = &run.policy_name;
         let scenario = study.scenarios.get(run.scenario).map_or("", |s| &s.name);
         let name = format!(
             "time-series-{}-scenario-{}",
             path_component(policy),
             path_component(scenario)
         );
-        let transient = if run.transient_end_ns > 0 {
-            " (shaded: the initial transient)"
-        } else {
-            ""
+        let shaded = match (run.left_out.is_empty(), study.phases.is_empty()) {
+            (true, _) => "",
+            (false, true) => " (shaded: the initial transient)",
+            (false, false) => " (shaded: phases settle)",
         };
-        let title = format!("{policy}, scenario {scenario}{transient}");
+        let title = format!("{policy}, scenario {scenario}{shaded}");
         write(name, false, time_series(findings, run, &title))?;
     }
     Ok(kept)
@@ -182,8 +182,8 @@ fn time_series(findings: &Findings, run: &BinnedRun, title: &str) -> Result<Stri
             (name, signs::slice(slice))
         })
         .collect();
-    #[expect(clippy::cast_precision_loss, reason = "a time that is drawn")]
-    let transient_end = run.transient_end_ns as f64 / 1e9;
+    #[expect(clippy::cast_precision_loss, reason = "times that are drawn")]
+    let shaded = |part: &LeftOut| [part.from_ns, part.to_ns].map(|ns| ns as f64 / 1e9);
     // Values with the middle of their bin, s.
     let points = |values: &Values| {
         let values = values.clone().into_iter().enumerate();
@@ -197,9 +197,9 @@ fn time_series(findings: &Findings, run: &BinnedRun, title: &str) -> Result<Stri
             Panel::new(&middle, &hidden, &loss)?,
             Panel::new(&lower, &seconds, &delay)?,
         ];
-        if transient_end > 0.0 {
+        for [from, to] in run.left_out.iter().map(shaded) {
             for panel in &mut panels {
-                panel.rectangle((0.0, 0.0), (transient_end, f64::MAX), SHADE, SHADE_OPACITY)?;
+                panel.rectangle((from, 0.0), (to, f64::MAX), SHADE, SHADE_OPACITY)?;
             }
         }
         let [rates, losses, delays] = &mut panels;
@@ -270,6 +270,6 @@ pub(crate) const SLICES_ON_PAGE: usize = 6;
 /// Larger figures are left to files.
 const MOST_BYTES_ON_PAGE: usize = 192 << 10;
 const INK: Rgb = (0, 0, 0);
-/// What the transient is shaded with.
+/// What is shaded that is not measured.
 const SHADE: Rgb = (0xC7, 0x7F, 0x00);
 const SHADE_OPACITY: f64 = 0.13;

@@ -145,19 +145,27 @@ pub(super) fn distributions(findings: &Findings, figures: &Figures) -> Section {
 
 pub(super) fn time_series(findings: &Findings) -> Option<Section> {
     let first = findings.curves.binned.first()?;
+    let has_phases = !findings.study().phases.is_empty();
+    let shaded = if has_phases {
+        "What is left out while a phase settles"
+    } else {
+        "The initial transient"
+    };
     let body = html! {
         p.note {
             "Repetition " (first.repetition) ", in intervals of " (unbroken(&time(first.bin_ns as f64)))
-            ": rates by send and receive time, loss and delay by send time. The initial transient is shaded. To zoom, drag the bar below the chart, or turn the wheel with Ctrl held down."
+            ": rates by send and receive time, loss and delay by send time. " (shaded) " is shaded. To zoom, drag the bar below the chart, or turn the wheel with Ctrl held down."
         }
         div.controls {
             label hidden[findings.study().policies.len() < 2] { "Policy " select #time-policy {} }
             label hidden[findings.study().scenarios.len() < 2] { "Scenario " select #time-scenario {} }
         }
         div #time-chart {}
-        h3 { "The initial transient" }
-        p.note { "When it ends, and the rate that all slices together received before and after. It is excluded from everything above; a run that never settles is used as a whole. A dash: no transient was found." }
-        div.table-frame #transients {}
+        @if !has_phases {
+            h3 { "The initial transient" }
+            p.note { "When it ends, and the rate that all slices together received before and after. It is excluded from everything above; a run that never settles is used as a whole. A dash: no transient was found." }
+            div.table-frame #transients {}
+        }
     };
     Some(Section::new("time", "Time series", body))
 }

@@ -11,6 +11,7 @@ mod scale;
 mod script;
 mod study;
 mod testbed;
+mod timeline;
 mod verdicts;
 mod wording;
 
@@ -69,6 +70,7 @@ fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
     let [captures, flows, hops] = captured::sections(&findings.captured);
     let before = vec![
         Some(verdicts::section(findings)),
+        timeline::section(findings),
         beside::section(findings),
         prediction::section(findings),
         testbed::section(findings),

@@ -4,6 +4,7 @@ use super::markup::{Prose, Section, facts, list};
 use super::wording;
 use crate::findings::Findings;
 use maud::{Markup, html};
+use slicewise_stats::description::{PolicyDescription, StudyDescription};
 use slicewise_stats::words::{count, time};
 
 /// Title, description and what was run.
@@ -14,7 +15,11 @@ pub(super) fn masthead(findings: &Findings, title: &str) -> Markup {
     };
     let runs = format!(
         "{} × {} × {}",
-        number(findings.study().policies.len(), "policy", "policies"),
+        number(
+            study.policies.len() / study.phases.len().max(1),
+            "policy",
+            "policies"
+        ),
         number(findings.study().scenarios.len(), "scenario", "scenarios"),
         count(study.repetitions.into(), "repetition"),
     );
@@ -70,10 +75,11 @@ pub(super) fn method(findings: &Findings) -> Section {
         }
         h3 { "Policies as configured" }
         @for policy in &findings.study().policies {
-            details.configuration {
-                summary { (policy.name) }
+            // Of a study with phases, as it is before the first change.
+            @if let Some(name) = configured(policy, study) { details.configuration {
+                summary { (name) }
                 pre { @if policy.configuration.is_empty() { "(nothing configured)" } @else { (policy.configuration) } }
-            }
+            } }
         }
         h3 { "Provenance" }
         (facts([
@@ -92,4 +98,11 @@ pub(super) fn method(findings: &Findings) -> Section {
         p { "Every number of this page is in " code { "data/" } " as Parquet and CSV; figures for papers, drawn from the same numbers, are in " code { "figures/" } " as SVG." }
     };
     Section::new("method", "Method", body)
+}
+
+/// The name under which a policy's configuration is shown: that of the study, once.
+fn configured<'a>(policy: &'a PolicyDescription, study: &StudyDescription) -> Option<&'a str> {
+    let phase = policy.phase.as_ref().map(|phase| &phase.name);
+    let first = study.phases.first().map(|phase| &phase.name);
+    (phase == first).then(|| study.policy_of_runs(&policy.name))
 }

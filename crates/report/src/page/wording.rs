@@ -33,18 +33,23 @@ pub(crate) fn finding(
 
 /// What the verdicts of policies that have runs come to.
 fn finding_of(study: &StudyDescription, policies: &[&PolicyVerdict]) -> String {
+    // A policy does what it does in every phase.
+    let name = |verdict: &PolicyVerdict| study.policy_of_runs(&verdict.policy).to_owned();
+    let mut names: Vec<String> = policies.iter().map(|verdict| name(verdict)).collect();
+    names.dedup();
     let that = |holds: fn(&PolicyVerdict) -> bool| -> Vec<&str> {
-        policies
-            .iter()
-            .filter(|p| holds(p))
-            .map(|p| p.policy.as_str())
-            .collect()
+        let in_every_phase = |policy: &&String| {
+            let mut phases = policies.iter().filter(|verdict| name(verdict) == **policy);
+            phases.all(|verdict| holds(verdict))
+        };
+        let names = names.iter().filter(in_every_phase);
+        names.map(String::as_str).collect()
     };
     let isolating = that(|p| p.isolation.outcome == Outcome::Holds);
     let reallocating = that(|p| p.reallocation.outcome == Outcome::Holds);
     let both =
         that(|p| p.isolation.outcome == Outcome::Holds && p.reallocation.outcome == Outcome::Holds);
-    let total = policies.len();
+    let total = names.len();
     let unjudged = |p: &PolicyVerdict| {
         p.isolation.outcome == Outcome::NotTested && p.reallocation.outcome == Outcome::NotTested
     };
@@ -70,8 +75,13 @@ fn finding_of(study: &StudyDescription, policies: &[&PolicyVerdict]) -> String {
             if names.len() == 1 { "does" } else { "do" }
         ),
     };
+    let in_phases = if study.phases.is_empty() {
+        ""
+    } else {
+        " in every phase"
+    };
     format!(
-        "Of {}, {isolates} {slices} and {} unused capacity to others; {does_both}",
+        "Of {}, {isolates} {slices} and {} unused capacity to others{in_phases}; {does_both}",
         count_policies(total),
         number_verb(reallocating.len(), "gives", "give"),
     )
@@ -230,7 +240,7 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
             .to_owned(),
         "The initial transient of each run is found by MSER-5 (White 1997) on the received rate, \
          averaged over whole load cycles, and left out of every estimate and verdict; the time \
-         series show it."
+         series show it. A phase of a timeline is measured from the end of its settling time instead."
             .to_owned(),
         format!(
             "A repetition is one sample, a frame is not: an estimate is the mean over repetitions \

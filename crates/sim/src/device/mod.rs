@@ -71,6 +71,14 @@ impl Plane {
             Self::Tc(tc) => tc.pipeline(),
         }
     }
+
+    /// The same, to change them.
+    pub const fn pipeline_mut(&mut self) -> &mut Pipeline {
+        match self {
+            Self::Pipeline(pipeline) => pipeline,
+            Self::Tc(tc) => tc.pipeline_mut(),
+        }
+    }
 }
 
 impl Forwarding for Plane {

@@ -37,6 +37,10 @@ impl Tc {
         &self.pipeline
     }
 
+    pub(super) const fn pipeline_mut(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
+    }
+
     fn take_ahead(&mut self, now: Instant) {
         if self.held.is_none() {
             let frame = self.pipeline.poll_egress(now);

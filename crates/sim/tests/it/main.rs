@@ -13,4 +13,5 @@ mod queueing_theory;
 mod studies;
 mod support;
 mod tc;
+mod timelines;
 mod topology;

@@ -3,18 +3,20 @@
 use slicewise_units::Instant;
 
 /// Division of a run: bins for the series, segments of several bins for delay histograms.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Grid {
     pub bin_ns: u64,
     /// Number of bins; index `bins` stands for everything at or after the end of the run.
     pub bins: usize,
     pub bins_per_segment: usize,
+    /// Bins at which a segment begins although none of `bins_per_segment` bins does, in order.
+    pub edges: Vec<usize>,
 }
 
 impl Grid {
     /// Number of segments; index `segments()` stands for everything after the end.
     pub fn segments(&self) -> usize {
-        self.bins.div_ceil(self.bins_per_segment)
+        self.bins.div_ceil(self.bins_per_segment) + self.edges.len()
     }
 
     /// From the start of the first bin to the end of the last.
@@ -22,12 +24,27 @@ impl Grid {
         self.bin_ns.saturating_mul(self.bins as u64)
     }
 
-    fn segment_of(&self, bin: usize) -> usize {
+    /// The segment that a bin lies in.
+    pub fn segment_of(&self, bin: usize) -> usize {
         if bin < self.bins {
-            bin / self.bins_per_segment
+            bin / self.bins_per_segment + self.edges.partition_point(|edge| *edge <= bin)
         } else {
             self.segments()
         }
+    }
+
+    /// The first segment that begins with `bin` or after it.
+    pub fn segment_from(&self, bin: usize) -> usize {
+        let begins = bin.is_multiple_of(self.bins_per_segment) || self.edges.contains(&bin);
+        (self.segment_of(bin) + usize::from(!begins)).min(self.segments())
+    }
+
+    /// Have segments begin at these bins, too.
+    pub fn split_at(&mut self, bins: impl Iterator<Item = usize>) {
+        let inside = |bin: &usize| *bin < self.bins && !bin.is_multiple_of(self.bins_per_segment);
+        self.edges.extend(bins.filter(inside));
+        self.edges.sort_unstable();
+        self.edges.dedup();
     }
 }
 
@@ -90,6 +107,8 @@ pub(super) struct Bin {
     pub lost_frames: u32,
     /// Frames sent in this bin and received with a delay above the slice's limit.
     pub late_frames: u32,
+    /// Frames received in this bin after one that their flow sent later.
+    pub reordered_frames: u32,
 }
 
 impl Bin {
@@ -106,6 +125,7 @@ impl Bin {
         received_frames: 0,
         lost_frames: 0,
         late_frames: 0,
+        reordered_frames: 0,
     };
 
     /// Sum of this bin and `other`.
@@ -123,6 +143,7 @@ impl Bin {
             received_frames: self.received_frames.saturating_add(other.received_frames),
             lost_frames: self.lost_frames.saturating_add(other.lost_frames),
             late_frames: self.late_frames.saturating_add(other.late_frames),
+            reordered_frames: (self.reordered_frames).saturating_add(other.reordered_frames),
         }
     }
 
@@ -150,6 +171,7 @@ mod tests {
             bin_ns: 50,
             bins: 8,
             bins_per_segment: 3,
+            edges: Vec::new(),
         };
         let mut cursor = Cursor::START;
         for (at, bin, segment) in [
@@ -169,5 +191,20 @@ mod tests {
             }
             assert_eq!((cursor.bin, cursor.segment), (bin, segment), "at {at:?}");
         }
+    }
+    #[test]
+    fn a_segment_begins_at_every_edge() {
+        let mut grid = Grid {
+            bin_ns: 1,
+            bins: 10,
+            bins_per_segment: 4,
+            edges: Vec::new(),
+        };
+        grid.split_at([4, 7, 2, 7, 10].into_iter());
+        let segments: Vec<usize> = (0..=10).map(|bin| grid.segment_of(bin)).collect();
+        assert_eq!(segments, [0, 0, 1, 1, 2, 2, 2, 3, 4, 4, 5]);
+        let from: Vec<usize> = (0..=10).map(|bin| grid.segment_from(bin)).collect();
+        assert_eq!(from, [0, 1, 1, 2, 2, 3, 3, 3, 4, 5, 5]);
+        assert_eq!(grid.segments(), 5);
     }
 }

@@ -1,10 +1,11 @@
 //! From the bins of a run to its record.
 
 use super::bins::Bin;
-use super::{MAX_CDF_POINTS, RunCollector, SliceState};
+use super::{MAX_CDF_POINTS, MeasuredPhase, RunCollector, SliceState};
 use crate::distribution::{Distribution, Moments};
 use crate::mser;
 use crate::objective::Percentile;
+use crate::phase::{PhaseRecord, PhaseSliceRecord};
 use crate::record::{
     DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, SentDelay, Series, SliceRecord,
     VariationFigures,
@@ -33,7 +34,7 @@ pub(super) fn record(
         .min(grid.bins);
     // Percentiles begin with the first whole segment of those written, and of those held.
     let rounded_from = (steady_from.next_multiple_of(grid.bins_per_segment)).min(grid.bins);
-    let steady_segment = rounded_from.div_ceil(collector.grid.bins_per_segment);
+    let steady_segment = collector.grid.segment_from(rounded_from);
     let segments = collector.grid.segments();
 
     let mut aggregate = Totals::default();
@@ -59,7 +60,7 @@ pub(super) fn record(
         if after.delays.total() == 0 && steady.delay.samples > 0 {
             // All of them lie in the segment that rounding up left out.
             samples_from = steady_from / grid.bins_per_segment * grid.bins_per_segment;
-            after = between(samples_from / collector.grid.bins_per_segment, segments);
+            after = between(collector.grid.segment_of(samples_from), segments);
         }
         let smallest_ns = whole.delay.min_ns;
         slices.push(SliceRecord {
@@ -72,7 +73,7 @@ pub(super) fn record(
             }),
             delay_cdf: after.delays.cdf(MAX_CDF_POINTS, steady.delay.max_ns),
             iat_sent: state.iat.figures(MAX_CDF_POINTS),
-            series: series(state, grid.bins),
+            series: series(state, grid.bins, has_limit(collector, index)),
             marked_frames: 0,
             scheduler: None,
         });
@@ -92,11 +93,57 @@ pub(super) fn record(
         aggregate: aggregate.figures(grid.bin_ns, &aggregate_samples, aggregate_smallest_ns),
         drops,
         link_losses: Vec::new(),
+        phases: phases(collector),
         populations: Vec::new(),
         capture: None,
         flows: Vec::new(),
         hops: Vec::new(),
         live: None,
+    }
+}
+
+/// The phases that are measured for themselves.
+fn phases(collector: &RunCollector) -> Vec<PhaseRecord> {
+    let phases = collector.phases.iter();
+    phases.map(|phase| of_phase(collector, phase)).collect()
+}
+
+fn of_phase(collector: &RunCollector, phase: &MeasuredPhase) -> PhaseRecord {
+    let grid = &collector.grid;
+    let bin = |at: Duration| usize::try_from(at.nanos() / grid.bin_ns).unwrap_or(usize::MAX);
+    let (begins, from, ends) = (bin(phase.begins), bin(phase.measured_from), bin(phase.ends));
+    let segments = grid.segment_of(from)..grid.segment_of(ends);
+    let (mut aggregate, mut all, mut smallest_ns) =
+        (Totals::default(), Samples::default(), u64::MAX);
+    let states = collector.params.slices.iter().zip(&collector.slices);
+    let slices = states.enumerate().map(|(index, (slice, state))| {
+        let limit = phase.delays.get(index).copied().unwrap_or(slice.delay);
+        let totals = Totals::of(&state.bins[from..ends]);
+        let first = index * collector.stride;
+        let samples = Samples::of(collector, first + segments.start..first + segments.end);
+        aggregate.add(&totals);
+        all = all.merged(&samples);
+        smallest_ns = smallest_ns.min(state.smallest_ns);
+        PhaseSliceRecord {
+            figures: totals.figures(grid.bin_ns, &samples, state.smallest_ns),
+            delay_of_sent: limit.and_then(|limit| {
+                let (lost, max_ns) = (totals.lost_frames, totals.delay.max_ns);
+                delay_of_sent(limit.at, &samples.delays, lost, max_ns)
+            }),
+            delay_cdf: samples.delays.cdf(MAX_CDF_POINTS, totals.delay.max_ns),
+            reordered_frames: (state.bins[begins..ends].iter())
+                .map(|bin| u64::from(bin.reordered_frames))
+                .sum(),
+        }
+    });
+    PhaseRecord {
+        phase: phase.name.clone(),
+        measured_from_ns: phase.measured_from.nanos(),
+        ends_ns: phase.ends.nanos(),
+        slices: slices.collect(),
+        aggregate: aggregate.figures(grid.bin_ns, &all, smallest_ns),
+        drops: Vec::new(),
+        change: None,
     }
 }
 
@@ -115,9 +162,15 @@ fn delay_of_sent(
     })
 }
 
-fn series(state: &SliceState, bins: usize) -> Series {
+/// Whether frames of a slice may be late in any phase.
+fn has_limit(collector: &RunCollector, slice: usize) -> bool {
+    let mut phases = collector.phases.iter();
+    phases.any(|phase| phase.delays.get(slice).is_some_and(Option::is_some))
+}
+
+fn series(state: &SliceState, bins: usize, has_limit: bool) -> Series {
     let bins = &state.bins[..bins];
-    let has_limit = state.delay_limit_ns < u64::MAX;
+    let has_limit = has_limit || state.delay_limit_ns < u64::MAX;
     let late_frames = bins.iter().filter(|_| has_limit).map(|b| b.late_frames);
     Series {
         sent_bytes: bins.iter().map(|b| b.sent_bytes).collect(),

@@ -43,6 +43,7 @@ impl RunCollector {
             bin_ns: bin.nanos(),
             bins: 1,
             bins_per_segment: 1,
+            edges: Vec::new(),
         };
         Ok(Self {
             params: CollectorParams {
@@ -51,14 +52,15 @@ impl RunCollector {
                 bin,
                 cycle,
             },
+            stride: grid.segments() + 1,
             grid,
             sent: Cursor::START,
             received: Cursor::START,
             slices: Vec::new(),
             delays: Histograms::new(0),
             ipdv: Ipdv::new(0),
-            stride: grid.segments() + 1,
             growth: Some(Growth { bin, last_bin: 0 }),
+            phases: Vec::new(),
         })
     }
 
@@ -105,11 +107,12 @@ impl RunCollector {
     /// The grid that the record is written in.
     pub(super) fn written_grid(&self) -> Grid {
         match self.growth {
-            None => self.grid,
+            None => self.grid.clone(),
             Some(growth) => Grid {
                 bin_ns: self.grid.bin_ns,
                 bins: growth.last_bin + 1,
                 bins_per_segment: (growth.last_bin + 1).div_ceil(MAX_SEGMENTS),
+                edges: Vec::new(),
             },
         }
     }

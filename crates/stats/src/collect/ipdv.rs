@@ -28,9 +28,10 @@ pub(super) struct Received {
 /// Packets of a flow available for comparison.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flow {
-    /// The newest packet, while each packet came right after the one sent before it.
+    /// The packet sent last of those received.
     newest: Option<Received>,
-    /// Afterwards, the packets received last, each at its sequence number modulo [`WINDOW`].
+    /// Once a packet did not come right after the one sent before it: the packets received last, each at its sequence
+    /// number modulo [`WINDOW`].
     window: Option<Box<[Option<Received>; WINDOW]>>,
 }
 
@@ -67,13 +68,38 @@ impl Flow {
         let find = |sequence: u32| window[slot(sequence)].filter(|one| one.sequence == sequence);
         let before = find(packet.sequence.wrapping_sub(1));
         let after = find(packet.sequence.wrapping_add(1));
-        let is_later = |than: Received| packet.sequence.wrapping_sub(than.sequence) < 1 << 31;
         let held = &mut window[slot(packet.sequence)];
-        if held.is_none_or(is_later) {
+        if held.is_none_or(|held| packet.is_later_than(held)) {
             *held = Some(packet);
+        }
+        if self
+            .newest
+            .is_none_or(|newest| packet.is_later_than(newest))
+        {
+            self.newest = Some(packet);
         }
         [before, after]
     }
+
+    /// Whether a packet that its flow sent later than `packet` was received before.
+    fn is_overtaken(&self, packet: Received) -> bool {
+        (self.newest).is_some_and(|newest| !packet.is_later_than(newest))
+    }
+}
+
+impl Received {
+    fn is_later_than(self, other: Self) -> bool {
+        self.sequence.wrapping_sub(other.sequence) < 1 << 31
+    }
+}
+
+/// What the packets received before say about one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Arrival {
+    /// A packet that its flow sent later was received before it.
+    pub is_reordered: bool,
+    /// The packet after it, if that was received before it, and its variation relative to this one.
+    pub next: Option<(Received, u64)>,
 }
 
 #[inline]
@@ -106,15 +132,9 @@ impl Ipdv {
         self.moments.fill(Moments::default());
     }
 
-    /// A packet was received; its variation relative to the previous one belongs into `histogram`. If
-    /// the packet after it arrived first, that one and its variation are returned.
+    /// A packet was received; its variation relative to the previous one belongs into `histogram`.
     #[inline]
-    pub fn on_received(
-        &mut self,
-        flow: u32,
-        packet: Received,
-        histogram: usize,
-    ) -> Option<(Received, u64)> {
+    pub fn on_received(&mut self, flow: u32, packet: Received, histogram: usize) -> Arrival {
         let index = flow as usize;
         if index >= self.flows.len() {
             self.add_flows(index);
@@ -122,13 +142,17 @@ impl Ipdv {
         let flow = &mut self.flows[index];
         if let Some(before) = flow.predecessor(packet) {
             self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
-            return None;
+            return Arrival::default();
         }
+        let is_reordered = flow.is_overtaken(packet);
         let [before, after] = flow.neighbours(packet);
         if let Some(before) = before {
             self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
         }
-        after.map(|after| (after, after.delay_ns.abs_diff(packet.delay_ns)))
+        Arrival {
+            is_reordered,
+            next: after.map(|after| (after, after.delay_ns.abs_diff(packet.delay_ns))),
+        }
     }
 
     #[cold]

@@ -67,6 +67,21 @@ impl<T: Into<String>> From<T> for MeasuredSlice {
     }
 }
 
+/// A part of a run that is measured for itself, from the start of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredPhase {
+    /// Its name.
+    pub name: String,
+    /// When it begins.
+    pub begins: Duration,
+    /// From when it is measured.
+    pub measured_from: Duration,
+    /// When it ends.
+    pub ends: Duration,
+    /// The delay limit of each slice in it, instead of that of [`MeasuredSlice`].
+    pub delays: Vec<Option<DelayLimit>>,
+}
+
 /// Why a collector cannot be set up.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CollectorError {
@@ -84,6 +99,11 @@ pub enum CollectorError {
         /// The bin as given.
         bin: Duration,
     },
+    /// A phase cannot be measured.
+    #[error(
+        "phase `{0}` does not begin, settle and end in this order, within the run, at edges of intervals of its series"
+    )]
+    Phase(String),
     /// The series would have too many intervals.
     #[error("{bins} intervals per run exceed the limit of {MAX_BINS}: choose a longer interval")]
     TooManyBins {
@@ -113,6 +133,7 @@ pub struct RunCollector {
     stride: usize,
     /// Of a run whose length is not known.
     growth: Option<Growth>,
+    phases: Vec<MeasuredPhase>,
 }
 
 /// What is collected of one slice.
@@ -166,6 +187,7 @@ impl RunCollector {
             bin_ns,
             bins,
             bins_per_segment: bins.div_ceil(MAX_SEGMENTS),
+            edges: Vec::new(),
         };
         let stride = grid.segments() + 1;
         Ok(Self {
@@ -179,8 +201,37 @@ impl RunCollector {
             ipdv: Ipdv::new(params.slices.len() * stride),
             stride,
             growth: None,
+            phases: Vec::new(),
             params,
         })
+    }
+
+    /// The same collector, which also measures each of these phases for itself. To be called before the first packet.
+    ///
+    /// # Errors
+    /// Where a phase does not begin, is not measured from, or does not end at the edge of a bin, in this order and
+    /// within the run, or is not measured at all.
+    pub fn with_phases(mut self, phases: Vec<MeasuredPhase>) -> Result<Self, CollectorError> {
+        let bin_ns = self.grid.bin_ns;
+        for phase in &phases {
+            let times = [phase.begins, phase.measured_from, phase.ends];
+            let at_edges = times.iter().all(|at| at.nanos().is_multiple_of(bin_ns));
+            let in_order = phase.begins <= phase.measured_from && phase.measured_from < phase.ends;
+            if !at_edges || !in_order || phase.ends.nanos() > self.grid.duration_ns() {
+                return Err(CollectorError::Phase(phase.name.clone()));
+            }
+        }
+        let bin = |at: Duration| usize::try_from(at.nanos() / bin_ns).unwrap_or(usize::MAX);
+        let edges = phases
+            .iter()
+            .flat_map(|p| [bin(p.measured_from), bin(p.ends)]);
+        self.grid.split_at(edges);
+        self.stride = self.grid.segments() + 1;
+        self.delays = Histograms::new(self.slices.len() * self.stride);
+        self.ipdv = Ipdv::new(self.slices.len() * self.stride);
+        self.phases = phases;
+        (0..self.slices.len()).for_each(|slice| self.follow_limit(slice, Instant::ZERO));
+        Ok(self)
     }
 
     /// A frame of `bytes` bytes was sent. `first_source` says whether the slice's first source
@@ -247,7 +298,12 @@ impl RunCollector {
             sent_at,
             delay_ns,
         };
-        if let Some((after, variation_ns)) = self.ipdv.on_received(flow, packet, histogram) {
+        let arrival = self.ipdv.on_received(flow, packet, histogram);
+        if arrival.is_reordered {
+            let bin = &mut self.slices[slice].bins[self.received.bin];
+            bin.reordered_frames = bin.reordered_frames.saturating_add(1);
+        }
+        if let Some((after, variation_ns)) = arrival.next {
             let segment = Cursor::at(&self.grid, after.sent_at).segment;
             let histogram = slice * self.stride + segment;
             self.ipdv.record(histogram, variation_ns);
@@ -301,6 +357,16 @@ impl RunCollector {
     fn seek_origin(&mut self, slice: usize, sent_at: Instant) {
         if !self.slices[slice].origin.holds(&self.grid, sent_at) {
             self.slices[slice].origin = self.find(sent_at);
+            self.follow_limit(slice, sent_at);
+        }
+    }
+
+    /// The delay limit of a slice is that of the phase in which a frame is sent.
+    fn follow_limit(&mut self, slice: usize, sent_at: Instant) {
+        let at = Duration::from_nanos(sent_at.nanos());
+        let phase = self.phases.iter().rfind(|phase| phase.begins <= at);
+        if let Some(limit) = phase.and_then(|phase| phase.delays.get(slice)) {
+            self.slices[slice].delay_limit_ns = limit_ns(*limit);
         }
     }
 
@@ -366,6 +432,7 @@ impl RunCollector {
             slice.smallest_ns = u64::MAX;
             slice.iat.reset();
         }
+        (0..self.slices.len()).for_each(|slice| self.follow_limit(slice, Instant::ZERO));
     }
 
     /// Bytes held for bins, histograms and flows.
@@ -385,10 +452,14 @@ impl RunCollector {
     }
 }
 
+fn limit_ns(delay: Option<DelayLimit>) -> u64 {
+    delay.map_or(u64::MAX, |delay| delay.limit_ns)
+}
+
 impl SliceState {
     fn new(bins: usize, delay: Option<DelayLimit>) -> Self {
         Self {
-            delay_limit_ns: delay.map_or(u64::MAX, |delay| delay.limit_ns),
+            delay_limit_ns: limit_ns(delay),
             bins: vec![Bin::EMPTY; bins + 1],
             origin: Cursor::START,
             served: Cursor::START,

@@ -3,6 +3,8 @@ use crate::objective::Percentile;
 use crate::record::{Figures, SliceRecord};
 use proptest::prelude::*;
 
+mod phases;
+
 const MS: u64 = 1_000_000;
 
 fn params(duration_ms: u64, bin_ms: u64) -> CollectorParams {

@@ -226,6 +226,7 @@ impl VerdictTable {
 #[must_use]
 pub fn judge(study: &StudyDescription, observations: &Observations) -> VerdictTable {
     let policies = study.policies.iter().enumerate().map(|(index, policy)| {
+        let study = &*study.under(index);
         let isolation = isolation::judge(study, observations, index);
         let reallocation = reallocation::judge(study, observations, index);
         let scalability = ScalabilityVerdict::of(&policy.scalability);

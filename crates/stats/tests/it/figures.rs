@@ -39,6 +39,7 @@ fn figure(metric: Metric, expected: Expected) -> PublishedFigure {
         metric,
         policies: Vec::new(),
         scenarios: Vec::new(),
+        phase: None,
         slice: Some("critical".into()),
         relative_to: None,
         expected,

@@ -5,5 +5,6 @@ mod bounds;
 mod comparison;
 mod figures;
 mod objectives;
+mod phases;
 mod synthetic;
 mod verdicts;

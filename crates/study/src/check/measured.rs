@@ -181,6 +181,7 @@ impl Checker<'_> {
             slices,
             policies: spec.policies.iter().map(measured_policy).collect(),
             scenarios,
+            phases: Vec::new(),
             margins,
             published: Vec::new(),
         };
@@ -316,6 +317,7 @@ fn measured_policy((name, policy): (&At<String>, &MeasuredPolicySpec)) -> Policy
         delay_bounds: BTreeMap::new(),
         unbounded: Vec::new(),
         published_verdict: policy.published.clone(),
+        phase: None,
     }
 }
 

@@ -17,6 +17,7 @@ mod policies;
 mod populations;
 mod published;
 mod quick;
+pub(crate) mod timeline;
 mod traffic;
 mod unmodelled;
 
@@ -46,6 +47,7 @@ use published::PublishedSpec;
 use quick::QuickSpec;
 use slicewise_model::Rate;
 use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
+use timeline::TimelineSpec;
 use traffic::{ScenarioSpec, SliceSpec, SourceSpec};
 
 /// Longest run: a day.
@@ -131,6 +133,8 @@ settings! {
         quick: Option<Placed<QuickSpec>>,
         /// The seed of all randomness: the same seed gives the same results. Default 1.
         seed: Option<u64>,
+        /// Changes during every run.
+        timeline: Option<Placed<TimelineSpec>>,
         /// How it is measured.
         measure: Option<Placed<MeasureParams>>,
         /// How much worsening the verdicts tolerate, and with what confidence.
@@ -367,6 +371,7 @@ impl<'a> Checker<'a> {
             margins,
             published,
             quick,
+            phases: Vec::new(),
             is_quick: false,
             limits,
             warnings: Diagnostics::new(Vec::new(), 0),

@@ -1,6 +1,7 @@
 //! Published figures: which cells they speak of, and their values in the metric's unit.
 
-use super::{Checker, StudySpec, Table};
+use super::{Checker, StudySpec, Table, timeline};
+use crate::diagnostics::suggestion;
 use crate::file::Placed;
 use crate::settings;
 use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, number, word_for};
@@ -21,6 +22,8 @@ settings! {
         policies: OneOrMany<At<Reference>>,
         /// Scenarios it applies to. Default: all.
         scenarios: OneOrMany<At<Reference>>,
+        /// Phase of the `timeline` it applies to; required where there is one.
+        phase: Option<At<Reference>>,
         /// Slice it applies to; required for quantities of a slice.
         slice: Option<At<Reference>>,
         /// The figure is a change relative to another policy, scenario, or both: ours / theirs − 1.
@@ -112,11 +115,35 @@ impl Checker<'_> {
             metric,
             policies,
             scenarios,
+            phase: self.phase(written, spec),
             slice,
             relative_to,
             expected: self.expected(figure, unit, written.span)?,
             explanation: figure.explanation.clone(),
         })
+    }
+
+    /// The phase of a figure, where there are phases.
+    fn phase(&mut self, figure: &Placed<PublishedSpec>, spec: &StudySpec) -> Option<String> {
+        let phases = timeline::phase_names(spec);
+        match &figure.value.phase {
+            Some(phase) if phases.is_empty() => {
+                let message = "without a `timeline` there are no phases";
+                self.problems.add(phase.span, message);
+            }
+            Some(phase) if !phases.contains(&phase.value.as_ref()) => {
+                let message = format!("there is no phase `{}`", phase.value.as_ref());
+                let help = suggestion(phase.value.as_ref(), &phases);
+                self.problems.add_suggesting(phase.span, message, help);
+            }
+            Some(phase) => return Some(phase.value.as_ref().to_owned()),
+            None if phases.is_empty() => {}
+            None => {
+                let message = format!("`phase` is missing: one of {}", phases.join(", "));
+                self.problems.add(figure.span, message);
+            }
+        }
+        None
     }
 
     fn known_names(

@@ -150,6 +150,8 @@ pub(crate) struct Problems {
     seen: BTreeSet<(Span, String)>,
     /// What is worth a warning and no mistake.
     warnings: Vec<Problem>,
+    /// The phase of the study that is being checked; none for the study as it begins.
+    phase: Option<String>,
 }
 
 #[derive(Debug)]
@@ -180,14 +182,22 @@ impl Problems {
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        let message = message.into();
+        let mut message = message.into();
         if self.seen.insert((span, message.clone())) {
+            if let Some(phase) = &self.phase {
+                message.push_str(&format!(" (in phase `{phase}`)"));
+            }
             self.found.push(Problem {
                 span,
                 message,
                 help,
             });
         }
+    }
+
+    /// What is found from now on is wrong in this phase of the study, and not before.
+    pub(crate) fn enter_phase(&mut self, phase: Option<&str>) {
+        self.phase = phase.map(str::to_owned);
     }
 
     /// Something that is worth knowing at its place although it is no mistake.

@@ -24,4 +24,5 @@ mod runs;
 mod schemas;
 mod shipped;
 mod support;
+mod timelines;
 mod unmodelled;

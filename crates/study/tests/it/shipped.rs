@@ -48,6 +48,7 @@ fn every_shipped_study_is_correct() {
             "router-mechanisms",
             "shape-peak",
             "two-hops",
+            "upgrade",
             "voice-and-bulk",
         ]
     );

@@ -7,6 +7,7 @@ use crate::process::Process;
 use slicewise_live::metrics::{self, Samples};
 use slicewise_live::sys::namespace;
 use slicewise_stats::live::DepartureRecord;
+use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::DropCount;
 use std::process::Command;
 use std::time::Duration;
@@ -20,6 +21,8 @@ const LATE: (&str, u64) = ("0.0001", 100_000);
 #[derive(Debug)]
 pub(crate) struct GatewayDevice {
     process: Process,
+    /// The phase of the study that is in force.
+    phase: usize,
 }
 
 impl GatewayDevice {
@@ -34,7 +37,26 @@ impl GatewayDevice {
             .args(["--metrics-port", &METRICS_PORT.to_string()]);
         let mut process = Process::start("the gateway", command, hosts.device())?;
         process.wait_for("event=started", PATIENCE, is_interrupted)?;
-        Ok(Self { process })
+        Ok(Self { process, phase: 0 })
+    }
+
+    /// Have it reload the study until phase number `phase` is in force: each reload goes on by a phase.
+    pub(super) fn change_to(
+        &mut self,
+        phase: usize,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<ChangeRecord, AttemptError> {
+        let mut change = ChangeRecord::default();
+        while self.phase < phase {
+            let before = answers(&self.process.lines()).count();
+            self.process.reload()?;
+            let answer = self.process.wait_until(PATIENCE, is_interrupted, |lines| {
+                answers(lines).nth(before).map(change_of)
+            })?;
+            change = change.and(answer);
+            self.phase += 1;
+        }
+        Ok(change)
     }
 
     pub(super) fn check(&mut self) -> Result<(), AttemptError> {
@@ -53,6 +75,35 @@ impl GatewayDevice {
                 Err(AttemptError::Retryable(format!("the gateway: {error}")))
             }
         }
+    }
+}
+
+/// What it said of reloads.
+fn answers(lines: &[String]) -> impl Iterator<Item = &str> {
+    let lines = lines.iter().map(String::as_str);
+    lines.filter(|line| line.contains("event=reload"))
+}
+
+/// What a line of its log says a reload did.
+fn change_of(line: &str) -> ChangeRecord {
+    let field = |name: &str| {
+        let value = line.split_once(&format!(" {name}="))?.1;
+        Some(value.split(' ').next().unwrap_or(value))
+    };
+    let number = |name| {
+        field(name)
+            .and_then(|value| value.parse().ok())
+            .unwrap_or(0)
+    };
+    ChangeRecord {
+        waiting_frames: number("waiting_frames"),
+        lost_frames: number("lost_frames"),
+        refused: (line.contains("event=reload_refused")).then(|| {
+            let reason = line
+                .split_once(" reason=")
+                .map_or(line, |(_, reason)| reason);
+            reason.to_owned()
+        }),
     }
 }
 
@@ -137,6 +188,23 @@ slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason=
             .map(|drop| (drop.class.as_str(), drop.reason.as_str(), drop.frames))
             .collect();
         assert_eq!(drops, [("gold", "policed", 5), ("rest", "queue_full", 7)]);
+    }
+
+    #[test]
+    fn a_reload_says_what_it_did_to_frames_or_why_it_was_refused() {
+        let lines = [
+            "time=1 level=info event=started pid=7",
+            "time=2 level=info event=reloaded waiting_frames=12 lost_frames=1",
+            "time=3 level=warn event=reload_refused reason=\"no file\" so=nothing",
+        ];
+        let lines = lines.map(str::to_owned);
+        let changes: Vec<ChangeRecord> = answers(&lines).map(change_of).collect();
+        assert_eq!((changes[0].waiting_frames, changes[0].lost_frames), (12, 1));
+        assert_eq!(changes[0].refused, None);
+        assert_eq!(
+            changes[1].refused.as_deref(),
+            Some("\"no file\" so=nothing")
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ use slicewise_formats::tc::Feature;
 use slicewise_model::Rate;
 use slicewise_stats::backend::{BackendInfo, GATEWAY, TC};
 use slicewise_stats::live::DepartureRecord;
+use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_study::StudyPolicy;
 use std::path::PathBuf;
@@ -98,7 +99,7 @@ impl DeviceKind {
                 let mut command = Command::new(program);
                 command
                     .args(["gateway", "--policy", &policy.name])
-                    .args(["--study-digest", digest, "--study"])
+                    .args(["--phases", "--study-digest", digest, "--study"])
                     .arg(study);
                 GatewayDevice::start(hosts, command, is_interrupted).map(Device::Gateway)
             }
@@ -151,6 +152,20 @@ impl Device {
         match self {
             Self::Gateway(gateway) => gateway.check(),
             Self::Tc(_) => Ok(()),
+        }
+    }
+
+    /// Put the policy of phase number `phase` in force, the one after that in force now.
+    pub(crate) fn change_to(
+        &mut self,
+        phase: usize,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<ChangeRecord, AttemptError> {
+        match self {
+            Self::Gateway(gateway) => gateway.change_to(phase, is_interrupted),
+            Self::Tc(_) => Err(AttemptError::Unsupported(
+                "a change of a policy under traffic control".to_owned(),
+            )),
         }
     }
 

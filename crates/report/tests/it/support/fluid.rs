@@ -89,6 +89,7 @@ pub fn record(
             frames: dropped,
         }],
         link_losses: Vec::new(),
+        phases: Vec::new(),
         populations: Vec::new(),
         capture: None,
         flows: Vec::new(),

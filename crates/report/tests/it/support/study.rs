@@ -91,6 +91,7 @@ pub fn study(size: Size) -> StudyDescription {
                     String::new()
                 },
             }),
+            phase: None,
         });
     let on_off = [5, 15, 20, 25, 30, 35, 40];
     let scenarios = (0..size.scenarios).map(|index| ScenarioDescription {
@@ -142,6 +143,7 @@ pub fn study(size: Size) -> StudyDescription {
         policies: policies.collect(),
         scenarios: scenarios.collect(),
         // Two repetitions are enough to decide: what their number changes has tests of its own.
+        phases: Vec::new(),
         margins: Margins {
             rare_runs: 0.78,
             ..Margins::default()
@@ -157,6 +159,7 @@ fn published(size: Size) -> Vec<PublishedFigure> {
         metric,
         policies: Vec::new(),
         scenarios: Vec::new(),
+        phase: None,
         slice: slice.map(str::to_owned),
         relative_to: None,
         expected,

@@ -187,7 +187,7 @@ fn pairs(arrivals: impl IntoIterator<Item = u32>) -> u64 {
             sent_at: Instant::ZERO,
             delay_ns: 5,
         };
-        if let Some((_, variation_ns)) = ipdv.on_received(0, packet, 0) {
+        if let Some((_, variation_ns)) = ipdv.on_received(0, packet, 0).next {
             ipdv.record(0, variation_ns);
         }
     }

@@ -86,6 +86,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
                 delay_bounds: BTreeMap::new(),
                 unbounded: Vec::new(),
                 published_verdict: published.clone(),
+                phase: None,
             })
             .collect(),
         scenarios: (0..scenarios)
@@ -96,6 +97,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
                 cycle_ns: 2_000_000_000,
             })
             .collect(),
+        phases: Vec::new(),
         margins: MARGINS,
         published: Vec::new(),
     }
@@ -194,6 +196,7 @@ pub fn run(
         slices,
         aggregate,
         drops: Vec::new(),
+        phases: Vec::new(),
         link_losses: Vec::new(),
         populations: Vec::new(),
         capture: None,

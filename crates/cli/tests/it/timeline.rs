@@ -1,0 +1,79 @@
+//! A study with a timeline, from the file to the report.
+
+use crate::support::small_study::STUDY;
+use crate::support::{Sandbox, text};
+use std::fs;
+
+const TIMELINE: &str = "
+timeline:
+  settle: 500 ms
+  changes:
+    swapped:
+      at: 2 s
+      title: the rest gets more
+      slices: {critical: {share: 45 %}}
+      sources: {rest: {pattern: cbr, rate: 120 %}}
+      policies:
+        first:
+          classes:
+            - {name: critical, slice: critical, priority: {rate: 4.5 Mbit/s}}
+";
+
+#[test]
+fn a_study_with_a_timeline_is_judged_phase_by_phase() {
+    let sandbox = Sandbox::new();
+    sandbox.write("changing.yaml", format!("{STUDY}{TIMELINE}"));
+    let output = sandbox.slicewise(&["run", "changing.yaml", "--out", "out"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    for policy in [
+        "shared/start",
+        "shared/swapped",
+        "first/start",
+        "first/swapped",
+    ] {
+        assert!(printed.contains(policy), "{policy}: {printed}");
+    }
+    // One policy changes in each of two scenarios and three repetitions.
+    let changes = "Changes: 6 changes while ";
+    assert!(printed.contains(changes), "{printed}");
+    assert!(printed.contains("0 lost by them, 0 reordered"), "{printed}");
+    let data = |name: &str| fs::read_to_string(sandbox.path(&format!("out/data/{name}"))).unwrap();
+    // Policies, phases, scenarios, repetitions and slices.
+    assert_eq!(data("phases.csv").lines().count(), 1 + 2 * 2 * 2 * 3 * 2);
+    let rates = |policy: &str| -> Vec<f64> {
+        let wanted =
+            format!("\"{policy}\",\"calm\",\"rest\",\"steady\",\"offered_bits_per_second\",");
+        let cells = data("cells.csv");
+        let line = cells.lines().find(|line| line.starts_with(&wanted));
+        let fields = line.unwrap().split(',').skip(6).take(1);
+        fields.map(|field| field.parse().unwrap()).collect()
+    };
+    assert!((3.5e6..4.5e6).contains(&rates("first/start")[0]));
+    assert!((11.9e6..12.1e6).contains(&rates("first/swapped")[0]));
+    let page = fs::read_to_string(sandbox.path("out/report.html")).unwrap();
+    for said in [
+        "id=\"timeline\"",
+        "the rest gets more: slice critical; policy first; source rest",
+    ] {
+        assert!(page.contains(said), "{said}");
+    }
+    // Made again from the folder alone, and compared with itself elsewhere.
+    let again = sandbox.slicewise(&["report", "out"]);
+    assert_eq!(text(&again.stdout), printed);
+    let verdicts = sandbox.slicewise(&["report", "out", "--json"]);
+    let verdicts: serde_json::Value = serde_json::from_slice(&verdicts.stdout).unwrap();
+    assert_eq!(verdicts["policies"].as_array().unwrap().len(), 4);
+    assert_eq!(verdicts["expected_runs"], verdicts["finished_runs"]);
+    assert_eq!(verdicts["expected_runs"], 12);
+}
+
+#[test]
+fn a_timeline_that_cannot_be_carried_out_is_refused_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    let late = TIMELINE.replace("at: 2 s", "at: 20 s");
+    sandbox.write("late.yaml", format!("{STUDY}{late}"));
+    let said = sandbox.refused(2, &["run", "late.yaml", "--out", "out"]);
+    assert!(said.contains("the run is over after 4 s"), "{said}");
+    assert!(!sandbox.path("out").exists());
+}

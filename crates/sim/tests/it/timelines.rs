@@ -1,0 +1,159 @@
+//! Policies and sources that change during a run.
+
+use crate::support::changed;
+use slicewise_sim::Simulator;
+use slicewise_stats::record::RunRecord;
+use slicewise_stats::summary::SummaryBuilder;
+use slicewise_stats::verdict::{self, Outcome};
+use slicewise_study::{Backend, RunFilter, Study};
+
+const STUDY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/upgrade.yaml");
+
+/// The study that ships, three times as fast.
+fn study(changes: &[(&str, &str)]) -> Study {
+    let faster = [
+        ("duration: 18 s", "duration: 6 s"),
+        ("at: 6 s", "at: 2 s"),
+        ("at: 12 s", "at: 4 s"),
+    ];
+    let text = std::fs::read_to_string(STUDY).unwrap();
+    changed(&text, &[&faster, changes].concat())
+}
+
+fn run(study: &Study, policy: &str, scenario: &str) -> RunRecord {
+    let filter = RunFilter {
+        policies: vec![policy.to_owned()],
+        scenarios: vec![scenario.to_owned()],
+        repetitions: Some(1),
+        ..RunFilter::default()
+    };
+    let runs = study.runs(&filter).unwrap();
+    Simulator::default().run(study, &runs[0]).unwrap()
+}
+
+#[test]
+fn a_slice_gets_in_each_phase_what_is_promised_to_it_there() {
+    let record = run(&study(&[]), "guaranteed", "overload");
+    let rates = record.phases.iter().map(|phase| {
+        let video = &phase.slices[0].figures;
+        assert_eq!(video.lost_frames, 0);
+        (video.throughput_bits_per_second / 1e6).round()
+    });
+    assert_eq!(rates.collect::<Vec<_>>(), [19.0, 68.0, 19.0]);
+    let minimum = run(&study(&[]), "minimum", "overload");
+    let lost = minimum.phases.iter();
+    let lost = lost.map(|phase| phase.slices[0].figures.lost_frames > 0);
+    assert_eq!(lost.collect::<Vec<_>>(), [false, true, false]);
+}
+
+#[test]
+fn a_change_drops_and_reorders_nothing_that_waits() {
+    let record = run(&study(&[]), "guaranteed", "overload");
+    assert_eq!(record.phases[0].change, None);
+    for phase in &record.phases[1..] {
+        let change = phase.change.as_ref().unwrap();
+        assert!(change.waiting_frames > 100, "{change:?}");
+        assert_eq!((change.lost_frames, &change.refused), (0, &None));
+        assert!(phase.slices.iter().all(|slice| slice.reordered_frames == 0));
+    }
+    // Where no policy changes, the device is left alone.
+    let fifo = run(&study(&[]), "fifo", "overload");
+    assert!(fifo.phases.iter().all(|phase| phase.change.is_none()));
+}
+
+#[test]
+fn what_is_dropped_in_the_phases_is_dropped_in_the_run() {
+    for policy in ["fifo", "guaranteed"] {
+        let record = run(&study(&[]), policy, "overload");
+        let frames = |drops: &[slicewise_stats::record::DropCount]| -> u64 {
+            drops.iter().map(|drop| drop.frames).sum()
+        };
+        let in_phases: u64 = record.phases.iter().map(|p| frames(&p.drops)).sum();
+        assert!(in_phases > 1_000);
+        assert_eq!(in_phases, frames(&record.drops), "{policy}");
+    }
+}
+
+#[test]
+fn figures_of_a_phase_are_those_of_its_bins() {
+    let record = run(&study(&[]), "fifo", "overload");
+    for phase in &record.phases {
+        let bin = |ns: u64| usize::try_from(ns / record.bin_ns).unwrap();
+        let bins = bin(phase.measured_from_ns)..bin(phase.ends_ns);
+        for (slice, own) in record.slices.iter().zip(&phase.slices) {
+            let series = &slice.series;
+            let sum = |values: &[u64]| values[bins.clone()].iter().sum::<u64>();
+            assert_eq!(own.figures.sent_bytes, sum(&series.sent_bytes));
+            assert_eq!(own.figures.received_bytes, sum(&series.received_bytes));
+            let lost: u32 = series.lost_frames[bins.clone()].iter().sum();
+            assert_eq!(own.figures.lost_frames, u64::from(lost));
+            let largest = series.delay_max_ns[bins.clone()].iter().flatten().max();
+            assert_eq!(Some(&own.figures.delay.max_ns), largest);
+        }
+    }
+}
+
+#[test]
+fn a_timeline_that_changes_nothing_changes_no_record() {
+    let text = std::fs::read_to_string(STUDY).unwrap();
+    let (before, timeline) = text.split_once("timeline:").unwrap();
+    let (_, after) = timeline.split_once("repetitions:").unwrap();
+    let without = format!("{before}repetitions:{after}");
+    let short = [("duration: 18 s", "duration: 6 s")];
+    let same = "timeline: {settle: 1 s, changes: {same: {at: 3 s, sources: {video: {rate: 19 Mbit/s}}, policies: {fifo: {none: true}}}}}\n";
+    let plain = run(&changed(&without, &short), "guaranteed", "overload");
+    let changed = changed(&format!("{without}{same}"), &short);
+    let mut phased = run(&changed, "guaranteed", "overload");
+    assert_eq!(phased.phases.len(), 2);
+    phased.phases.clear();
+    phased.study_digest.clone_from(&plain.study_digest);
+    for slice in &mut phased.slices {
+        slice.scheduler = None;
+    }
+    let plain = RunRecord {
+        slices: (plain.slices.into_iter())
+            .map(|slice| slicewise_stats::record::SliceRecord {
+                scheduler: None,
+                ..slice
+            })
+            .collect(),
+        ..plain
+    };
+    assert_eq!(phased, plain);
+}
+
+#[test]
+fn each_phase_is_judged_by_its_own_objectives() {
+    let study = study(&[("repetitions: 32", "repetitions: 2")]);
+    let judged = study.description("test").by_phase();
+    let mut builder = SummaryBuilder::new(&judged);
+    let runs = study.runs(&RunFilter::default()).unwrap();
+    for run in &runs {
+        let record = Simulator::default().run(&study, run).unwrap();
+        builder.add(&record).unwrap();
+    }
+    assert_eq!(builder.runs(), 12);
+    let verdicts = verdict::judge(&judged, builder.observations()).policies;
+    let broken = verdicts.iter();
+    let broken = broken.filter(|v| v.isolation.outcome == Outcome::Broken);
+    let names: Vec<&str> = broken.map(|v| v.policy.as_str()).collect();
+    // Two repetitions do not show that anything holds; what is broken is broken in the right phase.
+    assert_eq!(
+        names,
+        [
+            "fifo/before",
+            "fifo/upgraded",
+            "fifo/released",
+            "minimum/upgraded"
+        ]
+    );
+    // 68 Mbit/s are 95 % of nothing but the promise of that phase.
+    let cells = builder.summary().cells;
+    let upgraded = cells
+        .iter()
+        .find(|cell| cell.policy == "guaranteed/upgraded" && cell.scenario == "overload");
+    let throughput = &upgraded.unwrap().slices[0]
+        .steady
+        .throughput_bits_per_second;
+    assert!(throughput.as_ref().unwrap().mean > 67e6);
+}

@@ -1,0 +1,424 @@
+//! Phases: the parts of a run between the changes of a study's timeline, each measured and judged on its own.
+//!
+//! A record has figures for each phase from the end of its settling time. [`RunRecord::by_phase`] makes of them the
+//! record of a run that was nothing but this phase, and [`StudyDescription::by_phase`] makes a policy of each policy and
+//! phase. So whatever judges and draws policies judges and draws phases, and a slice in a phase is compared with the
+//! same phase of the reference.
+
+use crate::description::{
+    Cell, DelayBound, PolicyDescription, PublishedFigure, SliceDescription, StudyDescription,
+    Unbounded,
+};
+use crate::record::{
+    CdfPoint, DropCount, Figures, IatFigures, RunKey, RunRecord, SentDelay, Series, SliceRecord,
+    Transient,
+};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A phase of a study, and what is promised in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseDescription {
+    /// Name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// When it begins, ns from the start of a run: the moment of the change, 0 for the first phase.
+    pub begins_ns: u64,
+    /// From when it is measured, ns: the change and its settling time.
+    pub measured_from_ns: u64,
+    /// When it ends, ns.
+    pub ends_ns: u64,
+    /// What changes at its beginning, a sentence each; empty for the first phase.
+    pub changes: Vec<String>,
+    /// The slices, in the order of the study.
+    pub slices: Vec<SliceDescription>,
+    /// What each policy proves, in the order of the study.
+    pub policies: Vec<PhasePolicy>,
+    /// The longest on/off cycle of each scenario's sources, ns, in the order of the study; 0 where the load is
+    /// constant.
+    pub cycles_ns: Vec<u64>,
+}
+
+/// A policy in a phase.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhasePolicy {
+    /// Proved delay bounds by slice.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub delay_bounds: BTreeMap<String, DelayBound>,
+    /// Slices with a guarantee from which no bound follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unbounded: Vec<Unbounded>,
+}
+
+/// Figures of one phase of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseRecord {
+    /// Name of the phase.
+    pub phase: String,
+    /// From when it is measured, ns from the start of the run.
+    pub measured_from_ns: u64,
+    /// When it ends, ns.
+    pub ends_ns: u64,
+    /// One record per slice, in the order of the study.
+    pub slices: Vec<PhaseSliceRecord>,
+    /// All slices together.
+    pub aggregate: Figures,
+    /// Frames dropped by reason, its settling time included, by the device's own counters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<DropCount>,
+    /// The change that it began with; `None` for the first phase, and where nothing in the device was changed or
+    /// the back end does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeRecord>,
+}
+
+/// Traffic of one slice in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseSliceRecord {
+    /// Figures from `measured_from_ns` to the end of the phase.
+    pub figures: Figures,
+    /// As [`SliceRecord::delay_of_sent`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_of_sent: Option<SentDelay>,
+    /// Cumulative distribution of one-way delay.
+    pub delay_cdf: Vec<CdfPoint>,
+    /// Frames received in the phase, its settling time included, after one that their flow sent later (RFC 4737).
+    pub reordered_frames: u64,
+}
+
+/// What a change of policies did to the frames that waited in the device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeRecord {
+    /// Frames that waited in the device's queues.
+    pub waiting_frames: u64,
+    /// Those of them that the change dropped.
+    pub lost_frames: u64,
+    /// Why the device refused the change and goes on with what was in force; `None` where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+impl ChangeRecord {
+    /// Of one change of two devices.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            waiting_frames: self.waiting_frames.saturating_add(other.waiting_frames),
+            lost_frames: self.lost_frames.saturating_add(other.lost_frames),
+            refused: self.refused.or(other.refused),
+        }
+    }
+}
+
+impl RunRecord {
+    /// The records that are judged: one for each phase, measured from the end of its settling time; this one where
+    /// there are none.
+    #[must_use]
+    pub fn by_phase(&self) -> Vec<Cow<'_, Self>> {
+        if self.phases.is_empty() {
+            return vec![Cow::Borrowed(self)];
+        }
+        let phases = self.phases.iter();
+        phases
+            .map(|phase| Cow::Owned(self.in_phase(phase)))
+            .collect()
+    }
+
+    fn in_phase(&self, phase: &PhaseRecord) -> Self {
+        let bin = |at_ns: u64| usize::try_from(at_ns / self.bin_ns.max(1)).unwrap_or(usize::MAX);
+        let bins = bin(phase.measured_from_ns)..bin(phase.ends_ns);
+        let slices = self.slices.iter().zip(&phase.slices);
+        let slices = slices.map(|(run, phase)| SliceRecord {
+            slice: run.slice.clone(),
+            whole: phase.figures,
+            steady: phase.figures,
+            delay_of_sent: phase.delay_of_sent,
+            delay_cdf: phase.delay_cdf.clone(),
+            iat_sent: IatFigures::default(),
+            series: run.series.between(&bins),
+            marked_frames: 0,
+            scheduler: None,
+        });
+        Self {
+            duration_ns: phase.ends_ns.saturating_sub(phase.measured_from_ns),
+            transient: Transient {
+                end_ns: 0,
+                steady_state_reached: true,
+                throughput_before_bits_per_second: 0.0,
+                throughput_after_bits_per_second: phase.aggregate.throughput_bits_per_second,
+            },
+            slices: slices.collect(),
+            aggregate: phase.aggregate,
+            phases: Vec::new(),
+            drops: phase.drops.clone(),
+            link_losses: Vec::new(),
+            study: self.study.clone(),
+            study_digest: self.study_digest.clone(),
+            key: RunKey {
+                policy: policy_in_phase(&self.key.policy, &phase.phase),
+                ..self.key.clone()
+            },
+            capture: self.capture.clone(),
+            flows: self.flows.clone(),
+            hops: self.hops.clone(),
+            live: self.live.clone(),
+            populations: Vec::new(),
+            ..*self
+        }
+    }
+}
+
+impl Series {
+    /// The bins in `range`, as far as there are any.
+    fn between(&self, range: &std::ops::Range<usize>) -> Self {
+        fn cut<T: Copy>(values: &[T], range: &std::ops::Range<usize>) -> Vec<T> {
+            let end = range.end.min(values.len());
+            values[range.start.min(end)..end].to_vec()
+        }
+        Self {
+            sent_bytes: cut(&self.sent_bytes, range),
+            received_bytes: cut(&self.received_bytes, range),
+            served_bytes: cut(&self.served_bytes, range),
+            lost_bytes: cut(&self.lost_bytes, range),
+            sent_frames: cut(&self.sent_frames, range),
+            lost_frames: cut(&self.lost_frames, range),
+            delay_mean_ns: cut(&self.delay_mean_ns, range),
+            delay_max_ns: cut(&self.delay_max_ns, range),
+            late_frames: cut(&self.late_frames, range),
+        }
+    }
+}
+
+impl StudyDescription {
+    /// The study as it is judged: each policy in each phase is a policy of its own, named by [`policy_in_phase`], and a
+    /// share that a phase changes is 0. The study itself where it has no timeline.
+    #[must_use]
+    pub fn by_phase(&self) -> Self {
+        if self.phases.is_empty() {
+            return self.clone();
+        }
+        let policies = self.policies.iter().enumerate();
+        let policies = policies.flat_map(|(index, policy)| {
+            let phases = self.phases.iter();
+            phases.map(move |phase| policy.in_phase(phase, phase.policies.get(index)))
+        });
+        let published = self.published.iter().flat_map(|figure| {
+            let phases = self.phases.iter();
+            let phases =
+                phases.filter(|phase| figure.phase.as_ref().is_none_or(|p| *p == phase.name));
+            phases.map(|phase| figure.in_phase(&phase.name, &self.policies))
+        });
+        let mut study = Self {
+            policies: policies.collect(),
+            published: published.collect(),
+            ..self.clone()
+        };
+        for (index, slice) in study.slices.iter_mut().enumerate() {
+            let mut phases = self
+                .phases
+                .iter()
+                .filter_map(|phase| phase.slices.get(index));
+            let share = slice.share_bits_per_second;
+            if phases.any(|phase| phase.share_bits_per_second != share) {
+                slice.share_bits_per_second = 0;
+            }
+        }
+        study
+    }
+
+    /// The policy that runs name, of one that is judged.
+    #[must_use]
+    pub fn policy_of_runs<'a>(&self, judged: &'a str) -> &'a str {
+        match judged.rsplit_once('/') {
+            Some((policy, _)) if !self.phases.is_empty() => policy,
+            _ => judged,
+        }
+    }
+
+    /// The study under policy number `policy`, with the slices that are there in its phase.
+    pub(crate) fn under(&self, policy: usize) -> Cow<'_, Self> {
+        let phase = self.policies.get(policy).and_then(|p| p.phase.as_ref());
+        let Some(phase) = phase else {
+            return Cow::Borrowed(self);
+        };
+        let mut study = Self {
+            slices: phase.slices.clone(),
+            ..self.clone()
+        };
+        for (scenario, cycle_ns) in study.scenarios.iter_mut().zip(&phase.cycles_ns) {
+            scenario.cycle_ns = *cycle_ns;
+        }
+        Cow::Owned(study)
+    }
+}
+
+impl PolicyDescription {
+    fn in_phase(&self, phase: &PhaseDescription, proved: Option<&PhasePolicy>) -> Self {
+        let PhasePolicy {
+            delay_bounds,
+            unbounded,
+        } = proved.cloned().unwrap_or_default();
+        let title = match (self.title.as_str(), phase.title.as_str()) {
+            ("", title) | (title, "") => title.to_owned(),
+            (policy, phase) => format!("{policy}; {phase}"),
+        };
+        Self {
+            name: policy_in_phase(&self.name, &phase.name),
+            title,
+            delay_bounds,
+            unbounded,
+            phase: Some(Box::new(phase.clone())),
+            ..self.clone()
+        }
+    }
+}
+
+impl PublishedFigure {
+    fn in_phase(&self, phase: &str, all: &[PolicyDescription]) -> Self {
+        let in_phase = |policy: &String| policy_in_phase(policy, phase);
+        let policies = match self.policies.as_slice() {
+            [] => all.iter().map(|policy| in_phase(&policy.name)).collect(),
+            some => some.iter().map(in_phase).collect(),
+        };
+        let relative_to = self.relative_to.as_ref().map(|cell| Cell {
+            policy: cell.policy.as_ref().map(in_phase),
+            scenario: cell.scenario.clone(),
+        });
+        Self {
+            policies,
+            relative_to,
+            ..self.clone()
+        }
+    }
+}
+
+/// What a policy is called in one phase of a study.
+#[must_use]
+pub fn policy_in_phase(policy: &str, phase: &str) -> String {
+    format!("{policy}/{phase}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::{CollectorParams, RunCollector};
+    use crate::record::DelayFigures;
+    use slicewise_units::Duration;
+
+    fn series(bins: u64) -> Series {
+        let values: Vec<u64> = (0..bins).collect();
+        let small: Vec<u32> = (0..).take(values.len()).collect();
+        let delays: Vec<Option<u64>> = values.iter().copied().map(Some).collect();
+        Series {
+            sent_bytes: values.clone(),
+            received_bytes: values.clone(),
+            served_bytes: values.clone(),
+            lost_bytes: values,
+            sent_frames: small.clone(),
+            lost_frames: small,
+            delay_mean_ns: delays.clone(),
+            delay_max_ns: delays,
+            late_frames: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_series_is_cut_to_the_bins_of_a_phase() {
+        let cut = series(10).between(&(3..6));
+        assert_eq!(cut.sent_bytes, [3, 4, 5]);
+        assert_eq!(cut.received_bytes, [3, 4, 5]);
+        assert_eq!(cut.served_bytes, [3, 4, 5]);
+        assert_eq!(cut.lost_bytes, [3, 4, 5]);
+        assert_eq!(
+            (cut.sent_frames, cut.lost_frames),
+            (vec![3, 4, 5], vec![3, 4, 5])
+        );
+        assert_eq!(cut.delay_mean_ns, [Some(3), Some(4), Some(5)]);
+        assert_eq!(cut.delay_max_ns, [Some(3), Some(4), Some(5)]);
+        assert!(cut.late_frames.is_empty());
+        let behind = series(10).between(&(8..20));
+        assert_eq!(behind.sent_bytes, [8, 9]);
+        assert!(series(3).between(&(8..20)).sent_bytes.is_empty());
+    }
+
+    /// 100 ns of policy `p` in scenario `s`.
+    fn run_of_ten_bins() -> RunRecord {
+        let params = CollectorParams {
+            slices: vec!["slice".into()],
+            duration: Duration::from_nanos(100),
+            bin: Duration::from_nanos(10),
+            cycle: Duration::ZERO,
+        };
+        let key = RunKey {
+            policy: "p".to_owned(),
+            scenario: "s".to_owned(),
+            repetition: 0,
+            seed: 1,
+        };
+        let mut collector = RunCollector::new(params).unwrap();
+        collector.finish(key, "study", "digest", Vec::new())
+    }
+
+    #[test]
+    fn a_phase_of_a_run_is_a_run_of_the_policy_in_that_phase() {
+        let figures = |samples| Figures {
+            delay: DelayFigures {
+                samples,
+                ..DelayFigures::default()
+            },
+            ..Figures::default()
+        };
+        let mut run = run_of_ten_bins();
+        run.slices[0].series = series(10);
+        run.slices[0].marked_frames = 4;
+        assert_eq!(run.by_phase().len(), 1);
+        assert_eq!(*run.by_phase()[0], run);
+        let phase = |name: &str, from_ns, ends_ns, samples| PhaseRecord {
+            phase: name.to_owned(),
+            measured_from_ns: from_ns,
+            ends_ns,
+            slices: vec![PhaseSliceRecord {
+                figures: figures(samples),
+                delay_of_sent: None,
+                delay_cdf: vec![CdfPoint(samples, 1.0)],
+                reordered_frames: 0,
+            }],
+            aggregate: figures(samples),
+            drops: Vec::new(),
+            change: None,
+        };
+        run.phases = vec![phase("a", 10, 50, 3), phase("b", 60, 100, 5)];
+        let views = run.by_phase();
+        let names: Vec<&str> = views.iter().map(|v| v.key.policy.as_str()).collect();
+        assert_eq!(names, ["p/a", "p/b"]);
+        let second = &views[1];
+        assert_eq!(second.duration_ns, 40);
+        assert_eq!(second.slices[0].series.sent_bytes, [6, 7, 8, 9]);
+        assert_eq!(second.slices[0].whole.delay.samples, 5);
+        assert_eq!(second.slices[0].steady, second.slices[0].whole);
+        assert_eq!(second.slices[0].delay_cdf, [CdfPoint(5, 1.0)]);
+        assert_eq!(second.slices[0].marked_frames, 0);
+        assert_eq!((second.transient.end_ns, second.phases.len()), (0, 0));
+        assert_eq!(second.steady_from(), 0);
+    }
+
+    #[test]
+    fn two_devices_that_change_at_once_lose_what_both_lose() {
+        let change = |waiting_frames, lost_frames, refused: Option<&str>| ChangeRecord {
+            waiting_frames,
+            lost_frames,
+            refused: refused.map(str::to_owned),
+        };
+        let both = change(3, 1, None).and(change(4, 2, Some("why")));
+        assert_eq!(both, change(7, 3, Some("why")));
+        let first = change(0, 0, Some("first")).and(change(0, 0, Some("second")));
+        assert_eq!(first.refused.as_deref(), Some("first"));
+    }
+}

@@ -1,0 +1,438 @@
+//! Timelines: the study as it is after each change, checked as a study of its own.
+//!
+//! A change is settings on top of those before it, as in a file that extends another. Names stay: what changes are
+//! slices, policies and what sources send.
+
+use super::policies::PolicyFileSpec;
+use super::traffic::{ScenarioSpec, SliceSpec, SourceSpec};
+use super::{Checker, StudySpec, Table, entry_as_meant};
+use crate::diagnostics::suggestion;
+use crate::file::{Decode, Entry, Key, Node, Placed, Problems, Schemas, Span, Value, merge_nodes};
+use crate::params::SourceParams;
+use crate::settings;
+use crate::spec::{At, Name, Named};
+use crate::study::{Phase, Study};
+use slicewise_units::Duration;
+
+/// A phase has at least so many bins that are measured.
+const MIN_BINS: u64 = 10;
+/// Name of the phase before the first change.
+const FIRST_PHASE: &str = "start";
+
+settings! {
+    /// Changes during every run, and the phases between them.
+    struct TimelineSpec as "TimelineSpec" {
+        /// Name of the phase before the first change. Default `start`.
+        first: Option<Name>,
+        /// How long after a change nothing is measured, so that queues and sources settle.
+        [required] settle: Option<At<Duration>>,
+        /// The changes, in order of time, by the name of the phase that begins with each.
+        [required] changes: Named<Placed<ChangeSpec>>,
+    }
+}
+
+settings! {
+    /// A change: settings on top of those before it. Names stay as they are.
+    struct ChangeSpec as "ChangeSpec" {
+        /// When, from the start of the run.
+        [required] at: Option<At<Duration>>,
+        /// One line for people.
+        title: String,
+        /// Shares and objectives of slices, by name.
+        slices: Overlay<Named<Placed<SliceSpec>>>,
+        /// Policies, by name. A list of classes replaces the one before.
+        policies: Overlay<Named<Placed<PolicyFileSpec>>>,
+        /// What sources send, by name, in every scenario that has them.
+        sources: Overlay<Named<SourceSpec>>,
+        /// What sources send in one scenario.
+        scenarios: Overlay<Named<ScenarioSpec>>,
+    }
+}
+
+/// Settings that are read on top of others, and not for themselves.
+#[derive(Debug, Clone)]
+pub(crate) struct Overlay<T>(std::marker::PhantomData<fn() -> T>);
+
+impl<T> Default for Overlay<T> {
+    fn default() -> Self {
+        Self(std::marker::PhantomData)
+    }
+}
+
+impl<T: Decode> Decode for Overlay<T> {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        entry.table(problems).map(|_| Self::default())
+    }
+
+    fn schema(schemas: &mut Schemas) -> serde_json::Value {
+        T::schema(schemas)
+    }
+}
+
+/// What a change says, as far as it can be put on top of a study.
+pub(crate) struct Change<'a> {
+    key: &'a Key,
+    node: &'a Node,
+}
+
+/// The changes of a study, in the order written.
+pub(crate) fn changes(root: &Node) -> Vec<Change<'_>> {
+    let timeline = entry_as_meant(root, "timeline").map(|(_, timeline)| timeline);
+    let changes = timeline.and_then(|timeline| timeline.entry("changes"));
+    match changes.map(|(_, changes)| &changes.value) {
+        Some(Value::Mapping(entries)) => entries
+            .iter()
+            .map(|(key, node)| Change { key, node })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl Change<'_> {
+    /// The name of the phase that begins with it.
+    pub(crate) fn name(&self) -> &str {
+        &self.key.text
+    }
+
+    /// `root` with what changes; whatever it has none of is reported.
+    pub(crate) fn on_top_of(&self, root: &Node, problems: &mut Problems) -> Node {
+        let mut changed = root.clone();
+        let tables = [Table::SLICES, Table::POLICIES, Table::SCENARIOS];
+        let mut is_empty = true;
+        for Table(table, what) in tables {
+            let Some((_, over)) = self.node.entry(table) else {
+                continue;
+            };
+            is_empty = false;
+            let Some(settings) = table_of(&mut changed, table) else {
+                continue;
+            };
+            let over = match table {
+                "scenarios" => sources_only(over, settings, problems),
+                _ => over.clone(),
+            };
+            let over = known_only(over, settings, what, problems);
+            *settings = merge_nodes(settings.clone(), over);
+        }
+        if let Some((_, over)) = self.node.entry("sources") {
+            is_empty = false;
+            change_sources(&mut changed, over, problems);
+        }
+        if is_empty {
+            let message =
+                "this changes nothing: it has no `slices`, `policies`, `sources` or `scenarios`";
+            problems.add(self.key.span, message);
+        }
+        changed
+    }
+
+    /// What changes, in a few words: "policy guaranteed", "sources bulk and video".
+    fn words(&self) -> Vec<String> {
+        let tables = [
+            (Table::SLICES.0, Table::SLICES.1),
+            (Table::POLICIES.0, Table::POLICIES.1),
+            ("sources", "source"),
+            (Table::SCENARIOS.0, Table::SCENARIOS.1),
+        ];
+        let written = tables.into_iter().filter_map(|(table, what)| {
+            let (_, node) = self.node.entry(table)?;
+            match names(node).as_slice() {
+                [] => None,
+                [name] => Some(format!("{what} {name}")),
+                several => Some(format!("{table} {}", several.join(", "))),
+            }
+        });
+        written.collect()
+    }
+}
+
+fn names(table: &Node) -> Vec<&str> {
+    match &table.value {
+        Value::Mapping(entries) => entries.iter().map(|(key, _)| key.text.as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn table_of<'a>(root: &'a mut Node, table: &str) -> Option<&'a mut Node> {
+    let Value::Mapping(entries) = &mut root.value else {
+        return None;
+    };
+    let mut entries = entries.iter_mut();
+    entries
+        .find(|(key, _)| key.text == table)
+        .map(|(_, node)| node)
+}
+
+/// The entries of `over` whose names `table` has; others are reported.
+fn known_only(over: Node, table: &Node, what: &str, problems: &mut Problems) -> Node {
+    let known = names(table);
+    retained(over, |key, _| {
+        let is_known = known.contains(&key.text.as_str());
+        if !is_known {
+            let message = format!("there is no {what} `{}` that could change", key.text);
+            let help = suggestion(&key.text, &known);
+            problems.add_suggesting(key.span, message, help);
+        }
+        is_known
+    })
+}
+
+fn retained(mut table: Node, mut keep: impl FnMut(&Key, &mut Node) -> bool) -> Node {
+    if let Value::Mapping(entries) = &mut table.value {
+        entries.retain_mut(|(key, node)| keep(key, node));
+    }
+    table
+}
+
+/// Of scenarios their sources, as far as they have them: nothing else can change.
+fn sources_only(over: &Node, scenarios: &Node, problems: &mut Problems) -> Node {
+    retained(over.clone(), |scenario, settings| {
+        let known = scenarios.entry(&scenario.text);
+        let known = known.and_then(|(_, scenario)| scenario.entry("sources"));
+        *settings = retained(settings.clone(), |key, node| {
+            if key.text != "sources" {
+                let message = format!(
+                    "`{}` of a scenario cannot change: only its `sources` can",
+                    key.text
+                );
+                problems.add(key.span, message);
+                return false;
+            }
+            if let Some((_, known)) = known {
+                *node = known_only(node.clone(), known, "source", problems);
+            }
+            true
+        });
+        true
+    })
+}
+
+/// Change sources in every scenario that has them.
+fn change_sources(root: &mut Node, over: &Node, problems: &mut Problems) {
+    let Value::Mapping(overrides) = &over.value else {
+        return;
+    };
+    let Some(Node {
+        value: Value::Mapping(scenarios),
+        ..
+    }) = table_of(root, "scenarios")
+    else {
+        return;
+    };
+    let mut known: Vec<String> = Vec::new();
+    for (_, scenario) in scenarios {
+        let Some(sources) = table_of(scenario, "sources") else {
+            continue;
+        };
+        known.extend(names(sources).into_iter().map(str::to_owned));
+        let own = overrides.iter();
+        let own = own.filter(|(key, _)| sources.entry(&key.text).is_some());
+        let over = Node {
+            value: Value::Mapping(own.cloned().collect()),
+            span: over.span,
+        };
+        *sources = merge_nodes(sources.clone(), over);
+    }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for (key, _) in overrides {
+        if !known.contains(&key.text.as_str()) {
+            let message = format!("no scenario has a source `{}` that could change", key.text);
+            let help = suggestion(&key.text, &known);
+            problems.add_suggesting(key.span, message, help);
+        }
+    }
+}
+
+fn sum(one: Duration, other: Duration) -> Duration {
+    Duration::from_nanos(one.nanos().saturating_add(other.nanos()))
+}
+
+/// Names of the phases of a study, in order of time; empty where it has no timeline.
+pub(super) fn phase_names(spec: &StudySpec) -> Vec<&str> {
+    let timeline = spec.timeline.iter().map(|timeline| &timeline.value);
+    let names = timeline.flat_map(|timeline| {
+        let first = timeline
+            .first
+            .as_ref()
+            .map_or(FIRST_PHASE, |Name(name)| name);
+        std::iter::once(first).chain(timeline.changes.names())
+    });
+    names.collect()
+}
+
+impl Checker<'_> {
+    /// The phases of `study`, which is as it is before the first change; `later` is the study after each change, as far
+    /// as it could be read.
+    pub(crate) fn phases(
+        &mut self,
+        spec: &StudySpec,
+        study: &Study,
+        later: Vec<Study>,
+    ) -> Vec<Phase> {
+        let Some(timeline) = &spec.timeline else {
+            return Vec::new();
+        };
+        let changes = &timeline.value.changes;
+        self.names(changes);
+        let first = phase_names(spec).first().map_or(FIRST_PHASE, |first| first);
+        if let Some((name, _)) = changes.iter().find(|(name, _)| name.value == first) {
+            let message = format!("the phase before the first change is called `{first}` already");
+            self.problems.add(name.span, message);
+        }
+        if changes.len() == 0 && self.entries_at(&["timeline", "changes"]).is_empty() {
+            let message = "a timeline without a change has no phases";
+            self.problems.add(timeline.span, message);
+        }
+        if let Some(at) = self.key_at(&["populations"]) {
+            let message = "populations do not change during a run: `timeline` and `populations` exclude each other";
+            self.problems.add(at, message);
+        }
+        if let Some(at) = spec
+            .quick
+            .as_ref()
+            .and_then(|quick| quick.place("duration"))
+        {
+            let message = "with a `timeline` every run takes as long as the phases";
+            self.problems.add(at, message);
+        }
+        let phases = self.phase_times(timeline, study, first);
+        let words = super::timeline::changes(self.root);
+        let words = std::iter::once(Vec::new()).chain(words.iter().map(Change::words));
+        let studies = std::iter::once(study.clone()).chain(later);
+        let phases = phases.into_iter().zip(studies).zip(words);
+        let mut before = study.clone();
+        let phases = phases.map(|((phase, later), changes)| {
+            self.check_unchanged(&before, &later, phase.at);
+            before.clone_from(&later);
+            Phase {
+                name: phase.name,
+                title: phase.title,
+                begins: phase.begins,
+                measured_from: phase.measured_from,
+                ends: phase.ends,
+                changes,
+                study: later,
+            }
+        });
+        phases.collect()
+    }
+
+    /// When phases begin and end.
+    fn phase_times(
+        &mut self,
+        timeline: &Placed<TimelineSpec>,
+        study: &Study,
+        first: &str,
+    ) -> Vec<PhaseTimes> {
+        let settle = timeline.value.settle.as_ref();
+        let settle_time = settle.map_or(Duration::ZERO, |settle| settle.value);
+        if let Some(settle) = settle {
+            self.check_edge(settle, study, "the settling time");
+        }
+        let mut phases = vec![PhaseTimes {
+            name: first.to_owned(),
+            title: String::new(),
+            begins: Duration::ZERO,
+            measured_from: settle_time,
+            ends: study.duration,
+            at: timeline.span,
+        }];
+        for (name, change) in timeline.value.changes.iter() {
+            let Some(at) = &change.value.at else { continue };
+            self.check_edge(at, study, "a change");
+            let before = phases.last().map_or(Duration::ZERO, |phase| phase.begins);
+            if at.value <= before {
+                let message = format!(
+                    "a change at {} is not after the one before it, or the start, at {before}",
+                    at.value
+                );
+                self.problems.add(at.span, message);
+            }
+            if at.value >= study.duration {
+                let message = format!("the run is over after {}", study.duration);
+                self.problems.add(at.span, message);
+            }
+            if let Some(last) = phases.last_mut() {
+                last.ends = at.value;
+            }
+            phases.push(PhaseTimes {
+                name: name.value.clone(),
+                title: change.value.title.clone(),
+                begins: at.value,
+                measured_from: sum(at.value, settle_time),
+                ends: study.duration,
+                at: at.span,
+            });
+        }
+        if self.problems.is_empty() {
+            self.check_lengths(&phases, study);
+        }
+        phases
+    }
+
+    fn check_edge(&mut self, time: &At<Duration>, study: &Study, what: &str) {
+        let bin = study.measure.bin;
+        if !time.value.nanos().is_multiple_of(bin.nanos().max(1)) {
+            let message = format!(
+                "{what} at {} is not at the edge of a bin: bins are {bin} wide",
+                time.value
+            );
+            let help = "choose a multiple of `measure.bin`";
+            self.problems.add_with_help(time.span, message, help);
+        }
+    }
+
+    /// What is measured of a phase is neither too little nor less than a cycle of its load.
+    fn check_lengths(&mut self, phases: &[PhaseTimes], study: &Study) {
+        let bins = Duration::from_nanos(study.measure.bin.nanos().saturating_mul(MIN_BINS));
+        let cycles = study.scenarios.iter().map(|scenario| scenario.cycle());
+        let needed = cycles.max().unwrap_or(Duration::ZERO).max(bins);
+        for phase in phases {
+            let measured = phase
+                .ends
+                .nanos()
+                .saturating_sub(phase.measured_from.nanos());
+            let measured = Duration::from_nanos(measured);
+            if measured < needed {
+                let message = format!(
+                    "phase `{}` is measured for {measured} after its settling time: it takes {needed} at least \
+                     ({MIN_BINS} bins, and a cycle of every source that pauses)",
+                    phase.name
+                );
+                self.problems.add(phase.at, message);
+            }
+        }
+    }
+
+    /// What identifies slices and flows stays what it is.
+    fn check_unchanged(&mut self, before: &Study, later: &Study, at: Span) {
+        let slices = before.slices.iter().zip(&later.slices);
+        for (slice, _) in slices.filter(|(one, other)| one.matches != other.matches) {
+            let message = format!(
+                "what belongs to slice `{}` (`match`) cannot change",
+                slice.name
+            );
+            self.problems.add(at, message);
+        }
+        let identity = |source: &SourceParams| (source.slice, source.headers, source.name.clone());
+        let of = |study: &Study| -> Vec<_> {
+            let sources = study.scenarios.iter().flat_map(|s| &s.sources);
+            sources.map(identity).collect()
+        };
+        let pairs = of(before).into_iter().zip(of(later));
+        for ((_, _, name), _) in pairs.filter(|(one, other)| one != other) {
+            let message = format!("slice and headers of source `{name}` cannot change");
+            self.problems.add(at, message);
+        }
+    }
+}
+
+/// When a phase begins and ends, and where that is written.
+struct PhaseTimes {
+    name: String,
+    title: String,
+    begins: Duration,
+    measured_from: Duration,
+    ends: Duration,
+    at: Span,
+}

@@ -1,0 +1,355 @@
+//! What changes during a run.
+
+use crate::support::{STUDY, parse};
+use insta::assert_snapshot;
+use slicewise_study::{Pacing, Study};
+use slicewise_units::{BitRate, Duration};
+
+/// The study of the other tests, with a timeline.
+fn with(timeline: &str) -> Result<Study, String> {
+    parse(&format!("{STUDY}{timeline}"))
+}
+
+const TIMELINE: &str = "\
+timeline:
+  settle: 500 ms
+  changes:
+    raised:
+      at: 2 s
+      title: more for gold
+      slices: {gold: {share: 80 %}, rest: {share: 2 Mbit/s}}
+      sources: {other: {rate: 1 Mbit/s}}
+    restored:
+      at: 4 s
+      scenarios: {storm: {sources: {other: {rate: 20 Mbit/s}}}}
+      policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 70 %}]}}
+";
+
+#[test]
+fn a_phase_lies_between_two_changes_and_is_measured_once_it_has_settled() {
+    let study = with(TIMELINE).unwrap();
+    let phases: Vec<(&str, [u64; 3])> = (study.phases.iter())
+        .map(|phase| {
+            let times = [phase.begins, phase.measured_from, phase.ends];
+            (phase.name.as_str(), times.map(|t| t.nanos() / 1_000_000))
+        })
+        .collect();
+    assert_eq!(
+        phases,
+        [
+            ("start", [0, 500, 2_000]),
+            ("raised", [2_000, 2_500, 4_000]),
+            ("restored", [4_000, 4_500, 5_000])
+        ]
+    );
+    let words: Vec<String> = study.phases.iter().map(|p| p.changes.join("; ")).collect();
+    assert_eq!(
+        words,
+        [
+            "",
+            "slices gold, rest; source other",
+            "policy weighted; scenario storm"
+        ]
+    );
+}
+
+#[test]
+fn a_change_stays_in_force_until_another_one_changes_the_same() {
+    let study = with(TIMELINE).unwrap();
+    let shares = |phase: usize| -> Vec<u64> {
+        let slices = study.phases[phase].study.slices.iter();
+        slices
+            .map(|s| s.share.bits_per_second() / 1_000_000)
+            .collect()
+    };
+    assert_eq!([0, 1, 2].map(shares), [[6, 4], [8, 2], [8, 2]]);
+    let rates = |phase: usize| -> Vec<u64> {
+        let scenarios = study.phases[phase].study.scenarios.iter();
+        let other = scenarios.map(|s| s.sources.iter().find(|s| s.name == "other").unwrap());
+        other
+            .map(|s| s.rate.bits_per_second() / 1_000_000)
+            .collect()
+    };
+    assert_eq!([0, 1, 2].map(rates), [[2, 20], [1, 1], [1, 20]]);
+    let policy = |phase: usize| &study.phases[phase].study.policies[1].params;
+    assert_eq!(policy(0), policy(1));
+    assert_ne!(policy(1), policy(2));
+    // The study itself is its first phase.
+    assert_eq!(study.policies, study.phases[0].study.policies);
+}
+
+#[test]
+fn a_source_sends_one_thing_after_the_other_and_begins_anew_only_where_it_changes() {
+    let study = with(TIMELINE).unwrap();
+    let sends = |scenario: usize, name: &str| -> Vec<(u64, u64, u64)> {
+        let sources = &study.scenarios[scenario].sources;
+        let source = sources.iter().position(|s| s.name == name).unwrap();
+        let sends = study.sends(scenario, source);
+        let parts = sends.iter().map(|params| {
+            let [start, stop] = [params.start, params.stop].map(|at| at.nanos() / 1_000_000_000);
+            (start, stop, params.rate.bits_per_second() / 1_000_000)
+        });
+        parts.collect()
+    };
+    assert_eq!(sends(0, "steady"), [(0, 5, 5)]);
+    assert_eq!(sends(0, "other"), [(0, 2, 2), (2, 5, 1)]);
+    assert_eq!(sends(1, "other"), [(0, 2, 20), (2, 4, 1), (4, 5, 20)]);
+}
+
+#[test]
+fn a_source_that_a_change_lets_stop_or_begin_later_does_so() {
+    let late = TIMELINE.replace(
+        "{other: {rate: 1 Mbit/s}}",
+        "{other: {start: 3 s, stop: 3500 ms}}",
+    );
+    let study = with(&late).unwrap();
+    let sources = &study.scenarios[0].sources;
+    let other = sources.iter().position(|s| s.name == "other").unwrap();
+    let sends = study.sends(0, other);
+    let spans = sends.iter().map(|s| (s.start, s.stop));
+    let ms = Duration::from_millis;
+    assert_eq!(
+        spans.collect::<Vec<_>>(),
+        [(ms(0), ms(2_000)), (ms(3_000), ms(3_500))]
+    );
+}
+
+#[test]
+fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
+    let refused = |from: &str, to: &str| {
+        assert!(TIMELINE.contains(from), "{from}");
+        with(&TIMELINE.replace(from, to)).unwrap_err()
+    };
+    assert_snapshot!(refused("at: 4 s", "at: 2 s"), @r#"
+    error: a change at 2 s is not after the one before it, or the start, at 2 s
+      --> study.yaml:43:11
+       |
+    43 |       at: 2 s
+       |           ^^^
+    "#);
+    assert_snapshot!(refused("at: 4 s", "at: 5 s"), @r#"
+    error: the run is over after 5 s
+      --> study.yaml:43:11
+       |
+    43 |       at: 5 s
+       |           ^^^
+    "#);
+    assert_snapshot!(refused("at: 4 s", "at: 4010 ms"), @r#"
+    error: a change at 4.01 s is not at the edge of a bin: bins are 50 ms wide
+      --> study.yaml:43:11
+       |
+    43 |       at: 4010 ms
+       |           ^^^^^^^
+       |
+       = help: choose a multiple of `measure.bin`
+    "#);
+    assert_snapshot!(refused("at: 4 s", "at: 4200 ms"), @r#"
+    error: phase `restored` is measured for 300 ms after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
+      --> study.yaml:43:11
+       |
+    43 |       at: 4200 ms
+       |           ^^^^^^^
+    "#);
+    assert_snapshot!(refused("settle: 500 ms", "settle: 3 s"), @r#"
+    error: phase `start` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
+      --> study.yaml:34:1
+       |
+    34 | timeline:
+       | ^^^^^^^^
+
+    error: phase `raised` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
+      --> study.yaml:38:11
+       |
+    38 |       at: 2 s
+       |           ^^^
+
+    error: phase `restored` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
+      --> study.yaml:43:11
+       |
+    43 |       at: 4 s
+       |           ^^^
+    "#);
+    assert_snapshot!(refused("settle: 500 ms\n", "first: raised\n  settle: 500 ms\n"), @r#"
+    error: the phase before the first change is called `raised` already
+      --> study.yaml:38:5
+       |
+    38 |     raised:
+       |     ^^^^^^
+    "#);
+    assert_snapshot!(refused("slices: {gold:", "slices: {golden:"), @r#"
+    error: there is no slice `golden` that could change
+      --> study.yaml:40:16
+       |
+    40 |       slices: {golden: {share: 80 %}, rest: {share: 2 Mbit/s}}
+       |                ^^^^^^
+       |
+       = help: did you mean `gold`?
+    "#);
+    assert_snapshot!(refused("sources: {other: {rate: 1", "sources: {another: {rate: 1"), @r#"
+    error: no scenario has a source `another` that could change
+      --> study.yaml:41:17
+       |
+    41 |       sources: {another: {rate: 1 Mbit/s}}
+       |                 ^^^^^^^
+       |
+       = help: did you mean `other`?
+    "#);
+    assert_snapshot!(refused("{sources: {other: {rate: 20 Mbit/s}}}", "{reference: true}"), @r#"
+    error: `reference` of a scenario cannot change: only its `sources` can
+      --> study.yaml:44:27
+       |
+    44 |       scenarios: {storm: {reference: true}}
+       |                           ^^^^^^^^^
+    "#);
+    assert_snapshot!(refused("storm: {sources: {other", "storm: {sources: {third"), @r#"
+    error: there is no source `third` that could change
+      --> study.yaml:44:37
+       |
+    44 |       scenarios: {storm: {sources: {third: {rate: 20 Mbit/s}}}}
+       |                                     ^^^^^
+       |
+       = help: known are `steady`, `other`
+    "#);
+    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @r#"
+    error: slice and headers of source `other` cannot change
+      --> study.yaml:38:11
+       |
+    38 |       at: 2 s
+       |           ^^^
+    "#);
+    assert_snapshot!(refused("{gold: {share: 80 %}", "{gold: {share: 80 %, match: {vlan: 11}}"), @r#"
+    error: the packets of source `steady` do not match slice `gold` (in phase `raised`)
+      --> study.yaml:17:19
+       |
+    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B}
+       |                   ^^^^
+       |
+       = help: give the source, or the slice, the `headers` that the slice matches on
+    "#);
+    assert_snapshot!(refused("minimum: 70 %", "minimum: 170 %"), @r#"
+    error: this is more than 100 % (in phase `restored`)
+      --> study.yaml:45:74
+       |
+    45 |       policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 170 %}]}}
+       |                                                                          ^^^^^
+    "#);
+}
+
+#[test]
+fn a_timeline_that_says_nothing_is_refused() {
+    let refused = |timeline: &str| with(timeline).unwrap_err();
+    assert_snapshot!(refused("timeline: {settle: 1 s, changes: {}}\n"), @r#"
+    error: a timeline without a change has no phases
+      --> study.yaml:34:1
+       |
+    34 | timeline: {settle: 1 s, changes: {}}
+       | ^^^^^^^^
+    "#);
+    assert_snapshot!(refused("timeline: {changes: {later: {at: 2 s}}}\n"), @r#"
+    error: `settle` is missing
+      --> study.yaml:34:1
+       |
+    34 | timeline: {changes: {later: {at: 2 s}}}
+       | ^^^^^^^^
+    "#);
+    assert_snapshot!(refused("timeline: {settle: 500 ms, changes: {later: {sources: {other: {rate: 1 Mbit/s}}}}}\n"), @r#"
+    error: `at` is missing
+      --> study.yaml:34:38
+       |
+    34 | timeline: {settle: 500 ms, changes: {later: {sources: {other: {rate: 1 Mbit/s}}}}}
+       |                                      ^^^^^
+    "#);
+}
+
+#[test]
+fn a_guarantee_that_does_not_fit_in_a_phase_is_refused_by_the_check() {
+    let guaranteed = STUDY.replace("  router:\n    ios: router.cfg\n", "  promised: {discipline: guaranteed, classes: [{name: gold, slice: gold, guarantee: {rate: 6 Mbit/s, burst: 3 kB, delay: 50 ms}}]}\n");
+    let change = "timeline: {settle: 500 ms, changes: {more: {at: 2 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 60 Mbit/s, burst: 3 kB, delay: 50 ms}}]}}}}}\n";
+    assert!(parse(&guaranteed).is_ok());
+    assert_snapshot!(parse(&format!("{guaranteed}{change}")).unwrap_err(), @r#"
+    error: class `gold`, guarantee: guarantees 60 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted (in phase `more`)
+      --> study.yaml:33:112
+       |
+    33 | timeline: {settle: 500 ms, changes: {more: {at: 2 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 60 ...
+       |                                                                                                                ^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn a_published_figure_says_which_phase_it_is_of() {
+    let figure = |phase: &str| {
+        format!(
+            "{TIMELINE}published: [{{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %{phase}}}]\n"
+        )
+    };
+    let study = with(&figure(", phase: raised, policies: weighted")).unwrap();
+    let judged = study.description("test").by_phase();
+    assert_eq!(judged.published[0].policies, ["weighted/raised"]);
+    assert_snapshot!(with(&figure("")).unwrap_err(), @r#"
+    error: `phase` is missing: one of start, raised, restored
+      --> study.yaml:46:13
+       |
+    46 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %}]
+       |             ^
+    "#);
+    assert_snapshot!(with(&figure(", phase: risen")).unwrap_err(), @r#"
+    error: there is no phase `risen`
+      --> study.yaml:46:105
+       |
+    46 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, phase: risen}]
+       |                                                                                                         ^^^^^
+       |
+       = help: did you mean `raised`?
+    "#);
+    let without = figure(", phase: raised").replace(TIMELINE, "");
+    assert_snapshot!(with(&without).unwrap_err(), @r#"
+    error: without a `timeline` there are no phases
+      --> study.yaml:34:105
+       |
+    34 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, phase: raised}]
+       |                                                                                                         ^^^^^^
+    "#);
+}
+
+#[test]
+fn populations_and_a_shorter_quick_run_exclude_a_timeline() {
+    let quick = format!("{TIMELINE}quick: {{duration: 1 s}}\n");
+    assert_snapshot!(with(&quick).unwrap_err(), @r#"
+    error: with a `timeline` every run takes as long as the phases
+      --> study.yaml:46:19
+       |
+    46 | quick: {duration: 1 s}
+       |                   ^^^
+    "#);
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../studies/million-slices.yaml"
+    );
+    let populations = std::fs::read_to_string(path).unwrap();
+    let changed = "timeline: {settle: 1 ms, changes: {later: {at: 5 ms, policies: {}}}}\n";
+    let refused = parse(&format!("{populations}{changed}")).unwrap_err();
+    assert!(
+        refused.contains("`timeline` and `populations` exclude each other"),
+        "{refused}"
+    );
+    let study = with(TIMELINE).unwrap().into_quick();
+    assert_eq!(study.duration, Duration::from_secs(5));
+    assert_eq!(study.phases[1].study.scenarios.len(), study.scenarios.len());
+}
+
+#[test]
+fn a_testbed_changes_policies_on_the_gateway_and_sources_everywhere() {
+    let study = with(TIMELINE).unwrap();
+    let gateway = study.clone().into_testbed(Pacing::Departures).unwrap();
+    let capacity = |study: &Study| study.link.rate.rate;
+    assert_eq!(capacity(&gateway.phases[2].study), capacity(&gateway));
+    assert!(capacity(&gateway) > BitRate::new(1_000_000_000));
+    let refused = study.into_testbed(Pacing::TokenBucket).unwrap_err();
+    assert_snapshot!(refused.to_string(), @"phase `restored` changes a policy: traffic control replaces queues with what waits in them, so only the gateway (`--on gateway`) and the simulator carry that out");
+    let same_policies = TIMELINE.replace(
+        "      policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 70 %}]}}\n",
+        "",
+    );
+    let study = with(&same_policies).unwrap();
+    assert!(study.into_testbed(Pacing::TokenBucket).is_ok());
+}
