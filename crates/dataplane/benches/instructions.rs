@@ -1,6 +1,8 @@
 //! Instructions/packet of the bare pipeline, counted by callgrind: the same on any machine of an
 //! architecture, whatever else it does.
 //!
+//! Frames and their headers exist before: reading them is counted, making them is not.
+//!
 //! `cargo bench -p slicewise-dataplane --bench instructions` runs itself under
 //! `valgrind --tool=callgrind` once with few and once with many packets of each mechanism; the
 //! difference is the cost of packets. Without valgrind it prints a note and exits.
@@ -9,18 +11,21 @@
 mod workload;
 
 use std::process::{Command, Stdio};
-use workload::{MECHANISMS, Workload};
+use workload::{BURST_MAX, MECHANISMS, Workload};
 
-const FEW: u64 = 10_000;
-const MANY: u64 = 110_000;
+const FEW: u64 = 9_600;
+const MANY: u64 = 105_600;
+/// Frames that arrive together: one per flow, and as many as drivers usually hand over.
+const BURSTS: [usize; 2] = [4, BURST_MAX];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, flag, mechanism, packets] = arguments.as_slice()
+    if let [_, flag, mechanism, packets, burst] = arguments.as_slice()
         && flag == "--count"
     {
         let packets = packets.parse().expect("a number of packets");
-        std::hint::black_box(Workload::new(mechanism).run(packets));
+        let burst = burst.parse().expect("a number of frames");
+        std::hint::black_box(Workload::new(mechanism).run(packets, burst));
         return;
     }
     if Command::new("valgrind")
@@ -32,19 +37,24 @@ fn main() {
         println!("instructions: skipped, valgrind is not installed");
         return;
     }
-    println!("{:<22} instructions/packet", "mechanism");
+    let [few, many] = BURSTS;
+    println!("instructions/packet     in bursts of {few}  of {many}");
     for mechanism in MECHANISMS {
-        let per_packet = (count(mechanism, MANY) - count(mechanism, FEW)) / (MANY - FEW);
-        println!("{mechanism:<22} {per_packet}");
+        let [few, many] = BURSTS.map(|burst| {
+            let packets = count(mechanism, MANY, burst) - count(mechanism, FEW, burst);
+            packets / (MANY - FEW)
+        });
+        println!("{mechanism:<22} {few:>13} {many:>6}");
     }
 }
 
-fn count(mechanism: &str, packets: u64) -> u64 {
+fn count(mechanism: &str, packets: u64, burst: usize) -> u64 {
     let itself = std::env::current_exe().expect("the path of this benchmark");
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(itself)
-        .args(["--count", mechanism, &packets.to_string()])
+        .args(["--count", mechanism])
+        .args([packets.to_string(), burst.to_string()])
         .output()
         .expect("valgrind starts");
     let log = String::from_utf8_lossy(&output.stderr);

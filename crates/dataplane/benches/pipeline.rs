@@ -1,4 +1,4 @@
-//! ns/packet of the bare pipeline (`on_frame` + `poll_egress`), one row per mechanism.
+//! ns/packet of the bare pipeline in bursts of 32, one row per mechanism.
 //!
 //! `cargo bench -p slicewise-dataplane --bench pipeline`
 #![allow(missing_docs, clippy::expect_used)]
@@ -6,7 +6,7 @@
 mod workload;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use workload::{MECHANISMS, Workload};
+use workload::{BURST_MAX, MECHANISMS, Workload};
 
 const PACKETS: u64 = 4_096;
 
@@ -15,7 +15,9 @@ fn mechanisms(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(PACKETS));
     for mechanism in MECHANISMS {
         let mut workload = Workload::new(mechanism);
-        group.bench_function(mechanism, |bencher| bencher.iter(|| workload.run(PACKETS)));
+        group.bench_function(mechanism, |bencher| {
+            bencher.iter(|| workload.run(PACKETS, BURST_MAX))
+        });
     }
     group.finish();
 }

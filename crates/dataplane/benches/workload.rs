@@ -1,12 +1,14 @@
 //! The pipelines to benchmark, one per mechanism.
 
-use slicewise_dataplane::{Frame, Pipeline, PipelineParams, Verdict};
+use slicewise_dataplane::{DropReason, Frame, FrameOwner, Pipeline, PipelineParams};
 use slicewise_model::{
     ClassMap, ClassSpec, Colour, Condition, Discipline, FlowQueueSpec, MatchMode, PolicerSpec,
     PolicySpec, PrioritySpec, RateSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, FrameLengths, Instant};
 use slicewise_wire::{Headers, IpVersion};
+use std::hint::black_box;
+use std::ops::ControlFlow;
 
 /// The mechanisms, by the names of their pages under `docs/mechanisms`.
 pub const MECHANISMS: [&str; 9] = [
@@ -23,6 +25,8 @@ pub const MECHANISMS: [&str; 9] = [
 
 const LINK: BitRate = BitRate::new(10_000_000_000);
 const FLOWS: u16 = 4;
+/// Most frames that arrive together: what drivers usually hand over.
+pub const BURST_MAX: usize = 32;
 
 fn class(vlan: u16) -> ClassSpec {
     ClassSpec::new(ClassMap {
@@ -79,10 +83,40 @@ fn configure(mechanism: &str, class: &mut ClassSpec, level: u8) {
     }
 }
 
+/// A frame of one of the flows, and its headers.
+fn offered(vlan: u16) -> (Frame, Headers) {
+    let frame = Frame {
+        handle: 0,
+        lengths: FrameLengths {
+            l2_bytes: 1494,
+            l3_offset: 18,
+        },
+        dscp: 0,
+        ecn: slicewise_wire::Ecn::NotEct,
+        colour: Colour::Green,
+    };
+    let headers = Headers {
+        vlan_tags: 1,
+        outer_vlan: vlan,
+        ip_version: IpVersion::V4,
+        protocol: 17,
+        source: u128::from(0x0a00_0001 + u32::from(vlan)),
+        destination: 0x0a00_0101,
+        has_ports: true,
+        source_port: 5201,
+        destination_port: 5201,
+        l3_offset: 18,
+        ..Headers::default()
+    };
+    (frame, headers)
+}
+
 /// A pipeline of four classes under one mechanism, fed by four flows in turn.
 pub struct Workload {
     pipeline: Pipeline,
     now: u64,
+    frames: [Frame; BURST_MAX],
+    headers: [Headers; BURST_MAX],
     offered: u64,
 }
 
@@ -116,53 +150,52 @@ impl Workload {
         };
         let pipeline =
             Pipeline::new(&params, Instant::ZERO).expect("the workload's policies can be built");
+        let flows =
+            std::array::from_fn(|position| offered(u16::try_from(position).unwrap_or(0) % FLOWS));
         Self {
             pipeline,
             now: 0,
+            frames: flows.map(|(frame, _)| frame),
+            headers: flows.map(|(_, headers)| headers),
             offered: 0,
         }
     }
 
-    /// Offer and send `packets` frames of 1494 B at 8 Gbit/s, in bursts of four, one per flow.
-    /// Returns how many were sent.
-    pub fn run(&mut self, packets: u64) -> u64 {
+    /// Offer and send `packets` frames of 1494 B at 8 Gbit/s, in bursts of `burst` that take from the
+    /// flows in turn. Returns how many were sent. Frames and headers exist before; of them, only the
+    /// handles change.
+    pub fn run(&mut self, packets: u64, burst: usize) -> u64 {
         let mut sent = 0;
-        for _ in 0..packets / u64::from(FLOWS) {
-            self.now += 1494 * u64::from(FLOWS);
+        let mut owner = Owner { dropped: 0 };
+        let (frames, headers) = (&mut self.frames[..burst], &self.headers[..burst]);
+        for _ in 0..packets / burst as u64 {
+            self.now += 1494 * burst as u64;
             let now = Instant::from_nanos(self.now);
-            for vlan in 0..FLOWS {
-                let frame = Frame {
-                    handle: self.offered,
-                    lengths: FrameLengths {
-                        l2_bytes: 1494,
-                        l3_offset: 18,
-                    },
-                    dscp: 0,
-                    ecn: slicewise_wire::Ecn::NotEct,
-                    colour: Colour::Green,
-                };
-                let headers = Headers {
-                    vlan_tags: 1,
-                    outer_vlan: vlan,
-                    ip_version: IpVersion::V4,
-                    protocol: 17,
-                    source: u128::from(0x0a00_0001 + u32::from(vlan)),
-                    destination: 0x0a00_0101,
-                    has_ports: true,
-                    source_port: 5201,
-                    destination_port: 5201,
-                    l3_offset: 18,
-                    ..Headers::default()
-                };
+            for frame in &mut *frames {
+                frame.handle = self.offered;
                 self.offered += 1;
-                let verdict = self.pipeline.on_frame(frame, &headers, now);
-                debug_assert!(matches!(verdict, Verdict::Queued | Verdict::Dropped(_)));
             }
-            while let Some(frame) = self.pipeline.poll_egress(now) {
-                std::hint::black_box(frame);
+            let (frames, headers) = black_box((&*frames, headers));
+            self.pipeline
+                .enqueue_burst(frames, headers, now, &mut owner);
+            let _ = self.pipeline.dequeue_burst(now, |departure| {
+                black_box(departure.frame);
                 sent += 1;
-            }
+                ControlFlow::Continue(())
+            });
         }
+        black_box(owner.dropped);
         sent
+    }
+}
+
+/// Has memory for every frame.
+struct Owner {
+    dropped: u64,
+}
+
+impl FrameOwner for Owner {
+    fn on_dropped(&mut self, _: &Frame, _: DropReason) {
+        self.dropped += 1;
     }
 }

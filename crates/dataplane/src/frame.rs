@@ -52,6 +52,21 @@ pub struct Dropped {
     pub reason: DropReason,
 }
 
+/// What the caller does with the frames of a burst, as [`Pipeline::enqueue_burst`](crate::Pipeline::enqueue_burst)
+/// decides on them.
+pub trait FrameOwner {
+    /// Whether there is memory for a frame of a class, given by its position among
+    /// [`Pipeline::counters`](crate::Pipeline::counters). Asked once no policer drops the frame; where there is none,
+    /// it is dropped as [`DropReason::BufferFull`].
+    #[inline]
+    fn try_hold(&mut self, _frame: &Frame, _class: u32) -> bool {
+        true
+    }
+
+    /// A frame was dropped: the one just offered, or one that waited. Its handle returns to the caller.
+    fn on_dropped(&mut self, frame: &Frame, reason: DropReason);
+}
+
 /// Why a frame was dropped. Every offered frame is sent, queued, or counted under exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]

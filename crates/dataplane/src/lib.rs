@@ -25,7 +25,7 @@ pub use build::{BuildError, PipelineParams};
 pub use change::{Basis, Change, Prepared, Replaced, Stale};
 pub use classifier::{Classifier, InsertError};
 pub use counters::ClassCounters;
-pub use frame::{Departure, DropReason, Dropped, Frame, Verdict};
+pub use frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 pub use link_clock::LinkClock;
 pub use pipeline::Pipeline;
 pub use slicewise_wire::Ecn;

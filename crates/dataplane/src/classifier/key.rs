@@ -71,23 +71,6 @@ impl Present {
     pub(super) const PORTS: Self = Self(1 << 5);
     pub(super) const TUNNEL: Self = Self(1 << 6);
 
-    #[inline]
-    pub(super) fn of(h: &Headers) -> Self {
-        // The lowest bits, as many as there are tags.
-        let tags = (1 << h.vlan_tags.min(2)) - 1;
-        let version = match h.ip_version {
-            IpVersion::None => Self::NOTHING.0,
-            IpVersion::V4 => Self::IP.0 | Self::V4.0,
-            IpVersion::V6 => Self::IP.0 | Self::V6.0,
-        };
-        Self(
-            tags | version
-                | u8::from(h.has_ports) << Self::PORTS.0.trailing_zeros()
-                | u8::from(h.teid.is_some()) << Self::TUNNEL.0.trailing_zeros(),
-        )
-    }
-
-    #[inline]
     pub(super) const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -106,6 +89,52 @@ impl Present {
             all.0 &= !Self::TAG.0;
         }
         Some(all)
+    }
+}
+
+/// What a frame must have, as it is compared with headers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Needs {
+    tags: u8,
+    /// A bit for each IP version that is accepted.
+    versions: u8,
+    ports: bool,
+    tunnel: bool,
+}
+
+impl Needs {
+    pub(super) const fn new(present: Present) -> Self {
+        let v4 = 1 << IpVersion::V4 as u8;
+        let v6 = 1 << IpVersion::V6 as u8;
+        Self {
+            tags: match (
+                present.contains(Present::SECOND_TAG),
+                present.contains(Present::TAG),
+            ) {
+                (true, _) => 2,
+                (false, true) => 1,
+                (false, false) => 0,
+            },
+            versions: if present.contains(Present::V4) {
+                v4
+            } else if present.contains(Present::V6) {
+                v6
+            } else if present.contains(Present::IP) {
+                v4 | v6
+            } else {
+                v4 | v6 | 1 << IpVersion::None as u8
+            },
+            ports: present.contains(Present::PORTS),
+            tunnel: present.contains(Present::TUNNEL),
+        }
+    }
+
+    #[inline]
+    pub(super) const fn are_met(self, h: &Headers) -> bool {
+        h.vlan_tags >= self.tags
+            && self.versions >> h.ip_version as u8 & 1 == 1
+            && (h.has_ports || !self.ports)
+            && (h.teid.is_some() || !self.tunnel)
     }
 }
 

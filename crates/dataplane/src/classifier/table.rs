@@ -1,7 +1,7 @@
 //! The patterns of one mask: one hash look-up finds the one that matches.
 
 use super::buckets::{Buckets, Entry};
-use super::key::{Mask, Pattern, Present, WORDS, word};
+use super::key::{Mask, Needs, Pattern, WORDS, word};
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     mask: Mask,
+    needs: Needs,
     /// No entry has a lower order: a frame that already has an earlier class need not be looked up.
     lowest: u32,
     keys: Keys,
@@ -59,6 +60,7 @@ impl Table {
             _ => Keys::All(Buckets::new()),
         };
         Self {
+            needs: Needs::new(mask.needs),
             mask,
             lowest,
             keys,
@@ -84,28 +86,52 @@ impl Table {
         }
     }
 
-    /// Whether frames with these headers can match.
-    #[inline]
-    pub(super) const fn is_for(&self, present: Present) -> bool {
-        present.contains(self.mask.needs)
+    /// The earlier of `best` and the entry of the pattern that a frame with these headers matches. Not inlined, so
+    /// that only those fields are read that decide in this table.
+    #[inline(never)]
+    pub(super) fn find(&self, headers: &Headers, best: Entry) -> Entry {
+        if !self.needs.are_met(headers) {
+            return best;
+        }
+        let found = match &self.keys {
+            Keys::One(index, buckets) => buckets.find(&[self.masked(headers, *index)]),
+            _ => self.find_wide(headers),
+        };
+        found.min(best)
     }
 
-    /// The entry of the pattern that a frame with these headers matches, or [`Entry::NONE`]. Only for frames that
-    /// this table [`is_for`](Self::is_for).
+    /// [`find`](Self::find) for several frames; `best` keeps the earliest entry found of each.
     #[inline]
-    pub(super) fn find(&self, headers: &Headers) -> Entry {
+    pub(super) fn find_burst(&self, headers: &[Headers], best: &mut [Entry]) {
         match &self.keys {
-            Keys::One(index, buckets) => {
-                buckets.find(&[word(headers, *index) & self.mask.words[*index]])
+            Keys::One(0, buckets) => {
+                self.find_each(headers, best, |h| buckets.find(&[self.masked(h, 0)]));
             }
-            _ => self.find_wide(headers),
+            Keys::One(index, buckets) => {
+                self.find_each(headers, best, |h| buckets.find(&[self.masked(h, *index)]));
+            }
+            _ => self.find_each(headers, best, |h| self.find_wide(h)),
         }
+    }
+
+    #[inline]
+    fn find_each(&self, headers: &[Headers], best: &mut [Entry], find: impl Fn(&Headers) -> Entry) {
+        for (headers, best) in headers.iter().zip(best) {
+            if self.lowest <= best.order() && self.needs.are_met(headers) {
+                *best = find(headers).min(*best);
+            }
+        }
+    }
+
+    #[inline]
+    fn masked(&self, headers: &Headers, index: usize) -> u64 {
+        word(headers, index) & self.mask.words[index]
     }
 
     /// Not inlined, so that the usual case stays short.
     #[inline(never)]
     fn find_wide(&self, headers: &Headers) -> Entry {
-        let masked = |index: usize| word(headers, index) & self.mask.words[index];
+        let masked = |index| self.masked(headers, index);
         match &self.keys {
             Keys::One(index, buckets) => buckets.find(&[masked(*index)]),
             Keys::Two([a, b], buckets) => buckets.find(&[masked(*a), masked(*b)]),
@@ -116,7 +142,7 @@ impl Table {
     /// Reads a little of the bucket in which [`find`](Self::find) will search.
     #[inline]
     pub(super) fn touch(&self, headers: &Headers) -> u32 {
-        let masked = |index: usize| word(headers, index) & self.mask.words[index];
+        let masked = |index| self.masked(headers, index);
         match &self.keys {
             Keys::One(index, buckets) => buckets.touch(&[masked(*index)]),
             Keys::Two([a, b], buckets) => buckets.touch(&[masked(*a), masked(*b)]),

@@ -58,16 +58,13 @@ impl FrameList {
     #[inline]
     #[must_use]
     pub fn front(&self, pool: &FramePool) -> Option<FrameLengths> {
-        (self.head != NIL).then(|| pool.head(self.head).0)
+        pool.lengths(self.head)
     }
 
     /// Remove the oldest frame.
     #[inline]
     pub fn pop(&mut self, pool: &mut FramePool) -> Option<QueuedFrame> {
-        if self.head == NIL {
-            return None;
-        }
-        let (queued, next) = pool.release(self.head);
+        let (queued, next) = pool.try_release(self.head)?;
         self.head = next;
         if next == NIL {
             self.tail = NIL;

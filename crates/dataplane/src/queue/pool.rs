@@ -14,9 +14,6 @@ pub struct QueuedFrame {
     class: u32,
     /// The slot behind this one in its list.
     next: u32,
-    l3_offset: u8,
-    /// DSCP and, in the two low bits, congestion notification: as in the IP header.
-    traffic_class: u8,
     tags: Tags,
 }
 
@@ -25,39 +22,71 @@ const _: () = assert!(size_of::<QueuedFrame>() == 32, "two slots to a cache line
 /// Bits of a flow's hash that are kept.
 pub const FLOW_BITS: u32 = 13;
 
-/// Colour (2 bits), whether it was marked (1 bit) and flow (13 bits); of a dropped frame the
-/// reason instead of the flow.
+/// In one word, which is read and written at once: from the low bits, bytes before the IP header (8); congestion
+/// notification (2) and DSCP (6), as in the IP header; colour (2); whether it was marked (1); flow (13), and of a
+/// dropped frame the reason instead.
 #[derive(Debug, Clone, Copy)]
-struct Tags(u16);
+struct Tags(u32);
 
 impl Tags {
-    const COLOUR: u16 = 3;
-    const MARKED: u16 = 4;
-    const FLOW_SHIFT: u32 = 3;
+    const TRAFFIC_CLASS_SHIFT: u32 = 8;
+    const COLOUR_SHIFT: u32 = 16;
+    const MARKED: u32 = 1 << 18;
+    const FLOW_SHIFT: u32 = u32::BITS - FLOW_BITS;
 
-    const fn new(colour: Colour, marked: bool, flow: u16) -> Self {
-        let marked = if marked { Self::MARKED } else { 0 };
-        Self(flow << Self::FLOW_SHIFT | marked | colour as u16)
+    const fn new(frame: &Frame, flow: u16) -> Self {
+        let traffic_class = frame.dscp << 2 | frame.ecn.bits();
+        Self(
+            (flow as u32) << Self::FLOW_SHIFT
+                | (frame.colour as u32) << Self::COLOUR_SHIFT
+                | (traffic_class as u32) << Self::TRAFFIC_CLASS_SHIFT
+                | frame.lengths.l3_offset as u32,
+        )
     }
 
     const fn colour(self) -> Colour {
-        match self.0 & Self::COLOUR {
-            0 => Colour::Green,
-            1 => Colour::Yellow,
-            _ => Colour::Red,
-        }
+        const COLOURS: [Colour; 4] = [Colour::Green, Colour::Yellow, Colour::Red, Colour::Red];
+        COLOURS[(self.0 >> Self::COLOUR_SHIFT & 3) as usize]
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "one octet")]
+    const fn l3_offset(self) -> u8 {
+        self.0 as u8
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "one octet")]
+    const fn traffic_class(self) -> u8 {
+        (self.0 >> Self::TRAFFIC_CLASS_SHIFT) as u8
     }
 
     const fn is_marked(self) -> bool {
         self.0 & Self::MARKED != 0
     }
 
+    const fn mark(&mut self) {
+        self.0 |= Self::MARKED | (Ecn::Ce.bits() as u32) << Self::TRAFFIC_CLASS_SHIFT;
+    }
+
     const fn flow(self) -> u16 {
-        self.0 >> Self::FLOW_SHIFT
+        (self.0 >> Self::FLOW_SHIFT) as u16
+    }
+
+    const fn with_flow(self, flow: u16) -> Self {
+        let others = (1 << Self::FLOW_SHIFT) - 1;
+        Self((flow as u32) << Self::FLOW_SHIFT | self.0 & others)
     }
 }
 
 impl QueuedFrame {
+    const EMPTY: Self = Self {
+        handle: 0,
+        arrival: Instant::ZERO,
+        l2_bytes: 0,
+        class: 0,
+        next: NIL,
+        tags: Tags(0),
+    };
+
     /// A frame of a class that joins its queue at `arrival`. Of the hash of its flow,
     /// [`FLOW_BITS`] are kept.
     #[inline]
@@ -69,9 +98,7 @@ impl QueuedFrame {
             l2_bytes: frame.lengths.l2_bytes,
             class,
             next: NIL,
-            l3_offset: frame.lengths.l3_offset,
-            traffic_class: frame.dscp << 2 | frame.ecn.bits(),
-            tags: Tags::new(frame.colour, false, flow),
+            tags: Tags::new(frame, flow),
         }
     }
 
@@ -100,7 +127,7 @@ impl QueuedFrame {
     pub const fn lengths(&self) -> FrameLengths {
         FrameLengths {
             l2_bytes: self.l2_bytes,
-            l3_offset: self.l3_offset,
+            l3_offset: self.tags.l3_offset(),
         }
     }
 
@@ -126,13 +153,13 @@ impl QueuedFrame {
     #[inline]
     #[must_use]
     pub const fn dscp(&self) -> u8 {
-        self.traffic_class >> 2
+        self.tags.traffic_class() >> 2
     }
 
     /// Its congestion notification.
     #[must_use]
     pub const fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.traffic_class)
+        Ecn::from_bits(self.tags.traffic_class())
     }
 
     /// Hash of its flow.
@@ -213,21 +240,42 @@ impl FramePool {
     /// A slot holding `queued` with nothing behind it; `None` when all are taken.
     #[inline]
     pub(crate) fn try_take(&mut self, queued: QueuedFrame) -> Option<u32> {
-        let slot = QueuedFrame {
+        if self.free as usize >= self.slots.len() {
+            self.add_slot()?;
+        }
+        let index = self.free;
+        let slot = self.slots.get_mut(index as usize)?;
+        self.free = slot.next;
+        *slot = QueuedFrame {
             next: NIL,
             ..queued
         };
-        let index = self.free;
-        if let Some(entry) = self.slots.get_mut(index as usize) {
-            self.free = entry.next;
-            *entry = slot;
-            return Some(index);
-        }
-        let index = u32::try_from(self.slots.len())
-            .ok()
-            .filter(|&len| len < self.capacity)?;
-        self.slots.push(slot);
         Some(index)
+    }
+
+    /// One slot more, which is free: the only one.
+    #[cold]
+    fn add_slot(&mut self) -> Option<()> {
+        let len = u32::try_from(self.slots.len()).ok();
+        self.free = len.filter(|&len| len < self.capacity)?;
+        self.slots.push(QueuedFrame::EMPTY);
+        Some(())
+    }
+
+    /// [`release`](Self::release); `None` for [`NIL`].
+    #[inline]
+    pub(crate) fn try_release(&mut self, index: u32) -> Option<(QueuedFrame, u32)> {
+        let slot = self.slots.get_mut(index as usize)?;
+        let queued = *slot;
+        slot.next = self.free;
+        self.free = index;
+        Some((queued, queued.next))
+    }
+
+    /// The lengths of a queued frame; `None` for [`NIL`].
+    #[inline]
+    pub(crate) fn lengths(&self, index: u32) -> Option<FrameLengths> {
+        self.slots.get(index as usize).map(QueuedFrame::lengths)
     }
 
     /// Free a slot; returns its contents and the next slot.
@@ -246,7 +294,7 @@ impl FramePool {
     /// [`poll_dropped`](Self::poll_dropped).
     pub(crate) fn discard(&mut self, index: u32, reason: DropReason) {
         let slot = &mut self.slots[index as usize];
-        slot.tags = Tags::new(slot.tags.colour(), slot.tags.is_marked(), reason as u16);
+        slot.tags = slot.tags.with_flow(reason as u16);
         slot.next = NIL;
         if self.dropped.tail == NIL {
             self.dropped.head = index;
@@ -294,9 +342,7 @@ impl FramePool {
 
     /// Write a congestion mark into a queued frame.
     pub(crate) fn mark(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        slot.traffic_class |= Ecn::Ce.bits();
-        slot.tags.0 |= Tags::MARKED;
+        self.slots[index as usize].tags.mark();
     }
 
     /// The slot behind another in its list.

@@ -22,6 +22,6 @@ impl TailDrop {
     #[must_use]
     pub fn admits(&self, frames: &FrameList, frame: FrameLengths) -> bool {
         frames.packets() < self.limit.packets
-            && frames.bytes().saturating_add(u64::from(frame.l2_bytes)) <= self.limit.bytes.bytes()
+            && frames.bytes() + u64::from(frame.l2_bytes) <= self.limit.bytes.bytes()
     }
 }

@@ -10,7 +10,8 @@
 //! a shaper below its fair share gets its rate whatever the quanta, and no child accumulates more than
 //! one turn. Such children are checked first: one step each per decision.
 
-use super::offer::{Offers, Step};
+use super::choice::{Offers, Step};
+use super::offer::Offer;
 use slicewise_units::{FrameLengths, Instant};
 
 /// Quantum in bytes of the child with the smallest weight: a largest frame with two VLAN tags, so
@@ -98,15 +99,34 @@ impl DeficitRoundRobin {
 
     /// First those that kept a turn and need wait no longer; then round the ring from the current
     /// turn until a child may send. If all children of a round must wait, so must the node.
+    #[inline]
     pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
+        // Usually nobody waits: then turns end until the frame of a child fits in its own.
+        if self.waiting.is_empty() && self.search.earliest == Instant::MAX {
+            while let Some(offer) = offers.of(self.current)
+                && offer.is_ready()
+            {
+                if self.try_turn(offers.head(offer).lengths) {
+                    self.search = Search::START;
+                    return Step::answer(offer);
+                }
+                self.search.had_to_wait = 0;
+                self.end_turn();
+            }
+        }
+        self.search(offers)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, offers: Offers<'_>) -> Step {
         let mut search = self.search;
         let step = match self.find_postponed(offers, &mut search) {
             Some(step) => step,
             None => self.find_in_turn(offers, &mut search),
         };
-        self.search = match step {
-            Step::Ask(_) => search,
-            Step::Choose(..) | Step::Wait(_) => Search::START,
+        self.search = match step.answered() {
+            Err(_) => search,
+            Ok(_) => Search::START,
         };
         step
     }
@@ -118,12 +138,12 @@ impl DeficitRoundRobin {
                 continue;
             };
             let Some(offer) = offers.of(position) else {
-                return Some(Step::Ask(position));
+                return Some(Step::ask(position));
             };
             if !offer.is_ready() {
                 search.earliest = search.earliest.min(offer.until);
             } else if self.try_postponed(position, offers.head(offer).lengths) {
-                return Some(Step::Choose(position, search.earliest));
+                return Some(Step::answer(offer.until(search.earliest)));
             }
             search.looked_at += 1;
         }
@@ -137,20 +157,20 @@ impl DeficitRoundRobin {
         while search.had_to_wait < self.ring_len {
             let current = self.current;
             let Some(offer) = offers.of(current) else {
-                return Step::Ask(current);
+                return Step::ask(current);
             };
             if !offer.is_ready() {
                 search.earliest = search.earliest.min(offer.until);
                 search.had_to_wait += 1;
                 self.postpone_turn();
             } else if self.try_turn(offers.head(offer).lengths) {
-                return Step::Choose(current, search.earliest);
+                return Step::answer(offer.until(search.earliest));
             } else {
                 search.had_to_wait = 0;
                 self.end_turn();
             }
         }
-        Step::Wait(search.earliest)
+        Step::answer(Offer::wait(search.earliest))
     }
 
     /// A child got its first frame: it joins the ring just before the current turn, that is last.
@@ -211,11 +231,19 @@ impl DeficitRoundRobin {
         emptied && self.on_emptied(position)
     }
 
+    /// Whether the child at `position` may send a frame of these lengths next, in the same turn.
+    #[inline]
+    pub(super) fn goes_on(&self, position: u32, lengths: FrameLengths) -> bool {
+        position == self.current && self.turns[position as usize].deficit >= self.cost(lengths)
+    }
+
+    #[inline]
     fn cost(&self, lengths: FrameLengths) -> i64 {
         i64::from(lengths.l2_bytes) * self.least_weight
     }
 
     /// The current child's turn is over.
+    #[inline]
     fn end_turn(&mut self) {
         let turn = &mut self.turns[self.current as usize];
         turn.granted = false;
@@ -237,6 +265,7 @@ impl DeficitRoundRobin {
 
     /// Whether the current child may send a frame of this length in its turn; gives it its
     /// quantum where it has not had it yet.
+    #[inline]
     fn try_turn(&mut self, lengths: FrameLengths) -> bool {
         let cost = self.cost(lengths);
         let turn = &mut self.turns[self.current as usize];
@@ -266,6 +295,7 @@ impl DeficitRoundRobin {
 }
 
 impl Turn {
+    #[inline]
     fn grant(&mut self) {
         if !self.granted {
             self.deficit += self.quantum;

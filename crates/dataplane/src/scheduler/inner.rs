@@ -4,15 +4,16 @@
 //! that decide; the tree notifies it of each child that gets its first frame and of each frame that
 //! leaves.
 
+use super::choice::{Offers, Step};
 use super::deficit_round_robin::DeficitRoundRobin;
 use super::minimum_share::MinimumShare;
-use super::offer::{Offers, Step};
 use super::shaper::Shaper;
 use super::strict_priority::StrictPriority;
 use slicewise_units::{FrameLengths, Instant};
 
 /// A node over children, which it knows by their position.
 #[derive(Debug)]
+#[repr(u8)]
 pub enum Inner {
     /// Limits its only child to a rate.
     Shaper(Shaper),
@@ -25,14 +26,25 @@ pub enum Inner {
 }
 
 impl Inner {
-    /// The next step towards the node's offer at `now`; some child has frames.
+    /// The next step towards the node's offer, some child having frames.
     #[inline]
-    pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
+    pub(super) fn select<'a>(&mut self, offers: impl FnOnce() -> Offers<'a>) -> Step {
+        // What an arm does not need of the offers is not prepared for it.
         match self {
-            Self::Shaper(node) => node.select(offers),
-            Self::StrictPriority(node) => node.select(offers),
-            Self::DeficitRoundRobin(node) => node.select(offers),
-            Self::MinimumShare(node) => node.select(offers),
+            Self::Shaper(node) => node.select(offers()),
+            Self::StrictPriority(node) => node.select(offers()),
+            Self::DeficitRoundRobin(node) => node.select(offers()),
+            Self::MinimumShare(node) => node.select(offers()),
+        }
+    }
+
+    /// Whether it goes on with the child at `position`, which has just sent a frame and offers the `next` one.
+    #[inline]
+    pub(super) fn goes_on(&self, position: u32, next: impl FnOnce() -> FrameLengths) -> bool {
+        match self {
+            Self::StrictPriority(_) => true,
+            Self::DeficitRoundRobin(node) => node.goes_on(position, next()),
+            Self::Shaper(_) | Self::MinimumShare(_) => false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Leaves: what frames wait in.
 
 use super::offer::{Head, Offer};
+use super::place::{NONE, Place};
 use crate::frame::DropReason;
 use crate::guaranteed::{Effects, Guaranteed, Selection, SliceId};
 use crate::queue::{FifoQueue, FlowQueue, FramePool, QueuedFrame};
@@ -9,6 +10,7 @@ use slicewise_units::{FrameLengths, Instant};
 
 /// A leaf of the tree.
 #[derive(Debug)]
+#[repr(u8)]
 pub enum Leaf {
     /// Frames in order of arrival.
     Fifo(FifoQueue),
@@ -17,6 +19,118 @@ pub enum Leaf {
     /// Slices with a queue each, by deadline and by weight.
     Guaranteed(Box<Guaranteed>),
 }
+
+impl Enqueued {
+    const fn new(was_empty: bool, is_new_front: bool) -> Self {
+        if was_empty {
+            Self::First
+        } else if is_new_front {
+            Self::NewFront
+        } else {
+            Self::Behind
+        }
+    }
+}
+
+/// A leaf in its tree.
+#[derive(Debug)]
+pub(super) struct LeafNode {
+    pub(super) leaf: Leaf,
+    pub(super) place: Place,
+    /// The frame last offered; of one in order of arrival without its lengths.
+    head: Head,
+}
+
+impl LeafNode {
+    pub(super) const fn new(leaf: Leaf, priority: bool) -> Self {
+        Self {
+            leaf,
+            place: Place::ROOT,
+            head: Head {
+                slice: SliceId::new(NONE),
+                lengths: NO_LENGTHS,
+                priority,
+            },
+        }
+    }
+
+    /// The frame that it offers.
+    #[inline]
+    pub(super) fn head(&self, pool: &FramePool) -> Head {
+        match &self.leaf {
+            Leaf::Fifo(queue) => Head {
+                lengths: queue.front(pool).unwrap_or(NO_LENGTHS),
+                ..self.head
+            },
+            Leaf::Flows(_) | Leaf::Guaranteed(_) => self.head,
+        }
+    }
+
+    /// What it offers at `now`, having frames; `leaf` is its position. Frames that are dropped to find it
+    /// are no longer counted in `backlog`.
+    pub(super) fn offer(
+        &mut self,
+        leaf: u32,
+        pool: &mut FramePool,
+        now: Instant,
+        backlog: &mut u32,
+    ) -> Offer {
+        match &mut self.leaf {
+            Leaf::Fifo(queue) if queue.packets() > 0 => Offer::ready(leaf),
+            Leaf::Fifo(_) => Offer::UNKNOWN,
+            Leaf::Flows(flows) => {
+                let slot = flows.stage(pool, now);
+                *backlog -= flows.take_dropped();
+                slot.map_or(Offer::UNKNOWN, |slot| {
+                    self.head.lengths = pool.get(slot).lengths();
+                    Offer::ready(leaf)
+                })
+            }
+            Leaf::Guaranteed(scheduler) => match scheduler.select(pool, now) {
+                Selection::Ready(selected) => {
+                    self.head = Head {
+                        slice: selected.slice,
+                        lengths: selected.lengths,
+                        priority: selected.guaranteed,
+                    };
+                    Offer::ready(leaf).until(selected.changes_at)
+                }
+                Selection::Wait(until) => Offer::wait(until),
+                Selection::Empty => Offer::UNKNOWN,
+            },
+        }
+    }
+
+    /// Take the frame last offered, no longer counted in `backlog`; others may be dropped with it, but
+    /// never all.
+    #[inline(never)]
+    pub(super) fn take(
+        &mut self,
+        pool: &mut FramePool,
+        now: Instant,
+        backlog: &mut u32,
+    ) -> Option<QueuedFrame> {
+        *backlog -= 1;
+        match &mut self.leaf {
+            Leaf::Fifo(queue) => queue.dequeue(pool, now),
+            // It was staged when it was found: nothing is dropped here.
+            Leaf::Flows(queue) => queue.dequeue(pool, now),
+            Leaf::Guaranteed(scheduler) => {
+                let Head {
+                    slice, priority, ..
+                } = self.head;
+                let queued = scheduler.take(slice, priority, pool, now);
+                *backlog -= scheduler.take_effects().dropped;
+                Some(queued)
+            }
+        }
+    }
+}
+
+const NO_LENGTHS: FrameLengths = FrameLengths {
+    l2_bytes: 0,
+    l3_offset: 0,
+};
 
 /// What a frame that was queued has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +144,7 @@ pub(super) enum Enqueued {
 }
 
 impl Leaf {
-    /// Queue a frame, and count it in `backlog`. Others may be dropped for it, but never all.
+    /// Queue the frame that `queued` makes, and count it in `backlog`. Others may be dropped for it, but never all.
     ///
     /// # Errors
     /// The reason to drop the frame.
@@ -38,112 +152,27 @@ impl Leaf {
     pub(super) fn try_enqueue(
         &mut self,
         slice: SliceId,
-        queued: QueuedFrame,
+        queued: impl FnOnce() -> QueuedFrame,
         pool: &mut FramePool,
         random: &mut impl Rng,
         backlog: &mut u32,
     ) -> Result<Enqueued, DropReason> {
-        let (was_empty, is_new_front) = match self {
+        // Made in each arm, so that in the first it is written to its slot at once.
+        let enqueued = match self {
             Self::Fifo(queue) => {
-                let was_empty = queue.try_enqueue(pool, queued, random)?;
-                (was_empty, false)
+                if queue.try_enqueue(pool, queued(), random)? {
+                    Enqueued::First
+                } else {
+                    Enqueued::Behind
+                }
             }
-            Self::Flows(queue) => {
-                let was_empty = queue.packets() == 0;
-                let is_new_front = queue.try_enqueue(pool, queued)?;
-                *backlog -= queue.take_dropped();
-                (was_empty, is_new_front)
-            }
+            Self::Flows(queue) => enqueue_by_flow(queue, queued(), pool, backlog)?,
             Self::Guaranteed(scheduler) => {
-                let was_empty = scheduler.backlog() == 0;
-                let slice_was_empty = scheduler.slice_backlog(slice) == 0;
-                scheduler.try_enqueue(slice, queued, pool)?;
-                let Effects { dropped, restaged } = scheduler.take_effects();
-                *backlog -= dropped;
-                (was_empty, slice_was_empty || restaged)
+                enqueue_by_slice(scheduler, slice, queued(), pool, backlog)?
             }
         };
         *backlog += 1;
-        Ok(if was_empty {
-            Enqueued::First
-        } else if is_new_front {
-            Enqueued::NewFront
-        } else {
-            Enqueued::Behind
-        })
-    }
-
-    /// The head of a leaf in order of arrival: what it offers at any time. Other leaves must be
-    /// [asked](Self::offer).
-    #[inline]
-    pub(super) fn front(&self, pool: &FramePool) -> Option<FrameLengths> {
-        match self {
-            Self::Fifo(queue) => queue.front(pool),
-            Self::Flows(_) | Self::Guaranteed(_) => None,
-        }
-    }
-
-    /// What the leaf at position `leaf`, which has frames, offers at `now`; its frame is written to
-    /// `head`. Frames that are dropped to find it are no longer counted in `backlog`.
-    pub(super) fn offer(
-        &mut self,
-        leaf: u32,
-        head: &mut Head,
-        pool: &mut FramePool,
-        now: Instant,
-        backlog: &mut u32,
-    ) -> Offer {
-        let lengths = match self {
-            Self::Fifo(queue) => queue.front(pool),
-            Self::Flows(flows) => {
-                let slot = flows.stage(pool, now);
-                *backlog -= flows.take_dropped();
-                slot.map(|slot| pool.get(slot).lengths())
-            }
-            Self::Guaranteed(scheduler) => match scheduler.select(pool, now) {
-                Selection::Ready(selected) => {
-                    *head = Head {
-                        slice: selected.slice,
-                        lengths: selected.lengths,
-                        priority: selected.guaranteed,
-                    };
-                    return Offer::ready(leaf).until(selected.changes_at);
-                }
-                Selection::Wait(until) => return Offer::wait(until),
-                Selection::Empty => None,
-            },
-        };
-        match lengths {
-            Some(lengths) => {
-                head.lengths = lengths;
-                Offer::ready(leaf)
-            }
-            None => Offer::UNKNOWN,
-        }
-    }
-
-    /// Take the frame last offered, no longer counted in `backlog`; others may be dropped with it, but
-    /// never all.
-    #[inline]
-    pub(super) fn take(
-        &mut self,
-        head: &Head,
-        pool: &mut FramePool,
-        now: Instant,
-        backlog: &mut u32,
-    ) -> Option<QueuedFrame> {
-        let queued = match self {
-            Self::Fifo(queue) => queue.dequeue(pool, now)?,
-            // It was staged when it was found: nothing is dropped here.
-            Self::Flows(queue) => queue.dequeue(pool, now)?,
-            Self::Guaranteed(scheduler) => {
-                let queued = scheduler.take(head.slice, head.priority, pool, now);
-                *backlog -= scheduler.take_effects().dropped;
-                queued
-            }
-        };
-        *backlog -= 1;
-        Some(queued)
+        Ok(enqueued)
     }
 
     /// True where no frame waits.
@@ -215,4 +244,33 @@ impl Leaf {
             Self::Guaranteed(scheduler) => scheduler.append(slice, queued, pool),
         }
     }
+}
+
+#[inline(never)]
+fn enqueue_by_flow(
+    queue: &mut FlowQueue,
+    queued: QueuedFrame,
+    pool: &mut FramePool,
+    backlog: &mut u32,
+) -> Result<Enqueued, DropReason> {
+    let was_empty = queue.packets() == 0;
+    let is_new_front = queue.try_enqueue(pool, queued)?;
+    *backlog -= queue.take_dropped();
+    Ok(Enqueued::new(was_empty, is_new_front))
+}
+
+#[inline(never)]
+fn enqueue_by_slice(
+    scheduler: &mut Guaranteed,
+    slice: SliceId,
+    queued: QueuedFrame,
+    pool: &mut FramePool,
+    backlog: &mut u32,
+) -> Result<Enqueued, DropReason> {
+    let was_empty = scheduler.backlog() == 0;
+    let slice_was_empty = scheduler.slice_backlog(slice) == 0;
+    scheduler.try_enqueue(slice, queued, pool)?;
+    let Effects { dropped, restaged } = scheduler.take_effects();
+    *backlog -= dropped;
+    Ok(Enqueued::new(was_empty, slice_was_empty || restaged))
 }

@@ -8,8 +8,8 @@
 //! This is the "minimum / excess" pair of the three-parameter schedulers in routers; the third,
 //! the maximum, is a [`Shaper`](super::shaper::Shaper) on the child.
 
+use super::choice::{Offers, Step};
 use super::deficit_round_robin::DeficitRoundRobin;
-use super::offer::{Offers, Step};
 use crate::bucket::TokenBucket;
 use slicewise_model::Rate;
 use slicewise_units::{ByteCount, FrameLengths, Instant};
@@ -112,6 +112,7 @@ impl MinimumShare {
         self.excess.on_backlogged(position)
     }
 
+    #[inline(never)]
     pub(super) fn on_departure(
         &mut self,
         position: u32,
@@ -145,7 +146,7 @@ impl MinimumShare {
             let minimum = &mut self.minimums[entry];
             if minimum.backlogged {
                 let Some(offer) = offers.of(minimum.position) else {
-                    return Step::Ask(minimum.position);
+                    return Step::ask(minimum.position);
                 };
                 let mut earliest = offer.until;
                 if offer.is_ready() {
@@ -153,8 +154,7 @@ impl MinimumShare {
                     let needed = minimum.bucket.cost(lengths).min(minimum.bucket.burst());
                     if minimum.bucket.refill(offers.now) >= needed {
                         self.paying = Some(entry);
-                        let position = minimum.position;
-                        return Step::Choose(position, self.end_search());
+                        return Step::answer(offer.until(self.end_search()));
                     }
                     let earned = minimum.bucket.ready_at(needed).unwrap_or(Instant::MAX);
                     earliest = earliest.min(earned);
@@ -164,15 +164,16 @@ impl MinimumShare {
             self.search.tried += 1;
         }
         let step = self.excess.select(offers);
-        if matches!(step, Step::Ask(_)) {
+        let Ok(offer) = step.answered() else {
             return step;
-        }
+        };
         self.paying = None;
         let earliest = self.end_search();
-        match step {
-            Step::Choose(position, until) => Step::Choose(position, until.min(earliest)),
-            waiting => waiting,
-        }
+        Step::answer(if offer.is_ready() {
+            offer.until(earliest)
+        } else {
+            offer
+        })
     }
 
     /// The decision is made. When a minimum that was passed over may come first after all.

@@ -9,65 +9,34 @@
 //!
 //! Adding a discipline takes its own file and an arm of [`Inner`] or [`Leaf`].
 
+mod choice;
 pub mod deficit_round_robin;
 mod inner;
 mod leaf;
 pub mod minimum_share;
 mod offer;
+mod place;
 pub mod shaper;
 pub mod strict_priority;
 
 pub use inner::Inner;
 pub use leaf::Leaf;
 pub use offer::QueueId;
+pub use place::NodeId;
 
 use crate::frame::DropReason;
-use crate::guaranteed::SliceId;
 use crate::queue::{FramePool, QueuedFrame};
-use leaf::Enqueued;
-use offer::{Head, Offer, Offers, Step};
+use choice::Offers;
+use leaf::{Enqueued, LeafNode};
+use offer::Offer;
+use place::{Child, NONE, Place};
 use rand_core::Rng;
-use slicewise_units::{FrameLengths, Instant};
-
-/// A node of a tree: its position among the leaves or among the inner nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeId {
-    /// A leaf.
-    Leaf(u32),
-    /// An inner node.
-    Inner(u32),
-}
-
-/// No inner node.
-const NONE: u32 = u32::MAX;
-
-/// Where a node hangs.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    /// Position of the parent among the inner nodes; [`NONE`] for the root.
-    parent: u32,
-    /// Where the node's last offer is kept.
-    slot: u32,
-}
-
-impl Place {
-    const ROOT: Self = Self {
-        parent: NONE,
-        slot: 0,
-    };
-}
-
-#[derive(Debug)]
-struct LeafNode {
-    leaf: Leaf,
-    place: Place,
-}
+use slicewise_units::Instant;
 
 #[derive(Debug)]
 struct InnerNode {
     inner: Inner,
-    /// Slot of the first child; the others follow.
-    first: u32,
+    children: Box<[Child]>,
     place: Place,
 }
 
@@ -75,14 +44,8 @@ struct InnerNode {
 #[derive(Debug)]
 pub struct Tree {
     leaves: Vec<LeafNode>,
-    /// The frame that each leaf last offered.
-    heads: Vec<Head>,
     inners: Vec<InnerNode>,
-    /// What each node last offered, the root first and siblings together. While it is unknown, no
-    /// offer further up depends on that node.
-    offers: Vec<Offer>,
-    /// The node of each slot.
-    nodes: Vec<NodeId>,
+    root: Child,
     /// A shaper is over everything.
     is_shaped: bool,
     backlog: u32,
@@ -94,10 +57,8 @@ impl Tree {
     pub fn new() -> Self {
         Self {
             leaves: Vec::new(),
-            heads: Vec::new(),
             inners: Vec::new(),
-            offers: vec![Offer::UNKNOWN],
-            nodes: vec![NodeId::Leaf(0)],
+            root: Child::new(NodeId::Leaf(0)),
             is_shaped: false,
             backlog: 0,
         }
@@ -107,19 +68,8 @@ impl Tree {
     /// for a shaper that priority may borrow from.
     pub fn add_leaf(&mut self, leaf: Leaf, priority: bool) -> u32 {
         let position = count(self.leaves.len());
-        self.leaves.push(LeafNode {
-            leaf,
-            place: Place::ROOT,
-        });
-        self.heads.push(Head {
-            slice: SliceId::new(NONE),
-            lengths: FrameLengths {
-                l2_bytes: 0,
-                l3_offset: 0,
-            },
-            priority,
-        });
-        self.nodes[0] = NodeId::Leaf(position);
+        self.leaves.push(LeafNode::new(leaf, priority));
+        self.root.node = NodeId::Leaf(position);
         self.is_shaped = false;
         position
     }
@@ -128,29 +78,26 @@ impl Tree {
     pub fn add_inner(&mut self, inner: Inner, children: &[NodeId]) -> NodeId {
         self.is_shaped = matches!(inner, Inner::Shaper(_));
         let parent = count(self.inners.len());
-        let first = count(self.offers.len());
-        for (slot, &child) in (first..).zip(children) {
+        for (position, &child) in (0..).zip(children) {
             let place = match child {
                 NodeId::Leaf(leaf) => &mut self.leaves[leaf as usize].place,
                 NodeId::Inner(inner) => &mut self.inners[inner as usize].place,
             };
-            *place = Place { parent, slot };
-            self.offers.push(Offer::UNKNOWN);
-            self.nodes.push(child);
+            *place = Place { parent, position };
         }
         self.inners.push(InnerNode {
             inner,
-            first,
+            children: children.iter().copied().map(Child::new).collect(),
             place: Place::ROOT,
         });
         let root = NodeId::Inner(parent);
-        self.nodes[0] = root;
+        self.root.node = root;
         root
     }
 
     /// The node over everything.
     pub(crate) fn root(&self) -> NodeId {
-        self.nodes[0]
+        self.root.node
     }
 
     /// Frames waiting in all queues.
@@ -183,8 +130,8 @@ impl Tree {
         node.map_or(0, |node| node.leaf.packets(queue.slice()))
     }
 
-    /// Put a frame into a queue; returns whether another may now be the next to leave it. O(1), and
-    /// O(depth) where the queue was empty.
+    /// Put the frame that `queued` makes into a queue; returns whether another may now be the next to leave it.
+    /// O(1), and O(depth) where the queue was empty.
     ///
     /// # Errors
     /// The reason to drop the frame.
@@ -192,7 +139,7 @@ impl Tree {
     pub(crate) fn try_enqueue(
         &mut self,
         queue: QueueId,
-        queued: QueuedFrame,
+        queued: impl FnOnce() -> QueuedFrame,
         pool: &mut FramePool,
         random: &mut impl Rng,
     ) -> Result<bool, DropReason> {
@@ -201,102 +148,114 @@ impl Tree {
         let enqueued = node
             .leaf
             .try_enqueue(queue.slice(), queued, pool, random, backlog)?;
+        let place = node.place;
         match enqueued {
-            Enqueued::Behind => {}
-            Enqueued::NewFront => {
-                let place = node.place;
-                self.forget_offers(place);
-            }
+            Enqueued::Behind => return Ok(false),
+            Enqueued::NewFront => self.forget_offers(place),
             Enqueued::First => {
-                let place = node.place;
-                if let Some(lengths) = node.leaf.front(pool) {
-                    self.heads[queue.leaf as usize].lengths = lengths;
-                    self.offers[place.slot as usize] = Offer::ready(queue.leaf);
-                }
-                self.on_backlogged(place);
+                // The next frame of a queue in order of arrival may leave at any time.
+                let offer = match node.leaf {
+                    Leaf::Fifo(_) => Offer::ready(queue.leaf),
+                    Leaf::Flows(_) | Leaf::Guaranteed(_) => Offer::UNKNOWN,
+                };
+                self.on_backlogged(place, offer);
             }
         }
-        Ok(enqueued != Enqueued::Behind)
+        Ok(true)
     }
 
-    /// The node at `place` had no frames, and has some now.
+    /// The node at `place` had no frames; now it has some, and makes this offer.
     #[inline]
-    fn on_backlogged(&mut self, mut place: Place) {
+    fn on_backlogged(&mut self, mut place: Place, mut offer: Offer) {
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
-            let was_empty = node.inner.on_backlogged(place.slot - node.first);
+            node.children[place.position as usize].offer = offer;
+            let was_empty = node.inner.on_backlogged(place.position);
             place = node.place;
             if !was_empty {
                 return self.forget_offers(place);
             }
+            offer = Offer::UNKNOWN;
         }
+        self.root.offer = offer;
     }
 
     /// The node at `place` would send another frame than it offered.
     #[inline]
     fn forget_offers(&mut self, mut place: Place) {
-        loop {
-            let offer = &mut self.offers[place.slot as usize];
+        while let Some(node) = self.inners.get_mut(place.parent as usize) {
+            let offer = &mut node.children[place.position as usize].offer;
             if offer.until == Instant::ZERO {
                 return;
             }
             *offer = Offer::UNKNOWN;
-            let Some(node) = self.inners.get(place.parent as usize) else {
-                return;
-            };
             place = node.place;
         }
+        self.root.offer = Offer::UNKNOWN;
     }
 
     /// Find what the whole tree offers at `now`. Frames that have waited too long in a queue with
     /// `CoDel` are dropped on the way. O(depth) where one frame has left or arrived since.
     #[inline]
     pub(crate) fn settle(&mut self, pool: &mut FramePool, now: Instant) {
-        if self.backlog > 0 && self.offers[0].until <= now {
-            self.ask(pool, now);
+        if self.backlog > 0 && self.root.offer.until <= now {
+            // Down to the nodes whose offers are needed and not known, and up again with the answers.
+            let mut node = Some(self.first_asked(now));
+            while let Some(asked) = node {
+                node = self.ask(asked, pool, now);
+            }
         }
     }
 
-    /// Down to the nodes whose offers are needed and not known, and up again with the answers.
-    fn ask(&mut self, pool: &mut FramePool, now: Instant) {
-        let mut slot = 0;
-        loop {
-            let (offer, place) = match self.nodes[slot as usize] {
-                NodeId::Leaf(leaf) => {
-                    let node = &mut self.leaves[leaf as usize];
-                    let (head, backlog) = (&mut self.heads[leaf as usize], &mut self.backlog);
-                    (node.leaf.offer(leaf, head, pool, now, backlog), node.place)
-                }
-                NodeId::Inner(inner) => {
-                    let node = &mut self.inners[inner as usize];
-                    let offers = Offers {
-                        all: &self.offers,
-                        first: node.first,
-                        heads: &self.heads,
-                        now,
-                    };
-                    let offer = match node.inner.select(offers) {
-                        Step::Ask(position) => {
-                            slot = node.first + position;
-                            continue;
-                        }
-                        Step::Choose(position, until) => {
-                            self.offers[(node.first + position) as usize].until(until)
-                        }
-                        Step::Wait(until) => Offer::wait(until),
-                    };
-                    (offer, node.place)
-                }
-            };
-            let kept = &mut self.offers[place.slot as usize];
-            *kept = offer;
-            // An answer that has expired when it is given would be asked for without end.
-            kept.until = kept
-                .until
-                .max(Instant::from_nanos(now.nanos().saturating_add(1)));
-            match self.inners.get(place.parent as usize) {
-                Some(parent) => slot = parent.place.slot,
-                None => return,
+    /// The node to ask first: below shapers whose only child must be asked anyway.
+    #[inline]
+    fn first_asked(&self, now: Instant) -> NodeId {
+        let mut node = self.root.node;
+        while let NodeId::Inner(inner) = node
+            && let Some(InnerNode {
+                inner: Inner::Shaper(_),
+                children,
+                ..
+            }) = self.inners.get(inner as usize)
+            && let [below] = &**children
+            && below.offer.until <= now
+        {
+            node = below.node;
+        }
+        node
+    }
+
+    /// Ask a node; returns the one to be asked next, unless it is the root that has answered.
+    #[inline]
+    fn ask(&mut self, node: NodeId, pool: &mut FramePool, now: Instant) -> Option<NodeId> {
+        let (mut offer, place) = match node {
+            NodeId::Leaf(leaf) => {
+                let node = &mut self.leaves[leaf as usize];
+                let offer = node.offer(leaf, pool, now, &mut self.backlog);
+                (offer, node.place)
             }
+            NodeId::Inner(inner) => {
+                let node = &mut self.inners[inner as usize];
+                let step = node.inner.select(|| Offers {
+                    children: &node.children,
+                    leaves: &self.leaves,
+                    pool,
+                    now,
+                });
+                match step.answered() {
+                    Err(position) => return Some(node.children[position as usize].node),
+                    Ok(offer) => (offer, node.place),
+                }
+            }
+        };
+        // An answer that has expired when it is given would be asked for without end.
+        let next = Instant::from_nanos(now.nanos().saturating_add(1));
+        offer.until = offer.until.max(next);
+        if let Some(parent) = self.inners.get_mut(place.parent as usize) {
+            parent.children[place.position as usize].offer = offer;
+            Some(NodeId::Inner(place.parent))
+        } else {
+            self.root.offer = offer;
+            None
         }
     }
 
@@ -304,7 +263,7 @@ impl Tree {
     /// frame could change the answer.
     #[inline]
     pub(crate) fn poll_at(&self, now: Instant) -> Instant {
-        let offer = &self.offers[0];
+        let offer = &self.root.offer;
         if self.backlog == 0 {
             Instant::MAX
         } else if offer.is_ready() {
@@ -317,39 +276,45 @@ impl Tree {
     /// Take the frame that leaves at `now`, if one may, and charge it to every node above its queue.
     #[inline]
     pub(crate) fn dequeue(&mut self, pool: &mut FramePool, now: Instant) -> Option<QueuedFrame> {
-        if self.backlog == 0 {
-            return None;
-        }
-        if let NodeId::Leaf(root) = self.nodes[0]
+        if let NodeId::Leaf(root) = self.root.node
             && let Leaf::Fifo(queue) = &mut self.leaves[root as usize].leaf
         {
             // Nothing to decide.
+            let queued = queue.dequeue(pool, now)?;
             self.backlog -= 1;
-            return queue.dequeue(pool, now);
+            return Some(queued);
+        }
+        if self.backlog == 0 {
+            return None;
         }
         self.settle(pool, now);
-        let offer = self.offers[0];
+        let offer = self.root.offer;
         if !offer.is_ready() {
             return None;
         }
         let node = &mut self.leaves[offer.leaf as usize];
-        let head = &mut self.heads[offer.leaf as usize];
-        let lengths = head.lengths;
-        let queued = node.leaf.take(head, pool, now, &mut self.backlog)?;
-        let mut emptied = node.leaf.is_empty();
-        let mut place = node.place;
-        self.offers[place.slot as usize] = match node.leaf.front(pool) {
-            Some(next) => {
-                head.lengths = next;
-                Offer::ready(offer.leaf)
-            }
-            None => Offer::UNKNOWN,
+        // While the next frame of a queue is offered as this one was, no offer changes.
+        let (queued, mut emptied, mut goes_on) = if let Leaf::Fifo(queue) = &mut node.leaf {
+            let queued = queue.dequeue(pool, now)?;
+            self.backlog -= 1;
+            let emptied = queue.packets() == 0;
+            (queued, emptied, !emptied)
+        } else {
+            let queued = node.take(pool, now, &mut self.backlog)?;
+            (queued, node.leaf.is_empty(), false)
         };
+        let (mut place, lengths, leaf) = (node.place, queued.lengths(), &*node);
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
-            let position = place.slot - node.first;
+            let position = place.position;
+            if !goes_on {
+                node.children[position as usize].offer = Offer::UNKNOWN;
+            }
             emptied = node.inner.on_departure(position, lengths, emptied, now);
+            goes_on = goes_on && node.inner.goes_on(position, || leaf.head(pool).lengths);
             place = node.place;
-            self.offers[place.slot as usize] = Offer::UNKNOWN;
+        }
+        if !goes_on {
+            self.root.offer = Offer::UNKNOWN;
         }
         Some(queued)
     }
@@ -382,7 +347,7 @@ impl Tree {
     fn on_moved(&mut self, place: Place, frames: u32, was_empty: bool) {
         self.backlog += frames;
         if was_empty && frames > 0 {
-            self.on_backlogged(place);
+            self.on_backlogged(place, Offer::UNKNOWN);
         }
     }
 

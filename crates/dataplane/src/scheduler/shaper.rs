@@ -7,7 +7,8 @@
 //! If priority may borrow, frames of priority classes leave at once and are charged anyway; the others
 //! wait until the debt is paid.
 
-use super::offer::{Offers, Step};
+use super::choice::{Offers, Step};
+use super::offer::Offer;
 use crate::bucket::TokenBucket;
 use slicewise_model::ShaperParams;
 use slicewise_units::{FrameLengths, Instant};
@@ -34,26 +35,28 @@ impl Shaper {
         self.bucket.resume_from(&old.bucket, now);
     }
 
+    #[inline]
     pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
         let Some(below) = offers.of(0) else {
-            return Step::Ask(0);
+            return Step::ask(0);
         };
         if !below.is_ready() {
-            return Step::Wait(below.until);
+            return Step::answer(below);
         }
         let head = offers.head(below);
         if head.priority && self.priority_borrows {
-            return Step::Choose(0, Instant::MAX);
+            return Step::answer(below);
         }
         let needed = self.bucket.cost(head.lengths).min(self.bucket.burst());
         if self.bucket.refill(offers.now) >= needed {
-            return Step::Choose(0, Instant::MAX);
+            return Step::answer(below);
         }
         let covered = self.bucket.ready_at(needed).unwrap_or(Instant::MAX);
         // Before that another frame may come first, and cost less.
-        Step::Wait(covered.min(below.until))
+        Step::answer(Offer::wait(covered.min(below.until)))
     }
 
+    #[inline(never)]
     pub(super) fn on_departure(&mut self, lengths: FrameLengths, now: Instant) {
         self.bucket.refill(now);
         let cost = self.bucket.cost(lengths);

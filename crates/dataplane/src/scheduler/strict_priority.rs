@@ -2,7 +2,8 @@
 //!
 //! A child that must wait for its shaper does not delay those after it.
 
-use super::offer::{Offers, Step};
+use super::choice::{Offers, Step};
+use super::offer::Offer;
 use slicewise_units::Instant;
 
 /// Most children of one node: levels are found by their bit in a word.
@@ -45,11 +46,11 @@ impl StrictPriority {
             let position = remaining.trailing_zeros();
             remaining &= remaining - 1;
             match offers.of(position) {
-                None => return Step::Ask(position),
-                Some(offer) if offer.is_ready() => return Step::Choose(position, earliest),
+                None => return Step::ask(position),
+                Some(offer) if offer.is_ready() => return Step::answer(offer.until(earliest)),
                 Some(offer) => earliest = earliest.min(offer.until),
             }
         }
-        Step::Wait(earliest)
+        Step::answer(Offer::wait(earliest))
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod apply;
+mod burst;
 mod classifier;
 mod deficit_round_robin;
 mod flow_queue;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "a global allocator that counts")]
 
 use crate::support::{self, frame, headers, policy, rate, vlan_class};
-use slicewise_dataplane::Verdict;
+use slicewise_dataplane::{DropReason, Frame, FrameOwner, Verdict};
 use slicewise_model::{
     Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec, PrioritySpec,
     QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
@@ -10,6 +10,7 @@ use slicewise_model::{
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 struct Counting;
 
@@ -111,6 +112,14 @@ fn flow_queues_allocate_nothing() {
     }
 }
 
+struct Dropped(u32);
+
+impl FrameOwner for Dropped {
+    fn on_dropped(&mut self, _: &Frame, _: DropReason) {
+        self.0 += 1;
+    }
+}
+
 fn assert_allocates_nothing(spec: &PolicySpec) {
     let mut pipeline = support::Port::new(spec, Some(BitRate::new(1_000_000_000))).pipeline;
 
@@ -128,6 +137,25 @@ fn assert_allocates_nothing(spec: &PolicySpec) {
         }
         while pipeline.poll_dropped().is_some() {
             dropped += 1;
+        }
+        if sequence % 64 == 0 {
+            let mut owner = Dropped(0);
+            pipeline.enqueue_burst(
+                &[frame(sequence, 0, 1494); 40],
+                &[fields; 40],
+                now,
+                &mut owner,
+            );
+            let mut room = 20;
+            let _ = pipeline.dequeue_burst(now, |_| {
+                (sent, room) = (sent + 1, room - 1);
+                if room > 0 {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            });
+            dropped += owner.0;
         }
     }
     let allocations = ALLOCATIONS.with(Cell::get) - before;

@@ -6,16 +6,17 @@ use super::queues::{self, Queue};
 use super::rewrite;
 use crate::frame_memory::{FrameId, FrameMemory, ShareId};
 use crate::histogram::Histogram;
-use crate::port::{Arrival, Port, Unsent};
+use crate::port::{Arrival, BATCH, Port, Unsent};
 use slicewise_dataplane::{
-    Basis, BuildError, ClassCounters, Departure, Frame, LinkClock, Pipeline, PipelineParams,
-    Prepared, Replaced, Stale, Verdict,
+    Basis, BuildError, ClassCounters, Departure, DropReason, Frame, FrameOwner, LinkClock,
+    Pipeline, PipelineParams, Prepared, Replaced, Stale,
 };
 use slicewise_model::{Colour, PolicyParams, Rate};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
-use slicewise_wire::{LinkType, parse_frame};
+use slicewise_wire::{Headers, LinkType, parse_frame};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::ControlFlow;
 
 /// What one direction forwards, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +75,31 @@ pub(crate) struct Direction {
     /// exactly at a late poll was ready when the link became free.
     polled_at: Instant,
     due_at: Instant,
+    /// Frames that have arrived and are to be offered together, and the headers of each.
+    incoming: (Vec<Frame>, Vec<Headers>),
+    /// Frames that the link sends now, and when each was due.
+    departures: Vec<(Departure, Instant)>,
+    /// Those of them that the interface takes.
     outgoing: Vec<FrameId>,
+}
+
+/// Frames lie in memory of which each class has a share.
+struct Shared<'a> {
+    memory: &'a mut FrameMemory,
+    shares: &'a [Option<ShareId>],
+}
+
+impl FrameOwner for Shared<'_> {
+    #[inline]
+    fn try_hold(&mut self, frame: &Frame, class: u32) -> bool {
+        let share = self.shares.get(class as usize).copied().flatten();
+        share.is_some_and(|share| self.memory.try_hold(frame_of(frame), share))
+    }
+
+    #[inline]
+    fn on_dropped(&mut self, frame: &Frame, _: DropReason) {
+        self.memory.release(frame_of(frame));
+    }
 }
 
 /// How far pacing got.
@@ -111,19 +136,42 @@ impl Direction {
             lateness: Histogram::default(),
             polled_at: Instant::ZERO,
             due_at: Instant::ZERO,
+            incoming: (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH)),
+            departures: Vec::with_capacity(MOST_DEPARTURES),
             outgoing: Vec::with_capacity(MOST_DEPARTURES),
         })
     }
 
-    /// A frame that has arrived is inspected and offered to the pipeline.
+    /// Frames that have arrived are inspected, and offered to the pipeline together.
+    pub(crate) fn on_arrivals(
+        &mut self,
+        arrivals: &[Arrival],
+        memory: &mut FrameMemory,
+        egress: &impl Port,
+        own: &[[u8; 6]; 2],
+        now: Instant,
+    ) {
+        for &arrival in arrivals {
+            self.inspect(arrival, memory, egress, own);
+        }
+        let (frames, headers) = &mut self.incoming;
+        let mut owner = Shared {
+            memory,
+            shares: &self.shares,
+        };
+        self.pipeline
+            .enqueue_burst(frames, headers, now, &mut owner);
+        frames.clear();
+        headers.clear();
+    }
+
     #[inline]
-    pub(crate) fn on_arrival(
+    fn inspect(
         &mut self,
         arrival: Arrival,
         memory: &mut FrameMemory,
         egress: &impl Port,
         own: &[[u8; 6]; 2],
-        now: Instant,
     ) {
         let Arrival { frame, length, .. } = arrival;
         self.counters.received_frames += 1;
@@ -140,7 +188,8 @@ impl Direction {
         if arrival.lacks_checksum {
             complete_checksum(frame, length, memory);
         }
-        let offered = Frame {
+        let (frames, headers) = &mut self.incoming;
+        frames.push(Frame {
             handle: u64::from(frame.0),
             lengths: FrameLengths {
                 l2_bytes: length,
@@ -149,18 +198,8 @@ impl Direction {
             dscp: inspected.dscp,
             ecn: inspected.ecn,
             colour: Colour::Green,
-        };
-        let shares = &self.shares;
-        let has_memory = |class: u32| {
-            let share = shares.get(class as usize).copied().flatten();
-            share.is_some_and(|share| memory.try_hold(frame, share))
-        };
-        let headers = &inspected.headers;
-        match self.pipeline.on_frame_if(offered, headers, now, has_memory) {
-            Verdict::Queued => {}
-            Verdict::Dropped(_) => memory.release(frame),
-        }
-        self.release_dropped(memory);
+        });
+        headers.push(inspected.headers);
     }
 
     /// Frames that queues have dropped since they took them.
@@ -210,35 +249,48 @@ impl Direction {
             return (Paced::Idle, Ok(()));
         }
         let room = egress.room(memory).min(MOST_DEPARTURES);
-        self.outgoing.clear();
-        let paced = loop {
-            let Some(due) = self.due().filter(|due| *due <= now) else {
-                break Paced::Idle;
-            };
-            if self.outgoing.len() >= room {
-                break if room == MOST_DEPARTURES {
-                    Paced::More
-                } else {
-                    Paced::Blocked
-                };
-            }
-            let departure = self.pipeline.poll_departure(now);
-            self.polled_at = now;
-            self.due_at = due;
-            let Some(departure) = departure else {
-                // Whatever it answers, it is not asked twice at one moment.
-                if self.pipeline.poll_at().is_some_and(|at| at <= now) {
-                    break Paced::More;
-                }
-                continue;
-            };
-            self.on_departure(departure, due, egress, memory, now);
+        if room > 0 {
+            self.dequeue(room, due, now);
+        }
+        let is_full = self.departures.len() >= room;
+        let paced = if self.due().is_none_or(|due| due > now) {
+            Paced::Idle
+        } else if is_full && room < MOST_DEPARTURES {
+            Paced::Blocked
+        } else {
+            Paced::More
         };
+        self.outgoing.clear();
+        let mut departures = std::mem::take(&mut self.departures);
+        for (departure, due) in departures.drain(..) {
+            self.on_departure(departure, due, egress, memory, now);
+        }
+        self.departures = departures;
         self.release_dropped(memory);
         if self.outgoing.is_empty() {
             return (paced, Ok(()));
         }
         (paced, egress.transmit(memory, &self.outgoing))
+    }
+
+    /// Take up to `most` frames that the link can send by `now`, the first of which was due at `due`. Whatever the
+    /// pipeline answers, it is not asked again at this moment.
+    fn dequeue(&mut self, most: usize, mut due: Instant, now: Instant) {
+        let earliest = Instant::from_nanos(now.nanos().saturating_sub(MOST_CATCH_UP.nanos()));
+        let (link, departures) = (&mut self.link, &mut self.departures);
+        let _ = self.pipeline.dequeue_burst(now, |departure| {
+            let size = self.accounting.count(departure.frame.lengths);
+            link.send(size, due.max(earliest));
+            departures.push((departure, due));
+            due = due.max(link.free_at());
+            if due > now || departures.len() >= most {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        self.polled_at = now;
+        self.due_at = due;
     }
 
     #[inline]
@@ -255,9 +307,6 @@ impl Direction {
             class,
             queued_at,
         } = departure;
-        let earliest = Instant::from_nanos(now.nanos().saturating_sub(MOST_CATCH_UP.nanos()));
-        self.link
-            .send(self.accounting.count(frame.lengths), due.max(earliest));
         self.lateness.record(now.saturating_since(due));
         let delay = now.saturating_since(queued_at);
         self.delay.record(delay);

@@ -336,11 +336,8 @@ impl Engine {
             let received = ingress.receive(&mut self.memory, &mut self.arrivals);
             round.received += self.arrivals.len();
             if !self.arrivals.is_empty() {
-                let now = clock.now();
-                for &arrival in &self.arrivals {
-                    let memory = &mut self.memory;
-                    direction.on_arrival(arrival, memory, egress, &self.own, now);
-                }
+                let (arrivals, now) = (&self.arrivals, clock.now());
+                direction.on_arrivals(arrivals, &mut self.memory, egress, &self.own, now);
             }
             if let (Err(error), Some(failed)) = (received, round.failed.get_mut(side)) {
                 *failed = Some(error);

@@ -528,9 +528,7 @@ fn a_closed_port_costs_only_the_frames_meant_for_it() {
     let Engine {
         directions, memory, ..
     } = &mut bench.engine;
-    for arrival in arrivals {
-        directions[0].on_arrival(arrival, memory, &closed, &[[0; 6]; 2], Instant::ZERO);
-    }
+    directions[0].on_arrivals(&arrivals, memory, &closed, &[[0; 6]; 2], Instant::ZERO);
     for _ in 0..5 {
         let (_, result) =
             directions[0].pace(&mut closed, memory, &mut || Instant::from_nanos(1_000_000));
