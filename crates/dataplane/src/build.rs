@@ -10,6 +10,7 @@ use crate::scheduler::minimum_share::{MinimumShare, Share};
 use crate::scheduler::shaper::Shaper;
 use crate::scheduler::strict_priority::{MAX_LEVELS, StrictPriority};
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
+use crate::slots::Slots;
 use slicewise_model::{ClassParams, Discipline, PolicyParams, ShaperParams};
 use slicewise_units::Instant;
 use std::collections::BTreeMap;
@@ -68,6 +69,22 @@ pub(crate) struct ClassState {
 }
 
 impl ClassState {
+    /// The place of a class that was removed.
+    pub(crate) fn unused() -> Self {
+        Self {
+            counters: ClassCounters::default(),
+            queue: QueueId::NONE,
+            // A frame that was classified before it was removed is classified again.
+            ingress: vec![Ingress::Removed],
+            by_flow: false,
+            priority_police: None,
+        }
+    }
+
+    pub(crate) fn is_unused(&self) -> bool {
+        self.queue == QueueId::NONE
+    }
+
     /// What is left of a class that a change removed while its frames wait: its counters.
     pub(crate) fn take_retired(&mut self) -> Self {
         Self {
@@ -86,12 +103,14 @@ pub(crate) enum Ingress {
     SetDscp(u8),
     /// Index into the pipeline's policers: a policer of an outer class is shared by its inner ones.
     Police(u32),
+    /// The class was removed: its frames are dropped until those that wait have left.
+    Removed,
 }
 
 /// The parts of a pipeline.
 #[derive(Debug)]
 pub(crate) struct Built {
-    pub(crate) classes: Vec<ClassState>,
+    pub(crate) classes: Slots<ClassState>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     /// Nodes with credit to carry over on a change.
@@ -113,7 +132,7 @@ pub(crate) struct CreditNodes {
 pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built, BuildError> {
     let mut builder = Builder {
         built: Built {
-            classes: Vec::new(),
+            classes: Slots::with_capacity(leaves(policy)),
             policers: Vec::new(),
             tree: Tree::new(),
             credits: CreditNodes::default(),
@@ -371,8 +390,14 @@ impl Builder {
 }
 
 /// Frames a queue may hold, plus one: a flow queue accepts a frame before it drops another.
-fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
+pub(crate) fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
     u64::from(limit.packets) + 1
+}
+
+/// Classes without a child, in a policy and those inside it.
+pub(crate) fn leaves(policy: &PolicyParams) -> usize {
+    let children = |class: &ClassParams| class.child.as_ref().map_or(1, |child| leaves(child));
+    policy.classes.iter().map(children).sum()
 }
 
 pub(crate) fn join(path: &str, name: &str) -> String {

@@ -1,17 +1,22 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
-use crate::change::{self, Basis, Change, Prepared, Replaced, Stale};
+use crate::change::{
+    self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
+    Stale, slice,
+};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{QueueId, Tree};
+use crate::slots::Slots;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -30,15 +35,24 @@ const BURST: usize = 32;
 /// flow queues, [`poll_dropped`](Self::poll_dropped) returns the frames they dropped.
 #[derive(Debug)]
 pub struct Pipeline {
-    pub(crate) basis: Basis,
+    /// Without the classes of a guaranteed policy, which `ledger` keeps.
+    pub(crate) params: Arc<PipelineParams>,
+    /// Changes committed so far.
+    pub(crate) version: u64,
+    /// What changes of single slices need, in a guaranteed policy.
+    pub(crate) ledger: Option<Box<Ledger>>,
     pub(crate) classifier: Classifier,
-    pub(crate) classes: Vec<ClassState>,
+    pub(crate) classes: Slots<ClassState>,
+    /// Counters of slices that were removed one by one, until they are read.
+    pub(crate) removed: VecDeque<ClassCounters>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     pub(crate) credits: CreditNodes,
     /// Where frames wait that a change took out of their queues.
     pub(crate) drain: Option<QueueId>,
     pub(crate) pool: FramePool,
+    /// Frames that the limits of all queues admit together.
+    pub(crate) room: u64,
     pub(crate) flow_hash: FlowHash,
     pub(crate) random: Xoshiro256PlusPlus,
     /// [`Instant::MAX`] for never.
@@ -61,20 +75,23 @@ impl Pipeline {
             capacity,
             ..
         } = built;
+        let (classifier, seed) = (Classifier::new(&params.policy), params.seed);
+        let mut params = params.clone();
         Ok(Self {
-            basis: Basis {
-                params: Arc::new(params.clone()),
-                version: 0,
-            },
-            classifier: Classifier::new(&params.policy),
+            ledger: change::ledger_of(&mut params.policy, &classes),
+            params: Arc::new(params),
+            version: 0,
+            classifier,
             classes,
+            removed: VecDeque::new(),
             policers,
             tree,
             credits,
             drain: None,
             pool: FramePool::with_capacity(buffer_frames(capacity)),
-            flow_hash: FlowHash::new(params.seed),
-            random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
+            room: capacity,
+            flow_hash: FlowHash::new(seed),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
             next_poll: Instant::MAX,
         })
     }
@@ -125,7 +142,7 @@ impl Pipeline {
         headers: &Headers,
         index: u32,
         now: Instant,
-        has_memory: impl FnOnce(&Frame, u32) -> bool,
+        mut has_memory: impl FnMut(&Frame, u32) -> bool,
     ) -> Verdict {
         let congested = self.tree.backlog() > 0;
         let Some(class) = self.classes.get_mut(index as usize) else {
@@ -160,9 +177,40 @@ impl Pipeline {
             }
             Err(reason) => {
                 class.counters.dropped_frames[reason as usize] += 1;
+                if reason == DropReason::SliceRemoved {
+                    return self.on_removed(index, frame, headers, now, &mut has_memory);
+                }
                 Verdict::Dropped(reason)
             }
         }
+    }
+
+    /// A frame was dropped because its class was removed. If no frame of that waits any more, the frame
+    /// was not dropped after all: it belongs to another class.
+    #[cold]
+    fn on_removed(
+        &mut self,
+        class: u32,
+        frame: Frame,
+        headers: &Headers,
+        now: Instant,
+        has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
+    ) -> Verdict {
+        if slice::try_finish(self, class, now) {
+            if let Some(counters) = self.removed.back_mut() {
+                counters.offered_frames -= 1;
+                counters.offered_bytes -= u64::from(frame.lengths.l2_bytes);
+                counters.dropped_frames[DropReason::SliceRemoved as usize] -= 1;
+            }
+        } else {
+            match self.classes.get_mut(class as usize) {
+                // It was removed after the frame was classified, which was one of a burst.
+                Some(place) if place.is_unused() => place.counters = ClassCounters::default(),
+                _ => return Verdict::Dropped(DropReason::SliceRemoved),
+            }
+        }
+        let class = self.classifier.classify(headers);
+        self.offer(frame, headers, class, now, has_memory)
     }
 
     /// What happens to a frame before it reaches a queue.
@@ -177,8 +225,8 @@ impl Pipeline {
         if frame.lengths.l2_bytes == 0 {
             return Err(DropReason::BadLength);
         }
-        if !class.ingress.is_empty() && !condition(&class.ingress, policers, frame, now) {
-            return Err(DropReason::Policed);
+        if !class.ingress.is_empty() {
+            condition(&class.ingress, policers, frame, now)?;
         }
         if let Some(bucket) = &mut class.priority_police {
             // The bucket always counts, but acts only while others wait, too.
@@ -294,7 +342,11 @@ impl Pipeline {
     /// another.
     #[must_use]
     pub fn basis(&self) -> Basis {
-        self.basis.clone()
+        Basis {
+            params: Arc::clone(&self.params),
+            slices: self.ledger.as_ref().map(|ledger| ledger.slices.clone()),
+            version: self.version,
+        }
     }
 
     /// Put a change in force while frames wait: nothing queued is lost, reordered or reset.
@@ -311,16 +363,47 @@ impl Pipeline {
     /// # Errors
     /// If the new configuration cannot be built; the old one then stays active.
     pub fn apply(&mut self, change: Change, now: Instant) -> Result<(), BuildError> {
-        let prepared = self.basis.prepare(change, now)?;
+        let prepared = self.basis().prepare(change, now)?;
         let committed = self.commit(prepared, now);
         debug_assert!(committed.is_ok(), "nothing came in between");
         Ok(())
     }
 
+    /// Add, change or remove one slice of a guaranteed policy while frames wait: nothing queued is lost,
+    /// reordered or reset, and the guarantees of all other slices hold. What is reserved is released
+    /// when the deadlines of frames under an old guarantee have passed.
+    ///
+    /// O(1), and O(log n) in the number of changes whose frames still wait. A change prepared before is
+    /// stale then.
+    ///
+    /// # Errors
+    /// Why it is refused; everything is as it was then.
+    pub fn change_slice(
+        &mut self,
+        change: SliceChange,
+        now: Instant,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        slice::change(self, change, now)
+    }
+
+    /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has
+    /// left. They are kept until they are read.
+    pub fn poll_removed(&mut self, now: Instant) -> Option<ClassCounters> {
+        slice::finish_some(self, now);
+        self.removed.pop_front()
+    }
+
+    /// The queues admit other numbers of frames together.
+    pub(crate) fn change_room(&mut self, less: u64, more: u64) {
+        self.room = self.room.saturating_sub(less) + more;
+        self.pool.grow_to(buffer_frames(self.room));
+    }
+
     /// Counters of every class, in the order of the policy (a class within a class in its
-    /// parent's place).
+    /// parent's place), then of slices that were added. The place of a removed slice has no name until
+    /// another slice is added there.
     pub fn counters(&self) -> impl ExactSizeIterator<Item = &ClassCounters> {
-        self.classes.iter().map(|class| &class.counters)
+        (0..self.classes.len()).map(|class| &self.classes[class].counters)
     }
 
     /// Frames that all queues can hold together.
@@ -336,29 +419,30 @@ impl Pipeline {
     }
 }
 
-/// Whether the policers of its class let a frame pass; they may write into it. Not inlined, so that other classes do not
-/// pay for its variables.
+/// What the class of a frame does to it before it is queued; or why it is dropped. Not inlined, so that other classes do
+/// not pay for its variables.
 #[inline(never)]
 fn condition(
     ingress: &[Ingress],
     policers: &mut [(String, PolicerState)],
     frame: &mut Frame,
     now: Instant,
-) -> bool {
+) -> Result<(), DropReason> {
     for step in ingress {
         match *step {
             Ingress::SetDscp(dscp) => frame.dscp = dscp,
+            Ingress::Removed => return Err(DropReason::SliceRemoved),
             Ingress::Police(index) => {
                 let Some((_, policer)) = policers.get_mut(index as usize) else {
                     continue;
                 };
                 if policer.on_frame(frame, now) == PolicerVerdict::Drop {
-                    return false;
+                    return Err(DropReason::Policed);
                 }
             }
         }
     }
-    true
+    Ok(())
 }
 
 pub(crate) fn buffer_frames(capacity: u64) -> u32 {
