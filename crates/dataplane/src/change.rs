@@ -399,37 +399,40 @@ fn carry_classes(
     now: Instant,
 ) -> (Vec<u32>, Vec<ClassCounters>) {
     let mut removed = Vec::new();
+    // New classes by name, for removed ones whose frames wait.
+    let mut named: HashMap<String, usize> = HashMap::new();
     let mut class_map = Vec::with_capacity(pipeline.classes.len());
     for (index, class) in pipeline.classes.iter_mut().enumerate() {
-        let successor = match successors.get(index) {
-            Some(successor) => successor.map(|successor| successor.class as usize),
-            // A class that an earlier change removed: few, and only while their frames wait.
-            None => new
-                .iter()
-                .position(|new| new.counters.class == class.counters.class),
-        };
-        let index = match successor {
-            Some(index) => {
-                let successor = &mut new[index];
-                if let (Some(bucket), Some(old)) =
-                    (&mut successor.priority_police, &class.priority_police)
-                {
-                    bucket.resume_from(old, now);
-                }
-                successor.counters = std::mem::take(&mut class.counters);
-                index
+        let successor = successors.get(index).copied().flatten();
+        let index = if let Some(successor) = successor {
+            let index = successor.class as usize;
+            let successor = &mut new[index];
+            if let (Some(bucket), Some(old)) =
+                (&mut successor.priority_police, &class.priority_police)
+            {
+                bucket.resume_from(old, now);
             }
-            None if class.counters.queued_frames > 0 => {
+            successor.counters.absorb(&class.counters);
+            index
+        } else if class.counters.queued_frames > 0 {
+            if named.is_empty() {
+                let names = new.iter().map(|class| class.counters.class.clone());
+                named = names.zip(0..).collect();
+            }
+            if let Some(&index) = named.get(&class.counters.class) {
+                new[index].counters.absorb(&class.counters);
+                index
+            } else {
+                named.insert(class.counters.class.clone(), new.len());
                 new.push(class.take_retired());
                 new.len() - 1
             }
+        } else {
             // No frame refers to it.
-            None => {
-                if !class.is_unused() {
-                    removed.push(std::mem::take(&mut class.counters));
-                }
-                usize::MAX
+            if !class.is_unused() {
+                removed.push(std::mem::take(&mut class.counters));
             }
+            usize::MAX
         };
         class_map.push(u32::try_from(index).unwrap_or(u32::MAX));
     }

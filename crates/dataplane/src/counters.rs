@@ -30,6 +30,19 @@ impl ClassCounters {
         self.dropped_frames[reason as usize]
     }
 
+    /// Count what `other` has counted, too.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.offered_frames += other.offered_frames;
+        self.offered_bytes += other.offered_bytes;
+        self.sent_frames += other.sent_frames;
+        self.sent_bytes += other.sent_bytes;
+        self.marked_frames += other.marked_frames;
+        self.queued_frames += other.queued_frames;
+        for (own, other) in self.dropped_frames.iter_mut().zip(other.dropped_frames) {
+            *own += other;
+        }
+    }
+
     /// Frames dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {

@@ -396,7 +396,9 @@ impl Pipeline {
     /// The queues admit other numbers of frames together.
     pub(crate) fn change_room(&mut self, less: u64, more: u64) {
         self.room = self.room.saturating_sub(less) + more;
-        self.pool.grow_to(buffer_frames(self.room));
+        // Those that wait may be more than the queues admit from now on.
+        let waiting = u64::from(self.tree.backlog());
+        self.pool.grow_to(buffer_frames(self.room + waiting));
     }
 
     /// Counters of every class, in the order of the policy (a class within a class in its

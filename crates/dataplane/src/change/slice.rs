@@ -14,7 +14,7 @@ use crate::pipeline::Pipeline;
 use crate::queue::FramePool;
 use crate::scheduler::{Leaf, QueueId};
 use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams};
-use slicewise_units::{Duration, Instant};
+use slicewise_units::{Duration, Instant, Rounded};
 
 /// Removed slices that are looked at per change, to see whether their last frame has left.
 const LOOKED_AT_PER_CHANGE: usize = 8;
@@ -142,6 +142,7 @@ pub enum SliceChangeError {
 
 fn still_reserved(released_in: Option<Duration>) -> String {
     released_in.map_or_else(String::new, |time| {
+        let time = time.rounded_up();
         format!("; what slices had before they were changed or removed is released within {time}")
     })
 }

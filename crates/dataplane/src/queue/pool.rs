@@ -231,8 +231,8 @@ impl FramePool {
     /// Make room for at least `capacity` frames in all. Not for the packet path: it may allocate.
     pub fn grow_to(&mut self, capacity: u32) {
         if capacity > self.capacity {
-            self.slots
-                .reserve_exact(capacity as usize - self.slots.len());
+            // By more than that, so that growing in small steps takes amortized O(1).
+            self.slots.reserve(capacity as usize - self.slots.len());
             self.capacity = capacity;
         }
     }
