@@ -55,12 +55,22 @@ pub enum BuildError {
     },
 }
 
-/// A class without child, as the packet path sees it.
+/// A class without child, as the packet path sees it. Of most classes a frame needs only the first cache line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct ClassState {
-    pub(crate) counters: ClassCounters,
     pub(crate) queue: QueueId,
-    /// What happens at ingress, outermost class first.
+    /// What few classes have.
+    pub(crate) special: Option<Box<Special>>,
+    pub(crate) counters: ClassCounters,
+}
+
+const _: () = assert!(size_of::<ClassState>() == 192, "three cache lines");
+
+/// What happens to frames of a class before they are queued, if anything does.
+#[derive(Debug, Default)]
+pub(crate) struct Special {
+    /// Outermost class first.
     pub(crate) ingress: Vec<Ingress>,
     /// Its queue keeps flows apart.
     pub(crate) by_flow: bool,
@@ -68,16 +78,42 @@ pub(crate) struct ClassState {
     pub(crate) priority_police: Option<TokenBucket>,
 }
 
+impl Special {
+    /// `None` where it does nothing.
+    fn boxed(self) -> Option<Box<Self>> {
+        let is_needed = !self.ingress.is_empty() || self.by_flow || self.priority_police.is_some();
+        is_needed.then(|| Box::new(self))
+    }
+
+    /// Of a class that was removed.
+    pub(crate) fn removed() -> Option<Box<Self>> {
+        let ingress = vec![Ingress::Removed];
+        let removed = Self {
+            ingress,
+            ..Self::default()
+        };
+        removed.boxed()
+    }
+}
+
 impl ClassState {
-    /// The place of a class that was removed.
+    pub(crate) fn new(class: String, queue: QueueId, special: Special) -> Self {
+        Self {
+            queue,
+            special: special.boxed(),
+            counters: ClassCounters {
+                class,
+                ..ClassCounters::default()
+            },
+        }
+    }
+
+    /// The place of a class that was removed. A frame that was classified before is classified again.
     pub(crate) fn unused() -> Self {
         Self {
-            counters: ClassCounters::default(),
             queue: QueueId::NONE,
-            // A frame that was classified before it was removed is classified again.
-            ingress: vec![Ingress::Removed],
-            by_flow: false,
-            priority_police: None,
+            special: Special::removed(),
+            counters: ClassCounters::default(),
         }
     }
 
@@ -85,20 +121,28 @@ impl ClassState {
         self.queue == QueueId::NONE
     }
 
+    /// Its queue keeps flows apart.
+    pub(crate) fn is_by_flow(&self) -> bool {
+        self.special.as_ref().is_some_and(|special| special.by_flow)
+    }
+
+    /// The policer that acts only under congestion.
+    pub(crate) fn priority_police(&mut self) -> Option<&mut TokenBucket> {
+        self.special.as_mut()?.priority_police.as_mut()
+    }
+
     /// What is left of a class that a change removed while its frames wait: its counters.
     pub(crate) fn take_retired(&mut self) -> Self {
         Self {
-            counters: std::mem::take(&mut self.counters),
             queue: self.queue,
-            by_flow: false,
-            ingress: Vec::new(),
-            priority_police: None,
+            special: None,
+            counters: std::mem::take(&mut self.counters),
         }
     }
 }
 
 /// One step at ingress.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Ingress {
     SetDscp(u8),
     /// Index into the pipeline's policers: a policer of an outer class is shared by its inner ones.
@@ -160,13 +204,7 @@ pub(crate) fn add_port_shaper(built: &mut Built, shaper: Option<&ShaperParams>, 
 #[derive(Debug, Default, Clone)]
 struct Context {
     path: String,
-    ingress: Vec<IngressPlan>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum IngressPlan {
-    SetDscp(u8),
-    Police(u32),
+    ingress: Vec<Ingress>,
 }
 
 struct Builder {
@@ -277,13 +315,13 @@ impl Builder {
         context: &mut Context,
     ) -> Result<NodeId, BuildError> {
         if let Some(dscp) = class.set_dscp {
-            context.ingress.push(IngressPlan::SetDscp(dscp));
+            context.ingress.push(Ingress::SetDscp(dscp));
         }
         if let Some(police) = &class.police {
             let index = u32::try_from(self.built.policers.len()).unwrap_or(u32::MAX);
             let state = PolicerState::new(police, self.now);
             self.built.policers.push((context.path.clone(), state));
-            context.ingress.push(IngressPlan::Police(index));
+            context.ingress.push(Ingress::Police(index));
         }
         let node = match &class.child {
             Some(child) => self.policy(child, context)?,
@@ -348,27 +386,14 @@ impl Builder {
         context: &Context,
     ) -> Result<NodeId, BuildError> {
         let queue = self.queue(class, shared, context)?;
-        let ingress = context
-            .ingress
-            .iter()
-            .map(|step| match *step {
-                IngressPlan::SetDscp(dscp) => Ingress::SetDscp(dscp),
-                IngressPlan::Police(index) => Ingress::Police(index),
-            })
-            .collect();
-        self.built.classes.push(ClassState {
-            counters: ClassCounters {
-                class: context.path.clone(),
-                ..ClassCounters::default()
-            },
-            queue,
+        let police = class.priority.and_then(|priority| priority.police);
+        let special = Special {
+            ingress: context.ingress.clone(),
             by_flow: class.flow_queue.is_some(),
-            ingress,
-            priority_police: class
-                .priority
-                .and_then(|p| p.police)
-                .map(|(rate, burst)| TokenBucket::full(rate, burst, self.now)),
-        });
+            priority_police: police.map(|(rate, burst)| TokenBucket::full(rate, burst, self.now)),
+        };
+        let class = ClassState::new(context.path.clone(), queue, special);
+        self.built.classes.push(class);
         Ok(NodeId::Leaf(queue.leaf))
     }
 

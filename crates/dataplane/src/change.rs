@@ -294,7 +294,7 @@ fn match_queues(
         let target = successor
             .filter(|successor| successor.same_members)
             .and_then(|successor| new.get(successor.class as usize))
-            .filter(|new| class.by_flow || !new.by_flow)
+            .filter(|new| class.is_by_flow() || !new.is_by_flow())
             .filter(|_| Some(class.queue) != awaited)
             .map(|new| new.queue);
         let (same, count) = targets.entry(class.queue).or_insert((target, 0));
@@ -408,7 +408,7 @@ fn carry_classes(
             let index = successor.class as usize;
             let successor = &mut new[index];
             if let (Some(bucket), Some(old)) =
-                (&mut successor.priority_police, &class.priority_police)
+                (successor.priority_police(), class.priority_police())
             {
                 bucket.resume_from(old, now);
             }

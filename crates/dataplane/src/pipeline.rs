@@ -1,6 +1,8 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
-use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
+use crate::build::{
+    self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams, Special,
+};
 use crate::change::{
     self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
     Stale, slice,
@@ -8,9 +10,10 @@ use crate::change::{
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
+use crate::guaranteed::{READ_AHEAD, SliceId};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
-use crate::scheduler::{QueueId, Tree};
+use crate::scheduler::{Leaf, QueueId, Tree};
 use crate::slots::Slots;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -25,6 +28,8 @@ use std::sync::Arc;
 pub(crate) const MAX_BUFFER_FRAMES: u64 = 1 << 22;
 /// Frames classified together.
 const BURST: usize = 32;
+/// Fewer classes than these stay in the processor's caches.
+const LARGE: usize = 1 << 13;
 
 /// A data plane for one egress port.
 ///
@@ -122,6 +127,9 @@ impl Pipeline {
         let mut classes = [0; BURST];
         for (frames, headers) in frames.chunks(BURST).zip(headers.chunks(BURST)) {
             self.classifier.classify_burst(headers, &mut classes);
+            if self.classes.len() >= LARGE {
+                self.arrivals_ahead(&classes[..headers.len()]);
+            }
             for ((frame, headers), &class) in frames.iter().zip(headers).zip(&classes) {
                 let held = |frame: &Frame, class| owner.try_hold(frame, class);
                 if let Verdict::Dropped(reason) = self.offer(*frame, headers, class, now, held) {
@@ -152,16 +160,21 @@ impl Pipeline {
         let bytes = u64::from(frame.lengths.l2_bytes);
         class.counters.offered_frames += 1;
         class.counters.offered_bytes += bytes;
-        let admitted = Self::admit(class, &mut self.policers, &mut frame, congested, now);
+        let mut flow = 0;
+        let admitted = match &mut class.special {
+            _ if bytes == 0 => Err(DropReason::BadLength),
+            None => Ok(()),
+            Some(special) => {
+                if special.by_flow {
+                    flow = self.flow_hash.of(headers);
+                }
+                admit(special, &mut self.policers, &mut frame, congested, now)
+            }
+        };
         let verdict = admitted.and_then(|()| {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
-            let flow = if class.by_flow {
-                self.flow_hash.of(headers)
-            } else {
-                0
-            };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
             self.tree
                 .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
@@ -213,33 +226,6 @@ impl Pipeline {
         self.offer(frame, headers, class, now, has_memory)
     }
 
-    /// What happens to a frame before it reaches a queue.
-    #[inline]
-    fn admit(
-        class: &mut ClassState,
-        policers: &mut [(String, PolicerState)],
-        frame: &mut Frame,
-        congested: bool,
-        now: Instant,
-    ) -> Result<(), DropReason> {
-        if frame.lengths.l2_bytes == 0 {
-            return Err(DropReason::BadLength);
-        }
-        if !class.ingress.is_empty() {
-            condition(&class.ingress, policers, frame, now)?;
-        }
-        if let Some(bucket) = &mut class.priority_police {
-            // The bucket always counts, but acts only while others wait, too.
-            let cost = bucket.cost(frame.lengths);
-            if bucket.refill(now) >= cost {
-                bucket.spend(cost);
-            } else if congested {
-                return Err(DropReason::PriorityExceeded);
-            }
-        }
-        Ok(())
-    }
-
     /// The next frame to send at `now`, if one may leave; call again while there is one.
     ///
     /// O(depth of the policy), and O(classes) in a policy with guaranteed minimums.
@@ -264,7 +250,19 @@ impl Pipeline {
         now: Instant,
         mut send: impl FnMut(Departure) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        while let Some(departure) = self.next_departure(now) {
+        let mut ahead = 0;
+        let is_large = self.classes.len() >= LARGE;
+        loop {
+            if is_large {
+                if ahead == 0 {
+                    self.departures_ahead(now);
+                    ahead = READ_AHEAD;
+                }
+                ahead -= 1;
+            }
+            let Some(departure) = self.next_departure(now) else {
+                break;
+            };
             if send(departure).is_break() {
                 self.after_departures(true, now);
                 return ControlFlow::Break(());
@@ -272,6 +270,36 @@ impl Pipeline {
         }
         self.after_departures(false, now);
         ControlFlow::Continue(())
+    }
+
+    /// Prefetch what frames of these classes will need, as those of many slices are not in the processor's caches.
+    #[inline(never)]
+    fn arrivals_ahead(&mut self, classes: &[u32]) {
+        let mut slices = [SliceId::new(u32::MAX); BURST];
+        for (slice, &class) in slices.iter_mut().zip(classes) {
+            if let Some(class) = self.classes.get(class as usize) {
+                *slice = class.queue.slice();
+            }
+        }
+        if let Some(ledger) = &self.ledger
+            && let Some(Leaf::Guaranteed(scheduler)) = self.tree.leaf_mut(ledger.leaf)
+        {
+            scheduler.arrivals_ahead(&slices[..classes.len()], &self.pool);
+        }
+    }
+
+    /// Prefetch what the next frames will need to leave.
+    #[inline(never)]
+    fn departures_ahead(&mut self, now: Instant) {
+        if let Some(ledger) = &self.ledger
+            && let Some(Leaf::Guaranteed(scheduler)) = self.tree.leaf_mut(ledger.leaf)
+        {
+            let (classes, found) = scheduler.departures_ahead(&self.pool, now);
+            let class = |class: &u32| self.classes.get(*class as usize);
+            let classes = classes[..found].iter().filter_map(class);
+            let sent = classes.fold(0, |sum, class| sum ^ class.counters.sent_frames);
+            std::hint::black_box(sent);
+        }
     }
 
     #[inline]
@@ -421,16 +449,17 @@ impl Pipeline {
     }
 }
 
-/// What the class of a frame does to it before it is queued; or why it is dropped. Not inlined, so that other classes do
+/// What the class of a frame does to it before it is queued, or why it is dropped. Not inlined, so that other classes do
 /// not pay for its variables.
 #[inline(never)]
-fn condition(
-    ingress: &[Ingress],
+fn admit(
+    special: &mut Special,
     policers: &mut [(String, PolicerState)],
     frame: &mut Frame,
+    congested: bool,
     now: Instant,
 ) -> Result<(), DropReason> {
-    for step in ingress {
+    for step in &special.ingress {
         match *step {
             Ingress::SetDscp(dscp) => frame.dscp = dscp,
             Ingress::Removed => return Err(DropReason::SliceRemoved),
@@ -442,6 +471,15 @@ fn condition(
                     return Err(DropReason::Policed);
                 }
             }
+        }
+    }
+    if let Some(bucket) = &mut special.priority_police {
+        // The bucket always counts, but acts only while others wait, too.
+        let cost = bucket.cost(frame.lengths);
+        if bucket.refill(now) >= cost {
+            bucket.spend(cost);
+        } else if congested {
+            return Err(DropReason::PriorityExceeded);
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ pub(crate) struct Slots<T> {
     base: Vec<T>,
     /// All full but the last.
     segments: Vec<Vec<T>>,
+    len: usize,
 }
 
 impl<T> Slots<T> {
@@ -19,13 +20,13 @@ impl<T> Slots<T> {
         Self {
             base: Vec::with_capacity(capacity),
             segments: Vec::new(),
+            len: 0,
         }
     }
 
     #[inline]
-    pub(crate) fn len(&self) -> usize {
-        let before_last = self.segments.len().saturating_sub(1) * SEGMENT;
-        self.base.len() + before_last + self.segments.last().map_or(0, Vec::len)
+    pub(crate) const fn len(&self) -> usize {
+        self.len
     }
 
     #[inline]
@@ -50,6 +51,7 @@ impl<T> Slots<T> {
     }
 
     pub(crate) fn push(&mut self, element: T) {
+        self.len += 1;
         // A clone has no spare room, and its base is complete, too.
         if self.segments.is_empty() && self.base.len() < self.base.capacity() {
             return self.base.push(element);

@@ -6,9 +6,8 @@
 
 use super::ledger::{Draining, Ledger};
 use super::reserved::NotReserved;
-use crate::build::{self, ClassState, Ingress};
+use crate::build::{self, ClassState, Ingress, Special};
 use crate::classifier::InsertError;
-use crate::counters::ClassCounters;
 use crate::guaranteed::{Guaranteed, Removal, SliceError, SliceId};
 use crate::pipeline::Pipeline;
 use crate::queue::FramePool;
@@ -20,7 +19,7 @@ use slicewise_units::{Duration, Instant, Rounded};
 const LOOKED_AT_PER_CHANGE: usize = 8;
 
 /// A change of one slice of a guaranteed policy. Slices are known by the names of their classes, which
-/// are also those of their [counters](ClassCounters).
+/// are also those of their [counters](Pipeline::counters).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SliceChange {
     /// A slice more. Its class map is tested after those of all others, so its frames are ones that
@@ -273,16 +272,13 @@ impl Changing<'_> {
     }
 
     fn put_class(&mut self, class: u32, slice: SliceId, new: &NewSlice) {
-        let state = ClassState {
-            counters: ClassCounters {
-                class: new.name.clone(),
-                ..ClassCounters::default()
-            },
-            queue: QueueId::of_slice(self.ledger.leaf, slice),
+        let special = Special {
             ingress: new.set_dscp.map(Ingress::SetDscp).into_iter().collect(),
             by_flow: new.flow_queue.is_some(),
             priority_police: None,
         };
+        let queue = QueueId::of_slice(self.ledger.leaf, slice);
+        let state = ClassState::new(new.name.clone(), queue, special);
         let classes = &mut self.pipeline.classes;
         while classes.len() < class as usize {
             classes.push(ClassState::unused());
@@ -344,7 +340,7 @@ impl Changing<'_> {
         let draining = Draining { slice, reserved };
         self.ledger.draining.insert(class, draining);
         if let Some(class) = self.pipeline.classes.get_mut(class as usize) {
-            class.ingress = vec![Ingress::Removed];
+            class.special = Special::removed();
         }
         self.try_finish(class);
         self.on_changed();

@@ -366,6 +366,14 @@ impl FramePool {
         slot.map_or((0, NIL), |slot| (slot.handle, slot.next))
     }
 
+    /// The class of the frame in a slot; [`NIL`] where there is none.
+    #[inline]
+    pub(crate) fn class(&self, index: u32) -> u32 {
+        self.slots
+            .get(index as usize)
+            .map_or(NIL, |slot| slot.class)
+    }
+
     #[inline]
     pub(crate) fn link(&mut self, index: u32, next: u32) {
         self.slots[index as usize].next = next;
