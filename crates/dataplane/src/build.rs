@@ -62,26 +62,26 @@ pub(crate) struct ClassState {
     pub(crate) queue: QueueId,
     /// What few classes have.
     pub(crate) special: Option<Box<Special>>,
+    /// The policer that acts only under congestion.
+    pub(crate) priority_police: Option<Box<TokenBucket>>,
     pub(crate) counters: ClassCounters,
 }
 
 const _: () = assert!(size_of::<ClassState>() == 192, "three cache lines");
 
 /// What happens to frames of a class before they are queued, if anything does.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Special {
     /// Outermost class first.
     pub(crate) ingress: Vec<Ingress>,
     /// Its queue keeps flows apart.
     pub(crate) by_flow: bool,
-    /// The policer that acts only under congestion.
-    pub(crate) priority_police: Option<TokenBucket>,
 }
 
 impl Special {
     /// `None` where it does nothing.
     fn boxed(self) -> Option<Box<Self>> {
-        let is_needed = !self.ingress.is_empty() || self.by_flow || self.priority_police.is_some();
+        let is_needed = !self.ingress.is_empty() || self.by_flow;
         is_needed.then(|| Box::new(self))
     }
 
@@ -90,7 +90,7 @@ impl Special {
         let ingress = vec![Ingress::Removed];
         let removed = Self {
             ingress,
-            ..Self::default()
+            by_flow: false,
         };
         removed.boxed()
     }
@@ -101,6 +101,7 @@ impl ClassState {
         Self {
             queue,
             special: special.boxed(),
+            priority_police: None,
             counters: ClassCounters {
                 class,
                 ..ClassCounters::default()
@@ -113,6 +114,7 @@ impl ClassState {
         Self {
             queue: QueueId::NONE,
             special: Special::removed(),
+            priority_police: None,
             counters: ClassCounters::default(),
         }
     }
@@ -122,13 +124,9 @@ impl ClassState {
     }
 
     /// Its queue keeps flows apart.
+    #[inline]
     pub(crate) fn is_by_flow(&self) -> bool {
         self.special.as_ref().is_some_and(|special| special.by_flow)
-    }
-
-    /// The policer that acts only under congestion.
-    pub(crate) fn priority_police(&mut self) -> Option<&mut TokenBucket> {
-        self.special.as_mut()?.priority_police.as_mut()
     }
 
     /// What is left of a class that a change removed while its frames wait: its counters.
@@ -136,6 +134,7 @@ impl ClassState {
         Self {
             queue: self.queue,
             special: None,
+            priority_police: None,
             counters: std::mem::take(&mut self.counters),
         }
     }
@@ -390,9 +389,10 @@ impl Builder {
         let special = Special {
             ingress: context.ingress.clone(),
             by_flow: class.flow_queue.is_some(),
-            priority_police: police.map(|(rate, burst)| TokenBucket::full(rate, burst, self.now)),
         };
-        let class = ClassState::new(context.path.clone(), queue, special);
+        let mut class = ClassState::new(context.path.clone(), queue, special);
+        let bucket = |(rate, burst)| Box::new(TokenBucket::full(rate, burst, self.now));
+        class.priority_police = police.map(bucket);
         self.built.classes.push(class);
         Ok(NodeId::Leaf(queue.leaf))
     }

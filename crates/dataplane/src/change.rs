@@ -408,7 +408,7 @@ fn carry_classes(
             let index = successor.class as usize;
             let successor = &mut new[index];
             if let (Some(bucket), Some(old)) =
-                (successor.priority_police(), class.priority_police())
+                (&mut successor.priority_police, &class.priority_police)
             {
                 bucket.resume_from(old, now);
             }

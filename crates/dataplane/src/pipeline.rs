@@ -1,8 +1,6 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
-use crate::build::{
-    self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams, Special,
-};
+use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
 use crate::change::{
     self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
     Stale, slice,
@@ -160,21 +158,16 @@ impl Pipeline {
         let bytes = u64::from(frame.lengths.l2_bytes);
         class.counters.offered_frames += 1;
         class.counters.offered_bytes += bytes;
-        let mut flow = 0;
-        let admitted = match &mut class.special {
-            _ if bytes == 0 => Err(DropReason::BadLength),
-            None => Ok(()),
-            Some(special) => {
-                if special.by_flow {
-                    flow = self.flow_hash.of(headers);
-                }
-                admit(special, &mut self.policers, &mut frame, congested, now)
-            }
-        };
+        let admitted = Self::admit(class, &mut self.policers, &mut frame, congested, now);
         let verdict = admitted.and_then(|()| {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
+            let flow = if class.is_by_flow() {
+                self.flow_hash.of(headers)
+            } else {
+                0
+            };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
             self.tree
                 .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
@@ -198,8 +191,8 @@ impl Pipeline {
         }
     }
 
-    /// A frame was dropped because its class was removed. If no frame of that waits any more, the frame
-    /// was not dropped after all: it belongs to another class.
+    /// A frame was dropped because its class was removed. If no frame of that waits any more, it was not dropped after
+    /// all: it belongs to another class.
     #[cold]
     fn on_removed(
         &mut self,
@@ -224,6 +217,33 @@ impl Pipeline {
         }
         let class = self.classifier.classify(headers);
         self.offer(frame, headers, class, now, has_memory)
+    }
+
+    /// What happens to a frame before it reaches a queue.
+    #[inline]
+    fn admit(
+        class: &mut ClassState,
+        policers: &mut [(String, PolicerState)],
+        frame: &mut Frame,
+        congested: bool,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        if frame.lengths.l2_bytes == 0 {
+            return Err(DropReason::BadLength);
+        }
+        if let Some(special) = &class.special {
+            condition(&special.ingress, policers, frame, now)?;
+        }
+        if let Some(bucket) = &mut class.priority_police {
+            // The bucket always counts, but acts only while others wait, too.
+            let cost = bucket.cost(frame.lengths);
+            if bucket.refill(now) >= cost {
+                bucket.spend(cost);
+            } else if congested {
+                return Err(DropReason::PriorityExceeded);
+            }
+        }
+        Ok(())
     }
 
     /// The next frame to send at `now`, if one may leave; call again while there is one.
@@ -449,17 +469,16 @@ impl Pipeline {
     }
 }
 
-/// What the class of a frame does to it before it is queued, or why it is dropped. Not inlined, so that other classes do
-/// not pay for its variables.
+/// The steps at ingress of the class of a frame; or why it is dropped. Not inlined, so that other classes do not pay for
+/// its variables.
 #[inline(never)]
-fn admit(
-    special: &mut Special,
+fn condition(
+    ingress: &[Ingress],
     policers: &mut [(String, PolicerState)],
     frame: &mut Frame,
-    congested: bool,
     now: Instant,
 ) -> Result<(), DropReason> {
-    for step in &special.ingress {
+    for step in ingress {
         match *step {
             Ingress::SetDscp(dscp) => frame.dscp = dscp,
             Ingress::Removed => return Err(DropReason::SliceRemoved),
@@ -471,15 +490,6 @@ fn admit(
                     return Err(DropReason::Policed);
                 }
             }
-        }
-    }
-    if let Some(bucket) = &mut special.priority_police {
-        // The bucket always counts, but acts only while others wait, too.
-        let cost = bucket.cost(frame.lengths);
-        if bucket.refill(now) >= cost {
-            bucket.spend(cost);
-        } else if congested {
-            return Err(DropReason::PriorityExceeded);
         }
     }
     Ok(())

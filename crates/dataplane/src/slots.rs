@@ -33,11 +33,22 @@ impl<T> Slots<T> {
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
         match self.base.get(index) {
             Some(element) => Some(element),
-            None => {
-                let index = index.checked_sub(self.base.len())?;
-                self.segments.get(index / SEGMENT)?.get(index % SEGMENT)
-            }
+            None => self.later(index),
         }
+    }
+
+    /// Not inlined, so that the usual case stays short.
+    #[inline(never)]
+    fn later(&self, index: usize) -> Option<&T> {
+        let index = index.checked_sub(self.base.len())?;
+        self.segments.get(index / SEGMENT)?.get(index % SEGMENT)
+    }
+
+    #[inline(never)]
+    fn later_mut(&mut self, index: usize) -> Option<&mut T> {
+        let index = index.checked_sub(self.base.len())?;
+        let segment = self.segments.get_mut(index / SEGMENT)?;
+        segment.get_mut(index % SEGMENT)
     }
 
     #[inline]
@@ -45,9 +56,7 @@ impl<T> Slots<T> {
         if index < self.base.len() {
             return self.base.get_mut(index);
         }
-        let index = index - self.base.len();
-        let segment = self.segments.get_mut(index / SEGMENT)?;
-        segment.get_mut(index % SEGMENT)
+        self.later_mut(index)
     }
 
     pub(crate) fn push(&mut self, element: T) {

@@ -499,6 +499,39 @@ fn the_counters_of_a_removed_slice_are_kept_until_they_are_read() {
 }
 
 #[test]
+fn a_burst_that_finds_its_slice_removed_is_of_the_next_class_and_counted_once() {
+    let mut port = Port::new(
+        &spec(&[(1..=1, BEST_EFFORT), (1..=2, BEST_EFFORT)]),
+        Some(LINK),
+    );
+    let _ = port.offer(Arrival {
+        at: 0,
+        vlan: 1,
+        bytes: 1_000,
+    });
+    apply(&mut port, remove(&(1..=1))).unwrap();
+    let sent = port.pipeline.poll_egress(Instant::ZERO);
+    assert!(sent.is_some(), "the last frame of the slice");
+    let frames: [_; 3] = std::array::from_fn(|n| frame(n as u64, 1, 1_000));
+    let (headers, mut verdicts) = ([headers(1); 3], [Verdict::Queued; 3]);
+    let pipeline = &mut port.pipeline;
+    pipeline.enqueue_burst(&frames, &headers, Instant::ZERO, |_, _| true, &mut verdicts);
+    assert_eq!(verdicts, [Verdict::Queued; 3]);
+    let counted: Vec<(String, u64)> = pipeline
+        .counters()
+        .map(|class| (class.class.clone(), class.offered_frames))
+        .collect();
+    let expected = [("", 0), ("vlan1-2", 3), (CLASS_DEFAULT, 0)];
+    assert_eq!(
+        counted,
+        expected.map(|(name, frames)| (name.to_owned(), frames))
+    );
+    let removed = pipeline.poll_removed(Instant::ZERO).unwrap();
+    assert_eq!((removed.offered_frames, removed.sent_frames), (1, 1));
+    assert_eq!(removed.dropped_total(), 0);
+}
+
+#[test]
 fn changes_that_cannot_be_are_refused_and_change_nothing() {
     let mut port = Port::new(&spec(&[(1..=1, BEST_EFFORT)]), Some(LINK));
     let basis = port.pipeline.basis();
