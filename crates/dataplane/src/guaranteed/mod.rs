@@ -197,7 +197,7 @@ impl Guaranteed {
     /// Bytes of state per slice, without its frames.
     #[must_use]
     pub const fn bytes_per_slice() -> usize {
-        // A ring has room for up to twice its members.
+        // An entry of a ring, and less than that for the list of its chunks.
         size_of::<SliceState>() + 2 * size_of::<u32>()
     }
 
