@@ -17,7 +17,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
-use std::collections::VecDeque;
+use std::collections::LinkedList;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -46,8 +46,9 @@ pub struct Pipeline {
     pub(crate) ledger: Option<Box<Ledger>>,
     pub(crate) classifier: Classifier,
     pub(crate) classes: Slots<ClassState>,
-    /// Counters of slices that were removed one by one, until they are read.
-    pub(crate) removed: VecDeque<ClassCounters>,
+    /// Counters of slices that were removed one by one, until they are read. A list, because growing moves nothing.
+    #[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
+    pub(crate) removed: LinkedList<ClassCounters>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     pub(crate) credits: CreditNodes,
@@ -86,7 +87,7 @@ impl Pipeline {
             version: 0,
             classifier,
             classes,
-            removed: VecDeque::new(),
+            removed: LinkedList::new(),
             policers,
             tree,
             credits,
