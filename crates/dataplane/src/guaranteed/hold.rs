@@ -7,7 +7,7 @@ use super::slice::{Life, NIL, Tier};
 use super::{Guaranteed, SliceId};
 use crate::queue::FramePool;
 use slicewise_units::Instant;
-use std::collections::VecDeque;
+use std::collections::LinkedList;
 
 /// The slices that are held, all behind the same one.
 #[derive(Debug, Clone)]
@@ -16,8 +16,10 @@ pub(super) struct Holds {
     behind: u32,
     /// Frames it has sent since the first of those that are held was added.
     sent: u64,
-    /// Slices that are held, and the number of frames sent at which each is released.
-    held: VecDeque<(u32, u64)>,
+    /// Slices that are held, and the number of frames sent at which each is released. A list, because growing moves
+    /// nothing.
+    #[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
+    held: LinkedList<(u32, u64)>,
 }
 
 impl Default for Holds {
@@ -25,7 +27,7 @@ impl Default for Holds {
         Self {
             behind: NIL,
             sent: 0,
-            held: VecDeque::new(),
+            held: LinkedList::new(),
         }
     }
 }
