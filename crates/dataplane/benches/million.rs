@@ -17,7 +17,9 @@
 mod kinds;
 
 use kinds::{ALLOCATED, KINDS, Kind, MILLION, clock, frames};
-use slicewise_dataplane::{Frame, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict};
+use slicewise_dataplane::{
+    DropReason, Frame, FrameOwner, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict,
+};
 use slicewise_model::{
     BurstSpec, ClassSpec, Colour, Discipline, GuaranteeSpec, PolicyParams, PolicySpec,
     QueueLimitSpec, RateSpec,
@@ -93,6 +95,15 @@ const fn frame(handle: u64) -> Frame {
     }
 }
 
+/// Every frame is queued.
+struct NoneDropped;
+
+impl FrameOwner for NoneDropped {
+    fn on_dropped(&mut self, frame: &Frame, reason: DropReason) {
+        panic!("{frame:?}: {reason:?}");
+    }
+}
+
 /// Offers frames one after the other, and takes as many out.
 struct Run {
     pipeline: Pipeline,
@@ -111,16 +122,13 @@ impl Run {
     }
 
     fn in_bursts(&mut self, headers: &[Headers]) {
-        let mut verdicts = [Verdict::Queued; BURST];
         for headers in headers.chunks(BURST) {
             let count = headers.len();
             self.now += GAP * count as u64;
             let now = Instant::from_nanos(self.now);
             let frames: [Frame; BURST] = std::array::from_fn(|n| frame(self.now + n as u64));
-            let (frames, verdicts) = (&frames[..count], &mut verdicts[..count]);
             let pipeline = &mut self.pipeline;
-            pipeline.enqueue_burst(frames, headers, now, |_, _| true, verdicts);
-            assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Queued));
+            pipeline.enqueue_burst(&frames[..count], headers, now, &mut NoneDropped);
             let mut left = 0;
             let _ = pipeline.dequeue_burst(now, |_| {
                 left += 1;
