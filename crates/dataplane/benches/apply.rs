@@ -1,9 +1,23 @@
-//! ns per change of a slice: added, changed and removed while others are backlogged.
+//! ns per change of a slice: added, changed and removed while others are backlogged, in a scheduler alone and through a
+//! pipeline; and how long the commit of a whole policy takes.
 //!
 //! `cargo bench -p slicewise-dataplane --bench apply`
-#![allow(missing_docs, clippy::expect_used)]
+#![allow(
+    missing_docs,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+#![allow(unsafe_code, reason = "the processor time of a thread")]
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+#[path = "classifier/kinds.rs"]
+mod kinds;
+#[path = "apply/pipeline.rs"]
+mod pipeline;
+
+use criterion::{BatchSize, Criterion, criterion_group};
 use slicewise_dataplane::Frame;
 use slicewise_dataplane::guaranteed::{Guaranteed, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
@@ -102,4 +116,9 @@ fn changes(criterion: &mut Criterion) {
 }
 
 criterion_group!(benches, changes);
-criterion_main!(benches);
+
+fn main() {
+    pipeline::report();
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

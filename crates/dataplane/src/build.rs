@@ -10,6 +10,7 @@ use crate::scheduler::minimum_share::{MinimumShare, Share};
 use crate::scheduler::shaper::Shaper;
 use crate::scheduler::strict_priority::{MAX_LEVELS, StrictPriority};
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
+use crate::slots::Slots;
 use slicewise_model::{ClassParams, Discipline, PolicyParams, ShaperParams};
 use slicewise_units::Instant;
 use std::collections::BTreeMap;
@@ -54,44 +55,105 @@ pub enum BuildError {
     },
 }
 
-/// A class without child, as the packet path sees it.
+/// A class without child, as the packet path sees it. Of most classes a frame needs only the first cache line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct ClassState {
-    pub(crate) counters: ClassCounters,
     pub(crate) queue: QueueId,
-    /// What happens at ingress, outermost class first.
+    /// What few classes have.
+    pub(crate) special: Option<Box<Special>>,
+    /// The policer that acts only under congestion.
+    pub(crate) priority_police: Option<Box<TokenBucket>>,
+    pub(crate) counters: ClassCounters,
+}
+
+const _: () = assert!(size_of::<ClassState>() == 192, "three cache lines");
+
+/// What happens to frames of a class before they are queued, if anything does.
+#[derive(Debug)]
+pub(crate) struct Special {
+    /// Outermost class first.
     pub(crate) ingress: Vec<Ingress>,
     /// Its queue keeps flows apart.
     pub(crate) by_flow: bool,
-    /// The policer that acts only under congestion.
-    pub(crate) priority_police: Option<TokenBucket>,
+}
+
+impl Special {
+    /// `None` where it does nothing.
+    fn boxed(self) -> Option<Box<Self>> {
+        let is_needed = !self.ingress.is_empty() || self.by_flow;
+        is_needed.then(|| Box::new(self))
+    }
+
+    /// Of a class that was removed.
+    pub(crate) fn removed() -> Option<Box<Self>> {
+        let ingress = vec![Ingress::Removed];
+        let removed = Self {
+            ingress,
+            by_flow: false,
+        };
+        removed.boxed()
+    }
 }
 
 impl ClassState {
+    pub(crate) fn new(class: String, queue: QueueId, special: Special) -> Self {
+        Self {
+            queue,
+            special: special.boxed(),
+            priority_police: None,
+            counters: ClassCounters {
+                class,
+                ..ClassCounters::default()
+            },
+        }
+    }
+
+    /// The place of a class that was removed. A frame that was classified before is classified again.
+    pub(crate) fn unused() -> Self {
+        Self {
+            queue: QueueId::NONE,
+            special: Special::removed(),
+            priority_police: None,
+            counters: ClassCounters::default(),
+        }
+    }
+
+    pub(crate) fn is_unused(&self) -> bool {
+        self.queue == QueueId::NONE
+    }
+
+    /// Its queue keeps flows apart.
+    #[inline]
+    pub(crate) fn is_by_flow(&self) -> bool {
+        self.special.as_ref().is_some_and(|special| special.by_flow)
+    }
+
     /// What is left of a class that a change removed while its frames wait: its counters.
     pub(crate) fn take_retired(&mut self) -> Self {
         Self {
-            counters: std::mem::take(&mut self.counters),
             queue: self.queue,
-            by_flow: false,
-            ingress: Vec::new(),
+            special: None,
             priority_police: None,
+            counters: std::mem::take(&mut self.counters),
         }
     }
 }
 
 /// One step at ingress.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Ingress {
     SetDscp(u8),
     /// Index into the pipeline's policers: a policer of an outer class is shared by its inner ones.
     Police(u32),
+    /// The class was removed: its frames are dropped until those that wait have left.
+    Removed,
 }
 
 /// The parts of a pipeline.
 #[derive(Debug)]
 pub(crate) struct Built {
-    pub(crate) classes: Vec<ClassState>,
+    pub(crate) classes: Slots<ClassState>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     /// Nodes with credit to carry over on a change.
@@ -113,7 +175,7 @@ pub(crate) struct CreditNodes {
 pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built, BuildError> {
     let mut builder = Builder {
         built: Built {
-            classes: Vec::new(),
+            classes: Slots::with_capacity(leaves(policy)),
             policers: Vec::new(),
             tree: Tree::new(),
             credits: CreditNodes::default(),
@@ -141,13 +203,7 @@ pub(crate) fn add_port_shaper(built: &mut Built, shaper: Option<&ShaperParams>, 
 #[derive(Debug, Default, Clone)]
 struct Context {
     path: String,
-    ingress: Vec<IngressPlan>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum IngressPlan {
-    SetDscp(u8),
-    Police(u32),
+    ingress: Vec<Ingress>,
 }
 
 struct Builder {
@@ -258,13 +314,13 @@ impl Builder {
         context: &mut Context,
     ) -> Result<NodeId, BuildError> {
         if let Some(dscp) = class.set_dscp {
-            context.ingress.push(IngressPlan::SetDscp(dscp));
+            context.ingress.push(Ingress::SetDscp(dscp));
         }
         if let Some(police) = &class.police {
             let index = u32::try_from(self.built.policers.len()).unwrap_or(u32::MAX);
             let state = PolicerState::new(police, self.now);
             self.built.policers.push((context.path.clone(), state));
-            context.ingress.push(IngressPlan::Police(index));
+            context.ingress.push(Ingress::Police(index));
         }
         let node = match &class.child {
             Some(child) => self.policy(child, context)?,
@@ -329,27 +385,15 @@ impl Builder {
         context: &Context,
     ) -> Result<NodeId, BuildError> {
         let queue = self.queue(class, shared, context)?;
-        let ingress = context
-            .ingress
-            .iter()
-            .map(|step| match *step {
-                IngressPlan::SetDscp(dscp) => Ingress::SetDscp(dscp),
-                IngressPlan::Police(index) => Ingress::Police(index),
-            })
-            .collect();
-        self.built.classes.push(ClassState {
-            counters: ClassCounters {
-                class: context.path.clone(),
-                ..ClassCounters::default()
-            },
-            queue,
+        let police = class.priority.and_then(|priority| priority.police);
+        let special = Special {
+            ingress: context.ingress.clone(),
             by_flow: class.flow_queue.is_some(),
-            ingress,
-            priority_police: class
-                .priority
-                .and_then(|p| p.police)
-                .map(|(rate, burst)| TokenBucket::full(rate, burst, self.now)),
-        });
+        };
+        let mut class = ClassState::new(context.path.clone(), queue, special);
+        let bucket = |(rate, burst)| Box::new(TokenBucket::full(rate, burst, self.now));
+        class.priority_police = police.map(bucket);
+        self.built.classes.push(class);
         Ok(NodeId::Leaf(queue.leaf))
     }
 
@@ -371,8 +415,14 @@ impl Builder {
 }
 
 /// Frames a queue may hold, plus one: a flow queue accepts a frame before it drops another.
-fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
+pub(crate) fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
     u64::from(limit.packets) + 1
+}
+
+/// Classes without a child, in a policy and those inside it.
+pub(crate) fn leaves(policy: &PolicyParams) -> usize {
+    let children = |class: &ClassParams| class.child.as_ref().map_or(1, |child| leaves(child));
+    policy.classes.iter().map(children).sum()
 }
 
 pub(crate) fn join(path: &str, name: &str) -> String {

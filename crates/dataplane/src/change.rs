@@ -6,14 +6,26 @@
 //! to another class; to preserve their order, frames waiting in such a queue (or in that of a removed
 //! class) *drain*: they leave in order of arrival before anything queued after the change.
 
+mod ledger;
+mod reserved;
+mod shared;
+pub(crate) mod slice;
+
+pub(crate) use ledger::Ledger;
+pub use slice::{NewSlice, SliceChange, SliceChangeError, SliceChanged};
+
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
 use crate::classifier::Classifier;
+use crate::counters::ClassCounters;
 use crate::pipeline::{Pipeline, buffer_frames};
 use crate::queue::FifoQueue;
 use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
-use slicewise_model::{ClassParams, PolicyParams, QueueLimitParams, ShaperParams};
+use crate::slots::Slots;
+use ledger::Slices;
+use slicewise_model::{PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -30,7 +42,10 @@ pub enum Change {
 /// there.
 #[derive(Debug, Clone)]
 pub struct Basis {
+    /// Without the classes of a guaranteed policy.
     pub(crate) params: Arc<PipelineParams>,
+    /// The classes of a guaranteed policy.
+    pub(crate) slices: Option<Slices>,
     /// Changes committed so far.
     pub(crate) version: u64,
 }
@@ -38,9 +53,12 @@ pub struct Basis {
 /// A change that can be committed: everything that may fail has been done.
 #[derive(Debug)]
 pub struct Prepared {
-    basis: Basis,
+    params: Arc<PipelineParams>,
+    /// Of the basis.
+    version: u64,
     built: Built,
     classifier: Classifier,
+    ledger: Option<Box<Ledger>>,
     /// For each class of the basis, its successor: the class of the same path.
     successors: Vec<Option<Successor>>,
 }
@@ -58,7 +76,17 @@ struct Successor {
 pub struct Replaced {
     _built: Built,
     _classifier: Classifier,
+    _ledger: Option<Box<Ledger>>,
     _params: Arc<PipelineParams>,
+    removed: Vec<ClassCounters>,
+}
+
+impl Replaced {
+    /// The final counters of classes that are no longer there.
+    #[must_use]
+    pub fn removed(&self) -> &[ClassCounters] {
+        &self.removed
+    }
 }
 
 /// The pipeline was changed after this change was prepared, and is as it was before the commit.
@@ -72,34 +100,68 @@ impl Basis {
     /// # Errors
     /// If the new configuration cannot be built.
     pub fn prepare(&self, change: Change, now: Instant) -> Result<Prepared, BuildError> {
-        let before = &*self.params;
-        let params = match change {
-            Change::Policy(policy) => PipelineParams { policy, ..*before },
-            Change::PortShaper(port_shaper) => PipelineParams {
-                port_shaper,
-                ..before.clone()
-            },
+        let (before, numbers) = self.policy();
+        let (policy, port_shaper) = match change {
+            Change::Policy(policy) => (policy, self.params.port_shaper),
+            Change::PortShaper(port_shaper) => (before.clone().into_owned(), port_shaper),
         };
-        let built = build::build_policy(&params.policy, now)?;
-        let classifier = Classifier::new(&params.policy);
-        let successors = successors(&self.params.policy, &params.policy, &built.classes);
+        let built = build::build_policy(&policy, now)?;
+        let classifier = Classifier::new(&policy);
+        let mut in_order = successors(&before, &policy, &built.classes);
+        let successors = match numbers {
+            None => in_order,
+            Some(numbers) => {
+                let classes = self.slices.as_ref().map_or(0, Slices::len);
+                let mut by_class = vec![None; classes];
+                for (class, successor) in numbers.into_iter().zip(in_order.drain(..)) {
+                    by_class[class] = successor;
+                }
+                by_class
+            }
+        };
+        let mut params = PipelineParams {
+            policy,
+            port_shaper,
+            seed: self.params.seed,
+        };
         Ok(Prepared {
-            basis: Self {
-                params: Arc::new(params),
-                version: self.version,
-            },
+            ledger: ledger_of(&mut params.policy, &built.classes),
+            params: Arc::new(params),
+            version: self.version,
             built,
             classifier,
             successors,
         })
     }
+
+    /// The policy in force. If its classes are not numbered in their order, their numbers.
+    fn policy(&self) -> (Cow<'_, PolicyParams>, Option<Vec<usize>>) {
+        let policy = &self.params.policy;
+        let Some(slices) = &self.slices else {
+            return (Cow::Borrowed(policy), None);
+        };
+        let (numbers, classes) = ledger::classes_of(slices).into_iter().unzip();
+        let policy = PolicyParams {
+            classes,
+            ..policy.clone()
+        };
+        (Cow::Owned(policy), Some(numbers))
+    }
+}
+
+/// The ledger of a guaranteed policy, to which its classes move.
+pub(crate) fn ledger_of(
+    policy: &mut PolicyParams,
+    classes: &Slots<ClassState>,
+) -> Option<Box<Ledger>> {
+    Ledger::new(policy, classes.get(0)?.queue.leaf)
 }
 
 /// For each class of `old`, the one of the same path among those of `new`, which are `classes`.
 fn successors(
     old: &PolicyParams,
     new: &PolicyParams,
-    classes: &[ClassState],
+    classes: &Slots<ClassState>,
 ) -> Vec<Option<Successor>> {
     let positions: HashMap<&str, u32> = classes
         .iter()
@@ -149,14 +211,8 @@ fn find_same_members(
             }
             _ => {}
         }
-        first += leaves(old);
+        first += old.child.as_ref().map_or(1, |child| build::leaves(child));
     }
-}
-
-/// Classes without child at or under a class.
-fn leaves(class: &ClassParams) -> usize {
-    let child = class.child.as_ref();
-    child.map_or(1, |child| child.classes.iter().map(leaves).sum())
 }
 
 pub(crate) fn commit(
@@ -165,14 +221,17 @@ pub(crate) fn commit(
     now: Instant,
 ) -> Result<Replaced, Stale> {
     let Prepared {
-        basis,
+        params,
+        version,
         mut built,
         classifier,
+        ledger,
         successors,
     } = prepared;
-    if basis.version != pipeline.basis.version {
+    if version != pipeline.version {
         return Err(Stale);
     }
+    slice::finish_all(pipeline, now);
     let (kept, drained) = match_queues(pipeline, &built.classes, &successors);
     let waiting = u64::from(pipeline.tree.backlog());
     pipeline
@@ -181,10 +240,10 @@ pub(crate) fn commit(
     let tree = &pipeline.tree;
     let draining = pipeline.drain.filter(|&drain| tree.packets(drain) > 0);
     let drain = (draining.is_some() || !drained.is_empty()).then(|| add_drain(&mut built));
-    let shaper = basis.params.port_shaper.as_ref();
+    let shaper = params.port_shaper.as_ref();
     build::add_port_shaper(&mut built, shaper, now);
     resume_credit(pipeline, &mut built, &successors, now);
-    let class_map = carry_classes(pipeline, &mut built.classes, &successors, now);
+    let (class_map, removed) = carry_classes(pipeline, &mut built.classes, &successors, now);
     let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
     let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
     for (old, new) in kept {
@@ -199,7 +258,8 @@ pub(crate) fn commit(
     std::mem::swap(&mut pipeline.classes, &mut built.classes);
     std::mem::swap(&mut pipeline.policers, &mut built.policers);
     std::mem::swap(&mut pipeline.credits, &mut built.credits);
-    pipeline.basis.version += 1;
+    pipeline.version += 1;
+    pipeline.room = built.capacity;
     pipeline.drain = drain;
     pipeline.next_poll = if pipeline.tree.backlog() > 0 {
         now
@@ -209,7 +269,9 @@ pub(crate) fn commit(
     Ok(Replaced {
         _built: built,
         _classifier: std::mem::replace(&mut pipeline.classifier, classifier),
-        _params: std::mem::replace(&mut pipeline.basis.params, basis.params),
+        _ledger: std::mem::replace(&mut pipeline.ledger, ledger),
+        _params: std::mem::replace(&mut pipeline.params, params),
+        removed,
     })
 }
 
@@ -217,21 +279,23 @@ pub(crate) fn commit(
 /// classes with the same members use it. One that keeps flows apart takes over only from another such:
 /// elsewhere frames do not carry their flow's hash, and those behind them would overtake them.
 fn match_queues(
-    pipeline: &Pipeline,
-    new: &[ClassState],
+    pipeline: &mut Pipeline,
+    new: &Slots<ClassState>,
     successors: &[Option<Successor>],
 ) -> (Vec<(QueueId, QueueId)>, Vec<QueueId>) {
     let mut users: BTreeMap<QueueId, u32> = BTreeMap::new();
-    for class in new {
+    for class in new.iter() {
         *users.entry(class.queue).or_default() += 1;
     }
     // Old queue → the new queue of all its classes, and how many they are.
+    let awaited = awaited(pipeline);
     let mut targets: BTreeMap<QueueId, (Option<QueueId>, u32)> = BTreeMap::new();
     for (class, successor) in pipeline.classes.iter().zip(successors) {
         let target = successor
             .filter(|successor| successor.same_members)
             .and_then(|successor| new.get(successor.class as usize))
-            .filter(|new| class.by_flow || !new.by_flow)
+            .filter(|new| class.is_by_flow() || !new.is_by_flow())
+            .filter(|_| Some(class.queue) != awaited)
             .map(|new| new.queue);
         let (same, count) = targets.entry(class.queue).or_insert((target, 0));
         *count += 1;
@@ -248,6 +312,18 @@ fn match_queues(
     }
     drained.retain(|&queue| pipeline.tree.packets(queue) > 0);
     (kept, drained)
+}
+
+/// The queue whose frames have to leave before those of slices that were added, if there are such.
+fn awaited(pipeline: &mut Pipeline) -> Option<QueueId> {
+    let leaf = pipeline.ledger.as_ref()?.leaf;
+    match pipeline.tree.leaf_mut(leaf)? {
+        Leaf::Guaranteed(scheduler) => {
+            let slice = scheduler.ahead_of_held()?;
+            Some(QueueId::of_slice(leaf, slice))
+        }
+        _ => None,
+    }
 }
 
 /// A queue before everything else under the root; returns it.
@@ -315,41 +391,50 @@ fn resume_credit(
 }
 
 /// Classes keep their counters by path; a removed class stays at the end while its frames wait.
-/// Returns old class index → new.
+/// Returns old class index → new, and the counters of those that are gone.
 fn carry_classes(
     pipeline: &mut Pipeline,
-    new: &mut Vec<ClassState>,
+    new: &mut Slots<ClassState>,
     successors: &[Option<Successor>],
     now: Instant,
-) -> Vec<u32> {
+) -> (Vec<u32>, Vec<ClassCounters>) {
+    let mut removed = Vec::new();
+    // New classes by name, for removed ones whose frames wait.
+    let mut named: HashMap<String, usize> = HashMap::new();
     let mut class_map = Vec::with_capacity(pipeline.classes.len());
     for (index, class) in pipeline.classes.iter_mut().enumerate() {
-        let successor = match successors.get(index) {
-            Some(successor) => successor.map(|successor| successor.class as usize),
-            // A class that an earlier change removed: few, and only while their frames wait.
-            None => new
-                .iter()
-                .position(|new| new.counters.class == class.counters.class),
-        };
-        let index = match successor {
-            Some(index) => {
-                let successor = &mut new[index];
-                if let (Some(bucket), Some(old)) =
-                    (&mut successor.priority_police, &class.priority_police)
-                {
-                    bucket.resume_from(old, now);
-                }
-                successor.counters = std::mem::take(&mut class.counters);
-                index
+        let successor = successors.get(index).copied().flatten();
+        let index = if let Some(successor) = successor {
+            let index = successor.class as usize;
+            let successor = &mut new[index];
+            if let (Some(bucket), Some(old)) =
+                (&mut successor.priority_police, &class.priority_police)
+            {
+                bucket.resume_from(old, now);
             }
-            None if class.counters.queued_frames > 0 => {
+            successor.counters.absorb(&class.counters);
+            index
+        } else if class.counters.queued_frames > 0 {
+            if named.is_empty() {
+                let names = new.iter().map(|class| class.counters.class.clone());
+                named = names.zip(0..).collect();
+            }
+            if let Some(&index) = named.get(&class.counters.class) {
+                new[index].counters.absorb(&class.counters);
+                index
+            } else {
+                named.insert(class.counters.class.clone(), new.len());
                 new.push(class.take_retired());
                 new.len() - 1
             }
+        } else {
             // No frame refers to it.
-            None => usize::MAX,
+            if !class.is_unused() {
+                removed.push(std::mem::take(&mut class.counters));
+            }
+            usize::MAX
         };
         class_map.push(u32::try_from(index).unwrap_or(u32::MAX));
     }
-    class_map
+    (class_map, removed)
 }

@@ -4,9 +4,9 @@ use crate::frame::DropReason;
 ///
 /// At any time `offered = sent + queued + Σ dropped`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+// What every frame counts comes first, in one cache line.
+#[repr(C)]
 pub struct ClassCounters {
-    /// Name of the class; a class within a class is `parent/child`.
-    pub class: String,
     /// Frames offered.
     pub offered_frames: u64,
     /// Bytes offered, L2 without FCS.
@@ -15,10 +15,12 @@ pub struct ClassCounters {
     pub sent_frames: u64,
     /// Bytes sent, L2 without FCS.
     pub sent_bytes: u64,
-    /// Frames marked by a queue instead of being dropped.
-    pub marked_frames: u64,
     /// Frames waiting.
     pub queued_frames: u64,
+    /// Frames marked by a queue instead of being dropped.
+    pub marked_frames: u64,
+    /// Name of the class; a class within a class is `parent/child`.
+    pub class: String,
     /// Frames dropped, in the order of [`DropReason::ALL`].
     pub dropped_frames: [u64; DropReason::ALL.len()],
 }
@@ -28,6 +30,19 @@ impl ClassCounters {
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped_frames[reason as usize]
+    }
+
+    /// Count what `other` has counted, too.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.offered_frames += other.offered_frames;
+        self.offered_bytes += other.offered_bytes;
+        self.sent_frames += other.sent_frames;
+        self.sent_bytes += other.sent_bytes;
+        self.marked_frames += other.marked_frames;
+        self.queued_frames += other.queued_frames;
+        for (own, other) in self.dropped_frames.iter_mut().zip(other.dropped_frames) {
+            *own += other;
+        }
     }
 
     /// Frames dropped for any reason.

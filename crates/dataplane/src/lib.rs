@@ -19,10 +19,13 @@ pub mod meter;
 mod pipeline;
 pub mod queue;
 mod scheduler;
+mod slots;
 
 pub use bucket::TokenBucket;
 pub use build::{BuildError, PipelineParams};
-pub use change::{Basis, Change, Prepared, Replaced, Stale};
+pub use change::{
+    Basis, Change, NewSlice, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged, Stale,
+};
 pub use classifier::{Classifier, InsertError};
 pub use counters::ClassCounters;
 pub use frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};

@@ -1,17 +1,23 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
-use crate::change::{self, Basis, Change, Prepared, Replaced, Stale};
+use crate::change::{
+    self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
+    Stale, slice,
+};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
+use crate::guaranteed::{READ_AHEAD, SliceId};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
-use crate::scheduler::{QueueId, Tree};
+use crate::scheduler::{Leaf, QueueId, Tree};
+use crate::slots::Slots;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
+use std::collections::LinkedList;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -20,6 +26,8 @@ use std::sync::Arc;
 pub(crate) const MAX_BUFFER_FRAMES: u64 = 1 << 22;
 /// Frames classified together.
 const BURST: usize = 32;
+/// Fewer classes than these stay in the processor's caches.
+const LARGE: usize = 1 << 13;
 
 /// A data plane for one egress port.
 ///
@@ -30,15 +38,25 @@ const BURST: usize = 32;
 /// flow queues, [`poll_dropped`](Self::poll_dropped) returns the frames they dropped.
 #[derive(Debug)]
 pub struct Pipeline {
-    pub(crate) basis: Basis,
+    /// Without the classes of a guaranteed policy, which `ledger` keeps.
+    pub(crate) params: Arc<PipelineParams>,
+    /// Changes committed so far.
+    pub(crate) version: u64,
+    /// What changes of single slices need, in a guaranteed policy.
+    pub(crate) ledger: Option<Box<Ledger>>,
     pub(crate) classifier: Classifier,
-    pub(crate) classes: Vec<ClassState>,
+    pub(crate) classes: Slots<ClassState>,
+    /// Counters of slices that were removed one by one, until they are read. A list, because growing moves nothing.
+    #[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
+    pub(crate) removed: LinkedList<ClassCounters>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     pub(crate) credits: CreditNodes,
     /// Where frames wait that a change took out of their queues.
     pub(crate) drain: Option<QueueId>,
     pub(crate) pool: FramePool,
+    /// Frames that the limits of all queues admit together.
+    pub(crate) room: u64,
     pub(crate) flow_hash: FlowHash,
     pub(crate) random: Xoshiro256PlusPlus,
     /// [`Instant::MAX`] for never.
@@ -61,20 +79,23 @@ impl Pipeline {
             capacity,
             ..
         } = built;
+        let (classifier, seed) = (Classifier::new(&params.policy), params.seed);
+        let mut params = params.clone();
         Ok(Self {
-            basis: Basis {
-                params: Arc::new(params.clone()),
-                version: 0,
-            },
-            classifier: Classifier::new(&params.policy),
+            ledger: change::ledger_of(&mut params.policy, &classes),
+            params: Arc::new(params),
+            version: 0,
+            classifier,
             classes,
+            removed: LinkedList::new(),
             policers,
             tree,
             credits,
             drain: None,
             pool: FramePool::with_capacity(buffer_frames(capacity)),
-            flow_hash: FlowHash::new(params.seed),
-            random: Xoshiro256PlusPlus::seed_from_u64(params.seed),
+            room: capacity,
+            flow_hash: FlowHash::new(seed),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
             next_poll: Instant::MAX,
         })
     }
@@ -105,6 +126,9 @@ impl Pipeline {
         let mut classes = [0; BURST];
         for (frames, headers) in frames.chunks(BURST).zip(headers.chunks(BURST)) {
             self.classifier.classify_burst(headers, &mut classes);
+            if self.classes.len() >= LARGE {
+                self.arrivals_ahead(&classes[..headers.len()]);
+            }
             for ((frame, headers), &class) in frames.iter().zip(headers).zip(&classes) {
                 let held = |frame: &Frame, class| owner.try_hold(frame, class);
                 if let Verdict::Dropped(reason) = self.offer(*frame, headers, class, now, held) {
@@ -125,7 +149,7 @@ impl Pipeline {
         headers: &Headers,
         index: u32,
         now: Instant,
-        has_memory: impl FnOnce(&Frame, u32) -> bool,
+        mut has_memory: impl FnMut(&Frame, u32) -> bool,
     ) -> Verdict {
         let congested = self.tree.backlog() > 0;
         let Some(class) = self.classes.get_mut(index as usize) else {
@@ -140,7 +164,7 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
-            let flow = if class.by_flow {
+            let flow = if class.is_by_flow() {
                 self.flow_hash.of(headers)
             } else {
                 0
@@ -160,9 +184,40 @@ impl Pipeline {
             }
             Err(reason) => {
                 class.counters.dropped_frames[reason as usize] += 1;
+                if reason == DropReason::SliceRemoved {
+                    return self.on_removed(index, frame, headers, now, &mut has_memory);
+                }
                 Verdict::Dropped(reason)
             }
         }
+    }
+
+    /// A frame was dropped because its class was removed. If no frame of that waits any more, it was not dropped after
+    /// all: it belongs to another class.
+    #[cold]
+    fn on_removed(
+        &mut self,
+        class: u32,
+        frame: Frame,
+        headers: &Headers,
+        now: Instant,
+        has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
+    ) -> Verdict {
+        if slice::try_finish(self, class, now) {
+            if let Some(counters) = self.removed.back_mut() {
+                counters.offered_frames -= 1;
+                counters.offered_bytes -= u64::from(frame.lengths.l2_bytes);
+                counters.dropped_frames[DropReason::SliceRemoved as usize] -= 1;
+            }
+        } else {
+            match self.classes.get_mut(class as usize) {
+                // It was removed after the frame was classified, which was one of a burst.
+                Some(place) if place.is_unused() => place.counters = ClassCounters::default(),
+                _ => return Verdict::Dropped(DropReason::SliceRemoved),
+            }
+        }
+        let class = self.classifier.classify(headers);
+        self.offer(frame, headers, class, now, has_memory)
     }
 
     /// What happens to a frame before it reaches a queue.
@@ -177,8 +232,8 @@ impl Pipeline {
         if frame.lengths.l2_bytes == 0 {
             return Err(DropReason::BadLength);
         }
-        if !class.ingress.is_empty() && !condition(&class.ingress, policers, frame, now) {
-            return Err(DropReason::Policed);
+        if let Some(special) = &class.special {
+            condition(&special.ingress, policers, frame, now)?;
         }
         if let Some(bucket) = &mut class.priority_police {
             // The bucket always counts, but acts only while others wait, too.
@@ -216,7 +271,19 @@ impl Pipeline {
         now: Instant,
         mut send: impl FnMut(Departure) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        while let Some(departure) = self.next_departure(now) {
+        let mut ahead = 0;
+        let is_large = self.classes.len() >= LARGE;
+        loop {
+            if is_large {
+                if ahead == 0 {
+                    self.departures_ahead(now);
+                    ahead = READ_AHEAD;
+                }
+                ahead -= 1;
+            }
+            let Some(departure) = self.next_departure(now) else {
+                break;
+            };
             if send(departure).is_break() {
                 self.after_departures(true, now);
                 return ControlFlow::Break(());
@@ -224,6 +291,36 @@ impl Pipeline {
         }
         self.after_departures(false, now);
         ControlFlow::Continue(())
+    }
+
+    /// Prefetch what frames of these classes will need, as those of many slices are not in the processor's caches.
+    #[inline(never)]
+    fn arrivals_ahead(&mut self, classes: &[u32]) {
+        let mut slices = [SliceId::new(u32::MAX); BURST];
+        for (slice, &class) in slices.iter_mut().zip(classes) {
+            if let Some(class) = self.classes.get(class as usize) {
+                *slice = class.queue.slice();
+            }
+        }
+        if let Some(ledger) = &self.ledger
+            && let Some(Leaf::Guaranteed(scheduler)) = self.tree.leaf_mut(ledger.leaf)
+        {
+            scheduler.arrivals_ahead(&slices[..classes.len()], &self.pool);
+        }
+    }
+
+    /// Prefetch what the next frames will need to leave.
+    #[inline(never)]
+    fn departures_ahead(&mut self, now: Instant) {
+        if let Some(ledger) = &self.ledger
+            && let Some(Leaf::Guaranteed(scheduler)) = self.tree.leaf_mut(ledger.leaf)
+        {
+            let (classes, found) = scheduler.departures_ahead(&self.pool, now);
+            let class = |class: &u32| self.classes.get(*class as usize);
+            let classes = classes[..found].iter().filter_map(class);
+            let sent = classes.fold(0, |sum, class| sum ^ class.counters.sent_frames);
+            std::hint::black_box(sent);
+        }
     }
 
     #[inline]
@@ -294,7 +391,11 @@ impl Pipeline {
     /// another.
     #[must_use]
     pub fn basis(&self) -> Basis {
-        self.basis.clone()
+        Basis {
+            params: Arc::clone(&self.params),
+            slices: self.ledger.as_ref().map(|ledger| ledger.slices.clone()),
+            version: self.version,
+        }
     }
 
     /// Put a change in force while frames wait: nothing queued is lost, reordered or reset.
@@ -311,16 +412,49 @@ impl Pipeline {
     /// # Errors
     /// If the new configuration cannot be built; the old one then stays active.
     pub fn apply(&mut self, change: Change, now: Instant) -> Result<(), BuildError> {
-        let prepared = self.basis.prepare(change, now)?;
+        let prepared = self.basis().prepare(change, now)?;
         let committed = self.commit(prepared, now);
         debug_assert!(committed.is_ok(), "nothing came in between");
         Ok(())
     }
 
+    /// Add, change or remove one slice of a guaranteed policy while frames wait: nothing queued is lost,
+    /// reordered or reset, and the guarantees of all other slices hold. What is reserved is released
+    /// when the deadlines of frames under an old guarantee have passed.
+    ///
+    /// O(1), and O(log n) in the number of changes whose frames still wait. A change prepared before is
+    /// stale then.
+    ///
+    /// # Errors
+    /// Why it is refused; everything is as it was then.
+    pub fn change_slice(
+        &mut self,
+        change: SliceChange,
+        now: Instant,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        slice::change(self, change, now)
+    }
+
+    /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has
+    /// left. They are kept until they are read.
+    pub fn poll_removed(&mut self, now: Instant) -> Option<ClassCounters> {
+        slice::finish_some(self, now);
+        self.removed.pop_front()
+    }
+
+    /// The queues admit other numbers of frames together.
+    pub(crate) fn change_room(&mut self, less: u64, more: u64) {
+        self.room = self.room.saturating_sub(less) + more;
+        // Those that wait may be more than the queues admit from now on.
+        let waiting = u64::from(self.tree.backlog());
+        self.pool.grow_to(buffer_frames(self.room + waiting));
+    }
+
     /// Counters of every class, in the order of the policy (a class within a class in its
-    /// parent's place).
+    /// parent's place), then of slices that were added. The place of a removed slice has no name until
+    /// another slice is added there.
     pub fn counters(&self) -> impl ExactSizeIterator<Item = &ClassCounters> {
-        self.classes.iter().map(|class| &class.counters)
+        (0..self.classes.len()).map(|class| &self.classes[class].counters)
     }
 
     /// Frames that all queues can hold together.
@@ -336,29 +470,30 @@ impl Pipeline {
     }
 }
 
-/// Whether the policers of its class let a frame pass; they may write into it. Not inlined, so that other classes do not
-/// pay for its variables.
+/// The steps at ingress of the class of a frame; or why it is dropped. Not inlined, so that other classes do not pay for
+/// its variables.
 #[inline(never)]
 fn condition(
     ingress: &[Ingress],
     policers: &mut [(String, PolicerState)],
     frame: &mut Frame,
     now: Instant,
-) -> bool {
+) -> Result<(), DropReason> {
     for step in ingress {
         match *step {
             Ingress::SetDscp(dscp) => frame.dscp = dscp,
+            Ingress::Removed => return Err(DropReason::SliceRemoved),
             Ingress::Police(index) => {
                 let Some((_, policer)) = policers.get_mut(index as usize) else {
                     continue;
                 };
                 if policer.on_frame(frame, now) == PolicerVerdict::Drop {
-                    return false;
+                    return Err(DropReason::Policed);
                 }
             }
         }
     }
-    true
+    Ok(())
 }
 
 pub(crate) fn buffer_frames(capacity: u64) -> u32 {

@@ -18,8 +18,8 @@ pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, Matc
 pub use flow_queue::{FlowQueueParams, FlowQueueSpec, PriorityLevels};
 pub use guaranteed::{
     Admission, AdmissionParams, Admitted, ClassUse, DelayClass, DelayClasses, GuaranteeParams,
-    GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal, SliceParams,
-    TenantParams,
+    GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal, Reservations,
+    SliceParams, TenantParams,
 };
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
 pub use policy::{

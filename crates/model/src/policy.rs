@@ -1,10 +1,10 @@
 //! Policies: ordered classes, their treatment, and how they share the link.
 
+use crate::{AdmissionParams, FlowQueueParams, FlowQueueSpec, GuaranteedParams, SliceParams};
 use crate::{
     ClassMap, PolicerParams, PolicerSpec, QueueLimitParams, QueueLimitSpec, Rate, WredParams,
     WredSpec,
 };
-use crate::{FlowQueueParams, FlowQueueSpec, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// Name of the class for frames no other class matches; it always exists.
@@ -325,4 +325,7 @@ pub struct PolicyParams {
     pub discipline: Discipline,
     /// Parameters common to its slices: set if and only if the discipline is [`Discipline::Guaranteed`].
     pub guaranteed: Option<GuaranteedParams>,
+    /// The links that have admitted the guarantees of its slices: none unless the discipline is
+    /// [`Discipline::Guaranteed`].
+    pub links: Vec<AdmissionParams>,
 }

@@ -132,6 +132,9 @@ impl PolicySpec {
             name: self.name.clone(),
             classes,
             discipline: self.discipline,
+            links: shared
+                .as_ref()
+                .map_or_else(Vec::new, |shared| shared.links.clone()),
             guaranteed: shared.map(|shared| shared.params),
         };
         self.check_sums(&params, port.rate.rate.min(port.admissible.rate))?;

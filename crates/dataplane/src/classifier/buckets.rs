@@ -8,13 +8,13 @@ use super::segments::Segments;
 
 /// Where a key leads: a position in the order of the policy, and the class there. Compares by the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry(u64);
+pub(crate) struct Entry(u64);
 
 impl Entry {
     /// Later than all others.
-    pub(super) const NONE: Self = Self(u64::MAX);
+    pub(crate) const NONE: Self = Self(u64::MAX);
 
-    pub(super) const fn new(order: u32, target: u32) -> Self {
+    pub(crate) const fn new(order: u32, target: u32) -> Self {
         Self((order as u64) << 32 | target as u64)
     }
 
@@ -25,7 +25,7 @@ impl Entry {
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the low half")]
-    pub(super) const fn target(self) -> u32 {
+    pub(crate) const fn target(self) -> u32 {
         self.0 as u32
     }
 }
@@ -78,7 +78,7 @@ enum At {
 
 /// Keys are distinct.
 #[derive(Debug, Clone)]
-pub(super) struct Buckets<const W: usize, const S: usize> {
+pub(crate) struct Buckets<const W: usize, const S: usize> {
     home: Segments<Bucket<W, S>>,
     spill: Segments<Bucket<W, S>>,
     /// Spill buckets not in use.
@@ -89,7 +89,7 @@ pub(super) struct Buckets<const W: usize, const S: usize> {
 }
 
 impl<const W: usize, const S: usize> Buckets<W, S> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut home = Segments::new();
         home.push(Bucket::EMPTY);
         Self {
@@ -139,7 +139,7 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
 
     /// The entry of `key`, or [`Entry::NONE`].
     #[inline]
-    pub(super) fn find(&self, key: &[u64; W]) -> Entry {
+    pub(crate) fn find(&self, key: &[u64; W]) -> Entry {
         let Some(bucket) = self.home.get(self.home_of(key)) else {
             return Entry::NONE;
         };
@@ -162,7 +162,7 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
     }
 
     /// Adds a key; false, and no change, if it is in the table already.
-    pub(super) fn try_insert(&mut self, key: [u64; W], entry: Entry) -> bool {
+    pub(crate) fn try_insert(&mut self, key: [u64; W], entry: Entry) -> bool {
         if self.find(&key) != Entry::NONE {
             return false;
         }
@@ -176,7 +176,7 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
     }
 
     /// Removes a key that has `target`.
-    pub(super) fn remove(&mut self, key: &[u64; W], target: u32) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, key: &[u64; W], target: u32) -> Option<Entry> {
         let home = self.home_of(key);
         let mut at = At::Home(home);
         let (at, slot) = loop {

@@ -14,7 +14,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use buckets::Entry;
+pub(crate) use buckets::{Buckets, Entry};
 use key::Pattern;
 use slicewise_model::{ClassMap, PolicyParams};
 use slicewise_wire::Headers;

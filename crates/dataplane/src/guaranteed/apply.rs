@@ -1,10 +1,13 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or due later than it was.
 
-use super::slice::{Life, SliceState, Tier};
+use super::slice::{Life, SliceState, Tier, cost};
 use super::{Guaranteed, Removal, SliceError, SliceId};
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::SliceParams;
 use slicewise_units::Instant;
+
+/// The smallest frame of Ethernet with all its overhead, bytes.
+const ON_THE_WIRE: u64 = 84;
 
 impl Guaranteed {
     fn live(&self, id: SliceId) -> Result<usize, SliceError> {
@@ -50,6 +53,23 @@ impl Guaranteed {
         Ok(())
     }
 
+    /// A time by which every waiting frame of a slice is eligible, or has left; `None` if the slice has no
+    /// guarantee, or is held behind another's frames.
+    pub(crate) fn last_eligible(&self, id: SliceId, now: Instant) -> Option<Instant> {
+        let slice = self.slices.get(id.0 as usize)?;
+        if slice.packets == 0 {
+            return Some(now);
+        }
+        if slice.tier == Tier::Held {
+            return None;
+        }
+        // Each counts at most the smallest frame on the wire more than its length.
+        let bytes = u64::from(slice.bytes) + u64::from(slice.packets) * ON_THE_WIRE;
+        let wait = slice.committed.time_to_earn(cost(bytes));
+        let from = slice.committed.clock().max(now.nanos());
+        Some(Instant::from_nanos(from.saturating_add(wait)))
+    }
+
     /// Remove a slice: at once if it is empty, else as soon as its backlog has left. O(1).
     ///
     /// # Errors
@@ -58,11 +78,16 @@ impl Guaranteed {
         let index = self.live(id)?;
         self.live -= 1;
         let packets = self.slices[index].packets;
-        if packets == 0 {
+        let is_held = self.slices[index].tier == Tier::Held;
+        if packets == 0 && !is_held {
             self.forget(id.0);
             return Ok(Removal::Gone);
         }
         self.slices[index].life = Life::Draining;
+        if packets == 0 {
+            // Its slot is free once what it is held for has happened.
+            return Ok(Removal::Gone);
+        }
         Ok(Removal::Draining { packets })
     }
 

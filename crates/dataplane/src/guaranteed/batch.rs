@@ -86,6 +86,33 @@ impl Guaranteed {
         self.serve_ahead(count.min(READ_AHEAD), pool);
     }
 
+    /// Prefetch what frames of these slices will need to be queued. No visible effect.
+    pub(crate) fn arrivals_ahead(&self, slices: &[SliceId], pool: &FramePool) {
+        for slices in slices.chunks(READ_AHEAD) {
+            let mut ahead = ReadAhead::default();
+            for slice in slices {
+                ahead.slice(self, slice.index(), |slice| slice.tail);
+            }
+            ahead.frames(pool);
+        }
+    }
+
+    /// Prefetch what the next [`READ_AHEAD`] frames will need to leave. Returns the classes of those that are known,
+    /// and how many they are. No visible effect.
+    pub(crate) fn departures_ahead(
+        &mut self,
+        pool: &FramePool,
+        now: Instant,
+    ) -> ([u32; READ_AHEAD], usize) {
+        self.wake_ahead(now.nanos());
+        let mut ahead = self.slices_ahead(READ_AHEAD);
+        let (slots, found) = (ahead.slots, ahead.found);
+        ahead.frames(pool);
+        ahead.frames(pool);
+        drop(ahead);
+        (slots.map(|slot| pool.class(slot)), found)
+    }
+
     /// Wake the slices that have become eligible, many at a time.
     fn wake_ahead(&mut self, now: u64) {
         let number = self.wheel.number(now);
@@ -108,6 +135,13 @@ impl Guaranteed {
 
     /// Fetch what serving the next `count` frames will need.
     fn serve_ahead(&mut self, count: usize, pool: &FramePool) {
+        let mut ahead = self.slices_ahead(count);
+        ahead.frames(pool);
+        ahead.frames(pool);
+    }
+
+    /// The slices of the next `count` frames; notes these.
+    fn slices_ahead(&mut self, count: usize) -> ReadAhead {
         let mut ahead = ReadAhead::default();
         for id in self
             .deadlines
@@ -121,8 +155,7 @@ impl Guaranteed {
                 ahead.slice(self, id, |slice| slice.head);
             }
         }
-        ahead.frames(pool);
-        ahead.frames(pool);
+        ahead
     }
 }
 

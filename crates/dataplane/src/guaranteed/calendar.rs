@@ -7,6 +7,7 @@
 
 use super::bitmap::BucketSet;
 use super::slice::{NIL, SliceState};
+use crate::slots::Slots;
 use std::marker::PhantomData;
 
 /// A slice's neighbours in a bucket, and which bucket that is.
@@ -143,7 +144,13 @@ impl<C: Chain> Calendar<C> {
     /// Nothing is inserted further ahead of `now` than the length of the ring, so a later arrival that
     /// is due earlier, but not before now, always gets its own bucket.
     #[inline]
-    pub(super) fn insert(&mut self, slices: &mut [SliceState], id: u32, number: u64, now: u64) {
+    pub(super) fn insert(
+        &mut self,
+        slices: &mut Slots<SliceState>,
+        id: u32,
+        number: u64,
+        now: u64,
+    ) {
         let number = number.min(self.number(now) + PLACE).min(NUMBER_MAX);
         let number = if self.first == EMPTY {
             self.first = number;
@@ -175,7 +182,7 @@ impl<C: Chain> Calendar<C> {
     }
 
     /// Take slice `id`, which is in this calendar, out of it.
-    pub(super) fn remove(&mut self, slices: &mut [SliceState], id: u32) {
+    pub(super) fn remove(&mut self, slices: &mut Slots<SliceState>, id: u32) {
         let links = *C::links(&mut slices[id as usize]);
         let at = place(u64::from(links.bucket));
         let bucket = &mut self.buckets[at];
@@ -200,7 +207,7 @@ impl<C: Chain> Calendar<C> {
 
     /// Take the first slice out, where its bucket is numbered at most `number`.
     #[inline]
-    pub(super) fn pop_until(&mut self, slices: &mut [SliceState], number: u64) -> Option<u32> {
+    pub(super) fn pop_until(&mut self, slices: &mut Slots<SliceState>, number: u64) -> Option<u32> {
         if !self.has_until(number) {
             return None;
         }
@@ -245,7 +252,7 @@ impl<C: Chain> Calendar<C> {
     /// The slices in buckets numbered at most `number`, in order. For reading ahead.
     pub(super) fn slices_until<'a>(
         &'a self,
-        slices: &'a [SliceState],
+        slices: &'a Slots<SliceState>,
         number: u64,
     ) -> impl Iterator<Item = u32> + 'a {
         let mut bucket = self.has_until(number).then(|| place(self.first));

@@ -6,6 +6,7 @@
 
 use super::ring::Ring;
 use super::slice::SliceState;
+use crate::slots::Slots;
 use slicewise_model::TenantParams;
 
 /// Slices that share one portion of the excess.
@@ -102,7 +103,7 @@ impl ExcessTier {
     /// Whose turn it is. `bytes_of_head` returns the size of a slice's first frame, at most the largest.
     pub(super) fn select(
         &mut self,
-        slices: &mut [SliceState],
+        slices: &mut Slots<SliceState>,
         bytes_of_head: impl Fn(&SliceState) -> u64,
     ) -> Option<u32> {
         // A turn pays for at least one frame when it begins, so only the two at the fronts can be

@@ -19,6 +19,7 @@ mod bitmap;
 mod calendar;
 mod excess;
 mod flow_queues;
+mod hold;
 mod place;
 mod ring;
 mod slice;
@@ -27,11 +28,13 @@ pub use batch::{Arrival, Departure, READ_AHEAD};
 
 use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
+use crate::slots::Slots;
 use bitmap::BucketSet;
 use calendar::{Calendar, NUMBER_MAX, ParkedChain, TimerChain};
 use excess::ExcessTier;
 pub(crate) use flow_queues::Effects;
 use flow_queues::FlowQueues;
+use hold::Holds;
 use slice::{Life, NIL, SliceState, Tier, cost};
 use slicewise_model::{DelayClasses, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -131,7 +134,7 @@ pub struct Guaranteed {
     counting: Counting,
     largest_frame: u64,
     delays: Box<[u64]>,
-    slices: Vec<SliceState>,
+    slices: Slots<SliceState>,
     /// First free slot in `slices`.
     free: u32,
     live: u32,
@@ -143,6 +146,7 @@ pub struct Guaranteed {
     parked: Calendar<ParkedChain>,
     excess: ExcessTier,
     flow_queues: FlowQueues,
+    holds: Holds,
     backlog: u32,
     shift: u32,
 }
@@ -158,7 +162,7 @@ impl Guaranteed {
             counting: Counting(params.accounting),
             largest_frame,
             delays: delays.map(|delay| delay.nanos()).collect(),
-            slices: Vec::with_capacity(slices),
+            slices: Slots::with_capacity(slices),
             free: NIL,
             live: 0,
             wheel: Calendar::new(shift + COARSER),
@@ -166,6 +170,7 @@ impl Guaranteed {
             parked: Calendar::new(shift + COARSER),
             excess: ExcessTier::new(&params.tenants, largest_frame),
             flow_queues: FlowQueues::default(),
+            holds: Holds::default(),
             backlog: 0,
             shift,
         }
@@ -192,7 +197,7 @@ impl Guaranteed {
     /// Bytes of state per slice, without its frames.
     #[must_use]
     pub const fn bytes_per_slice() -> usize {
-        // A ring has room for up to twice its members.
+        // An entry of a ring, and less than that for the list of its chunks.
         size_of::<SliceState>() + 2 * size_of::<u32>()
     }
 
@@ -405,6 +410,9 @@ impl Guaranteed {
 
     #[inline]
     fn place_next(&mut self, id: u32, pool: &FramePool, now: u64) {
+        if id == self.holds.behind() {
+            self.on_sent_ahead(pool, now);
+        }
         if self.slices[id as usize].head == NIL {
             self.on_emptied(id);
         } else {

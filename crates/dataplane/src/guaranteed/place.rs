@@ -3,6 +3,7 @@
 use super::slice::{Excess, Life, Tier, cost};
 use super::{Guaranteed, UNPARKED_PER_FRAME};
 use crate::queue::FramePool;
+use slicewise_units::Instant;
 
 impl Guaranteed {
     /// A slice has a new first frame, which came at `arrival` and costs `price`, or new parameters:
@@ -10,6 +11,9 @@ impl Guaranteed {
     #[inline]
     pub(super) fn place(&mut self, id: u32, arrival: u64, price: i64, now: u64) {
         let slice = &mut self.slices[id as usize];
+        if slice.tier == Tier::Held {
+            return;
+        }
         if slice.committed.exists() {
             // Conforming to (CIR, CBS), counted from the frames that were served as guaranteed
             // before it, whenever they left.
@@ -36,6 +40,13 @@ impl Guaranteed {
         let (lengths, arrival) = pool.head(self.slices[id as usize].head);
         let price = cost(self.counted(lengths));
         self.place(id, arrival.nanos(), price, now);
+    }
+
+    /// [`place_head`](Self::place_head), where the head could not leave before `now`.
+    pub(super) fn place_head_from(&mut self, id: u32, pool: &FramePool, now: Instant) {
+        let (lengths, _) = pool.head(self.slices[id as usize].head);
+        let price = cost(self.counted(lengths));
+        self.place(id, now.nanos(), price, now.nanos());
     }
 
     /// Into the deadline queue if the head is eligible, else onto the wheel.

@@ -1,20 +1,28 @@
-//! Turns: a ring of numbers in an array, so that the next ones are known without touching their slices.
+//! Turns: a ring of numbers in arrays, so that the next ones are known without touching their slices.
 //!
 //! A member that leaves out of turn leaves its entry marked, and gets it back if it returns before its
 //! turn: so each has at most one entry, and a ring for n needs n entries, besides those of removed
 //! members.
+
+use std::collections::VecDeque;
 
 /// Marks an entry whose owner left. Numbers are below.
 const LEFT: u32 = 1 << 31;
 /// An entry whose owner was removed.
 const NOBODY: u32 = u32::MAX;
 
+/// Bits of a position within a chunk.
+const CHUNK_BITS: u32 = 6;
+/// Entries per chunk.
+const CHUNK: usize = 1 << CHUNK_BITS;
+
 /// A ring of members that take turns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
-    /// A power of two, at least the number of entries in use.
-    places: Vec<u32>,
-    /// Increases monotonically; the index is its remainder.
+    /// The entries from the chunk of `head` on. A chunk that is behind the head becomes the last, and to grow is to
+    /// append one: no entry is ever moved.
+    chunks: VecDeque<Box<[u32; CHUNK]>>,
+    /// Increases monotonically; the position of the first entry.
     head: u32,
     /// Entries in use, including those marked as left.
     used: u32,
@@ -31,28 +39,37 @@ impl Ring {
 
     /// Make room for `members`. May allocate: not for the packet path.
     pub(super) fn reserve(&mut self, members: u32) {
-        let size = (members as usize + self.orphans as usize).next_power_of_two();
-        if size <= self.places.len() {
-            return;
+        let entries = members as usize + self.orphans as usize;
+        // The first chunk is in use only from the head on.
+        let chunks = entries.div_ceil(CHUNK) + 1;
+        while self.chunks.len() < chunks {
+            self.chunks.push_back(Box::new([NOBODY; CHUNK]));
         }
-        let mut places = vec![NOBODY; size];
-        for offset in 0..self.used {
-            let position = self.head.wrapping_add(offset);
-            places[position as usize & (size - 1)] = self.places[self.index(position)];
-        }
-        self.places = places;
     }
 
-    const fn index(&self, position: u32) -> usize {
-        position as usize & self.places.len().wrapping_sub(1)
+    #[inline]
+    fn chunk(&self, position: u32) -> usize {
+        let chunks = (position >> CHUNK_BITS).wrapping_sub(self.head >> CHUNK_BITS);
+        (chunks & (u32::MAX >> CHUNK_BITS)) as usize
+    }
+
+    /// The entry at a position from the head on.
+    #[inline]
+    fn entry(&self, position: u32) -> u32 {
+        self.chunks[self.chunk(position)][position as usize % CHUNK]
+    }
+
+    #[inline]
+    fn set(&mut self, position: u32, entry: u32) {
+        let chunk = self.chunk(position);
+        self.chunks[chunk][position as usize % CHUNK] = entry;
     }
 
     /// Join at the end, or where it left. `position` is what was last returned for it.
     pub(super) fn join(&mut self, number: u32, position: u32) -> u32 {
         self.members += 1;
         if self.has_left(number, position) {
-            let index = self.index(position);
-            self.places[index] = number;
+            self.set(position, number);
             return position;
         }
         self.append(number)
@@ -60,32 +77,27 @@ impl Ring {
 
     /// Whether the entry of `number` is kept for it.
     fn has_left(&self, number: u32, position: u32) -> bool {
-        position.wrapping_sub(self.head) < self.used
-            && self.places[self.index(position)] == number | LEFT
+        position.wrapping_sub(self.head) < self.used && self.entry(position) == number | LEFT
     }
 
     /// `number`, which has left, will not return.
     pub(super) fn forget(&mut self, number: u32, position: u32) {
         if self.has_left(number, position) {
-            let index = self.index(position);
-            self.places[index] = NOBODY;
+            self.set(position, NOBODY);
             self.orphans += 1;
         }
     }
 
     fn append(&mut self, number: u32) -> u32 {
-        debug_assert!((self.used as usize) < self.places.len(), "one place each");
         let position = self.head.wrapping_add(self.used);
-        let index = self.index(position);
-        self.places[index] = number;
+        self.set(position, number);
         self.used += 1;
         position
     }
 
     /// Leave, from any position.
     pub(super) fn leave(&mut self, number: u32, position: u32) {
-        let index = self.index(position);
-        debug_assert_eq!(self.places[index], number, "it is where it was put");
+        debug_assert_eq!(self.entry(position), number, "it is where it was put");
         self.members -= 1;
         if self.members == 0 {
             self.used = 0;
@@ -93,16 +105,19 @@ impl Ring {
         } else if position == self.head {
             self.advance();
         } else {
-            self.places[index] = number | LEFT;
+            self.set(position, number | LEFT);
         }
     }
 
     fn advance(&mut self) {
-        if self.places[self.index(self.head)] == NOBODY {
+        if self.entry(self.head) == NOBODY {
             self.orphans -= 1;
         }
         self.head = self.head.wrapping_add(1);
         self.used -= 1;
+        if (self.head as usize).is_multiple_of(CHUNK) {
+            self.chunks.rotate_left(1);
+        }
     }
 
     /// Whose turn it is. Skips the entries of those who left: each was a turn once, so
@@ -112,7 +127,7 @@ impl Ring {
             return None;
         }
         loop {
-            let number = self.places[self.index(self.head)];
+            let number = self.entry(self.head);
             if number & LEFT == 0 {
                 return Some(number);
             }
@@ -122,7 +137,7 @@ impl Ring {
 
     /// Whose turn it is goes to the end; returns the new position.
     pub(super) fn rotate(&mut self) -> u32 {
-        let number = self.places[self.index(self.head)];
+        let number = self.entry(self.head);
         self.advance();
         self.append(number)
     }
@@ -132,7 +147,7 @@ impl Ring {
         if turns >= self.used {
             return None;
         }
-        let number = self.places[self.index(self.head.wrapping_add(turns))];
+        let number = self.entry(self.head.wrapping_add(turns));
         (number & LEFT == 0).then_some(number)
     }
 }
@@ -228,6 +243,30 @@ mod tests {
             })
             .collect();
         assert_eq!(order, [0, 2, 3, 4, 1]);
+    }
+
+    #[test]
+    fn more_members_than_a_chunk_holds_take_their_turns_in_order() {
+        let mut ring = Ring::default();
+        let all = 3 * u32::try_from(CHUNK).unwrap() + 1;
+        for number in 0..all {
+            ring.reserve(number + 1);
+            ring.join(number, 0);
+            // The head moves on while it grows.
+            ring.rotate();
+        }
+        let turns: Vec<u32> = (0..2 * all)
+            .map(|_| {
+                let front = ring.front().unwrap();
+                ring.rotate();
+                front
+            })
+            .collect();
+        let (first, second) = turns.split_at(all as usize);
+        assert_eq!(first, second);
+        let mut sorted = first.to_vec();
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..all));
     }
 
     #[test]

@@ -118,6 +118,14 @@ impl SmallBucket {
         self.pay(cost);
     }
 
+    /// Time in which it earns `amount`, ns; zero where there is no such bucket.
+    pub(super) const fn time_to_earn(&self, amount: i64) -> u64 {
+        if self.rate == 0 {
+            return 0;
+        }
+        amount.unsigned_abs().div_ceil(self.rate)
+    }
+
     /// Keep the credit or debt of `old` at `now`, up to this bucket's burst. Where
     /// `eligible`, a head that it has been advanced to is eligible from the same time on.
     fn resume_from(&mut self, old: &Self, eligible: bool, now: u64) {
@@ -147,6 +155,8 @@ pub(super) enum Tier {
     Waiting,
     /// Its head is eligible: by deadline.
     Eligible,
+    /// In neither tier: frames of another slice have to leave before its own.
+    Held,
 }
 
 /// State of a slice in the excess tier.

@@ -231,8 +231,8 @@ impl FramePool {
     /// Make room for at least `capacity` frames in all. Not for the packet path: it may allocate.
     pub fn grow_to(&mut self, capacity: u32) {
         if capacity > self.capacity {
-            self.slots
-                .reserve_exact(capacity as usize - self.slots.len());
+            // By more than that, so that growing in small steps takes amortized O(1).
+            self.slots.reserve(capacity as usize - self.slots.len());
             self.capacity = capacity;
         }
     }
@@ -364,6 +364,14 @@ impl FramePool {
     pub(crate) fn fetch(&self, index: u32) -> (u64, u32) {
         let slot = self.slots.get(index as usize);
         slot.map_or((0, NIL), |slot| (slot.handle, slot.next))
+    }
+
+    /// The class of the frame in a slot; [`NIL`] where there is none.
+    #[inline]
+    pub(crate) fn class(&self, index: u32) -> u32 {
+        self.slots
+            .get(index as usize)
+            .map_or(NIL, |slot| slot.class)
     }
 
     #[inline]

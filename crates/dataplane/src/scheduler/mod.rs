@@ -193,6 +193,14 @@ impl Tree {
         self.root.offer = Offer::UNKNOWN;
     }
 
+    /// A leaf has changed, and may send another frame than it offered.
+    pub(crate) fn forget_offer(&mut self, leaf: u32) {
+        if let Some(node) = self.leaves.get(leaf as usize) {
+            let place = node.place;
+            self.forget_offers(place);
+        }
+    }
+
     /// Find what the whole tree offers at `now`. Frames that have waited too long in a queue with
     /// `CoDel` are dropped on the way. O(depth) where one frame has left or arrived since.
     #[inline]

@@ -15,6 +15,9 @@ pub struct QueueId {
 const NO_SLICE: u32 = u32::MAX;
 
 impl QueueId {
+    /// No queue.
+    pub(crate) const NONE: Self = Self::of(u32::MAX);
+
     /// The only queue of a leaf.
     pub(crate) const fn of(leaf: u32) -> Self {
         Self {

@@ -10,4 +10,5 @@ mod guaranteed;
 mod no_allocation;
 mod policing;
 mod schedulers;
+mod single_slices;
 mod support;

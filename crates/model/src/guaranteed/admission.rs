@@ -58,6 +58,13 @@ pub struct Admitted {
 }
 
 impl Admitted {
+    const fn one(params: &GuaranteeParams) -> Self {
+        Self {
+            params: *params,
+            count: 1,
+        }
+    }
+
     /// The guarantee, with its delay class.
     #[must_use]
     pub const fn params(&self) -> GuaranteeParams {
@@ -215,6 +222,16 @@ impl Admission {
     )]
     pub fn release(&mut self, admitted: Admitted) {
         self.subtract(&admitted);
+    }
+
+    /// Reserve for one slice what was admitted before, without another test.
+    pub(super) fn restore(&mut self, guarantee: &GuaranteeParams) {
+        self.add(&Admitted::one(guarantee));
+    }
+
+    /// Release the guarantee of one slice that was admitted here.
+    pub(super) fn give_back(&mut self, guarantee: &GuaranteeParams) {
+        self.subtract(&Admitted::one(guarantee));
     }
 
     /// Replace an admitted guarantee. Only the change is tested: lowering a guarantee never fails.

@@ -5,10 +5,12 @@ mod counting;
 mod delay_classes;
 mod offer;
 mod refusal;
+mod reservations;
 
 pub use admission::{Admission, AdmissionParams, Admitted, ClassUse, GuaranteeRequest};
 pub use delay_classes::{DelayClass, DelayClasses};
 pub use refusal::{Offer, Problem, Refusal};
+pub use reservations::Reservations;
 
 use crate::QueueLimitParams;
 use slicewise_units::{Accounting, BitRate, ByteCount};

@@ -2,9 +2,9 @@
 
 use super::{ClassResolver, PolicyError, PortParams};
 use crate::{
-    Admission, AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayClasses, Discipline,
-    GuaranteeParams, GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec,
-    MaximumParams, MaximumSpec, PolicySpec, QueueLimitParams, SliceParams, TenantParams,
+    AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayClasses, Discipline, GuaranteeParams,
+    GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec, MaximumParams, MaximumSpec,
+    PolicySpec, QueueLimitParams, Reservations, SliceParams, TenantParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
 
@@ -28,7 +28,8 @@ const SMALLEST_FRAME: u64 = 60;
 pub(super) struct Shared {
     pub(super) params: GuaranteedParams,
     /// The port and, if different, the rate that may be guaranteed: both must admit the guarantee.
-    admissions: Vec<Admission>,
+    pub(super) links: Vec<AdmissionParams>,
+    reservations: Reservations,
 }
 
 impl PolicySpec {
@@ -75,23 +76,25 @@ impl PolicySpec {
         if port.admissible != port.rate {
             links.push(port.admissible);
         }
-        let admissions = links.into_iter().map(|link| {
-            Admission::new(AdmissionParams {
-                link,
-                accounting: spec.accounting,
-                largest_frame: spec.largest_frame,
-                buffer: spec.buffer,
-                delay_classes: delay_classes.clone(),
-            })
+        let links = links.into_iter().map(|link| AdmissionParams {
+            link,
+            accounting: spec.accounting,
+            largest_frame: spec.largest_frame,
+            buffer: spec.buffer,
+            delay_classes: delay_classes.clone(),
         });
-        let admissions = admissions.collect();
+        let links: Vec<AdmissionParams> = links.collect();
         let params = GuaranteedParams {
             accounting: spec.accounting,
             largest_frame: spec.largest_frame,
             delay_classes,
             tenants: self.tenants(&spec),
         };
-        Ok(Some(Shared { params, admissions }))
+        Ok(Some(Shared {
+            params,
+            reservations: Reservations::new(&links),
+            links,
+        }))
     }
 
     /// The tenants defined, and one for classes without a tenant.
@@ -345,13 +348,10 @@ impl ClassResolver<'_> {
         request: &GuaranteeRequest,
         shared: &mut Shared,
     ) -> Result<GuaranteeParams, PolicyError> {
-        let mut given = None;
-        for admission in &mut shared.admissions {
-            let admitted = admission
-                .try_admit(request)
-                .map_err(|refusal| self.error("guarantee", refusal.to_string()))?;
-            given = Some(admitted.params());
-        }
+        let given = shared
+            .reservations
+            .try_admit(request)
+            .map_err(|refusal| self.error("guarantee", refusal.to_string()))?;
         // There is always the port.
         given.ok_or_else(|| self.error("guarantee", "there is no link"))
     }

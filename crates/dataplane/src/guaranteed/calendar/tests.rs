@@ -71,7 +71,7 @@ impl Model {
     }
 }
 
-fn slices() -> Vec<SliceState> {
+fn slices() -> Slots<SliceState> {
     let params = SliceParams {
         guarantee: None,
         maximum: None,
@@ -82,7 +82,9 @@ fn slices() -> Vec<SliceState> {
             bytes: ByteCount::new(1),
         },
     };
-    (0..SLICES).map(|_| SliceState::new(&params, 0)).collect()
+    let mut slices = Slots::with_capacity(2);
+    (0..SLICES).for_each(|_| slices.push(SliceState::new(&params, 0)));
+    slices
 }
 
 proptest! {

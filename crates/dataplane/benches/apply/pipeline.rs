@@ -1,0 +1,225 @@
+//! Changes through a pipeline in which frames of every slice wait, and frames come and go between changes.
+//!
+//! Processor time of the thread, so that other programs do not count: what a change delays packets by on a processor
+//! of its own. Includes page faults, and about 0.3 µs for reading the clock.
+
+use crate::kinds::{Kind, Random, clock};
+use slicewise_dataplane::{
+    Change, Frame, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict,
+};
+use slicewise_model::{
+    BurstSpec, ClassSpec, Colour, Discipline, GuaranteeSpec, PolicyParams, PolicySpec,
+    QueueLimitSpec, RateSpec, SliceParams,
+};
+use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_wire::Ecn;
+
+const KIND: Kind = Kind::VlanPair;
+const LINK: BitRate = BitRate::new(400_000_000_000);
+const SLICES: u32 = 100_000;
+/// Added on top, so that everything that grows does.
+const MORE: u32 = 40_000;
+const CHANGES: u32 = 50_000;
+/// Virtual time between changes, ns.
+const GAP: u64 = 1_000;
+
+fn class(slice: u32) -> ClassSpec {
+    let mut matches = KIND.map(slice);
+    matches.name = format!("slice{slice}");
+    ClassSpec {
+        guarantee: Some(GuaranteeSpec {
+            rate: RateSpec::Absolute(BitRate::new(100_000)),
+            burst: Some(BurstSpec::Size(ByteCount::new(1_522))),
+            delay: Some(Duration::from_millis(80)),
+        }),
+        queue_limit: Some(QueueLimitSpec::Packets(64)),
+        ..ClassSpec::new(matches)
+    }
+}
+
+fn policy(slices: u32) -> PolicyParams {
+    let policy = PolicySpec {
+        name: "slices".into(),
+        classes: (0..slices).map(class).collect(),
+        discipline: Discipline::Guaranteed,
+        guaranteed: None,
+    };
+    policy.resolve(LINK).expect("all are admitted")
+}
+
+fn slice_params() -> SliceParams {
+    let class = policy(1).classes.swap_remove(0);
+    class.slice.expect("it is a slice")
+}
+
+fn name(slice: u32) -> String {
+    format!("slice{slice}")
+}
+
+fn add(slice: u32, params: SliceParams) -> SliceChange {
+    SliceChange::Add(Box::new(NewSlice {
+        name: name(slice),
+        matches: KIND.map(slice),
+        params,
+        set_dscp: None,
+        flow_queue: None,
+    }))
+}
+
+struct Run {
+    pipeline: Pipeline,
+    now: u64,
+    handle: u64,
+}
+
+impl Run {
+    fn new(slices: u32) -> Self {
+        let params = PipelineParams {
+            policy: policy(slices),
+            port_shaper: None,
+            seed: 1,
+        };
+        let pipeline = Pipeline::new(&params, Instant::ZERO).expect("it can be built");
+        let mut run = Self {
+            pipeline,
+            now: 0,
+            handle: 0,
+        };
+        (0..slices).for_each(|slice| run.offer(slice));
+        run
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.now)
+    }
+
+    fn offer(&mut self, slice: u32) {
+        self.handle += 1;
+        let frame = Frame {
+            handle: self.handle,
+            lengths: FrameLengths {
+                l2_bytes: 64,
+                l3_offset: 22,
+            },
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            colour: Colour::Green,
+        };
+        let now = self.now();
+        let _: Verdict = self.pipeline.on_frame(frame, &KIND.headers(slice), now);
+    }
+
+    /// A few frames come and go.
+    fn forward(&mut self, random: &mut Random) {
+        self.now += GAP;
+        for _ in 0..4 {
+            self.offer(random.below(SLICES as usize) as u32);
+            let now = self.now();
+            let _: Option<Frame> = self.pipeline.poll_egress(now);
+        }
+    }
+
+    fn time(&mut self, times: &mut Vec<u64>, change: SliceChange) -> bool {
+        let now = self.now();
+        // The first system call after a while does what the kernel has postponed.
+        std::hint::black_box(clock());
+        let start = clock();
+        let changed = self.pipeline.change_slice(change, now);
+        times.push(clock() - start);
+        changed.is_ok()
+    }
+}
+
+fn print(what: &str, mut times: Vec<u64>) {
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] as f64 / 1e3;
+    println!(
+        "{what:<34} {:>8.2} {:>8.2} {:>8.2} {:>8.2}",
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    );
+}
+
+/// Times of single changes, and of whole policies.
+pub fn report() {
+    println!("\nµs per change of a pipeline with {SLICES} slices, each with a frame that waits");
+    println!(
+        "{:<34} {:>8} {:>8} {:>8} {:>8}",
+        "", "median", "99 %", "99.9 %", "most"
+    );
+    single_changes();
+    whole_policies();
+}
+
+fn single_changes() {
+    let (mut run, mut random) = (Run::new(SLICES), Random(1));
+    let [mut added, mut changed, mut removed, mut grown] = [const { Vec::new() }; 4];
+    let params = slice_params();
+    for round in 0..CHANGES {
+        run.forward(&mut random);
+        let slice = random.below(SLICES as usize) as u32;
+        let heavier = SliceParams {
+            weight: 1 + round % 7,
+            ..params
+        };
+        let name = name(slice);
+        let _ = run.time(
+            &mut changed,
+            SliceChange::Change {
+                name,
+                params: heavier,
+            },
+        );
+        run.forward(&mut random);
+        let gone = random.below(SLICES as usize) as u32;
+        let name = self::name(gone);
+        let _ = run.time(&mut removed, SliceChange::Remove { name });
+        run.forward(&mut random);
+        // Those that were removed before, and whose frames have left, come back.
+        let _ = run.time(
+            &mut added,
+            add(random.below(SLICES as usize) as u32, params),
+        );
+        let now = run.now();
+        let _ = run.pipeline.poll_removed(now);
+    }
+    for slice in SLICES..SLICES + MORE {
+        assert!(run.time(&mut grown, add(slice, params)), "it is admitted");
+        run.forward(&mut random);
+    }
+    print("change one", changed);
+    print("remove one", removed);
+    print("add one", added);
+    print(&format!("add {MORE} more"), grown);
+}
+
+fn whole_policies() {
+    for waiting in [false, true] {
+        let (mut prepared_in, mut committed_in) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            let mut run = Run::new(SLICES);
+            let mut now = run.now();
+            while !waiting && run.pipeline.backlog() > 0 {
+                run.now += GAP;
+                now = run.now();
+                let _: Option<Frame> = run.pipeline.poll_egress(now);
+            }
+            let mut policy = policy(SLICES);
+            policy.name = "another".into();
+            let basis = run.pipeline.basis();
+            let start = clock();
+            let prepared = basis.prepare(Change::Policy(policy), now);
+            prepared_in.push(clock() - start);
+            let prepared = prepared.expect("it can be built");
+            let start = clock();
+            let replaced = run.pipeline.commit(prepared, now);
+            committed_in.push(clock() - start);
+            drop(replaced.expect("nothing came in between"));
+        }
+        let what = if waiting { "all wait" } else { "none waits" };
+        print(&format!("whole policy, {what}: prepare"), prepared_in);
+        print(&format!("whole policy, {what}: commit"), committed_in);
+    }
+}

@@ -1,0 +1,246 @@
+//! What changes of single slices have to know about a guaranteed policy.
+
+use super::reserved::Reserved;
+use super::shared::Shared;
+use super::slice::NewSlice;
+use crate::classifier::{Buckets, Entry as Position};
+use slicewise_model::{
+    ClassMap, ClassParams, FlowQueueParams, GuaranteeParams, PolicerParams, PolicyParams,
+    SliceParams,
+};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The slices in force, by class.
+pub(crate) type Slices = Shared<Option<Slice>>;
+
+/// A slice as it is in force: what a whole-policy change compares and rebuilds.
+#[derive(Debug, Clone)]
+pub(crate) struct Slice {
+    pub(crate) name: Box<str>,
+    /// Without a name of its own where that is the slice's: with many slices it would take much memory.
+    matches: Option<ClassMap>,
+    pub(crate) params: SliceParams,
+    set_dscp: Option<u8>,
+    rare: Option<Box<Rare>>,
+    /// Its position in the order in which class maps are tested.
+    order: u32,
+}
+
+/// Settings that few slices have.
+#[derive(Debug, Clone)]
+struct Rare {
+    police: Option<PolicerParams>,
+    flow_queue: Option<FlowQueueParams>,
+}
+
+impl Slice {
+    pub(crate) fn new(class: ClassParams, params: SliceParams, order: u32) -> Self {
+        let (police, flow_queue) = (class.police, class.flow_queue);
+        let is_rare = police.is_some() || flow_queue.is_some();
+        let mut matches = class.matches;
+        if let Some(map) = matches.as_mut().filter(|map| map.name == class.name) {
+            map.name = String::new();
+        }
+        Self {
+            name: class.name.into_boxed_str(),
+            matches,
+            params,
+            set_dscp: class.set_dscp,
+            rare: is_rare.then(|| Box::new(Rare { police, flow_queue })),
+            order,
+        }
+    }
+
+    /// Its class map, which [`Classifier::remove`](crate::Classifier::remove) needs.
+    pub(crate) fn into_matches(self) -> Option<ClassMap> {
+        self.matches
+    }
+
+    /// The class that it would be in a policy.
+    fn to_class(&self) -> ClassParams {
+        let mut matches = self.matches.clone();
+        if let Some(map) = &mut matches
+            && map.name.is_empty()
+        {
+            map.name = self.name.to_string();
+        }
+        ClassParams {
+            name: self.name.to_string(),
+            matches,
+            police: self.rare.as_ref().and_then(|rare| rare.police),
+            set_dscp: self.set_dscp,
+            priority: None,
+            minimum: None,
+            weight: self.params.weight,
+            shape: None,
+            queue_limit: self.params.queue_limit,
+            wred: None,
+            flow_queue: self.rare.as_ref().and_then(|rare| rare.flow_queue),
+            child: None,
+            slice: Some(self.params),
+        }
+    }
+}
+
+impl From<NewSlice> for ClassParams {
+    fn from(new: NewSlice) -> Self {
+        Self {
+            name: new.name,
+            matches: Some(new.matches),
+            police: None,
+            set_dscp: new.set_dscp,
+            priority: None,
+            minimum: None,
+            weight: new.params.weight,
+            shape: None,
+            queue_limit: new.params.queue_limit,
+            wred: None,
+            flow_queue: new.flow_queue,
+            child: None,
+            slice: Some(new.params),
+        }
+    }
+}
+
+/// The classes of a policy with these slices, each with its number, in the order in which class maps are
+/// tested.
+pub(crate) fn classes_of(slices: &Slices) -> Vec<(usize, ClassParams)> {
+    let slices = slices.iter().enumerate();
+    let mut slices: Vec<(usize, &Slice)> = slices
+        .filter_map(|(class, slice)| Some((class, slice.as_ref()?)))
+        .collect();
+    slices.sort_by_key(|(_, slice)| (slice.matches.is_none(), slice.order));
+    slices
+        .into_iter()
+        .map(|(class, slice)| (class, slice.to_class()))
+        .collect()
+}
+
+/// What a guaranteed policy keeps for changes of its slices, beside [`Slices`].
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// Position of the scheduler in the tree.
+    pub(crate) leaf: u32,
+    pub(crate) slices: Slices,
+    /// Class-default.
+    pub(crate) default: u32,
+    /// Position in the order of class maps of the next slice.
+    next_order: u32,
+    pub(crate) reserved: Reserved,
+    /// Classes by the hash of their name. Of two names with the same hash the second is not known.
+    names: Buckets<1, 3>,
+    /// Numbers of classes that are not used.
+    pub(crate) free: Vec<u32>,
+    /// Slices that were removed while frames of them waited. Frames of their class maps are dropped until
+    /// these have left.
+    pub(crate) draining: BTreeMap<u32, Draining>,
+    /// The last of them that was looked at.
+    pub(crate) looked_at: u32,
+}
+
+/// A slice that was removed while frames of it waited.
+#[derive(Debug)]
+pub(crate) struct Draining {
+    pub(crate) slice: Slice,
+    /// What stays reserved until they have left.
+    pub(crate) reserved: Option<GuaranteeParams>,
+}
+
+impl Ledger {
+    /// Of a guaranteed policy, whose classes move here, with its scheduler at position `leaf`. `None` if
+    /// it is another.
+    pub(crate) fn new(policy: &mut PolicyParams, leaf: u32) -> Option<Box<Self>> {
+        let delays = policy.guaranteed.as_ref()?.delay_classes.clone();
+        let classes = std::mem::take(&mut policy.classes);
+        let count = u32::try_from(classes.len()).unwrap_or(u32::MAX);
+        let slices = classes.iter().filter_map(|class| class.slice.as_ref());
+        let guarantees = slices.filter_map(|slice| slice.guarantee.as_ref());
+        let mut ledger = Self {
+            leaf,
+            slices: Slices::new(),
+            default: count.saturating_sub(1),
+            next_order: count,
+            reserved: Reserved::new(&policy.links, delays, guarantees),
+            names: Buckets::new(),
+            free: Vec::new(),
+            draining: BTreeMap::new(),
+            looked_at: 0,
+        };
+        for (number, class) in (0..).zip(classes) {
+            ledger
+                .names
+                .try_insert([hash(&class.name)], Position::new(0, number));
+            let slice = class.slice.map(|params| Slice::new(class, params, number));
+            ledger.slices.push(slice);
+        }
+        Some(Box::new(ledger))
+    }
+
+    /// The class with this name, also one that drains.
+    pub(crate) fn class_of(&self, name: &str) -> Option<u32> {
+        let class = self.named(name)?;
+        let slice = match self.slices.get(class as usize) {
+            Some(Some(slice)) => slice,
+            _ => &self.draining.get(&class)?.slice,
+        };
+        (*slice.name == *name).then_some(class)
+    }
+
+    /// Whether no slice has this name, or another with the same hash.
+    pub(crate) fn is_free(&self, name: &str) -> bool {
+        self.named(name).is_none()
+    }
+
+    fn named(&self, name: &str) -> Option<u32> {
+        let found = self.names.find(&[hash(name)]);
+        (found != Position::NONE).then(|| found.target())
+    }
+
+    /// A slice is in force, tested after all others.
+    pub(crate) fn insert(&mut self, class: u32, new: NewSlice) {
+        self.names
+            .try_insert([hash(&new.name)], Position::new(0, class));
+        let params = new.params;
+        let slice = Slice::new(new.into(), params, self.next_order);
+        self.next_order += 1;
+        while self.slices.len() <= class as usize {
+            self.slices.push(None);
+        }
+        if let Some(place) = self.slices.get_mut(class as usize) {
+            *place = Some(slice);
+        }
+    }
+
+    /// A slice is not in force any more; its name stays in use.
+    pub(crate) fn take(&mut self, class: u32) -> Option<Slice> {
+        self.slices.get_mut(class as usize)?.take()
+    }
+
+    pub(crate) fn params(&self, class: u32) -> Option<SliceParams> {
+        let slice = self.slices.get(class as usize)?.as_ref();
+        slice.map(|slice| slice.params)
+    }
+
+    pub(crate) fn set_params(&mut self, class: u32, params: &SliceParams) {
+        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
+            slice.params = *params;
+        }
+    }
+
+    pub(crate) fn remove_name(&mut self, name: &str, class: u32) {
+        self.names.remove(&[hash(name)], class);
+    }
+
+    /// A number for a new class, of which there are `classes`.
+    pub(crate) fn take_number(&mut self, classes: usize) -> u32 {
+        let next = u32::try_from(classes).unwrap_or(u32::MAX);
+        self.free.pop().unwrap_or(next)
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}

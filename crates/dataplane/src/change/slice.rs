@@ -1,0 +1,460 @@
+//! Changes of single slices: each is checked and carried out at once, in a time that does not depend
+//! on how many slices there are.
+//!
+//! There is nothing to prepare: the test of a guarantee takes less than a microsecond. So a change is
+//! never stale, and a refused one leaves everything as it was.
+
+use super::ledger::{Draining, Ledger};
+use super::reserved::NotReserved;
+use crate::build::{self, ClassState, Ingress, Special};
+use crate::classifier::InsertError;
+use crate::guaranteed::{Guaranteed, Removal, SliceError, SliceId};
+use crate::pipeline::Pipeline;
+use crate::queue::FramePool;
+use crate::scheduler::{Leaf, QueueId};
+use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams};
+use slicewise_units::{Duration, Instant, Rounded};
+
+/// Removed slices that are looked at per change, to see whether their last frame has left.
+const LOOKED_AT_PER_CHANGE: usize = 8;
+
+/// A change of one slice of a guaranteed policy. Slices are known by the names of their classes, which
+/// are also those of their [counters](Pipeline::counters).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SliceChange {
+    /// A slice more. Its class map is tested after those of all others, so its frames are ones that
+    /// were of class-default before. Those that wait there leave first: the slice accepts frames at
+    /// once, but sends none, and its guarantee does not hold, until then.
+    Add(Box<NewSlice>),
+    /// Other parameters. Frames, tokens and debt stay.
+    Change {
+        /// The name of the slice.
+        name: String,
+        /// From now on.
+        params: SliceParams,
+    },
+    /// A slice less. Frames of it that wait leave under its guarantee; until the last has left, arriving
+    /// ones are dropped ([`SliceRemoved`](crate::DropReason::SliceRemoved)), so that none overtakes.
+    /// After that they belong to the next class whose class map matches.
+    Remove {
+        /// The name of the slice.
+        name: String,
+    },
+}
+
+/// A slice to be added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSlice {
+    /// Its name, which no other slice has.
+    pub name: String,
+    /// Which frames belong to it.
+    pub matches: ClassMap,
+    /// Its guarantee, maximum, weight, tenant and queue limit.
+    pub params: SliceParams,
+    /// Set the DSCP of every packet.
+    pub set_dscp: Option<u8>,
+    /// One queue per flow instead of one for the slice.
+    pub flow_queue: Option<FlowQueueParams>,
+}
+
+/// A change of a slice that was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SliceChanged {
+    /// Its position among [`counters`](Pipeline::counters).
+    pub class: u32,
+    /// Frames that have to leave before it is complete: those of class-default ahead of a slice that was
+    /// added, or those of a slice that was removed.
+    pub waiting: u32,
+}
+
+/// Why a slice cannot be added, changed or removed. Nothing has changed then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SliceChangeError {
+    /// The policy has no slices.
+    #[error("policy `{policy}` has no slices: its discipline is not `guaranteed`")]
+    NotGuaranteed {
+        /// The policy.
+        policy: String,
+    },
+    /// There is no such slice.
+    #[error("there is no slice `{name}`")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+    },
+    /// Another slice has this name.
+    #[error("there is a slice `{name}` already: change it, or choose another name")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// The slice was removed, and has frames to send.
+    #[error("slice `{name}` was removed, and {frames} frames of it still wait: repeat it later")]
+    Draining {
+        /// The slice.
+        name: String,
+        /// How many.
+        frames: u64,
+    },
+    /// Class-default cannot be removed.
+    #[error("class-default cannot be removed: frames that no class map matches belong to it")]
+    Default,
+    /// The guarantee does not fit beside the others.
+    #[error("slice `{name}`: {refusal}{}", still_reserved(*.released_in))]
+    Refused {
+        /// The slice.
+        name: String,
+        /// Which condition fails, and what would be accepted.
+        refusal: Box<Refusal>,
+        /// Within this time what slices had that were changed or removed is released.
+        released_in: Option<Duration>,
+    },
+    /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
+    #[error(
+        "slice `{name}`: until the deadlines of its frames have passed, the old guarantee holds \
+         beside the new one, and both do not fit: change either the rate and the burst or the delay \
+         first, and the other when that time has passed ({refusal})"
+    )]
+    InTransition {
+        /// The slice.
+        name: String,
+        /// For a guarantee that covers both.
+        refusal: Box<Refusal>,
+    },
+    /// Its parameters do not fit the scheduler.
+    #[error("slice `{name}`: {error}")]
+    Slice {
+        /// The slice.
+        name: String,
+        /// Why not.
+        error: SliceError,
+    },
+    /// Its class map cannot be added.
+    #[error("slice `{name}`: {error}")]
+    ClassMap {
+        /// The slice.
+        name: String,
+        /// Why not.
+        error: InsertError,
+    },
+}
+
+fn still_reserved(released_in: Option<Duration>) -> String {
+    released_in.map_or_else(String::new, |time| {
+        let time = time.rounded_up();
+        format!("; what slices had before they were changed or removed is released within {time}")
+    })
+}
+
+impl From<(&String, SliceError)> for SliceChangeError {
+    fn from((name, error): (&String, SliceError)) -> Self {
+        let name = name.clone();
+        Self::Slice { name, error }
+    }
+}
+
+impl From<(&String, InsertError)> for SliceChangeError {
+    fn from((name, error): (&String, InsertError)) -> Self {
+        let name = name.clone();
+        Self::ClassMap { name, error }
+    }
+}
+
+/// Carry out a change.
+pub(crate) fn change(
+    pipeline: &mut Pipeline,
+    change: SliceChange,
+    now: Instant,
+) -> Result<SliceChanged, SliceChangeError> {
+    let changed = with_ledger(pipeline, now, |changing| {
+        changing.ledger.reserved.settle(now);
+        changing.finish_some();
+        match change {
+            SliceChange::Add(slice) => changing.add(*slice),
+            SliceChange::Change { name, params } => changing.change(name, &params),
+            SliceChange::Remove { name } => changing.remove(name),
+        }
+    });
+    changed.unwrap_or_else(|| {
+        let policy = pipeline.params.policy.name.clone();
+        Err(SliceChangeError::NotGuaranteed { policy })
+    })
+}
+
+/// The last frame of a removed class may have left: if so, frames of its class map belong to the next
+/// class, and it is true.
+pub(crate) fn try_finish(pipeline: &mut Pipeline, class: u32, now: Instant) -> bool {
+    with_ledger(pipeline, now, |changing| changing.try_finish(class)).unwrap_or(false)
+}
+
+/// Every removed class whose last frame has left. O(classes that drain).
+pub(crate) fn finish_all(pipeline: &mut Pipeline, now: Instant) {
+    with_ledger(pipeline, now, |changing| {
+        let draining: Vec<u32> = changing.ledger.draining.keys().copied().collect();
+        for class in draining {
+            changing.try_finish(class);
+        }
+    });
+}
+
+/// A few of the removed classes, to see whether their last frame has left.
+pub(crate) fn finish_some(pipeline: &mut Pipeline, now: Instant) {
+    with_ledger(pipeline, now, |changing| changing.finish_some());
+}
+
+fn with_ledger<T>(
+    pipeline: &mut Pipeline,
+    now: Instant,
+    act: impl FnOnce(&mut Changing<'_>) -> T,
+) -> Option<T> {
+    let mut ledger = pipeline.ledger.take()?;
+    let done = act(&mut Changing {
+        pipeline,
+        ledger: &mut ledger,
+        now,
+    });
+    pipeline.ledger = Some(ledger);
+    Some(done)
+}
+
+/// A pipeline whose policy is guaranteed, and its ledger.
+struct Changing<'a> {
+    pipeline: &'a mut Pipeline,
+    ledger: &'a mut Ledger,
+    now: Instant,
+}
+
+impl Changing<'_> {
+    fn add(&mut self, new: NewSlice) -> Result<SliceChanged, SliceChangeError> {
+        self.check_name(&new.name)?;
+        let (name, params, now) = (&new.name, &new.params, self.now);
+        if let Some(guarantee) = &params.guarantee {
+            let reserved = self.ledger.reserved.try_add(guarantee);
+            reserved.map_err(|why| self.not_reserved(name, why))?;
+        }
+        let class = self.ledger.take_number(self.pipeline.classes.len());
+        let (classifier, matches) = (&mut self.pipeline.classifier, &new.matches);
+        let inserted = classifier.insert(0, class, matches);
+        let inserted = inserted.map_err(|error| SliceChangeError::from((name, error)));
+        let added = inserted.and_then(|()| {
+            let (scheduler, _) = self.scheduler(name)?;
+            let added = match &new.flow_queue {
+                Some(flow_queue) => scheduler.add_flow_queued_slice(params, flow_queue, now),
+                None => scheduler.add_slice(params, now),
+            };
+            added.map_err(|error| {
+                self.pipeline.classifier.remove(0, class, matches);
+                (name, error).into()
+            })
+        });
+        let slice = added.inspect_err(|_| {
+            let guarantee = params.guarantee.iter();
+            guarantee.for_each(|guarantee| self.ledger.reserved.undo_add(guarantee));
+            self.ledger.free.push(class);
+        })?;
+        let waiting = self.hold(slice);
+        self.put_class(class, slice, &new);
+        self.pipeline
+            .change_room(0, build::room(params.queue_limit));
+        self.ledger.insert(class, new);
+        self.on_changed();
+        Ok(SliceChanged { class, waiting })
+    }
+
+    /// Hold a new slice back until the frames that wait in class-default have left.
+    fn hold(&mut self, slice: SliceId) -> u32 {
+        let default = self.pipeline.classes.get(self.ledger.default as usize);
+        let default = default.map(|default| default.queue.slice());
+        match (self.scheduler(""), default) {
+            (Ok((scheduler, _)), Some(default)) => scheduler.hold_behind(slice, default),
+            _ => 0,
+        }
+    }
+
+    fn put_class(&mut self, class: u32, slice: SliceId, new: &NewSlice) {
+        let special = Special {
+            ingress: new.set_dscp.map(Ingress::SetDscp).into_iter().collect(),
+            by_flow: new.flow_queue.is_some(),
+        };
+        let queue = QueueId::of_slice(self.ledger.leaf, slice);
+        let state = ClassState::new(new.name.clone(), queue, special);
+        let classes = &mut self.pipeline.classes;
+        while classes.len() < class as usize {
+            classes.push(ClassState::unused());
+        }
+        match classes.get_mut(class as usize) {
+            Some(place) => *place = state,
+            None => classes.push(state),
+        }
+    }
+
+    fn change(
+        &mut self,
+        name: String,
+        params: &SliceParams,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        let now = self.now;
+        let (class, id) = self.find(&name)?;
+        let old = self.ledger.params(class);
+        if old.is_some_and(|old| old.tenant != params.tenant) {
+            let error = SliceError::TenantChanged;
+            return Err(SliceChangeError::Slice { name, error });
+        }
+        let reserved = &mut self.ledger.reserved;
+        let guarantee = old.and_then(|old| old.guarantee);
+        let reserved = reserved.try_change(class, guarantee, params.guarantee, now);
+        reserved.map_err(|why| self.not_reserved(&name, why))?;
+        let (scheduler, pool) = self.scheduler(&name)?;
+        let changed = scheduler.change_slice(id, params, pool, now);
+        debug_assert!(changed.is_ok(), "it is there, and its tenant is the same");
+        let old_room = old.map_or(0, |old| build::room(old.queue_limit));
+        let new_room = build::room(params.queue_limit);
+        self.pipeline.change_room(old_room, new_room);
+        self.ledger.set_params(class, params);
+        self.on_changed();
+        Ok(SliceChanged { class, waiting: 0 })
+    }
+
+    fn remove(&mut self, name: String) -> Result<SliceChanged, SliceChangeError> {
+        let now = self.now;
+        let (class, id) = self.find(&name)?;
+        if class == self.ledger.default {
+            return Err(SliceChangeError::Default);
+        }
+        let (scheduler, _) = self.scheduler(&name)?;
+        let last_eligible = scheduler.last_eligible(id, now);
+        let removal = scheduler.remove_slice(id);
+        let removal = removal.map_err(|error| SliceChangeError::from((&name, error)))?;
+        let waiting = match removal {
+            Removal::Gone => 0,
+            Removal::Draining { packets } => packets,
+        };
+        let Some(slice) = self.ledger.take(class) else {
+            return Err(SliceChangeError::Unknown { name });
+        };
+        let room = build::room(slice.params.queue_limit);
+        self.pipeline.change_room(room, 0);
+        let reserved = &mut self.ledger.reserved;
+        let reserved = reserved.remove(class, slice.params.guarantee, last_eligible);
+        let draining = Draining { slice, reserved };
+        self.ledger.draining.insert(class, draining);
+        if let Some(class) = self.pipeline.classes.get_mut(class as usize) {
+            class.special = Special::removed();
+        }
+        self.try_finish(class);
+        self.on_changed();
+        Ok(SliceChanged { class, waiting })
+    }
+
+    /// Look at a few of the removed slices, in turn.
+    fn finish_some(&mut self) {
+        for _ in 0..LOOKED_AT_PER_CHANGE.min(self.ledger.draining.len()) {
+            let mut later = self.ledger.draining.range(self.ledger.looked_at..);
+            let Some(class) = later.next().map(|(&class, _)| class) else {
+                self.ledger.looked_at = 0;
+                continue;
+            };
+            self.ledger.looked_at = class + 1;
+            self.try_finish(class);
+        }
+    }
+
+    /// Finish the removal of a class, if its last frame has left.
+    fn try_finish(&mut self, class: u32) -> bool {
+        let Some(state) = self.pipeline.classes.get_mut(class as usize) else {
+            return false;
+        };
+        if state.counters.queued_frames > 0 {
+            return false;
+        }
+        let Some(Draining { slice, reserved }) = self.ledger.draining.remove(&class) else {
+            return false;
+        };
+        let state = std::mem::replace(state, ClassState::unused());
+        self.pipeline.removed.push_back(state.counters);
+        self.ledger.remove_name(&slice.name, class);
+        if let Some(reserved) = reserved {
+            self.ledger.reserved.end(reserved, self.now);
+        }
+        if let Some(matches) = slice.into_matches() {
+            let removed = self.pipeline.classifier.remove(0, class, &matches);
+            debug_assert!(removed, "it was added with this class map");
+        }
+        self.ledger.free.push(class);
+        true
+    }
+
+    /// Refuse a name that is in use.
+    fn check_name(&mut self, name: &str) -> Result<(), SliceChangeError> {
+        let found = self.ledger.class_of(name);
+        match found {
+            Some(class) if self.ledger.draining.contains_key(&class) => {
+                if self.try_finish(class) {
+                    return Ok(());
+                }
+                let class = self.pipeline.classes.get(class as usize);
+                Err(SliceChangeError::Draining {
+                    name: name.to_owned(),
+                    frames: class.map_or(0, |class| class.counters.queued_frames),
+                })
+            }
+            None if self.ledger.is_free(name) => Ok(()),
+            _ => Err(SliceChangeError::NameTaken {
+                name: name.to_owned(),
+            }),
+        }
+    }
+
+    /// The class with this name, and its slice.
+    fn find(&self, name: &str) -> Result<(u32, SliceId), SliceChangeError> {
+        let found = self.ledger.class_of(name);
+        let found = found.filter(|class| !self.ledger.draining.contains_key(class));
+        let found = found.and_then(|class| {
+            let state = self.pipeline.classes.get(class as usize)?;
+            Some((class, state.queue.slice()))
+        });
+        found.ok_or_else(|| SliceChangeError::Unknown {
+            name: name.to_owned(),
+        })
+    }
+
+    fn scheduler(
+        &mut self,
+        name: &str,
+    ) -> Result<(&mut Guaranteed, &mut FramePool), SliceChangeError> {
+        match self.pipeline.tree.leaf_mut(self.ledger.leaf) {
+            Some(Leaf::Guaranteed(scheduler)) => Ok((scheduler, &mut self.pipeline.pool)),
+            _ => Err(SliceChangeError::Unknown {
+                name: name.to_owned(),
+            }),
+        }
+    }
+
+    fn not_reserved(&self, name: &str, why: NotReserved) -> SliceChangeError {
+        let name = name.to_owned();
+        match why {
+            NotReserved::Refused(refusal) => {
+                let last = self.ledger.reserved.last_due();
+                SliceChangeError::Refused {
+                    name,
+                    refusal: Box::new(refusal),
+                    released_in: last.map(|last| last.saturating_since(self.now)),
+                }
+            }
+            NotReserved::InTransition(refusal) => SliceChangeError::InTransition {
+                name,
+                refusal: Box::new(refusal),
+            },
+        }
+    }
+
+    /// Another frame may be the first now, and changes prepared before are stale.
+    fn on_changed(&mut self) {
+        let pipeline = &mut *self.pipeline;
+        pipeline.version += 1;
+        pipeline.tree.forget_offer(self.ledger.leaf);
+        if pipeline.tree.backlog() > 0 {
+            pipeline.next_poll = pipeline.next_poll.min(self.now);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The guarantees of one policy, on every link that has to admit them.
+
+use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Refusal};
+
+/// Guarantees admitted on a port and, where a device forwards less than its port could, on what it
+/// forwards: a guarantee is admitted on both or on neither. It lives as long as the policy, and each
+/// change of a slice updates it in O(1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reservations {
+    admissions: Vec<Admission>,
+}
+
+impl Reservations {
+    /// Nothing is reserved yet on `links`.
+    #[must_use]
+    pub fn new(links: &[AdmissionParams]) -> Self {
+        Self {
+            admissions: links.iter().cloned().map(Admission::new).collect(),
+        }
+    }
+
+    /// The parameters of the links.
+    pub fn links(&self) -> impl Iterator<Item = &AdmissionParams> {
+        self.admissions.iter().map(Admission::params)
+    }
+
+    /// Reserve what is requested on every link, or nothing. `None` if there is no link.
+    ///
+    /// # Errors
+    /// If not every bound could be met: that of the request, and those already admitted.
+    pub fn try_admit(
+        &mut self,
+        request: &GuaranteeRequest,
+    ) -> Result<Option<GuaranteeParams>, Refusal> {
+        let mut given = None;
+        for index in 0..self.admissions.len() {
+            match self.admissions[index].try_admit(request) {
+                Ok(admitted) => given = Some(admitted.params()),
+                Err(refusal) => {
+                    for admission in &mut self.admissions[..index] {
+                        // The classes of all links are the same.
+                        given.iter().for_each(|given| admission.give_back(given));
+                    }
+                    return Err(refusal);
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    /// Reserve a guarantee with a delay class, as [`try_admit`](Self::try_admit).
+    ///
+    /// # Errors
+    /// As [`try_admit`](Self::try_admit).
+    pub fn try_reserve(&mut self, guarantee: &GuaranteeParams) -> Result<(), Refusal> {
+        let delay = self.admissions.first().map(|admission| {
+            let classes = &admission.params().delay_classes;
+            classes.delay(guarantee.class)
+        });
+        let request = GuaranteeRequest {
+            rate: guarantee.rate,
+            burst: guarantee.burst,
+            delay,
+        };
+        self.try_admit(&request).map(drop)
+    }
+
+    /// Reserve a guarantee that has been admitted before, without another test.
+    pub fn restore(&mut self, guarantee: &GuaranteeParams) {
+        for admission in &mut self.admissions {
+            admission.restore(guarantee);
+        }
+    }
+
+    /// Release a guarantee that was reserved here.
+    pub fn release(&mut self, guarantee: &GuaranteeParams) {
+        for admission in &mut self.admissions {
+            admission.give_back(guarantee);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DelayClasses, Rate};
+    use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+
+    fn link(mbit: u64) -> AdmissionParams {
+        AdmissionParams {
+            link: Rate::l2(BitRate::new(mbit * 1_000_000)),
+            accounting: Accounting::L2,
+            largest_frame: ByteCount::new(1_522),
+            buffer: None,
+            delay_classes: DelayClasses::geometric(
+                Duration::from_micros(10),
+                Duration::from_millis(100),
+            ),
+        }
+    }
+
+    fn request(mbit: u64) -> GuaranteeRequest {
+        GuaranteeRequest {
+            rate: BitRate::new(mbit * 1_000_000),
+            burst: ByteCount::new(3_044),
+            delay: Some(Duration::from_millis(50)),
+        }
+    }
+
+    #[test]
+    fn a_guarantee_that_one_link_refuses_is_reserved_on_none() {
+        let mut both = Reservations::new(&[link(100), link(50)]);
+        both.try_admit(&request(20)).unwrap();
+        let before = both.clone();
+        assert!(both.try_admit(&request(40)).is_err(), "the second has 30");
+        assert_eq!(both, before);
+    }
+
+    #[test]
+    fn what_is_released_can_be_reserved_again() {
+        let mut both = Reservations::new(&[link(100), link(50)]);
+        let empty = both.clone();
+        let given = both.try_admit(&request(40)).unwrap().unwrap();
+        assert!(both.try_reserve(&given).is_err());
+        both.release(&given);
+        assert_eq!(both, empty);
+        both.try_reserve(&given).unwrap();
+        let reserved = both.clone();
+        both.release(&given);
+        both.restore(&given);
+        assert_eq!(both, reserved);
+    }
+}
