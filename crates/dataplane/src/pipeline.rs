@@ -134,11 +134,19 @@ impl Pipeline {
                 if let Verdict::Dropped(reason) = self.offer(*frame, headers, class, now, held) {
                     owner.on_dropped(frame, reason);
                 }
-                self.count_dropped();
-                while let Some(dropped) = self.poll_dropped() {
-                    owner.on_dropped(&dropped.frame, dropped.reason);
+                if self.pool.has_dropped() {
+                    self.hand_back(owner);
                 }
             }
+        }
+    }
+
+    /// Count queued frames that were dropped, and return them to their owner.
+    #[cold]
+    fn hand_back(&mut self, owner: &mut impl FrameOwner) {
+        self.count_dropped();
+        while let Some(dropped) = self.poll_dropped() {
+            owner.on_dropped(&dropped.frame, dropped.reason);
         }
     }
 

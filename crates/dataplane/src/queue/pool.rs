@@ -307,6 +307,12 @@ impl FramePool {
         }
     }
 
+    /// Whether frames were dropped that have not been returned.
+    #[inline]
+    pub const fn has_dropped(&self) -> bool {
+        self.dropped.head != NIL
+    }
+
     /// Class and reason of the oldest dropped frame that has not been counted; now it has.
     #[inline]
     pub fn count_dropped(&mut self) -> Option<(u32, DropReason)> {
