@@ -178,6 +178,16 @@ mod tests {
         assert_eq!(of_samples(&[f64::NAN], &[1.0]), None);
     }
 
+    #[test]
+    fn a_distribution_function_without_samples_or_points_cannot_be_compared() {
+        let points = [CdfPoint(1, 0.5), CdfPoint(2, 1.0)];
+        assert!(of_cdfs(&points, 2, &points, 2).is_some());
+        assert_eq!(of_cdfs(&points, 0, &points, 2), None);
+        assert_eq!(of_cdfs(&points, 2, &points, 0), None);
+        assert_eq!(of_cdfs(&[], 2, &points, 2), None);
+        assert_eq!(of_cdfs(&points, 2, &[], 2), None);
+    }
+
     fn counted(values: &[u64]) -> Distribution {
         let mut values = values.to_vec();
         values.sort_unstable();

@@ -105,6 +105,22 @@ fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
 }
 
 #[test]
+fn a_frame_of_unknown_send_time_is_served_as_it_arrives_until_a_delay_is_known() {
+    let mut collector = RunCollector::new(params(200, 50)).unwrap();
+    collector.on_received_unmatched(0, at(110 * MS), 300);
+    collector.on_sent(0, true, at(60 * MS), 1000);
+    collector.on_received(0, None, at(60 * MS), at(120 * MS), 1000);
+    // 60 ms is the smallest delay now.
+    collector.on_received_unmatched(0, at(170 * MS), 200);
+    let record = finish(&mut collector);
+    let series = &record.slices[0].series;
+    assert_eq!(series.received_bytes, [0, 0, 1300, 200]);
+    assert_eq!(series.served_bytes, [0, 1000, 500, 0]);
+    let whole = record.slices[0].whole;
+    assert_eq!((whole.received_frames, whole.delay.samples), (3, 1));
+}
+
+#[test]
 fn a_percentile_of_all_frames_sent_counts_lost_ones_as_infinitely_late() {
     let limit = |at| DelayLimit { limit_ns: MS, at };
     let measured = |at: Percentile, lost: u64| {

@@ -6,5 +6,7 @@ mod comparison;
 mod figures;
 mod objectives;
 mod phases;
+mod predictions;
+mod seeds;
 mod synthetic;
 mod verdicts;

@@ -2,7 +2,7 @@
 
 use crate::synthetic::devices::{BASE, SCENARIOS, bandwidth, no_policy, peak, priority, shaping};
 use crate::synthetic::{BEST_EFFORT, CRITICAL, LINK, Service, published, run, study};
-use slicewise_stats::description::{ComparedDelay, StudyDescription};
+use slicewise_stats::description::{ComparedDelay, SliceLimit, StudyDescription};
 use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures};
 use slicewise_stats::record::{DelayFigures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
@@ -507,6 +507,26 @@ fn tcp_that_sends_less_because_it_receives_less_is_judged_by_its_rate() {
     }
     let isolation = judge(&study, &records).policies.remove(0).isolation;
     assert_eq!(isolation.outcome, Outcome::Broken);
+}
+
+#[test]
+fn a_table_says_something_where_any_attribute_was_tested_or_stated() {
+    let mut study = study(&[("p", None)], SCENARIOS);
+    study.policies[0].scalability.slices = SliceLimit::NotStated;
+    let untested = judge(&study, &[]);
+    assert!(!untested.says_something());
+    let changes: [fn(&mut PolicyVerdict); 5] = [
+        |policy| policy.isolation.outcome = Outcome::Inconclusive,
+        |policy| policy.reallocation.outcome = Outcome::Broken,
+        |policy| policy.scalability.limit = SliceLimit::NoPracticalLimit,
+        |policy| policy.published = Some(published(true, true, "")),
+        |policy| policy.not_supported = Some("it has no queues".into()),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let mut table = untested.clone();
+        change(&mut table.policies[0]);
+        assert!(table.says_something(), "change {index}");
+    }
 }
 
 fn tcp_flow() -> FlowRecord {
