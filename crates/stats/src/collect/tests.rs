@@ -121,6 +121,30 @@ fn a_frame_of_unknown_send_time_is_served_as_it_arrives_until_a_delay_is_known()
 }
 
 #[test]
+fn the_aggregate_is_the_sum_of_the_slices() {
+    let mut collector = RunCollector::new(params(200, 50)).unwrap();
+    for (slice, packets, bytes, delay) in [(0, 5, 100, MS), (1, 7, 101, 2 * MS)] {
+        for sent_at in (0..packets).map(|packet| packet * 10 * MS) {
+            collector.on_sent(slice, true, at(sent_at), bytes);
+            if sent_at < 20 * MS {
+                collector.on_lost(slice, at(sent_at), bytes);
+            } else {
+                collector.on_received(slice, None, at(sent_at), at(sent_at + delay), bytes);
+            }
+        }
+    }
+    let aggregate = finish(&mut collector).aggregate;
+    assert_eq!((aggregate.sent_frames, aggregate.sent_bytes), (12, 1207));
+    assert_eq!(
+        (aggregate.received_frames, aggregate.received_bytes),
+        (8, 805)
+    );
+    assert_eq!(aggregate.lost_frames, 4);
+    let delay = aggregate.delay;
+    assert_eq!((delay.samples, delay.min_ns, delay.max_ns), (8, MS, 2 * MS));
+}
+
+#[test]
 fn a_percentile_of_all_frames_sent_counts_lost_ones_as_infinitely_late() {
     let limit = |at| DelayLimit { limit_ns: MS, at };
     let measured = |at: Percentile, lost: u64| {

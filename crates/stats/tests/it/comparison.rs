@@ -288,6 +288,24 @@ fn margins_are_those_of_a_on_both_sides() {
 }
 
 #[test]
+fn a_verdict_does_not_change_because_the_margins_did() {
+    let strict = study(&[(POLICY, None)], 2);
+    let mut generous = strict.clone();
+    generous.margins.delay_relative = 2.0;
+    let mut records = runs(slower(1.0), RUNS, 1, 0.1);
+    let disturbed = runs(slower(1.6), RUNS, 1, 0.1).into_iter();
+    records.extend(disturbed.map(|mut record| {
+        record.key.scenario = "s1".to_owned();
+        record
+    }));
+    // By the margins of each, isolation would be broken in one and hold in the other.
+    for (a, b) in [(&strict, &generous), (&generous, &strict)] {
+        let results = compared_in((a, &records), (b, &records));
+        assert_eq!(results.verdicts, []);
+    }
+}
+
+#[test]
 fn changed_verdicts_and_what_only_one_has_are_listed() {
     let with = |names: &[&str], scenarios| {
         study(
