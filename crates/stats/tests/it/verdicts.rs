@@ -1,12 +1,13 @@
 //! Verdicts on devices of known behaviour.
 
 use crate::synthetic::devices::{BASE, SCENARIOS, bandwidth, no_policy, peak, priority, shaping};
-use crate::synthetic::{BEST_EFFORT, CRITICAL, LINK, Service, published, run, study};
+use crate::synthetic::{
+    BEST_EFFORT, CRITICAL, LINK, Service, on_a_machine_with, published, run, study,
+};
 use slicewise_stats::description::{ComparedDelay, SliceLimit, StudyDescription};
 use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures};
 use slicewise_stats::record::{DelayFigures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
-use slicewise_stats::testbed::{IdleBaseline, TestbedRecord};
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict, VerdictTable};
 
 fn records(
@@ -246,29 +247,6 @@ fn delayed(factor: f64) -> Vec<RunRecord> {
         }
         services
     })
-}
-
-fn on_a_machine_with(idle_p99_ns: u64) -> TestbedRecord {
-    TestbedRecord {
-        device: String::new(),
-        began_ns: 0,
-        rejected: Vec::new(),
-        tolerated: Vec::new(),
-        baseline: IdleBaseline {
-            sent_frames: 100,
-            samples: 100,
-            p50_ns: idle_p99_ns / 2,
-            p99_ns: idle_p99_ns,
-            max_ns: idle_p99_ns,
-        },
-        steal_ratio: 0.0,
-        idle_ratio: 1.0,
-        longest_pause_ns: 0,
-        least_offered_ratio: 1.0,
-        senders: Vec::new(),
-        departures: None,
-        versions: Vec::new(),
-    }
 }
 
 #[test]
