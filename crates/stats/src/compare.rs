@@ -337,6 +337,18 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_of_two_means_that_may_both_be_zero_has_no_bounds() {
+        // Means 1 with standard error 1: t(0.82, 2) = 1.18 of them reach below 0.
+        let wide = sample(&[0.0, 2.0]);
+        let compared = ratio(&wide, &wide).unwrap();
+        assert_eq!(compared.one_sided_bounds(0.82), Interval::UNBOUNDED);
+        // 1.06 do too, and 0.82 do not.
+        assert_eq!(compared.one_sided_bounds(0.80), Interval::UNBOUNDED);
+        let bounds = compared.one_sided_bounds(0.75);
+        assert!(bounds.low.unwrap() > 0.0 && bounds.high.unwrap() > 1.0);
+    }
+
+    #[test]
     fn without_variance_the_comparison_is_exact() {
         let five = sample(&[5.0, 5.0]);
         for compared in [
