@@ -266,6 +266,16 @@ mod tests {
     }
 
     #[test]
+    fn the_freedom_of_a_ratio_is_that_of_the_contrast_at_the_estimate() {
+        // Variances of the means 0.5 and 2, ratio 1/2: 0.5 and 0.5 of 4 degrees each.
+        let a = sample(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        let b = sample(&[2.0, 4.0, 6.0, 8.0, 10.0]);
+        let compared = ratio(&a, &b).unwrap();
+        assert_eq!(compared.estimate(), 0.5);
+        assert!((compared.freedom() - 8.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn fieller_bounds_are_where_the_test_of_the_ratio_turns() {
         let treatment = sample(&[10.2, 11.0, 9.7, 10.5]);
         let reference = sample(&[4.9, 5.3, 5.0, 5.6, 4.7]);
@@ -324,6 +334,18 @@ mod tests {
         let interval = ratio.interval(0.95);
         assert_eq!(interval.high, None);
         assert!(interval.low.unwrap() > 0.0);
+    }
+
+    #[test]
+    fn a_ratio_of_two_means_that_may_both_be_zero_has_no_bounds() {
+        // Means 1 with standard error 1: t(0.82, 2) = 1.18 of them reach below 0.
+        let wide = sample(&[0.0, 2.0]);
+        let compared = ratio(&wide, &wide).unwrap();
+        assert_eq!(compared.one_sided_bounds(0.82), Interval::UNBOUNDED);
+        // 1.06 do too, and 0.82 do not.
+        assert_eq!(compared.one_sided_bounds(0.80), Interval::UNBOUNDED);
+        let bounds = compared.one_sided_bounds(0.75);
+        assert!(bounds.low.unwrap() > 0.0 && bounds.high.unwrap() > 1.0);
     }
 
     #[test]

@@ -406,6 +406,33 @@ mod tests {
     }
 
     #[test]
+    fn clocks_leave_no_delays_where_they_disagree_unless_an_estimate_is_accepted() {
+        let agreeing = ClockRecord::default();
+        let late = ClockRecord {
+            negative_delays: 1,
+            ..agreeing.clone()
+        };
+        let ahead = ClockRecord {
+            alignment_ns: -1,
+            ..agreeing.clone()
+        };
+        assert!(!agreeing.disagrees() && !agreeing.leaves_no_delays());
+        for clocks in [late, ahead] {
+            assert!(clocks.disagrees() && clocks.leaves_no_delays());
+            let aligned = ClockRecord {
+                aligned: true,
+                ..clocks
+            };
+            assert!(aligned.disagrees() && !aligned.leaves_no_delays());
+            let set = ClockRecord {
+                was_set: true,
+                ..aligned
+            };
+            assert!(set.leaves_no_delays());
+        }
+    }
+
+    #[test]
     fn a_span_grows_to_both_sides() {
         let at = |ns| Span {
             first_ns: ns,

@@ -140,10 +140,11 @@ mod tests {
 
     #[test]
     fn every_value_lies_in_a_bin_no_wider_than_a_hundredth() {
-        for value in (0..64).flat_map(|bit| {
+        let powers = (0..64).flat_map(|bit| {
             let power = 1u64 << bit;
             [power - 1, power, power + power / 3, power | (power - 1)]
-        }) {
+        });
+        for value in (0..2_000).chain(powers) {
             let edge = upper_edge(usize::from(bin_of(value)));
             assert!(edge >= value, "{edge} < {value}");
             assert!(edge - value <= value / 100, "{edge} is far above {value}");

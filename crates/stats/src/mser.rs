@@ -319,6 +319,29 @@ mod tests {
     }
 
     #[test]
+    fn a_level_changes_where_it_differs_by_more_than_scatter_and_one_percent() {
+        // Variance 2/3, t(0.95, 3) = 2.353 363: 2.148 from one value √(2/3 · (1 + 1/4)), 1.664
+        // from the mean of two √(2/3 · (1/2 + 1/4)).
+        let settled = [99.0, 101.0, 100.0, 100.0];
+        for (before, changes) in [
+            (&[102.14][..], false),
+            (&[102.16], true),
+            (&[97.86], false),
+            (&[97.84], true),
+            (&[90.0, 113.32], false),
+            (&[90.0, 113.34], true),
+            (&[], false),
+        ] {
+            let found = level_changes(before, &settled, 0.95);
+            assert_eq!(found, changes, "{before:?}");
+        }
+        assert!(!level_changes(&[101.0], &[100.0; 4], 0.95));
+        assert!(level_changes(&[101.1], &[100.0; 4], 0.95));
+        // The scatter of a single value is not known.
+        assert!(!level_changes(&[200.0], &[100.0], 0.95));
+    }
+
+    #[test]
     fn constant_load_has_no_transient() {
         let found = find_transient(&series(|_| LEVEL), BIN, Duration::ZERO);
         assert_no_transient(found);

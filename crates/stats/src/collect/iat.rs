@@ -191,6 +191,15 @@ mod tests {
         assert_eq!(figures_of(&[5]), IatFigures::default());
     }
 
+    #[test]
+    fn squares_are_exact_up_to_the_largest_number() {
+        let square = |high, low| Wide { high, low };
+        // (2⁶⁴ + 3)² = 2¹²⁸ + 6 · 2⁶⁴ + 9; (2¹²⁸ − 1)² = 2²⁵⁶ − 2¹²⁹ + 1.
+        assert_eq!(Wide::square((1 << 64) + 3), square(1, (6 << 64) + 9));
+        assert_eq!(Wide::square(1 << 127), square(1 << 126, 0));
+        assert_eq!(Wide::square(u128::MAX), square(u128::MAX - 1, 1));
+    }
+
     /// Digits to base 2³², the lowest first: as many as are needed.
     #[derive(Debug, Clone, Default)]
     struct Digits(Vec<u64>);

@@ -105,6 +105,46 @@ fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
 }
 
 #[test]
+fn a_frame_of_unknown_send_time_is_served_as_it_arrives_until_a_delay_is_known() {
+    let mut collector = RunCollector::new(params(200, 50)).unwrap();
+    collector.on_received_unmatched(0, at(110 * MS), 300);
+    collector.on_sent(0, true, at(60 * MS), 1000);
+    collector.on_received(0, None, at(60 * MS), at(120 * MS), 1000);
+    // 60 ms is the smallest delay now.
+    collector.on_received_unmatched(0, at(170 * MS), 200);
+    let record = finish(&mut collector);
+    let series = &record.slices[0].series;
+    assert_eq!(series.received_bytes, [0, 0, 1300, 200]);
+    assert_eq!(series.served_bytes, [0, 1000, 500, 0]);
+    let whole = record.slices[0].whole;
+    assert_eq!((whole.received_frames, whole.delay.samples), (3, 1));
+}
+
+#[test]
+fn the_aggregate_is_the_sum_of_the_slices() {
+    let mut collector = RunCollector::new(params(200, 50)).unwrap();
+    for (slice, packets, bytes, delay) in [(0, 5, 100, MS), (1, 7, 101, 2 * MS)] {
+        for sent_at in (0..packets).map(|packet| packet * 10 * MS) {
+            collector.on_sent(slice, true, at(sent_at), bytes);
+            if sent_at < 20 * MS {
+                collector.on_lost(slice, at(sent_at), bytes);
+            } else {
+                collector.on_received(slice, None, at(sent_at), at(sent_at + delay), bytes);
+            }
+        }
+    }
+    let aggregate = finish(&mut collector).aggregate;
+    assert_eq!((aggregate.sent_frames, aggregate.sent_bytes), (12, 1207));
+    assert_eq!(
+        (aggregate.received_frames, aggregate.received_bytes),
+        (8, 805)
+    );
+    assert_eq!(aggregate.lost_frames, 4);
+    let delay = aggregate.delay;
+    assert_eq!((delay.samples, delay.min_ns, delay.max_ns), (8, MS, 2 * MS));
+}
+
+#[test]
 fn a_percentile_of_all_frames_sent_counts_lost_ones_as_infinitely_late() {
     let limit = |at| DelayLimit { limit_ns: MS, at };
     let measured = |at: Percentile, lost: u64| {

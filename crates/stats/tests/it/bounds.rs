@@ -80,6 +80,11 @@ fn a_bound_does_not_apply_to_a_slice_that_exceeds_its_guarantee() {
     let isolation = judge(&bounded(480_000, 0), &records).isolation;
     assert_eq!(isolation.bounds[0].outcome, Outcome::Holds);
     assert_eq!(isolation.bounds[0].runs, 9);
+    // Up to 1 % more than 17.5 Mbit/s is within the margin.
+    records[7].slices[CRITICAL].whole.offered_bits_per_second = 17.6e6;
+    let isolation = judge(&bounded(480_000, 0), &records).isolation;
+    assert_eq!(isolation.bounds[0].outcome, Outcome::Broken);
+    assert_eq!(isolation.bounds[0].runs, 10);
 }
 
 #[test]

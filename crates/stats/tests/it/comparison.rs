@@ -1,6 +1,6 @@
 //! Two results compared, on devices of known behaviour.
 
-use crate::synthetic::{CRITICAL, Service, run, study};
+use crate::synthetic::{CRITICAL, Service, on_a_machine_with, run, study};
 use proptest::prelude::*;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::RunRecord;
@@ -285,6 +285,74 @@ fn margins_are_those_of_a_on_both_sides() {
     assert_eq!(results.count(Change::Same), 8);
     let results = compared_in((&one_cell(), &a), (&generous, &b));
     assert_eq!(results.count(Change::Worse), 2);
+}
+
+#[test]
+fn a_delay_below_what_the_machine_resolves_has_not_changed() {
+    // 120 µs more in the mean, 240 µs at 99 %.
+    let worse = |idle_p99_ns| {
+        let [a, b] = [1.0, 1.6].map(|factor| {
+            let mut records = runs(slower(factor), RUNS, 1, 0.1);
+            for record in &mut records {
+                record.testbed = Some(on_a_machine_with(idle_p99_ns));
+            }
+            records
+        });
+        compared(&a, &b).count(Change::Worse)
+    };
+    assert_eq!(worse(10_000), 2);
+    assert_eq!(worse(300_000), 0);
+}
+
+#[test]
+fn rates_are_compared_where_about_the_same_is_sent_and_shares_of_it_elsewhere() {
+    let indicators = |rate| {
+        let a = runs(steady(15e6), RUNS, 1, 0.0);
+        let results = compared(&a, &runs(steady(rate), RUNS, 1, 0.0));
+        let of_critical = results
+            .figures
+            .iter()
+            .find(|f| f.numbers.slice == "critical");
+        of_critical.unwrap().numbers.indicator.unwrap()
+    };
+    assert_eq!(indicators(15.1e6), Indicator::Throughput);
+    assert_eq!(indicators(15.2e6), Indicator::ReceivedShare);
+}
+
+#[test]
+fn slices_and_cells_that_only_one_has_are_listed() {
+    let whole = study(&[("gold", None), ("old", None)], 2);
+    let mut part = whole.clone();
+    part.slices.truncate(1);
+    let cell = |policy: &str, scenario: &str| {
+        run(policy, scenario, 0, [Service::untroubled(15e6); 2], 0.0)
+    };
+    let mut a = vec![cell("gold", "s0"), cell("gold", "s1"), cell("old", "s0")];
+    let mut b = a.clone();
+    a.push(cell("old", "s1"));
+    b.iter_mut().for_each(|record| record.slices.truncate(1));
+    let results = compared_in((&whole, &a), (&part, &b));
+    let only_in_a: Vec<String> = results.only_in_a.iter().map(ToString::to_string).collect();
+    assert_eq!(only_in_a, ["slice best effort", "policy old, scenario s1"]);
+    assert!(results.only_in_b.is_empty());
+}
+
+#[test]
+fn a_verdict_does_not_change_because_the_margins_did() {
+    let strict = study(&[(POLICY, None)], 2);
+    let mut generous = strict.clone();
+    generous.margins.delay_relative = 2.0;
+    let mut records = runs(slower(1.0), RUNS, 1, 0.1);
+    let disturbed = runs(slower(1.6), RUNS, 1, 0.1).into_iter();
+    records.extend(disturbed.map(|mut record| {
+        record.key.scenario = "s1".to_owned();
+        record
+    }));
+    // By the margins of each, isolation would be broken in one and hold in the other.
+    for (a, b) in [(&strict, &generous), (&generous, &strict)] {
+        let results = compared_in((a, &records), (b, &records));
+        assert_eq!(results.verdicts, []);
+    }
 }
 
 #[test]

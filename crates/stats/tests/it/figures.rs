@@ -192,6 +192,24 @@ fn the_distance_of_inter_arrival_times_is_that_of_the_farthest_repetitions() {
 }
 
 #[test]
+fn inter_arrival_times_too_few_for_a_figure_are_left_out() {
+    let cells = |metric, samples| {
+        let mut records = records();
+        let of_a = records.iter_mut().filter(|r| r.key.policy == "a");
+        of_a.for_each(|record| record.slices[CRITICAL].iat_sent.samples = samples);
+        let compared = compare_in(&records, figure(metric, Expected::AtLeast { value: 0.0 }));
+        compared.cells
+    };
+    assert_eq!(cells(Metric::IatSamples, 0), 4);
+    assert_eq!(
+        (cells(Metric::IatMean, 0), cells(Metric::IatMean, 1)),
+        (2, 4)
+    );
+    let of_variance = [0, 1, 2].map(|samples| cells(Metric::IatVariance, samples));
+    assert_eq!(of_variance, [2, 2, 4]);
+}
+
+#[test]
 fn a_figure_of_a_cell_that_was_not_run_is_not_measured() {
     let mut of_nobody = figure(Metric::DelayMean, Expected::AtLeast { value: 0.0 });
     of_nobody.policies = vec!["c".into()];

@@ -3,8 +3,12 @@
 
 mod bounds;
 mod comparison;
+mod description;
 mod figures;
 mod objectives;
 mod phases;
+mod predictions;
+mod reallocation;
+mod seeds;
 mod synthetic;
 mod verdicts;

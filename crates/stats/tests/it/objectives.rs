@@ -256,6 +256,30 @@ fn a_scenario_in_which_a_slice_sends_nothing_says_nothing_of_it() {
 }
 
 #[test]
+fn an_objective_whose_repetitions_differ_is_described_with_its_bounds() {
+    let mut runs = runs(32, 3.2 * MBIT);
+    for run in &mut runs {
+        let ns = Some(400_000 + 100_000 * u64::from(run.key.repetition % 2));
+        run.slices[CRITICAL].delay_of_sent = Some(SentDelay { at: AT, ns });
+    }
+    let isolation = judge(&with(delay_of_5_ms()), &runs);
+    insta::assert_snapshot!(isolation.objectives.unwrap().deciding().unwrap(), @"least headroom delay at 99 % of critical in s0 450 µs (434.8 µs to 465.2 µs), objective at most 5 ms, headroom 90.7 %");
+}
+
+#[test]
+fn a_slice_that_exceeds_its_share_by_more_than_the_margin_is_not_judged() {
+    // A share of 17.5 Mbit/s, and 1 % of it: 17.675 Mbit/s.
+    let judged = |rate| judge(&with(delay_of_5_ms()), &runs(32, rate));
+    let within = judged(17.6 * MBIT);
+    assert_eq!(within.outcome, Outcome::Holds, "{}", within.reason());
+    assert_eq!(within.objectives.unwrap().tests.len(), 2);
+    let beyond = judged(17.7 * MBIT);
+    assert_eq!(beyond.outcome, Outcome::NotTested, "{}", beyond.reason());
+    let why: Vec<_> = beyond.not_judged.iter().map(|n| &*n.why).collect();
+    assert_eq!(why, ["it exceeds its own share there"; 2]);
+}
+
+#[test]
 fn a_delay_varies_from_the_smallest_of_the_run() {
     let objective = Objective {
         delay_variation: of_delay(10_000_000),

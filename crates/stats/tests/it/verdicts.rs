@@ -1,12 +1,13 @@
 //! Verdicts on devices of known behaviour.
 
 use crate::synthetic::devices::{BASE, SCENARIOS, bandwidth, no_policy, peak, priority, shaping};
-use crate::synthetic::{BEST_EFFORT, CRITICAL, LINK, Service, published, run, study};
-use slicewise_stats::description::{ComparedDelay, StudyDescription};
+use crate::synthetic::{
+    BEST_EFFORT, CRITICAL, LINK, Service, on_a_machine_with, published, run, study,
+};
+use slicewise_stats::description::{ComparedDelay, SliceLimit, StudyDescription};
 use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures};
 use slicewise_stats::record::{DelayFigures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
-use slicewise_stats::testbed::{IdleBaseline, TestbedRecord};
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict, VerdictTable};
 
 fn records(
@@ -248,29 +249,6 @@ fn delayed(factor: f64) -> Vec<RunRecord> {
     })
 }
 
-fn on_a_machine_with(idle_p99_ns: u64) -> TestbedRecord {
-    TestbedRecord {
-        device: String::new(),
-        began_ns: 0,
-        rejected: Vec::new(),
-        tolerated: Vec::new(),
-        baseline: IdleBaseline {
-            sent_frames: 100,
-            samples: 100,
-            p50_ns: idle_p99_ns / 2,
-            p99_ns: idle_p99_ns,
-            max_ns: idle_p99_ns,
-        },
-        steal_ratio: 0.0,
-        idle_ratio: 1.0,
-        longest_pause_ns: 0,
-        least_offered_ratio: 1.0,
-        senders: Vec::new(),
-        departures: None,
-        versions: Vec::new(),
-    }
-}
-
 #[test]
 fn a_slice_that_exceeds_its_own_share_is_not_judged_there() {
     let verdict = judge_one(5, 0.02, |scenario| {
@@ -507,6 +485,26 @@ fn tcp_that_sends_less_because_it_receives_less_is_judged_by_its_rate() {
     }
     let isolation = judge(&study, &records).policies.remove(0).isolation;
     assert_eq!(isolation.outcome, Outcome::Broken);
+}
+
+#[test]
+fn a_table_says_something_where_any_attribute_was_tested_or_stated() {
+    let mut study = study(&[("p", None)], SCENARIOS);
+    study.policies[0].scalability.slices = SliceLimit::NotStated;
+    let untested = judge(&study, &[]);
+    assert!(!untested.says_something());
+    let changes: [fn(&mut PolicyVerdict); 5] = [
+        |policy| policy.isolation.outcome = Outcome::Inconclusive,
+        |policy| policy.reallocation.outcome = Outcome::Broken,
+        |policy| policy.scalability.limit = SliceLimit::NoPracticalLimit,
+        |policy| policy.published = Some(published(true, true, "")),
+        |policy| policy.not_supported = Some("it has no queues".into()),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let mut table = untested.clone();
+        change(&mut table.policies[0]);
+        assert!(table.says_something(), "change {index}");
+    }
 }
 
 fn tcp_flow() -> FlowRecord {

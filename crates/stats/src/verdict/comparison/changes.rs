@@ -41,6 +41,7 @@ pub(super) fn verdict_changes(a: Results<'_>, b: Results<'_>) -> Vec<VerdictChan
     changes
 }
 
+/// What becomes of a verdict that is not the same.
 fn verdict_change(a: Outcome, b: Outcome) -> Change {
     let rank = |outcome| match outcome {
         Outcome::Broken => Some(0),
@@ -50,8 +51,8 @@ fn verdict_change(a: Outcome, b: Outcome) -> Change {
     };
     match rank(a).zip(rank(b)) {
         Some((a, b)) if b < a => Change::Worse,
-        Some((a, b)) if b > a => Change::Better,
-        _ => Change::Inconclusive,
+        Some(_) => Change::Better,
+        None => Change::Inconclusive,
     }
 }
 

@@ -16,6 +16,7 @@ use slicewise_stats::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, Series,
     SliceRecord, Transient, VariationFigures,
 };
+use slicewise_stats::testbed::{IdleBaseline, TestbedRecord};
 
 pub const CRITICAL: usize = 0;
 pub const BEST_EFFORT: usize = 1;
@@ -203,6 +204,30 @@ pub fn run(
         flows: Vec::new(),
         hops: Vec::new(),
         testbed: None,
+    }
+}
+
+/// Circumstances of a run on real packets: a machine through which packets take up to `idle_p99_ns` without load.
+pub fn on_a_machine_with(idle_p99_ns: u64) -> TestbedRecord {
+    TestbedRecord {
+        device: String::new(),
+        began_ns: 0,
+        rejected: Vec::new(),
+        tolerated: Vec::new(),
+        baseline: IdleBaseline {
+            sent_frames: 100,
+            samples: 100,
+            p50_ns: idle_p99_ns / 2,
+            p99_ns: idle_p99_ns,
+            max_ns: idle_p99_ns,
+        },
+        steal_ratio: 0.0,
+        idle_ratio: 1.0,
+        longest_pause_ns: 0,
+        least_offered_ratio: 1.0,
+        senders: Vec::new(),
+        departures: None,
+        versions: Vec::new(),
     }
 }
 

@@ -1,0 +1,147 @@
+//! Simulated runs compared with measured ones.
+
+use crate::synthetic::{CRITICAL, Service, run, study};
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::observations::Observations;
+use slicewise_stats::prediction::{
+    OfferedTraffic, PredictedFigure, PredictionOutcome, Quantity, compare_with_prediction,
+};
+use slicewise_stats::record::RunRecord;
+
+fn two_by_two() -> StudyDescription {
+    study(&[("a", None), ("b", None)], 2)
+}
+
+/// Runs of each cell, each cell with a service of its own.
+fn records(repetitions: u32) -> Vec<RunRecord> {
+    let mut records = Vec::new();
+    for (policy, place) in [("a", 0.0), ("b", 1.0)] {
+        for (scenario, other) in [("s0", 0.0), ("s1", 2.0)] {
+            let mut critical = Service::untroubled(10e6 + (place + other) * 1e6);
+            critical.delay_mean_ns += (place + other) * 1e6;
+            critical.loss_ratio = (place + other) / 10.0;
+            let services = [critical, Service::untroubled(5e6)];
+            records.extend((0..repetitions).map(|r| run(policy, scenario, r, services, 0.0)));
+        }
+    }
+    records
+}
+
+fn observed(study: &StudyDescription, records: &[RunRecord]) -> Observations {
+    let mut observations = Observations::default();
+    for record in records {
+        observations.add(study, record).unwrap();
+    }
+    observations
+}
+
+fn compared(
+    traffic: OfferedTraffic,
+    measured: (&StudyDescription, &[RunRecord]),
+    predicted: (&StudyDescription, &[RunRecord]),
+) -> Vec<PredictedFigure> {
+    compare_with_prediction(
+        traffic,
+        (measured.0, &observed(measured.0, measured.1)),
+        (predicted.0, &observed(predicted.0, predicted.1)),
+    )
+}
+
+#[test]
+fn cells_and_slices_are_compared_by_name_wherever_they_are_in_their_study() {
+    let mut other_order = two_by_two();
+    other_order.policies.reverse();
+    other_order.scenarios.reverse();
+    other_order.slices.reverse();
+    let measured = records(2);
+    let mut predicted = measured.clone();
+    for record in &mut predicted {
+        record.slices.reverse();
+    }
+    let figures = compared(
+        OfferedTraffic::AsStudied,
+        (&two_by_two(), &measured),
+        (&other_order, &predicted),
+    );
+    let places: Vec<_> = (figures.iter())
+        .map(|f| (&*f.policy, &*f.scenario, &*f.slice, f.quantity))
+        .collect();
+    let mut expected = Vec::new();
+    for policy in ["a", "b"] {
+        for scenario in ["s0", "s1"] {
+            for slice in ["critical", "best effort"] {
+                expected.extend(Quantity::ALL.map(|q| (policy, scenario, slice, q)));
+            }
+        }
+    }
+    assert_eq!(places, expected);
+    for figure in &figures {
+        assert_eq!(figure.difference, Some(0.0), "{figure:?}");
+        assert_eq!(figure.outcome, PredictionOutcome::WithinTolerance);
+        assert_eq!(figure.traffic, OfferedTraffic::AsStudied);
+    }
+    // Critical in b/s1.
+    let means: Vec<f64> = (figures[18..21].iter())
+        .map(|f| f.measured.unwrap().mean)
+        .collect();
+    assert_eq!(means, [13e6, 0.3, 3_200_000.0]);
+}
+
+#[test]
+fn what_only_one_side_has_is_shown_without_a_difference() {
+    let mut other = two_by_two();
+    other.policies[1].name = "c".into();
+    let mut measured = records(2);
+    measured.retain(|record| record.key.scenario == "s0");
+    let predicted: Vec<_> = (measured.iter().cloned())
+        .filter(|record| record.key.policy == "a")
+        .collect();
+    let figures = compared(
+        OfferedTraffic::AsStudied,
+        (&two_by_two(), &measured),
+        (&other, &predicted),
+    );
+    assert_eq!(figures.len(), 2 * 2 * 3);
+    for figure in &figures {
+        assert_eq!(figure.scenario, "s0", "nothing was measured in s1");
+        let is_predicted = figure.policy == "a";
+        assert!(figure.measured.is_some());
+        assert_eq!(figure.predicted.is_some(), is_predicted, "{figure:?}");
+        assert_eq!(figure.outcome.is_met(), is_predicted);
+    }
+}
+
+#[test]
+fn a_slice_that_sends_nothing_has_a_rate_only() {
+    let mut silent = records(2);
+    for record in &mut silent {
+        let idle = run("", "", 0, [Service::untroubled(0.0); 2], 0.0);
+        record.slices[CRITICAL] = idle.slices[CRITICAL].clone();
+    }
+    let study = two_by_two();
+    let figures = compared(
+        OfferedTraffic::AsStudied,
+        (&study, &silent),
+        (&study, &silent),
+    );
+    let of_critical = figures.iter().filter(|f| f.slice == "critical");
+    assert!(
+        of_critical
+            .clone()
+            .all(|f| f.quantity == Quantity::Throughput)
+    );
+    assert_eq!(of_critical.count(), 4);
+}
+
+#[test]
+fn runs_are_compared_with_their_replays_and_else_all_of_them() {
+    let study = two_by_two();
+    let (measured, predicted) = (records(3), records(2));
+    let samples = |traffic| {
+        let figures = compared(traffic, (&study, &measured), (&study, &predicted));
+        let estimates = (figures[0].measured.unwrap(), figures[0].predicted.unwrap());
+        (estimates.0.samples, estimates.1.samples)
+    };
+    assert_eq!(samples(OfferedTraffic::AsStudied), (3, 2));
+    assert_eq!(samples(OfferedTraffic::AsSent), (2, 2));
+}

@@ -1,0 +1,91 @@
+//! How much of the spare capacity best effort gets, and what that comes to.
+
+use crate::synthetic::{BEST_EFFORT, CRITICAL, Service, run, study};
+use slicewise_stats::record::RunRecord;
+use slicewise_stats::summary::SummaryBuilder;
+use slicewise_stats::verdict::{self, Outcome, ReallocationVerdict};
+
+/// Each slice's share of an interval of 50 ms, bytes.
+const SHARE: u64 = 109_375;
+/// What best effort wants beyond it, half of what the critical slice leaves.
+const WANTED: f64 = 10_000.0;
+
+/// A run in which best effort gets this fraction of the spare capacity that it wants.
+fn run_with(repetition: u32, fraction: f64) -> RunRecord {
+    let mut record = run("p", "s0", repetition, [Service::untroubled(15e6); 2], 0.0);
+    let taken = (WANTED * fraction).round() as u64;
+    record.slices[CRITICAL].series.sent_bytes.fill(89_375);
+    let series = &mut record.slices[BEST_EFFORT].series;
+    series.sent_bytes.fill(SHARE + 10_000);
+    series.served_bytes.fill(SHARE + taken);
+    record
+}
+
+fn judged(fractions: &[f64]) -> ReallocationVerdict {
+    let study = study(&[("p", None)], 1);
+    let mut builder = SummaryBuilder::new(&study);
+    for (repetition, &fraction) in (0..).zip(fractions) {
+        builder.add(&run_with(repetition, fraction)).unwrap();
+    }
+    let mut table = verdict::judge(&study, builder.observations());
+    table.policies.remove(0).reallocation
+}
+
+#[test]
+fn repetitions_beyond_the_threshold_are_counted_and_the_threshold_itself_is_not_beyond() {
+    use Outcome::{Broken, Holds, Inconclusive, Partial};
+    let mut nearly_all = [1.0; 10];
+    nearly_all[3] = 0.94;
+    let mut nearly_none = [0.0; 10];
+    nearly_none[3] = 0.06;
+    for (fractions, outcome, margin, beyond) in [
+        (&[1.0][..], Inconclusive, 0.95, 0),
+        (&[0.95], Inconclusive, 0.95, 0),
+        (&[0.9], Inconclusive, 0.95, 1),
+        (&[1.0, 1.0], Holds, 0.95, 0),
+        (&[0.95, 0.95], Holds, 0.95, 0),
+        (&nearly_all, Holds, 0.95, 1),
+        (&[0.0, 0.0], Broken, 0.05, 0),
+        (&[0.05, 0.05], Broken, 0.05, 0),
+        (&nearly_none, Broken, 0.05, 1),
+        (&[0.5, 0.5], Partial, 0.95, 2),
+        (&[0.95, 0.5, 0.6], Partial, 0.95, 2),
+    ] {
+        let verdict = judged(fractions);
+        let numbers = verdict.decided_by.unwrap();
+        assert_eq!(
+            (verdict.outcome, numbers.margin, numbers.repetitions_beyond),
+            (outcome, margin, beyond),
+            "{fractions:?}"
+        );
+    }
+}
+
+#[test]
+fn the_rates_behind_the_fraction_are_what_was_left_and_what_of_it_was_taken() {
+    let verdict = judged(&[0.5, 0.7]);
+    let numbers = verdict.decided_by.unwrap();
+    // 10,000 bytes in 50 ms.
+    assert!((numbers.reference.unwrap() - 1.6e6).abs() < 1.0);
+    assert!((numbers.treatment.unwrap() - 0.96e6).abs() < 1.0);
+    assert!((numbers.statistic - 0.6).abs() < 1e-9);
+    let scenario = &verdict.scenarios[0];
+    // 40 s in cycles of 2 s.
+    assert_eq!((scenario.repetitions, scenario.windows), (2, 40));
+    assert!((scenario.fraction - 0.6).abs() < 1e-9);
+}
+
+#[test]
+fn a_partial_verdict_near_a_threshold_says_how_many_repetitions_would_decide() {
+    let near_all = judged(&[0.94, 0.96, 0.98, 1.0]);
+    assert_eq!(near_all.outcome, Outcome::Partial);
+    insta::assert_snapshot!(near_all.reason(), @"partial: best effort gets 97 % (94 % to 100 %) of the unused capacity in s0, 95 % needed (Student); about 12 repetitions would decide");
+    // Variance 0.0003 and 0.005 within: n > 6.18 · 12 = 74. Runs at the threshold are not beyond it.
+    for fractions in [[0.95, 0.95, 0.98, 0.94], [0.05, 0.05, 0.02, 0.06]] {
+        let near = judged(&fractions);
+        assert_eq!(near.outcome, Outcome::Partial);
+        let needed = near.repetitions_needed.unwrap();
+        assert!((74..80).contains(&needed), "{needed}");
+    }
+    assert_eq!(judged(&[0.5, 0.6]).repetitions_needed, None);
+}
