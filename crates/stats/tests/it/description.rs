@@ -8,7 +8,7 @@ use slicewise_stats::verdict;
 #[test]
 fn a_study_is_live_where_a_device_on_this_machine_was_tested() {
     let mut study = study(&[("p", Some(published(true, true, "256")))], 1);
-    for (backend, is_live) in [
+    for (backend, is_on_testbed) in [
         ("simulator", false),
         ("gateway", true),
         ("tc", true),
@@ -16,11 +16,11 @@ fn a_study_is_live_where_a_device_on_this_machine_was_tested() {
         ("of a later version", false),
     ] {
         backend.clone_into(&mut study.backend);
-        assert_eq!(study.is_live(), is_live, "{backend}");
+        assert_eq!(study.is_on_testbed(), is_on_testbed, "{backend}");
         // The limit of slices is that of the device of the study.
         let table = verdict::judge(&study, &Observations::default());
         let agrees = table.policies[0].agrees.scalability;
-        assert_eq!(agrees, (!is_live).then_some(true), "{backend}");
+        assert_eq!(agrees, (!is_on_testbed).then_some(true), "{backend}");
     }
 }
 
