@@ -93,8 +93,9 @@ fn what_only_one_side_has_is_shown_without_a_difference() {
     other.policies[1].name = "c".into();
     let mut measured = records(2);
     measured.retain(|record| record.key.scenario == "s0");
-    let predicted: Vec<_> = (measured.iter().cloned())
+    let predicted: Vec<_> = (measured.iter())
         .filter(|record| record.key.policy == "a")
+        .cloned()
         .collect();
     let figures = compared(
         OfferedTraffic::AsStudied,

@@ -13,6 +13,10 @@ const WANTED: f64 = 10_000.0;
 /// A run in which best effort gets this fraction of the spare capacity that it wants.
 fn run_with(repetition: u32, fraction: f64) -> RunRecord {
     let mut record = run("p", "s0", repetition, [Service::untroubled(15e6); 2], 0.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a fraction of ten thousand"
+    )]
     let taken = (WANTED * fraction).round() as u64;
     record.slices[CRITICAL].series.sent_bytes.fill(89_375);
     let series = &mut record.slices[BEST_EFFORT].series;
