@@ -43,7 +43,7 @@ impl Changes {
     /// A line for a terminal; `None` where no device was changed.
     #[must_use]
     pub fn text(&self) -> Option<String> {
-        let all = || self.by_policy.values();
+        let all = || self.by_policy.values().filter(|effect| effect.runs > 0);
         let sum = |of: fn(&Effect) -> u64| all().map(of).fold(0, u64::saturating_add);
         let changes = sum(|effect| effect.runs);
         if changes == 0 {
@@ -51,7 +51,7 @@ impl Changes {
         }
         let refused: BTreeSet<&String> = all().flat_map(|effect| &effect.refused).collect();
         let mut text = format!(
-            "Changes: {} while {} waited; {} lost by them, {} reordered in the phases",
+            "Changes: {} while {} waited; {} lost by them, {} reordered in the phases they began",
             count(changes, "change"),
             count(sum(|effect| effect.waiting_frames), "frame"),
             sum(|effect| effect.lost_frames),

@@ -16,7 +16,7 @@ use crate::scheduler_delay::SchedulerDelays;
 use crate::timeline::{self, Begun};
 use crate::topology::{FlowParams, Node, PortId, Topology};
 use slicewise_capture::store::make_folders;
-use slicewise_dataplane::{DropReason, Pipeline};
+use slicewise_dataplane::{ClassCounters, DropReason, Pipeline};
 use slicewise_model::PolicyParams;
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
@@ -154,7 +154,7 @@ impl Simulator {
             senders,
             egress,
         } = self.network(study, run, observe)?;
-        let phases = timeline::run(&mut network, study, run.policy, &egress);
+        let (phases, gone) = timeline::run(&mut network, study, run.policy, &egress);
         let end = Instant::ZERO
             .saturating_add(study.duration)
             .saturating_add(DRAIN);
@@ -167,7 +167,7 @@ impl Simulator {
         }
         let outcome = Outcome {
             phases,
-            drops: dropped(&network),
+            drops: [dropped(&network), gone].concat(),
             lost_on_links: losses_on_links(
                 study,
                 run,
@@ -335,20 +335,21 @@ fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
 /// What the classes of all devices have dropped, by reason.
 pub(crate) fn dropped<O: Observer>(network: &Network<Plane, O>) -> Vec<DropCount> {
     let planes = network.forwarding().map(Plane::pipeline);
-    planes.flat_map(drops).collect()
+    planes
+        .flat_map(Pipeline::counters)
+        .flat_map(drops_of)
+        .collect()
 }
 
-/// What a device's classes dropped, by reason.
-fn drops(pipeline: &Pipeline) -> impl Iterator<Item = DropCount> {
-    pipeline.counters().flat_map(|class| {
-        DropReason::ALL.into_iter().filter_map(|reason| {
-            let frames = class.dropped(reason);
-            let (class, reason) = (class.class.clone(), reason.name().to_owned());
-            (frames > 0).then_some(DropCount {
-                class,
-                reason,
-                frames,
-            })
+/// What a class dropped, by reason.
+pub(crate) fn drops_of(class: &ClassCounters) -> impl Iterator<Item = DropCount> {
+    DropReason::ALL.into_iter().filter_map(|reason| {
+        let frames = class.dropped(reason);
+        let (class, reason) = (class.class.clone(), reason.name().to_owned());
+        (frames > 0).then_some(DropCount {
+            class,
+            reason,
+            frames,
         })
     })
 }

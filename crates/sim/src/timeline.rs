@@ -2,7 +2,7 @@
 //!
 //! What sources send changes by itself: a source is the sequence of what it sends.
 
-use crate::backend::dropped;
+use crate::backend::{dropped, drops_of};
 use crate::device::Plane;
 use crate::network::Network;
 use crate::observer::Observer;
@@ -13,6 +13,7 @@ use slicewise_stats::phase::{ChangeRecord, PhaseRecord};
 use slicewise_stats::record::DropCount;
 use slicewise_study::Study;
 use slicewise_units::Instant;
+use std::collections::BTreeMap;
 
 /// What a phase began with, and what classes had dropped until then.
 #[derive(Debug, Default)]
@@ -21,19 +22,21 @@ pub(crate) struct Begun {
     dropped: Vec<DropCount>,
 }
 
-/// Simulate until the last change of `study`'s timeline has been made, and return how each phase began. `egress` are the
+/// Simulate until the last change of `study`'s timeline has been made. Returns how each phase began, and what classes
+/// dropped that the changes removed. `egress` are the
 /// devices' ports, in the order of the path.
 pub(crate) fn run<O: Observer>(
     network: &mut Network<Plane, O>,
     study: &Study,
     policy: usize,
     egress: &[PortId],
-) -> Vec<Begun> {
+) -> (Vec<Begun>, Vec<DropCount>) {
     let policies_in = |study: &Study| -> Vec<PolicyParams> {
         let hops = study.hops(policy);
         hops.map(|(_, policy)| policy.clone()).collect()
     };
     let mut in_force = policies_in(study);
+    let mut gone = Vec::new();
     let mut begun: Vec<Begun> = study
         .phases
         .iter()
@@ -43,7 +46,7 @@ pub(crate) fn run<O: Observer>(
     for phase in study.phases.iter().skip(1) {
         let now = Instant::ZERO.saturating_add(phase.begins);
         network.run_until(now);
-        let dropped = dropped(network);
+        let dropped = [dropped(network), gone.clone()].concat();
         let mut change: Option<ChangeRecord> = None;
         let hops = egress
             .iter()
@@ -51,9 +54,11 @@ pub(crate) fn run<O: Observer>(
             .zip(&mut in_force);
         for ((port, wanted), in_force) in hops.filter(|((_, wanted), old)| *wanted != **old) {
             let own = network.change(*port, now, |plane| {
-                put_in_force(plane.pipeline_mut(), &wanted, now)
+                put_in_force(plane.pipeline_mut(), &wanted, now, &mut gone)
             });
-            *in_force = wanted;
+            if own.as_ref().is_some_and(|own| own.refused.is_none()) {
+                *in_force = wanted;
+            }
             change = match (change, own) {
                 (Some(one), Some(other)) => Some(one.and(other)),
                 (one, other) => one.or(other),
@@ -61,35 +66,64 @@ pub(crate) fn run<O: Observer>(
         }
         begun.push(Begun { change, dropped });
     }
-    begun
+    (begun, gone)
 }
 
 /// Add to the phases of a record how they began, and what was dropped in each; `dropped` is that of the whole run.
 pub(crate) fn complete(phases: &mut [PhaseRecord], begun: Vec<Begun>, dropped: &[DropCount]) {
-    let until = begun.iter().skip(1).map(|next| next.dropped.clone());
-    let until: Vec<Vec<DropCount>> = until.chain([dropped.to_vec()]).collect();
+    let until = begun.iter().skip(1).map(|next| by_reason(&next.dropped));
+    let until: Vec<_> = until.chain([by_reason(dropped)]).collect();
     for ((phase, begun), until) in phases.iter_mut().zip(begun).zip(until) {
-        let before = |drop: &DropCount| {
-            let mut same = begun.dropped.iter();
-            let same = same.find(|b| b.class == drop.class && b.reason == drop.reason);
-            same.map_or(0, |before| before.frames)
-        };
-        let drops = until.into_iter().map(|drop| DropCount {
-            frames: drop.frames.saturating_sub(before(&drop)),
-            ..drop
+        let before = by_reason(&begun.dropped);
+        let drops = until.into_iter().map(|(place, frames)| {
+            let earlier = before.get(&place).copied().unwrap_or(0);
+            let (class, reason) = place;
+            DropCount {
+                class,
+                reason,
+                frames: frames.saturating_sub(earlier),
+            }
         });
         phase.drops = drops.filter(|drop| drop.frames > 0).collect();
         phase.change = begun.change;
     }
 }
 
-/// Put a policy in force; where it is refused, everything stays as it was.
-fn put_in_force(pipeline: &mut Pipeline, policy: &PolicyParams, now: Instant) -> ChangeRecord {
+/// Frames dropped by all devices together, by class and reason.
+fn by_reason(drops: &[DropCount]) -> BTreeMap<(String, String), u64> {
+    let mut sums = BTreeMap::new();
+    for drop in drops {
+        let sum: &mut u64 = sums
+            .entry((drop.class.clone(), drop.reason.clone()))
+            .or_default();
+        *sum = sum.saturating_add(drop.frames);
+    }
+    sums
+}
+
+/// Put a policy in force; where it is refused, everything stays as it was. What classes dropped that it has no
+/// more goes to `gone`.
+fn put_in_force(
+    pipeline: &mut Pipeline,
+    policy: &PolicyParams,
+    now: Instant,
+    gone: &mut Vec<DropCount>,
+) -> ChangeRecord {
     let waiting = pipeline.backlog();
-    let refused = pipeline.apply(Change::Policy(policy.clone()), now);
+    let prepared = pipeline
+        .basis()
+        .prepare(Change::Policy(policy.clone()), now)
+        .map_err(|error| error.to_string());
+    let replaced = prepared.and_then(|prepared| {
+        let replaced = pipeline.commit(prepared, now);
+        replaced.map_err(|stale| stale.to_string())
+    });
+    if let Ok(replaced) = &replaced {
+        gone.extend(replaced.removed().iter().flat_map(drops_of));
+    }
     ChangeRecord {
         waiting_frames: waiting.into(),
         lost_frames: waiting.saturating_sub(pipeline.backlog()).into(),
-        refused: refused.err().map(|error| error.to_string()),
+        refused: replaced.err(),
     }
 }

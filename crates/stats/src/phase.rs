@@ -46,6 +46,8 @@ pub struct PhaseDescription {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhasePolicy {
+    /// The configuration as text.
+    pub configuration: String,
     /// Proved delay bounds by slice.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delay_bounds: BTreeMap<String, DelayBound>,
@@ -118,14 +120,18 @@ impl ChangeRecord {
 }
 
 impl RunRecord {
-    /// The records that are judged: one for each phase, measured from the end of its settling time; this one where
-    /// there are none.
+    /// The records that are judged: one for each phase, measured from the end of its settling time, but for phases whose
+    /// change was refused; this one where there are no phases.
     #[must_use]
     pub fn by_phase(&self) -> Vec<Cow<'_, Self>> {
         if self.phases.is_empty() {
             return vec![Cow::Borrowed(self)];
         }
-        let phases = self.phases.iter();
+        let is_in_force = |phase: &&PhaseRecord| {
+            let change = phase.change.as_ref();
+            change.is_none_or(|change| change.refused.is_none())
+        };
+        let phases = self.phases.iter().filter(is_in_force);
         phases
             .map(|phase| Cow::Owned(self.in_phase(phase)))
             .collect()
@@ -262,6 +268,7 @@ impl StudyDescription {
 impl PolicyDescription {
     fn in_phase(&self, phase: &PhaseDescription, proved: Option<&PhasePolicy>) -> Self {
         let PhasePolicy {
+            configuration,
             delay_bounds,
             unbounded,
         } = proved.cloned().unwrap_or_default();
@@ -272,6 +279,7 @@ impl PolicyDescription {
         Self {
             name: policy_in_phase(&self.name, &phase.name),
             title,
+            configuration,
             delay_bounds,
             unbounded,
             phase: Some(Box::new(phase.clone())),
@@ -407,6 +415,14 @@ mod tests {
         assert_eq!(second.slices[0].marked_frames, 0);
         assert_eq!((second.transient.end_ns, second.phases.len()), (0, 0));
         assert_eq!(second.steady_from(), 0);
+        run.phases[0].change = Some(ChangeRecord::default());
+        assert_eq!(run.by_phase().len(), 2);
+        // A phase that did not begin is not judged.
+        run.phases[0].change = Some(ChangeRecord {
+            refused: Some("why".to_owned()),
+            ..ChangeRecord::default()
+        });
+        assert_eq!(run.by_phase()[0].key.policy, "p/b");
     }
 
     #[test]

@@ -126,6 +126,7 @@ pub struct FiguresSummary {
 pub struct SummaryBuilder<'a> {
     study: &'a StudyDescription,
     observations: Observations,
+    runs: u64,
 }
 
 impl<'a> SummaryBuilder<'a> {
@@ -135,6 +136,7 @@ impl<'a> SummaryBuilder<'a> {
         Self {
             study,
             observations: Observations::default(),
+            runs: 0,
         }
     }
 
@@ -144,7 +146,9 @@ impl<'a> SummaryBuilder<'a> {
     /// See [`Observations::add`].
     pub fn add(&mut self, record: &RunRecord) -> Result<(), RecordError> {
         let records = record.by_phase();
-        (records.iter()).try_for_each(|record| self.observations.add(self.study, record))
+        (records.iter()).try_for_each(|record| self.observations.add(self.study, record))?;
+        self.runs += 1;
+        Ok(())
     }
 
     /// The scalars, for verdicts and published figures.
@@ -155,9 +159,8 @@ impl<'a> SummaryBuilder<'a> {
 
     /// How many runs were added: one with phases counts once.
     #[must_use]
-    pub fn runs(&self) -> u64 {
-        let phases = self.study.phases.len().max(1);
-        (self.observations.len() / phases) as u64
+    pub const fn runs(&self) -> u64 {
+        self.runs
     }
 
     /// True where runs name the policy, by its place in the study, `name`.

@@ -3,10 +3,10 @@
 use crate::bound;
 use crate::device;
 use crate::params::{ImpairmentParams, LinkImpairments};
-use crate::study::{Phase, Study, StudyPolicy};
+use crate::study::{Phase, Study};
 use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
-    PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription,
+    PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription, Unbounded,
 };
 use slicewise_stats::phase::{PhaseDescription, PhasePolicy};
 
@@ -16,15 +16,22 @@ impl Study {
     /// more than it was promised, or because they do not follow.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        let of_policy = |(index, policy): (usize, &StudyPolicy)| {
-            let unbounded = bound::promised(self, index).unbounded;
-            bound::notes(&policy.name, &unbounded)
-        };
-        self.policies
-            .iter()
-            .enumerate()
-            .flat_map(of_policy)
-            .collect()
+        let later = self.phases.iter().skip(1).map(|phase| &phase.study);
+        let mut notes = Vec::new();
+        for study in std::iter::once(self).chain(later) {
+            for (index, policy) in study.policies.iter().enumerate() {
+                let mut unbounded = bound::promised(study, index).unbounded;
+                if !self.phases.is_empty() {
+                    at_no_scheduler(&mut unbounded);
+                }
+                for note in bound::notes(&policy.name, &unbounded) {
+                    if !notes.contains(&note) {
+                        notes.push(note);
+                    }
+                }
+            }
+        }
+        notes
     }
 
     /// How its links are impaired, a sentence each.
@@ -103,9 +110,13 @@ impl Study {
 
 fn describe_phase(phase: &Phase, program_version: &str) -> PhaseDescription {
     let study = phase.study.description(program_version);
-    let policies = study.policies.into_iter().map(|policy| PhasePolicy {
-        delay_bounds: policy.delay_bounds,
-        unbounded: policy.unbounded,
+    let policies = study.policies.into_iter().map(|mut policy| {
+        at_no_scheduler(&mut policy.unbounded);
+        PhasePolicy {
+            configuration: policy.configuration,
+            delay_bounds: policy.delay_bounds,
+            unbounded: policy.unbounded,
+        }
     });
     PhaseDescription {
         name: phase.name.clone(),
@@ -117,5 +128,12 @@ fn describe_phase(phase: &Phase, program_version: &str) -> PhaseDescription {
         slices: study.slices,
         policies: policies.collect(),
         cycles_ns: study.scenarios.iter().map(|s| s.cycle_ns).collect(),
+    }
+}
+
+/// Times in the scheduler are not recorded where its policy changes during a run.
+fn at_no_scheduler(unbounded: &mut [Unbounded]) {
+    for slice in unbounded {
+        slice.scheduler_ns = None;
     }
 }

@@ -15,19 +15,11 @@ impl Study {
             scenario.sources.get(source).cloned()
         };
         let mut sent: Vec<SourceParams> = of(self).into_iter().collect();
-        let changed = |now: &SourceParams, last: &SourceParams| {
-            let timed = SourceParams {
-                start: last.start,
-                stop: last.stop,
-                ..now.clone()
-            };
-            timed != *last || now.start != last.start || now.stop != last.stop
-        };
         let mut before = of(self);
         for phase in self.phases.iter().skip(1) {
             let now = of(&phase.study);
             if let (Some(now), Some(last), Some(until)) = (&now, &before, sent.last_mut())
-                && changed(now, last)
+                && now != last
             {
                 until.stop = until.stop.min(phase.begins);
                 sent.push(SourceParams {

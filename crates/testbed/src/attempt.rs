@@ -30,7 +30,7 @@ use slicewise_live::awake::Awake;
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_stats::testbed::{SenderRecord, TestbedRecord};
-use slicewise_study::{RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
+use slicewise_study::{Phase, RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
 use slicewise_traffic::{Sources, Timeline};
 use slicewise_units::Duration as Span;
 use slicewise_wire::Headers;
@@ -302,6 +302,16 @@ impl Attempt<'_> {
             let begins = next.map(|phase| zero.monotonic.saturating_add(phase.begins));
             if begins.is_some_and(|begins| begins <= now) {
                 changes.push(self.begin_phase(changes.len(), device)?);
+                let late = |phase: &Phase| {
+                    let measured_from = zero.monotonic.saturating_add(phase.measured_from);
+                    slicewise_live::sys::time::now() > measured_from
+                };
+                if matches!(changes.last(), Some(Some(_))) && next.is_some_and(late) {
+                    return Err(AttemptError::Retryable(
+                        "the gateway changed its policy after the settling time of a phase"
+                            .to_owned(),
+                    ));
+                }
                 continue;
             }
             let left = end.saturating_since(now);

@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 /// packets are drawn from. Impairments of links come after them.
 const PATTERN_STREAM: u64 = 0;
 const SIZES_STREAM: u64 = 1;
+/// Between the seeds of what a source sends one after the other: 2⁶⁴ divided by the golden ratio.
+const PARTS_APART: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Why there is no source for what a study says.
 #[derive(Debug, thiserror::Error)]
@@ -124,14 +126,21 @@ impl Sources {
         hosts: &HostTiming,
         seed: u64,
     ) -> Result<Option<Source>, SourceError> {
-        let is_sent = |params: &&SourceParams| self.sent.contains_key(&params.name);
-        let params = match params.first().filter(is_sent) {
-            Some(_) => params.get(..1).unwrap_or_default(),
-            None => params,
-        };
+        let longest = params.iter().max_by_key(|params| params.largest.l2_bytes);
+        if let Some(longest) = longest.filter(|params| self.sent.contains_key(&params.name)) {
+            let mut sent = longest.clone();
+            if params
+                .iter()
+                .any(|one| (&one.sizes, one.largest) != (&sent.sizes, sent.largest))
+            {
+                sent.sizes = SizesParams::Capture;
+            }
+            return self.source(&sent, hosts, seed).map(Some);
+        }
         let mut all: Option<Source> = None;
-        for params in params {
-            let next = self.source(params, hosts, seed)?;
+        for (part, params) in (0u64..).zip(params) {
+            // What is random in a later part is not what was random before.
+            let next = self.source(params, hosts, seed ^ part.wrapping_mul(PARTS_APART))?;
             all = Some(match all {
                 Some(all) => all.followed_by(next),
                 None => next,

@@ -209,7 +209,7 @@ pub(super) fn arrivals(findings: &Findings) -> Option<Section> {
         .study()
         .policies
         .get(first.policy)
-        .map_or("", |p| &p.name);
+        .map_or("", |p| findings.study().policy_of_runs(&p.name));
     let body = html! {
         p.note { "Time between consecutive frames as sent by the first source of each slice under policy “" (policy) "”; one line per repetition. A policy acts after sending and cannot change them." }
         div.controls { label hidden[findings.study().scenarios.len() < 2] { "Scenario " select #arrivals-scenario {} } }

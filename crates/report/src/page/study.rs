@@ -74,12 +74,11 @@ pub(super) fn method(findings: &Findings) -> Section {
             @else { (list(&study.assumptions)) }
         }
         h3 { "Policies as configured" }
-        @for policy in &findings.study().policies {
-            // Of a study with phases, as it is before the first change.
-            @if let Some(name) = configured(policy, study) { details.configuration {
+        @for (name, policy) in configured(study) {
+            details.configuration {
                 summary { (name) }
                 pre { @if policy.configuration.is_empty() { "(nothing configured)" } @else { (policy.configuration) } }
-            } }
+            }
         }
         h3 { "Provenance" }
         (facts([
@@ -100,9 +99,21 @@ pub(super) fn method(findings: &Findings) -> Section {
     Section::new("method", "Method", body)
 }
 
-/// The name under which a policy's configuration is shown: that of the study, once.
-fn configured<'a>(policy: &'a PolicyDescription, study: &StudyDescription) -> Option<&'a str> {
-    let phase = policy.phase.as_ref().map(|phase| &phase.name);
-    let first = study.phases.first().map(|phase| &phase.name);
-    (phase == first).then(|| study.policy_of_runs(&policy.name))
+/// Policies and their names, each phase only where it has another configuration than the one before.
+fn configured(study: &StudyDescription) -> Vec<(&str, &PolicyDescription)> {
+    let mut shown: Vec<(&str, &PolicyDescription)> = Vec::new();
+    for policy in &study.policies {
+        let run_as = study.policy_of_runs(&policy.name);
+        let before = shown
+            .last()
+            .filter(|(_, last)| study.policy_of_runs(&last.name) == run_as);
+        match before {
+            None => shown.push((run_as, policy)),
+            Some((_, last)) if last.configuration != policy.configuration => {
+                shown.push((&policy.name, policy));
+            }
+            Some(_) => {}
+        }
+    }
+    shown
 }

@@ -62,8 +62,11 @@ fn policies(side: &Side) -> TextTable {
         "Rejected attempts",
         "Missed by captures",
     ];
-    let policies = side.study.policies.iter().map(|p| p.name.as_str());
+    let judged = side.study.policies.iter();
+    let mut policies: Vec<&str> = judged.map(|p| side.study.policy_of_runs(&p.name)).collect();
+    policies.dedup();
     let mut rows: Vec<Vec<String>> = policies
+        .into_iter()
         .map(|policy| (policy, side.testbed.summary(Some(policy))))
         .filter(|(_, summary)| summary.runs > 0)
         .map(|(policy, summary)| row(policy, &summary))

@@ -2,7 +2,7 @@
 
 use crate::support::changed;
 use slicewise_sim::Simulator;
-use slicewise_stats::record::RunRecord;
+use slicewise_stats::record::{DropCount, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome};
 use slicewise_study::{Backend, RunFilter, Study};
@@ -65,13 +65,49 @@ fn a_change_drops_and_reorders_nothing_that_waits() {
 fn what_is_dropped_in_the_phases_is_dropped_in_the_run() {
     for policy in ["fifo", "guaranteed"] {
         let record = run(&study(&[]), policy, "overload");
-        let frames = |drops: &[slicewise_stats::record::DropCount]| -> u64 {
-            drops.iter().map(|drop| drop.frames).sum()
-        };
+        let frames = |drops: &[DropCount]| -> u64 { drops.iter().map(|drop| drop.frames).sum() };
         let in_phases: u64 = record.phases.iter().map(|p| frames(&p.drops)).sum();
         assert!(in_phases > 1_000);
         assert_eq!(in_phases, frames(&record.drops), "{policy}");
     }
+}
+
+#[test]
+fn what_is_dropped_on_a_path_is_counted_in_its_phase_once() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/two-hops.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let change = "timeline: {settle: 100 ms, changes: {less: {at: 1 s, scenarios: {both: {sources: {bulk: {rate: 200 %}}}}}}}\n";
+    let study = changed(
+        &format!("{text}{change}"),
+        &[("duration: 5 s", "duration: 2 s")],
+    );
+    let record = run(&study, "fifo", "both");
+    let frames = |drops: &[DropCount]| drops.iter().map(|drop| drop.frames).sum::<u64>();
+    let in_phases: Vec<u64> = record.phases.iter().map(|p| frames(&p.drops)).collect();
+    assert_eq!(in_phases.iter().sum::<u64>(), frames(&record.drops));
+    assert!(
+        in_phases.iter().all(|frames| *frames > 1_000),
+        "{in_phases:?}"
+    );
+}
+
+#[test]
+fn what_a_class_dropped_stays_counted_when_a_change_removes_it() {
+    let with_class = [
+        (
+            "delay: 10 ms}}\n\ntimeline",
+            "delay: 10 ms}}\n      - {name: bulk, slice: bulk}\n\ntimeline",
+        ),
+        (
+            "    upgraded:\n      at: 2 s\n",
+            "    upgraded:\n      at: 2 s\n      scenarios: {overload: {sources: {bulk: {rate: 10 %}}}}\n",
+        ),
+    ];
+    let record = run(&study(&with_class), "guaranteed", "overload");
+    let lost: u64 = record.slices.iter().map(|s| s.whole.lost_frames).sum();
+    let frames = |drops: &[DropCount]| drops.iter().map(|drop| drop.frames).sum::<u64>();
+    assert_eq!(frames(&record.drops), lost);
+    assert!(frames(&record.phases[0].drops) > 1_000);
 }
 
 #[test]

@@ -192,6 +192,7 @@ mod tests {
             assert_eq!((cursor.bin, cursor.segment), (bin, segment), "at {at:?}");
         }
     }
+
     #[test]
     fn a_segment_begins_at_every_edge() {
         let mut grid = Grid {

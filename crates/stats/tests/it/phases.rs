@@ -41,6 +41,7 @@ fn phased() -> StudyDescription {
         cycles_ns: vec![2_000_000_000, (half + 1) * 1_000_000_000],
     };
     let proved = PhasePolicy {
+        configuration: "changed".to_owned(),
         delay_bounds: [("critical".to_owned(), BOUND)].into(),
         unbounded: Vec::new(),
     };
@@ -100,6 +101,7 @@ fn a_policy_in_each_phase_has_what_is_promised_and_proved_there() {
         .collect();
     assert_eq!(bounds, [0, 0, 0, 1]);
     assert_eq!(judged.policies[1].title, "later");
+    assert_eq!(judged.policies[3].configuration, "changed");
     // A share that changes is no one's.
     let shares = judged.slices.iter().map(|s| s.share_bits_per_second);
     assert_eq!(shares.collect::<Vec<_>>(), [0, 17_500_000]);

@@ -103,7 +103,7 @@ impl Change<'_> {
             let Some((_, over)) = self.node.entry(table) else {
                 continue;
             };
-            is_empty = false;
+            is_empty &= names(over).is_empty();
             let Some(settings) = table_of(&mut changed, table) else {
                 continue;
             };
@@ -115,7 +115,7 @@ impl Change<'_> {
             *settings = merge_nodes(settings.clone(), over);
         }
         if let Some((_, over)) = self.node.entry("sources") {
-            is_empty = false;
+            is_empty &= names(over).is_empty();
             change_sources(&mut changed, over, problems);
         }
         if is_empty {
@@ -301,8 +301,12 @@ impl Checker<'_> {
         let studies = std::iter::once(study.clone()).chain(later);
         let phases = phases.into_iter().zip(studies).zip(words);
         let mut before = study.clone();
+        let is_sound = self.problems.is_empty();
         let phases = phases.map(|((phase, later), changes)| {
             self.check_unchanged(&before, &later, phase.at);
+            if is_sound {
+                self.check_length(&phase, &later);
+            }
             before.clone_from(&later);
             Phase {
                 name: phase.name,
@@ -364,9 +368,6 @@ impl Checker<'_> {
                 at: at.span,
             });
         }
-        if self.problems.is_empty() {
-            self.check_lengths(&phases, study);
-        }
         phases
     }
 
@@ -383,24 +384,22 @@ impl Checker<'_> {
     }
 
     /// What is measured of a phase is neither too little nor less than a cycle of its load.
-    fn check_lengths(&mut self, phases: &[PhaseTimes], study: &Study) {
+    fn check_length(&mut self, phase: &PhaseTimes, study: &Study) {
         let bins = Duration::from_nanos(study.measure.bin.nanos().saturating_mul(MIN_BINS));
         let cycles = study.scenarios.iter().map(|scenario| scenario.cycle());
         let needed = cycles.max().unwrap_or(Duration::ZERO).max(bins);
-        for phase in phases {
-            let measured = phase
-                .ends
-                .nanos()
-                .saturating_sub(phase.measured_from.nanos());
-            let measured = Duration::from_nanos(measured);
-            if measured < needed {
-                let message = format!(
-                    "phase `{}` is measured for {measured} after its settling time: it takes {needed} at least \
-                     ({MIN_BINS} bins, and a cycle of every source that pauses)",
-                    phase.name
-                );
-                self.problems.add(phase.at, message);
-            }
+        let measured = phase
+            .ends
+            .nanos()
+            .saturating_sub(phase.measured_from.nanos());
+        let measured = Duration::from_nanos(measured);
+        if measured < needed {
+            let message = format!(
+                "phase `{}` is measured for {measured} after its settling time: it takes {needed} at least \
+                 ({MIN_BINS} bins, and a cycle of every source that pauses)",
+                phase.name
+            );
+            self.problems.add(phase.at, message);
         }
     }
 

@@ -236,6 +236,21 @@ fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
 }
 
 #[test]
+fn a_phase_is_no_shorter_than_a_cycle_of_its_own_load() {
+    let paused = |off: &str| {
+        let change = format!("{{rate: 1 Mbit/s, on_off: {{on_for: 1 s, off_for: {off}}}}}");
+        let longer = TIMELINE
+            .replace("at: 4 s", "at: 4050 ms")
+            .replace("settle: 500 ms", "settle: 50 ms");
+        with(&longer.replace("{rate: 1 Mbit/s}", &change))
+    };
+    let refused = paused("1 s").unwrap_err();
+    let expected = "phase `restored` is measured for 900 ms after its settling time: it takes 2 s";
+    assert!(refused.contains(expected), "{refused}");
+    assert!(!refused.contains("phase `raised`"), "{refused}");
+}
+
+#[test]
 fn a_timeline_that_says_nothing_is_refused() {
     let refused = |timeline: &str| with(timeline).unwrap_err();
     assert_snapshot!(refused("timeline: {settle: 1 s, changes: {}}\n"), @r#"
