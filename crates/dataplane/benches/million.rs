@@ -20,11 +20,8 @@ use kinds::{ALLOCATED, KINDS, Kind, MILLION, clock, frames};
 use slicewise_dataplane::{
     DropReason, Frame, FrameOwner, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict,
 };
-use slicewise_model::{
-    BurstSpec, ClassSpec, Colour, Discipline, GuaranteeSpec, PolicyParams, PolicySpec,
-    QueueLimitSpec, RateSpec,
-};
-use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_model::{Colour, PolicyParams};
+use slicewise_units::{BitRate, FrameLengths, Instant};
 use slicewise_wire::{Ecn, Headers};
 use std::ops::ControlFlow;
 use std::process::Command;
@@ -43,28 +40,8 @@ const GAP: u64 = 10;
 /// Bytes of a frame's descriptor, for which room is reserved.
 const DESCRIPTOR: usize = 32;
 
-fn class(kind: Kind, slice: u32) -> ClassSpec {
-    let mut matches = kind.map(slice);
-    matches.name = format!("slice{slice}");
-    ClassSpec {
-        guarantee: Some(GuaranteeSpec {
-            rate: RateSpec::Absolute(BitRate::new(100_000)),
-            burst: Some(BurstSpec::Size(ByteCount::new(1_522))),
-            delay: Some(Duration::from_millis(80)),
-        }),
-        queue_limit: Some(QueueLimitSpec::Packets(64)),
-        ..ClassSpec::new(matches)
-    }
-}
-
 fn policy(kind: Kind, slices: u32) -> PolicyParams {
-    let policy = PolicySpec {
-        name: "million".into(),
-        classes: (0..slices).map(|slice| class(kind, slice)).collect(),
-        discipline: Discipline::Guaranteed,
-        guaranteed: None,
-    };
-    policy.resolve(LINK).expect("all are admitted")
+    kind.policy(slices, LINK)
 }
 
 /// A pipeline, its bytes without room for frames, and the seconds it took to build.

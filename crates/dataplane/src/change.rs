@@ -63,6 +63,13 @@ pub struct Prepared {
     successors: Vec<Option<Successor>>,
 }
 
+impl Prepared {
+    /// Whether it was prepared for the pipeline as it is after so many changes.
+    pub(crate) const fn is_for(&self, version: u64) -> bool {
+        self.version == version
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Successor {
     class: u32,
@@ -215,22 +222,15 @@ fn find_same_members(
     }
 }
 
-pub(crate) fn commit(
-    pipeline: &mut Pipeline,
-    prepared: Prepared,
-    now: Instant,
-) -> Result<Replaced, Stale> {
+pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) -> Replaced {
     let Prepared {
         params,
-        version,
+        version: _,
         mut built,
         classifier,
         ledger,
         successors,
     } = prepared;
-    if version != pipeline.version {
-        return Err(Stale);
-    }
     slice::finish_all(pipeline, now);
     let (kept, drained) = match_queues(pipeline, &built.classes, &successors);
     let waiting = u64::from(pipeline.tree.backlog());
@@ -266,13 +266,13 @@ pub(crate) fn commit(
     } else {
         Instant::MAX
     };
-    Ok(Replaced {
+    Replaced {
         _built: built,
         _classifier: std::mem::replace(&mut pipeline.classifier, classifier),
         _ledger: std::mem::replace(&mut pipeline.ledger, ledger),
         _params: std::mem::replace(&mut pipeline.params, params),
         removed,
-    })
+    }
 }
 
 /// Which queues are kept, old → new, and which have frames to drain. A queue is kept where the same

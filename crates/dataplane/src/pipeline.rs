@@ -412,18 +412,20 @@ impl Pipeline {
     /// # Errors
     /// If another change was committed after this one was prepared; nothing is changed then.
     pub fn commit(&mut self, prepared: Prepared, now: Instant) -> Result<Replaced, Stale> {
-        change::commit(self, prepared, now)
+        if !prepared.is_for(self.version) {
+            return Err(Stale);
+        }
+        Ok(change::commit(self, prepared, now))
     }
 
     /// Prepare and commit a change.
     ///
     /// # Errors
     /// If the new configuration cannot be built; the old one then stays active.
-    pub fn apply(&mut self, change: Change, now: Instant) -> Result<(), BuildError> {
+    pub fn apply(&mut self, change: Change, now: Instant) -> Result<Replaced, BuildError> {
         let prepared = self.basis().prepare(change, now)?;
-        let committed = self.commit(prepared, now);
-        debug_assert!(committed.is_ok(), "nothing came in between");
-        Ok(())
+        // Nothing came in between.
+        Ok(change::commit(self, prepared, now))
     }
 
     /// Add, change or remove one slice of a guaranteed policy while frames wait: nothing queued is lost,

@@ -32,9 +32,14 @@ pub enum Force {
 pub struct ResultsFolder {
     root: PathBuf,
     study: StudyDescription,
-    judged: StudyDescription,
+    /// The study as it is judged, where that is another one.
+    judged: Option<StudyDescription>,
     /// Held while this process may write runs; the operating system frees it when the process ends.
     _lock: Option<File>,
+}
+
+fn judged(study: &StudyDescription) -> Option<StudyDescription> {
+    (!study.phases.is_empty()).then(|| study.by_phase())
 }
 
 /// `study.json`: the marker of a results folder.
@@ -112,7 +117,7 @@ impl ResultsFolder {
         own::remove_partial_files(&root)?;
         let folder = Self {
             root,
-            judged: study.by_phase(),
+            judged: judged(study),
             study: study.clone(),
             _lock: lock,
         };
@@ -135,7 +140,7 @@ impl ResultsFolder {
         let study = if is_file { None } else { read_study(&root)? };
         match study {
             Some(study) => Ok(Self {
-                judged: study.by_phase(),
+                judged: judged(&study),
                 root,
                 study,
                 _lock: None,
@@ -181,7 +186,7 @@ impl ResultsFolder {
     /// The study as it is judged: each policy in each phase is a policy of its own.
     #[must_use]
     pub fn judged(&self) -> &StudyDescription {
-        &self.judged
+        self.judged.as_ref().unwrap_or(&self.study)
     }
 
     /// The study whose results it holds.

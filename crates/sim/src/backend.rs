@@ -235,9 +235,7 @@ impl Simulator {
             // A frame passes several schedulers, or one whose guarantees change.
             _ => None,
         };
-        let collector = collector(study, scenario)?;
-        let collector = collector.with_phases(study.measured_phases());
-        let measurement = Measurement::new(collector.map_err(failed)?, scheduler);
+        let measurement = Measurement::new(collector(study, run.scenario)?, scheduler);
         let observer = observe(&flows, measurement)?;
         let network = topology.build(flows, observer).map_err(failed)?;
         Ok(Built {
@@ -386,19 +384,17 @@ fn losses_on_links(
     losses
 }
 
-/// What measures a run of `study` under `scenario`.
-pub(crate) fn collector(
-    study: &Study,
-    scenario: &ScenarioParams,
-) -> Result<RunCollector, RunError> {
+/// What measures a run of `study` under a scenario.
+pub(crate) fn collector(study: &Study, scenario: usize) -> Result<RunCollector, RunError> {
     let slices = study.slices.iter();
     let slices = slices.map(|slice| MeasuredSlice::new(&slice.name, slice.objective.as_ref()));
     RunCollector::new(CollectorParams {
         slices: slices.collect(),
         duration: study.duration,
         bin: study.measure.bin,
-        cycle: scenario.cycle(),
+        cycle: study.cycle(scenario),
     })
+    .and_then(|collector| collector.with_phases(study.measured_phases()))
     .map_err(failed)
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn run(study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
     let key = run.key(study).ok_or_else(unknown)?;
     let policy = &study.policies.get(run.policy).ok_or_else(unknown)?.params;
     let scenario = study.scenarios.get(run.scenario).ok_or_else(unknown)?;
-    let collector = collector(study, scenario)?;
+    let collector = collector(study, run.scenario)?;
     let mut port = Port::new(study, policy, &scenario.populations, collector)?;
     port.offer(study, run);
     port.run();

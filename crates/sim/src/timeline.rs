@@ -23,8 +23,7 @@ pub(crate) struct Begun {
 }
 
 /// Simulate until the last change of `study`'s timeline has been made. Returns how each phase began, and what classes
-/// dropped that the changes removed. `egress` are the
-/// devices' ports, in the order of the path.
+/// dropped that the changes removed. `egress` are the devices' ports, in the order of the path.
 pub(crate) fn run<O: Observer>(
     network: &mut Network<Plane, O>,
     study: &Study,
@@ -110,20 +109,13 @@ fn put_in_force(
     gone: &mut Vec<DropCount>,
 ) -> ChangeRecord {
     let waiting = pipeline.backlog();
-    let prepared = pipeline
-        .basis()
-        .prepare(Change::Policy(policy.clone()), now)
-        .map_err(|error| error.to_string());
-    let replaced = prepared.and_then(|prepared| {
-        let replaced = pipeline.commit(prepared, now);
-        replaced.map_err(|stale| stale.to_string())
-    });
+    let replaced = pipeline.apply(Change::Policy(policy.clone()), now);
     if let Ok(replaced) = &replaced {
         gone.extend(replaced.removed().iter().flat_map(drops_of));
     }
     ChangeRecord {
         waiting_frames: waiting.into(),
         lost_frames: waiting.saturating_sub(pipeline.backlog()).into(),
-        refused: replaced.err(),
+        refused: replaced.err().map(|error| error.to_string()),
     }
 }

@@ -7,11 +7,8 @@ use crate::kinds::{Kind, Random, clock};
 use slicewise_dataplane::{
     Change, Frame, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict,
 };
-use slicewise_model::{
-    BurstSpec, ClassSpec, Colour, Discipline, GuaranteeSpec, PolicyParams, PolicySpec,
-    QueueLimitSpec, RateSpec, SliceParams,
-};
-use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_model::{Colour, PolicyParams, SliceParams};
+use slicewise_units::{BitRate, FrameLengths, Instant};
 use slicewise_wire::Ecn;
 
 const KIND: Kind = Kind::VlanPair;
@@ -23,28 +20,8 @@ const CHANGES: u32 = 50_000;
 /// Virtual time between changes, ns.
 const GAP: u64 = 1_000;
 
-fn class(slice: u32) -> ClassSpec {
-    let mut matches = KIND.map(slice);
-    matches.name = format!("slice{slice}");
-    ClassSpec {
-        guarantee: Some(GuaranteeSpec {
-            rate: RateSpec::Absolute(BitRate::new(100_000)),
-            burst: Some(BurstSpec::Size(ByteCount::new(1_522))),
-            delay: Some(Duration::from_millis(80)),
-        }),
-        queue_limit: Some(QueueLimitSpec::Packets(64)),
-        ..ClassSpec::new(matches)
-    }
-}
-
 fn policy(slices: u32) -> PolicyParams {
-    let policy = PolicySpec {
-        name: "slices".into(),
-        classes: (0..slices).map(class).collect(),
-        discipline: Discipline::Guaranteed,
-        guaranteed: None,
-    };
-    policy.resolve(LINK).expect("all are admitted")
+    KIND.policy(slices, LINK)
 }
 
 fn slice_params() -> SliceParams {

@@ -1,7 +1,11 @@
 //! Slices told apart by different headers, frames of each in random order, and what the measurements need.
 #![allow(dead_code, reason = "each benchmark uses a part of it")]
 
-use slicewise_model::{ClassMap, Condition, IpPrefix, MatchMode};
+use slicewise_model::{
+    BurstSpec, ClassMap, ClassSpec, Condition, Discipline, GuaranteeSpec, IpPrefix, MatchMode,
+    PolicyParams, PolicySpec, QueueLimitSpec, RateSpec,
+};
+use slicewise_units::{BitRate, ByteCount, Duration};
 use slicewise_wire::{Headers, IpVersion};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -85,6 +89,32 @@ impl Kind {
             mode: MatchMode::All,
             conditions,
         }
+    }
+
+    /// The class of a slice: a guarantee of 100 kbit/s.
+    pub fn class(self, slice: u32) -> ClassSpec {
+        let mut matches = self.map(slice);
+        matches.name = format!("slice{slice}");
+        ClassSpec {
+            guarantee: Some(GuaranteeSpec {
+                rate: RateSpec::Absolute(BitRate::new(100_000)),
+                burst: Some(BurstSpec::Size(ByteCount::new(1_522))),
+                delay: Some(Duration::from_millis(80)),
+            }),
+            queue_limit: Some(QueueLimitSpec::Packets(64)),
+            ..ClassSpec::new(matches)
+        }
+    }
+
+    /// So many slices on a link.
+    pub fn policy(self, slices: u32, link: BitRate) -> PolicyParams {
+        let policy = PolicySpec {
+            name: "slices".into(),
+            classes: (0..slices).map(|slice| self.class(slice)).collect(),
+            discipline: Discipline::Guaranteed,
+            guaranteed: None,
+        };
+        policy.resolve(link).expect("all are admitted")
     }
 
     /// Headers of its frames.

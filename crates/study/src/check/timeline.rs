@@ -300,25 +300,25 @@ impl Checker<'_> {
         let words = std::iter::once(Vec::new()).chain(words.iter().map(Change::words));
         let studies = std::iter::once(study.clone()).chain(later);
         let phases = phases.into_iter().zip(studies).zip(words);
-        let mut before = study.clone();
         let is_sound = self.problems.is_empty();
-        let phases = phases.map(|((phase, later), changes)| {
-            self.check_unchanged(&before, &later, phase.at);
+        let mut made: Vec<Phase> = Vec::new();
+        for ((times, later), changes) in phases {
+            let before = made.last().map_or(study, |phase| &phase.study);
+            self.check_unchanged(before, &later, times.at);
             if is_sound {
-                self.check_length(&phase, &later);
+                self.check_length(&times, &later);
             }
-            before.clone_from(&later);
-            Phase {
-                name: phase.name,
-                title: phase.title,
-                begins: phase.begins,
-                measured_from: phase.measured_from,
-                ends: phase.ends,
+            made.push(Phase {
+                name: times.name,
+                title: times.title,
+                begins: times.begins,
+                measured_from: times.measured_from,
+                ends: times.ends,
                 changes,
                 study: later,
-            }
-        });
-        phases.collect()
+            });
+        }
+        made
     }
 
     /// When phases begin and end.

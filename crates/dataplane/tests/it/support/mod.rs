@@ -148,9 +148,8 @@ impl Port {
 
     pub fn apply(&mut self, spec: &PolicySpec) {
         let policy = spec.resolve(rate("1 Gbit/s")).unwrap();
-        self.pipeline
-            .apply(Change::Policy(policy), Instant::from_nanos(self.now))
-            .unwrap();
+        let now = Instant::from_nanos(self.now);
+        drop(self.pipeline.apply(Change::Policy(policy), now).unwrap());
     }
 
     /// Send whatever may leave before `until`, then move the clock there.
