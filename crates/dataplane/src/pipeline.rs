@@ -279,26 +279,40 @@ impl Pipeline {
         now: Instant,
         mut send: impl FnMut(Departure) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut ahead = 0;
-        let is_large = self.classes.len() >= LARGE;
+        let ended = if self.classes.len() >= LARGE {
+            self.dequeue_ahead(now, send)
+        } else {
+            let Self {
+                tree,
+                pool,
+                classes,
+                ..
+            } = self;
+            tree.dequeue_each(pool, now, |queued| {
+                count_sent(classes, &queued);
+                send(departure(&queued))
+            })
+        };
+        self.after_departures(ended.is_break(), now);
+        ended
+    }
+
+    /// [`dequeue_burst`](Self::dequeue_burst) for more classes than the processor's caches hold.
+    #[inline(never)]
+    fn dequeue_ahead(
+        &mut self,
+        now: Instant,
+        mut send: impl FnMut(Departure) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         loop {
-            if is_large {
-                if ahead == 0 {
-                    self.departures_ahead(now);
-                    ahead = READ_AHEAD;
-                }
-                ahead -= 1;
-            }
-            let Some(departure) = self.next_departure(now) else {
-                break;
-            };
-            if send(departure).is_break() {
-                self.after_departures(true, now);
-                return ControlFlow::Break(());
+            self.departures_ahead(now);
+            for _ in 0..READ_AHEAD {
+                let Some(departure) = self.next_departure(now) else {
+                    return ControlFlow::Continue(());
+                };
+                send(departure)?;
             }
         }
-        self.after_departures(false, now);
-        ControlFlow::Continue(())
     }
 
     /// Prefetch what frames of these classes will need, as those of many slices are not in the processor's caches.
@@ -334,19 +348,8 @@ impl Pipeline {
     #[inline]
     fn next_departure(&mut self, now: Instant) -> Option<Departure> {
         let queued = self.tree.dequeue(&mut self.pool, now)?;
-        if let Some(class) = self.classes.get_mut(queued.class() as usize) {
-            class.counters.queued_frames -= 1;
-            class.counters.sent_frames += 1;
-            class.counters.sent_bytes += u64::from(queued.lengths().l2_bytes);
-            if queued.is_marked() {
-                class.counters.marked_frames += 1;
-            }
-        }
-        Some(Departure {
-            frame: queued.frame(),
-            class: queued.class(),
-            queued_at: queued.arrival(),
-        })
+        count_sent(&mut self.classes, &queued);
+        Some(departure(&queued))
     }
 
     /// Frames have left at `now`, and others may follow if there are `more`.
@@ -477,6 +480,27 @@ impl Pipeline {
     #[must_use]
     pub fn backlog(&self) -> u32 {
         self.tree.backlog()
+    }
+}
+
+#[inline]
+fn count_sent(classes: &mut Slots<ClassState>, queued: &QueuedFrame) {
+    if let Some(class) = classes.get_mut(queued.class() as usize) {
+        class.counters.queued_frames -= 1;
+        class.counters.sent_frames += 1;
+        class.counters.sent_bytes += u64::from(queued.lengths().l2_bytes);
+        if queued.is_marked() {
+            class.counters.marked_frames += 1;
+        }
+    }
+}
+
+#[inline]
+const fn departure(queued: &QueuedFrame) -> Departure {
+    Departure {
+        frame: queued.frame(),
+        class: queued.class(),
+        queued_at: queued.arrival(),
     }
 }
 

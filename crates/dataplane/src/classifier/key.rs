@@ -100,13 +100,17 @@ pub(super) struct Needs {
     versions: u8,
     ports: bool,
     tunnel: bool,
+    /// Nothing but tags: usual, and a single comparison.
+    only_tags: bool,
 }
 
 impl Needs {
     pub(super) const fn new(present: Present) -> Self {
         let v4 = 1 << IpVersion::V4 as u8;
         let v6 = 1 << IpVersion::V6 as u8;
+        let tags = Present::TAG.0 | Present::SECOND_TAG.0;
         Self {
+            only_tags: present.0 & !tags == 0,
             tags: match (
                 present.contains(Present::SECOND_TAG),
                 present.contains(Present::TAG),
@@ -132,9 +136,10 @@ impl Needs {
     #[inline]
     pub(super) const fn are_met(self, h: &Headers) -> bool {
         h.vlan_tags >= self.tags
-            && self.versions >> h.ip_version as u8 & 1 == 1
-            && (h.has_ports || !self.ports)
-            && (h.teid.is_some() || !self.tunnel)
+            && (self.only_tags
+                || self.versions >> h.ip_version as u8 & 1 == 1
+                    && (h.has_ports || !self.ports)
+                    && (h.teid.is_some() || !self.tunnel))
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod buckets;
 mod compile;
+mod direct;
 mod key;
 mod segments;
 mod table;
@@ -122,11 +123,14 @@ impl Classifier {
             std::hint::black_box(touched);
         }
         for (headers, classes) in headers.chunks(BURST).zip(classes.chunks_mut(BURST)) {
-            level.targets_of(headers, classes);
-            for (headers, class) in headers.iter().zip(classes) {
-                if *class & LEVEL != 0 {
-                    *class = self.classify_below((*class & !LEVEL) as usize, headers);
-                }
+            let best = level.search_burst(headers);
+            for ((headers, best), class) in headers.iter().zip(best).zip(classes) {
+                let target = level.walk(headers, best);
+                *class = if target & LEVEL == 0 {
+                    target
+                } else {
+                    self.classify_below((target & !LEVEL) as usize, headers)
+                };
             }
         }
     }
@@ -205,22 +209,29 @@ impl Level {
         self.walk(headers, best)
     }
 
-    /// [`target_of`](Self::target_of) for up to [`BURST`] frames.
+    /// The earliest entry of each of up to [`BURST`] frames in the tables.
     #[inline]
-    fn targets_of(&self, headers: &[Headers], targets: &mut [u32]) {
+    fn search_burst(&self, headers: &[Headers]) -> [Entry; BURST] {
         let mut best = [Entry::new(u32::MAX, self.default); BURST];
         for table in &self.tables {
             table.find_burst(headers, &mut best);
         }
-        for ((headers, best), target) in headers.iter().zip(best).zip(targets) {
-            *target = self.walk(headers, best);
-        }
+        best
     }
 
     /// The target of a frame for which `best` was found in tables: that of an earlier class map that is not in
     /// tables, if one matches.
     #[inline]
     fn walk(&self, headers: &Headers, best: Entry) -> u32 {
+        if self.walked.is_empty() {
+            return best.target();
+        }
+        self.walk_some(headers, best)
+    }
+
+    /// Not inlined, so that the usual case stays short.
+    #[inline(never)]
+    fn walk_some(&self, headers: &Headers, best: Entry) -> u32 {
         for walked in &self.walked {
             if walked.entry > best {
                 break;

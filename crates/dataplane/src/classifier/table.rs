@@ -1,6 +1,7 @@
-//! The patterns of one mask: one hash look-up finds the one that matches.
+//! The patterns of one mask: one look-up finds the one that matches.
 
 use super::buckets::{Buckets, Entry};
+use super::direct::Direct;
 use super::key::{Mask, Needs, Pattern, WORDS, word};
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ pub(super) struct Table {
 /// Keys hold only words of which the mask has bits.
 #[derive(Debug, Clone)]
 enum Keys {
+    Direct(usize, Direct),
     One(usize, Buckets<1, 3>),
     Two([usize; 2], Buckets<2, 2>),
     All(Buckets<WORDS, 1>),
@@ -55,7 +57,13 @@ impl Table {
     pub(super) fn new(mask: Mask, lowest: u32) -> Self {
         let mut used = (0..WORDS).filter(|&word| mask.words[word] != 0);
         let keys = match (used.next(), used.next(), used.next()) {
-            (first, None, _) => Keys::One(first.unwrap_or(0), Buckets::new()),
+            (first, None, _) => {
+                let index = first.unwrap_or(0);
+                match Direct::new(mask.words[index]) {
+                    Some(direct) => Keys::Direct(index, direct),
+                    None => Keys::One(index, Buckets::new()),
+                }
+            }
             (Some(first), Some(second), None) => Keys::Two([first, second], Buckets::new()),
             _ => Keys::All(Buckets::new()),
         };
@@ -80,6 +88,7 @@ impl Table {
     /// Patterns that frames can match.
     pub(super) const fn len(&self) -> usize {
         match &self.keys {
+            Keys::Direct(_, direct) => direct.len(),
             Keys::One(_, buckets) => buckets.len(),
             Keys::Two(_, buckets) => buckets.len(),
             Keys::All(buckets) => buckets.len(),
@@ -94,6 +103,7 @@ impl Table {
             return best;
         }
         let found = match &self.keys {
+            Keys::Direct(index, direct) => direct.find(self.masked(headers, *index)),
             Keys::One(index, buckets) => buckets.find(&[self.masked(headers, *index)]),
             _ => self.find_wide(headers),
         };
@@ -104,6 +114,12 @@ impl Table {
     #[inline]
     pub(super) fn find_burst(&self, headers: &[Headers], best: &mut [Entry]) {
         match &self.keys {
+            Keys::Direct(0, direct) => {
+                self.find_each(headers, best, |h| direct.find(self.masked(h, 0)));
+            }
+            Keys::Direct(index, direct) => {
+                self.find_each(headers, best, |h| direct.find(self.masked(h, *index)));
+            }
             Keys::One(0, buckets) => {
                 self.find_each(headers, best, |h| buckets.find(&[self.masked(h, 0)]));
             }
@@ -133,6 +149,7 @@ impl Table {
     fn find_wide(&self, headers: &Headers) -> Entry {
         let masked = |index| self.masked(headers, index);
         match &self.keys {
+            Keys::Direct(index, direct) => direct.find(masked(*index)),
             Keys::One(index, buckets) => buckets.find(&[masked(*index)]),
             Keys::Two([a, b], buckets) => buckets.find(&[masked(*a), masked(*b)]),
             Keys::All(buckets) => buckets.find(&std::array::from_fn(masked)),
@@ -144,6 +161,7 @@ impl Table {
     pub(super) fn touch(&self, headers: &Headers) -> u32 {
         let masked = |index| self.masked(headers, index);
         match &self.keys {
+            Keys::Direct(index, direct) => direct.find(masked(*index)).target(),
             Keys::One(index, buckets) => buckets.touch(&[masked(*index)]),
             Keys::Two([a, b], buckets) => buckets.touch(&[masked(*a), masked(*b)]),
             Keys::All(buckets) => buckets.touch(&std::array::from_fn(masked)),
@@ -154,6 +172,7 @@ impl Table {
     pub(super) fn insert(&mut self, pattern: &Pattern, entry: Entry) {
         let value = pattern.value;
         let is_new = match &mut self.keys {
+            Keys::Direct(index, direct) => direct.try_insert(value[*index], entry),
             Keys::One(index, buckets) => buckets.try_insert([value[*index]], entry),
             Keys::Two(indices, buckets) => buckets.try_insert(indices.map(|i| value[i]), entry),
             Keys::All(buckets) => buckets.try_insert(value, entry),
@@ -167,6 +186,7 @@ impl Table {
     pub(super) fn remove(&mut self, pattern: &Pattern, target: u32) -> bool {
         let value = pattern.value;
         let removed = match &mut self.keys {
+            Keys::Direct(index, direct) => direct.remove(value[*index], target),
             Keys::One(index, buckets) => buckets.remove(&[value[*index]], target),
             Keys::Two(indices, buckets) => buckets.remove(&indices.map(|i| value[i]), target),
             Keys::All(buckets) => buckets.remove(&value, target),

@@ -42,6 +42,8 @@ pub struct DeficitRoundRobin {
     turns: Vec<Turn>,
     /// The child whose turn it is.
     current: u32,
+    /// Its next frame does not fit in its turn.
+    is_over: bool,
     ring_len: u32,
     /// Children whose turn came while they had to wait. Entries may be out of date.
     waiting: Vec<u32>,
@@ -90,6 +92,7 @@ impl DeficitRoundRobin {
         Self {
             turns,
             current: NONE,
+            is_over: false,
             ring_len: 0,
             waiting: Vec::with_capacity(weights.len()),
             least_weight: i64::from(least),
@@ -103,6 +106,7 @@ impl DeficitRoundRobin {
     pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
         // Usually nobody waits: then turns end until the frame of a child fits in its own.
         if self.waiting.is_empty() && self.search.earliest == Instant::MAX {
+            self.end_turn_if_over();
             while let Some(offer) = offers.of(self.current)
                 && offer.is_ready()
             {
@@ -154,6 +158,9 @@ impl DeficitRoundRobin {
     fn find_in_turn(&mut self, offers: Offers<'_>, search: &mut Search) -> Step {
         // Those that are postponed from here on had their turn in this decision.
         search.looked_at = usize::MAX;
+        if self.end_turn_if_over() {
+            search.had_to_wait = 0;
+        }
         while search.had_to_wait < self.ring_len {
             let current = self.current;
             let Some(offer) = offers.of(current) else {
@@ -221,25 +228,32 @@ impl DeficitRoundRobin {
         self.turns[position as usize].deficit -= self.cost(lengths);
     }
 
-    pub(super) fn on_departure(
-        &mut self,
-        position: u32,
-        lengths: FrameLengths,
-        emptied: bool,
-    ) -> bool {
-        self.charge(position, lengths);
-        emptied && self.on_emptied(position)
-    }
-
-    /// Whether the child at `position` may send a frame of these lengths next, in the same turn.
+    /// Whether the child at `position` may send a frame of these lengths next, in the same turn. If not, and no other
+    /// can be its next one, its turn is over.
     #[inline]
-    pub(super) fn goes_on(&self, position: u32, lengths: FrameLengths) -> bool {
-        position == self.current && self.turns[position as usize].deficit >= self.cost(lengths)
+    pub(super) fn goes_on(&mut self, position: u32, next: FrameLengths, is_certain: bool) -> bool {
+        if position != self.current {
+            return false;
+        }
+        let goes_on = self.turns[position as usize].deficit >= self.cost(next);
+        self.is_over = is_certain && !goes_on;
+        goes_on
     }
 
     #[inline]
     fn cost(&self, lengths: FrameLengths) -> i64 {
         i64::from(lengths.l2_bytes) * self.least_weight
+    }
+
+    /// End the current turn if that is known to be over. Only when the next is decided on: until then, a child that gets
+    /// its first frame joins in front of it.
+    #[inline]
+    fn end_turn_if_over(&mut self) -> bool {
+        let is_over = std::mem::take(&mut self.is_over);
+        if is_over {
+            self.end_turn();
+        }
+        is_over
     }
 
     /// The current child's turn is over.

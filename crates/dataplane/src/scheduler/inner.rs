@@ -38,14 +38,10 @@ impl Inner {
         }
     }
 
-    /// Whether it goes on with the child at `position`, which has just sent a frame and offers the `next` one.
+    /// Whether it sends from a child until that is empty, if no other gets a frame, and does not count what it sends.
     #[inline]
-    pub(super) fn goes_on(&self, position: u32, next: impl FnOnce() -> FrameLengths) -> bool {
-        match self {
-            Self::StrictPriority(_) => true,
-            Self::DeficitRoundRobin(node) => node.goes_on(position, next()),
-            Self::Shaper(_) | Self::MinimumShare(_) => false,
-        }
+    pub(super) const fn exhausts(&self) -> bool {
+        matches!(self, Self::StrictPriority(_))
     }
 
     /// The child at `position` had no frames, and has some now. Returns whether that is true of the node,
@@ -60,24 +56,45 @@ impl Inner {
         }
     }
 
-    /// A frame that the child at `position` offered has left, its last one if it is `emptied`. Returns
-    /// whether it was the node's last one, too.
+    /// A frame that the child at `position` offered has left. What `departed` says of the child is then so of this node.
     #[inline]
-    pub(super) fn on_departure(
-        &mut self,
-        position: u32,
-        lengths: FrameLengths,
-        emptied: bool,
-        now: Instant,
-    ) -> bool {
+    pub(super) fn on_departure(&mut self, position: u32, departed: &mut Departed) {
+        let Departed {
+            lengths,
+            emptied,
+            next,
+            is_queue,
+            now,
+        } = *departed;
+        departed.is_queue = false;
         match self {
             Self::Shaper(node) => {
                 node.on_departure(lengths, now);
-                emptied
+                departed.next = None;
             }
-            Self::StrictPriority(node) => node.on_departure(position, emptied),
-            Self::DeficitRoundRobin(node) => node.on_departure(position, lengths, emptied),
-            Self::MinimumShare(node) => node.on_departure(position, lengths, emptied, now),
+            Self::StrictPriority(node) => departed.emptied = node.on_departure(position, emptied),
+            Self::DeficitRoundRobin(node) => {
+                node.charge(position, lengths);
+                departed.emptied = emptied && node.on_emptied(position);
+                departed.next = next.filter(|&next| node.goes_on(position, next, is_queue));
+            }
+            Self::MinimumShare(node) => {
+                departed.emptied = node.on_departure(position, lengths, emptied, now);
+                departed.next = None;
+            }
         }
     }
+}
+
+/// A frame that has left a node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Departed {
+    pub(super) lengths: FrameLengths,
+    /// It was the node's last one.
+    pub(super) emptied: bool,
+    /// The node offers the frame behind it as it offered this one.
+    pub(super) next: Option<FrameLengths>,
+    /// The node is a queue: no arrival changes which frame is next.
+    pub(super) is_queue: bool,
+    pub(super) now: Instant,
 }

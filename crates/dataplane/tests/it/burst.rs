@@ -22,6 +22,18 @@ fn policies() -> Vec<PolicySpec> {
         burst: None,
         accounting: Accounting::L2,
     });
+    // Strict priority and nothing else.
+    let levels = [1, 2, 3].map(|level| {
+        let mut class = vlan_class(level.into());
+        class.priority = Some(PrioritySpec {
+            level,
+            rate: None,
+            burst: None,
+            accounting: Accounting::L2,
+        });
+        class
+    });
+    let levels = levels.to_vec();
     let mut policed = vlan_class(2);
     policed.police = Some(PolicerSpec {
         exceed: Some(Action::SetDscp(8)),
@@ -54,6 +66,7 @@ fn policies() -> Vec<PolicySpec> {
     narrow.weight = Some(2);
     let specs = [
         (Discipline::Fifo, vec![]),
+        (Discipline::MinimumShare, levels),
         (Discipline::MinimumShare, vec![priority, policed, red]),
         (
             Discipline::MinimumShare,
