@@ -1,0 +1,123 @@
+//! Congestion control: how the window of a sender grows and what it becomes when the path is congested. One file for each.
+
+mod cubic;
+mod dctcp;
+mod hystart;
+mod new_reno;
+
+use cubic::Cubic;
+use dctcp::Dctcp;
+use slicewise_traffic::transport::CongestionControl;
+use slicewise_units::{Duration, Instant};
+
+/// The congestion window, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) bytes: u64,
+    /// Below it, slow start.
+    pub(crate) ssthresh: u64,
+    pub(crate) mss: u64,
+}
+
+impl Window {
+    pub(crate) const fn is_slow_start(&self) -> bool {
+        self.bytes < self.ssthresh
+    }
+}
+
+/// What an acknowledgement says to congestion control.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Acknowledged {
+    /// Bytes newly acknowledged.
+    pub(crate) bytes: u64,
+    /// The first position not acknowledged.
+    pub(crate) una: u64,
+    /// The next position to send.
+    pub(crate) next: u64,
+    /// Round trip of the last byte acknowledged, if it was measured.
+    pub(crate) rtt: Option<Duration>,
+    pub(crate) smoothed: Duration,
+    /// The receiver has echoed congestion (ECE).
+    pub(crate) is_marked: bool,
+    /// The window is what limits the sender.
+    pub(crate) is_limited: bool,
+    pub(crate) now: Instant,
+}
+
+/// Why a window is reduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Segments were lost.
+    Loss,
+    /// Queues mark (ECN).
+    Mark,
+}
+
+/// The algorithm of a connection.
+#[derive(Debug, Clone)]
+pub(crate) enum Congestion {
+    NewReno(new_reno::NewReno),
+    Cubic(Box<Cubic>),
+    Dctcp(Dctcp),
+}
+
+impl Congestion {
+    pub(crate) fn new(algorithm: CongestionControl, sends_bursts: bool) -> Self {
+        match algorithm {
+            CongestionControl::NewReno => Self::NewReno(new_reno::NewReno::default()),
+            CongestionControl::Cubic => Self::Cubic(Box::new(Cubic::new(sends_bursts))),
+            CongestionControl::Dctcp => Self::Dctcp(Dctcp::default()),
+        }
+    }
+
+    /// Data was acknowledged, and the sender is not recovering from loss: the window may grow.
+    pub(crate) fn on_ack(&mut self, window: &mut Window, ack: &Acknowledged) {
+        match self {
+            Self::NewReno(reno) => reno.on_ack(window, ack),
+            Self::Cubic(cubic) => cubic.on_ack(window, ack),
+            Self::Dctcp(dctcp) => dctcp.on_ack(window, ack),
+        }
+    }
+
+    /// Data was acknowledged, in whatever state: what is counted a round trip.
+    pub(crate) fn on_round(&mut self, ack: &Acknowledged) {
+        if let Self::Dctcp(dctcp) = self {
+            dctcp.on_round(ack);
+        }
+    }
+
+    /// The path is congested: the new threshold.
+    pub(crate) fn on_congestion(&mut self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
+        let threshold = match self {
+            Self::NewReno(_) => outstanding / 2,
+            Self::Cubic(cubic) => cubic.on_congestion(window),
+            Self::Dctcp(dctcp) => dctcp.on_congestion(window, outstanding, cause),
+        };
+        // RFC 5681, equation 4.
+        threshold.max(2 * window.mss)
+    }
+
+    /// A time-out: growth begins anew.
+    pub(crate) fn on_timeout(&mut self) {
+        if let Self::Cubic(cubic) = self {
+            cubic.on_timeout();
+        }
+    }
+
+    /// What was taken for congestion was none: what it was before counts again.
+    pub(crate) fn on_undo(&mut self) {
+        if let Self::Cubic(cubic) = self {
+            cubic.on_undo();
+        }
+    }
+
+    /// The sender had nothing to send for so long.
+    pub(crate) fn on_idle(&mut self, idle: Duration) {
+        if let Self::Cubic(cubic) = self {
+            cubic.on_idle(idle);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+use super::*;
+
+const MSS: u64 = 1_000;
+
+fn window(segments: u64, ssthresh: u64) -> Window {
+    Window {
+        bytes: segments * MSS,
+        ssthresh: ssthresh.saturating_mul(MSS),
+        mss: MSS,
+    }
+}
+
+fn acknowledged(segments: u64, millis: u64) -> Acknowledged {
+    Acknowledged {
+        bytes: segments * MSS,
+        una: 0,
+        next: 0,
+        rtt: None,
+        smoothed: Duration::from_millis(100),
+        is_marked: false,
+        is_limited: true,
+        now: Instant::ZERO + Duration::from_millis(millis),
+    }
+}
+
+/// The window, in segments, after each of `rounds` round trips of 100 ms in which all of it was acknowledged.
+fn rounds(congestion: &mut Congestion, window: &mut Window, rounds: u64, from_ms: u64) -> Vec<u64> {
+    (0..rounds)
+        .map(|round| {
+            let segments = window.bytes / MSS;
+            for n in 0..segments {
+                let millis = from_ms + round * 100 + n * 100 / segments;
+                congestion.on_ack(window, &acknowledged(1, millis));
+            }
+            window.bytes / MSS
+        })
+        .collect()
+}
+
+#[test]
+fn new_reno_doubles_until_its_threshold_and_then_adds_a_segment_each_round_trip() {
+    let mut reno = Congestion::new(CongestionControl::NewReno, false);
+    let mut window = window(4, 20);
+    assert_eq!(
+        rounds(&mut reno, &mut window, 6, 0),
+        [8, 16, 20, 21, 22, 23]
+    );
+}
+
+#[test]
+fn a_window_that_does_not_limit_does_not_grow() {
+    for algorithm in [CongestionControl::NewReno, CongestionControl::Cubic] {
+        for ssthresh in [5, 100] {
+            let mut congestion = Congestion::new(algorithm, false);
+            let mut window = window(10, ssthresh);
+            let ack = Acknowledged {
+                is_limited: false,
+                ..acknowledged(10, 0)
+            };
+            congestion.on_ack(&mut window, &ack);
+            assert_eq!(window.bytes, 10 * MSS);
+        }
+    }
+}
+
+/// RFC 9438, figure 1 and section 4.2: concave up to the old maximum, which it reaches after K = cbrt(W_max (1 − β) / C), then
+/// convex. 1000 segments: K = cbrt(300 / 0.4) = 9.086 s.
+#[test]
+fn cubic_returns_to_its_maximum_after_k_seconds_and_lingers_there() {
+    let mut cubic = Congestion::new(CongestionControl::Cubic, false);
+    let mut window = window(1_000, 1);
+    let threshold = cubic.on_congestion(&window, 1_000 * MSS, Cause::Loss);
+    assert_eq!(threshold, 700 * MSS);
+    (window.bytes, window.ssthresh) = (threshold, threshold);
+    let after = rounds(&mut cubic, &mut window, 140, 0);
+    // 0.4 (t − K)³ + 1000, a round trip ahead of time.
+    let expected = |t: f64| (0.4 * (t - 9.086).powi(3) + 1_000.0).max(700.0);
+    for (round, segments) in after.iter().enumerate() {
+        #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+        let (t, segments) = ((round as f64 + 1.0) * 0.1, *segments as f64);
+        assert!(
+            segments >= expected(t) - 2.0 && segments <= expected(t + 0.1) + 2.0,
+            "{t} s: {segments}, {}",
+            expected(t)
+        );
+    }
+    assert!((995..=1_001).contains(&after[89]), "{}", after[89]);
+    assert!(after[139] > 1_040, "{}", after[139]);
+}
+
+/// RFC 9438, section 4.3: where Reno would be faster, CUBIC is as Reno: α = 3 (1 − β) / (1 + β) = 9/17 of a segment each round
+/// trip until the old window is reached, then one.
+#[test]
+fn small_windows_grow_as_those_of_reno() {
+    let mut cubic = Congestion::new(CongestionControl::Cubic, false);
+    let mut window = window(20, 1);
+    let threshold = cubic.on_congestion(&window, 20 * MSS, Cause::Loss);
+    (window.bytes, window.ssthresh) = (threshold, threshold);
+    // With a round trip of 1 ms K is 2.47 s: far away.
+    let mut millis = 0;
+    let mut trips = 0;
+    while window.bytes < 20 * MSS {
+        for _ in 0..window.bytes / MSS {
+            let ack = Acknowledged {
+                smoothed: Duration::from_millis(1),
+                ..acknowledged(1, millis)
+            };
+            cubic.on_ack(&mut window, &ack);
+        }
+        millis += 1;
+        trips += 1;
+    }
+    // 6 segments at 9/17 a round trip.
+    assert!((11..=13).contains(&trips), "{trips}");
+}
+
+/// RFC 9438, section 4.7: a second loss before the old maximum leaves room for a new flow.
+#[test]
+fn fast_convergence_gives_way_to_new_flows() {
+    let mut cubic = Cubic::new(false);
+    cubic.on_congestion(&window(1_000, 1));
+    let mut again = window(800, 1);
+    let threshold = cubic.on_congestion(&again);
+    (again.bytes, again.ssthresh) = (threshold, threshold);
+    let mut congestion = Congestion::Cubic(Box::new(cubic));
+    // K = cbrt((800 · 0.85 − 560) / 0.4) = 6.7 s: level at 680 segments, not at 800.
+    let after = rounds(&mut congestion, &mut again, 67, 0);
+    assert!((676..=682).contains(&after[66]), "{}", after[66]);
+}
+
+/// RFC 9406: a round trip that grows by more than an eighth ends the doubling, and five slow rounds later slow start.
+#[test]
+fn slow_start_ends_when_round_trips_grow() {
+    let mut cubic = Congestion::new(CongestionControl::Cubic, true);
+    let mut window = window(16, u64::MAX);
+    let mut position = 0;
+    let mut grown = Vec::new();
+    for round in 0..9u64 {
+        let millis = if round < 2 { 80 } else { 92 };
+        let segments = window.bytes / MSS;
+        let next = position + window.bytes;
+        for _ in 0..segments {
+            position += MSS;
+            let ack = Acknowledged {
+                una: position,
+                next: next + (position + window.bytes - next).min(window.bytes),
+                rtt: Some(Duration::from_millis(millis)),
+                ..acknowledged(1, round * 100)
+            };
+            cubic.on_ack(&mut window, &ack);
+        }
+        grown.push(window.bytes / MSS);
+    }
+    assert!(grown[1] >= 4 * 15, "it doubles: {grown:?}");
+    let factor = |round: usize| grown[round] * 100 / grown[round - 1];
+    assert!((115..=135).contains(&factor(4)), "a quarter: {grown:?}");
+    assert!(factor(8) <= 110, "congestion avoidance: {grown:?}");
+    assert!(window.ssthresh < u64::MAX);
+}
+
+/// RFC 8257, section 3.3: alpha follows the marked share with weight 1/16, and the window loses alpha / 2 of itself.
+#[test]
+fn dctcp_gives_up_half_of_the_share_that_is_marked() {
+    let mut dctcp = Dctcp::default();
+    let window = window(100, 1);
+    assert_eq!(dctcp.on_congestion(&window, 0, Cause::Mark), 50 * MSS);
+    let mut position = 0;
+    for _ in 0..400 {
+        for n in 0..10 {
+            position += MSS;
+            let ack = Acknowledged {
+                una: position,
+                next: position + (9 - n) * MSS + 1,
+                is_marked: n < 2,
+                ..acknowledged(1, 0)
+            };
+            dctcp.on_round(&ack);
+        }
+    }
+    let left = dctcp.on_congestion(&window, 0, Cause::Mark);
+    assert!((89_000..=91_000).contains(&left), "{left}");
+    assert_eq!(
+        dctcp.on_congestion(&window, 60 * MSS, Cause::Loss),
+        30 * MSS
+    );
+}

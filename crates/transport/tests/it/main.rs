@@ -1,0 +1,8 @@
+//! Connections: exchanges with a test as the other end, and two ends over simulated paths.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod bulk;
+mod exchanges;
+mod path;
+mod robust;
+mod script;
