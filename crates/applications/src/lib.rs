@@ -1,0 +1,178 @@
+//! Applications over TCP, at both ends, without a clock or I/O: what they ask of their connections, and what they got.
+//!
+//! An [`Application`] is the end that opens connections and asks; a [`Server`] is the end that answers. Both are told
+//! the time and what happened, and say what to do next. So the simulator and a client on real sockets run the same
+//! code. Bytes are counted, not carried.
+//!
+//! The caller asks [`Application::poll_action`] until it has nothing more, at [`Application::poll_at`] and after each
+//! event. To poll early is harmless; to poll late makes requests late, and their latency counts from when they were due.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod agenda;
+mod back_off;
+mod bulk;
+mod flows;
+mod requests;
+mod responses;
+mod samples;
+mod schedule;
+mod server;
+mod short_flows;
+mod video;
+
+pub use server::Server;
+
+use agenda::Agenda;
+use slicewise_stats::application::{FlowFigures, RequestFigures, VideoFigures};
+use slicewise_traffic::application::ApplicationParams;
+use slicewise_units::Instant;
+use std::fmt::Debug;
+
+/// What an application asks of its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Open this connection, from the end that [`ApplicationParams::sender_opens`] says.
+    Open {
+        /// Its number.
+        connection: u32,
+    },
+    /// The end that opened sends so many bytes that ask for no answer; `u64::MAX`: without end.
+    Send {
+        /// The connection.
+        connection: u32,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The end that opened sends a request; the other end answers it.
+    Request {
+        /// The connection.
+        connection: u32,
+        /// Bytes of the request, at least 1.
+        bytes: u64,
+        /// Bytes of the answer, at least 1.
+        response: u64,
+    },
+    /// The end that opened has nothing more to send, also where it sent without end: half-close. The connection closes
+    /// when both ends have closed.
+    Close {
+        /// The connection.
+        connection: u32,
+    },
+}
+
+impl Action {
+    /// The connection that it is about.
+    #[must_use]
+    pub const fn connection(&self) -> u32 {
+        match self {
+            Self::Open { connection }
+            | Self::Send { connection, .. }
+            | Self::Request { connection, .. }
+            | Self::Close { connection } => *connection,
+        }
+    }
+}
+
+/// What an application got over a span. What does not apply to its kind is `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Figures {
+    /// Of requests at a constant rate.
+    pub requests: Option<RequestFigures>,
+    /// Of short flows, and of bulk transfers of a given size.
+    pub flows: Option<FlowFigures>,
+    /// Of video.
+    pub video: Option<VideoFigures>,
+}
+
+/// The end of an application that opens its connections; they are numbered from 0 to
+/// [`ApplicationParams::connections`] − 1. For bulk transfers it also counts what the other end received.
+#[derive(Debug)]
+pub struct Application(Box<dyn Client>);
+
+/// What each kind of application implements; what is not explained here is as in [`Application`].
+trait Client: Debug + Send + Sync {
+    /// When to look at which connection.
+    fn agenda(&self) -> &Agenda;
+    fn agenda_mut(&mut self) -> &mut Agenda;
+    /// What to do on this connection, if anything.
+    fn look(&mut self, connection: u32, now: Instant) -> Option<Action>;
+
+    fn poll_at(&self) -> Option<Instant> {
+        self.agenda().next_at()
+    }
+
+    fn poll_action(&mut self, now: Instant) -> Option<Action> {
+        while let Some(connection) = self.agenda_mut().due(now) {
+            let action = self.look(connection, now);
+            if action.is_some() {
+                return action;
+            }
+        }
+        None
+    }
+
+    fn on_connected(&mut self, connection: u32, now: Instant);
+    fn on_received(&mut self, connection: u32, bytes: u64, now: Instant);
+    /// Both ends closed, or the transport gave up. The state tells whether that was meant to happen.
+    fn on_ended(&mut self, connection: u32, now: Instant);
+    fn figures(&self, from: Instant, to: Instant) -> Figures;
+}
+
+impl Application {
+    /// Begins at `start`, and begins nothing new from `stop` on. `seed` decides sizes of responses: the same of each
+    /// request, whatever happened to those before it.
+    #[must_use]
+    pub fn new(params: &ApplicationParams, start: Instant, stop: Instant, seed: u64) -> Self {
+        Self(match params {
+            ApplicationParams::Bulk(params) => Box::new(bulk::Bulk::new(*params, start, stop)),
+            ApplicationParams::Requests(params) => {
+                Box::new(requests::Requests::new(params, start, stop, seed))
+            }
+            ApplicationParams::ShortFlows(params) => {
+                Box::new(short_flows::ShortFlows::new(params, start, stop, seed))
+            }
+            ApplicationParams::Video(params) => Box::new(video::Video::new(params, start, stop)),
+        })
+    }
+
+    /// When to poll next; `None` while there is nothing to wait for but events.
+    #[must_use]
+    pub fn poll_at(&self) -> Option<Instant> {
+        self.0.poll_at()
+    }
+
+    /// What to do next; call again while there is something.
+    pub fn poll_action(&mut self, now: Instant) -> Option<Action> {
+        self.0.poll_action(now)
+    }
+
+    /// A connection that was opened is established.
+    pub fn on_connected(&mut self, connection: u32, now: Instant) {
+        self.0.on_connected(connection, now);
+    }
+
+    /// `bytes` more arrived in order at the end that receives data: the one that asked, for bulk transfers the one
+    /// that was sent to.
+    pub fn on_received(&mut self, connection: u32, bytes: u64, now: Instant) {
+        self.0.on_received(connection, bytes, now);
+    }
+
+    /// Both ends closed; the number of the connection may be opened again.
+    pub fn on_closed(&mut self, connection: u32, now: Instant) {
+        self.0.on_ended(connection, now);
+    }
+
+    /// The transport gave up, also while opening. What was asked on the connection is lost; the application may open it
+    /// again later.
+    pub fn on_failed(&mut self, connection: u32, now: Instant) {
+        self.0.on_ended(connection, now);
+    }
+
+    /// Figures of the span [`from`, `to`), from samples kept one by one: percentiles are exact.
+    #[must_use]
+    pub fn figures(&self, from: Instant, to: Instant) -> Figures {
+        self.0.figures(from, to)
+    }
+}

@@ -1,0 +1,76 @@
+use crate::at;
+use crate::network::Network;
+use slicewise_applications::{Action, Application};
+use slicewise_traffic::application::{ApplicationParams, BulkParams, ServerParams};
+use slicewise_units::Duration;
+
+fn run(bytes: Option<u64>, stop: u64) -> (Application, Vec<String>) {
+    let params = BulkParams {
+        flows: 3,
+        bytes,
+        stagger: Duration::from_millis(100),
+    };
+    let mut application = Application::new(&ApplicationParams::Bulk(params), at(50), at(stop), 1);
+    let mut network = Network::new(
+        8_000_000,
+        Duration::from_millis(10),
+        ServerParams::default(),
+    );
+    network.run(&mut application, at(10_000));
+    let actions = network.actions.iter();
+    let actions = actions.map(|(time, action)| format!("{time} {action:?}"));
+    let actions = actions.collect();
+    (application, actions)
+}
+
+#[test]
+fn flows_without_a_size_send_until_the_source_stops() {
+    let (application, actions) = run(None, 220);
+    insta::assert_snapshot!(actions.join("\n"), @r"
+    50 ms Open { connection: 0 }
+    60 ms Send { connection: 0, bytes: 18446744073709551615 }
+    150 ms Open { connection: 1 }
+    160 ms Send { connection: 1, bytes: 18446744073709551615 }
+    220 ms Close { connection: 0 }
+    220 ms Close { connection: 1 }
+    ");
+    assert_eq!(application.figures(at(0), at(10_000)).flows, None);
+}
+
+#[test]
+fn flows_of_a_size_end_with_it_and_are_measured_at_the_receiver() {
+    let (application, actions) = run(Some(30_000), 10_000);
+    insta::assert_snapshot!(actions.join("\n"), @r"
+    50 ms Open { connection: 0 }
+    60 ms Send { connection: 0, bytes: 30000 }
+    60 ms Close { connection: 0 }
+    150 ms Open { connection: 1 }
+    160 ms Send { connection: 1, bytes: 30000 }
+    160 ms Close { connection: 1 }
+    250 ms Open { connection: 2 }
+    260 ms Send { connection: 2, bytes: 30000 }
+    260 ms Close { connection: 2 }
+    ");
+    let flows = application.figures(at(0), at(10_000)).flows.unwrap();
+    // A round trip to open, 30 ms on the link, half a round trip.
+    assert_eq!((flows.completed, flows.completion_time.mean_ns), (3, 45e6));
+    assert!((flows.rate_mean_bits_per_second - 240_000.0 / 0.045).abs() < 1.0);
+}
+
+#[test]
+fn a_transfer_that_fails_is_over() {
+    let params = BulkParams {
+        flows: 1,
+        bytes: None,
+        stagger: Duration::ZERO,
+    };
+    let mut application = Application::new(&ApplicationParams::Bulk(params), at(0), at(9_000), 1);
+    assert_eq!(
+        application.poll_action(at(0)),
+        Some(Action::Open { connection: 0 })
+    );
+    application.on_failed(0, at(500));
+    application.on_connected(0, at(501));
+    assert_eq!(application.poll_action(at(9_999)), None);
+    assert_eq!(application.poll_at(), None);
+}
