@@ -82,6 +82,10 @@ fn print_tables(folder: &ResultsFolder, report: &Report) {
     if let Some(line) = report.findings.changes.text() {
         outln!("{line}");
     }
+    let summary = &report.findings.main().summary;
+    if let Some(table) = terminal::application_table_text(summary, columns()) {
+        outln!("{table}");
+    }
     if let Some(table) = terminal::population_table_text(&report.findings.populations, columns()) {
         outln!("{table}");
     }

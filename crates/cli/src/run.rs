@@ -109,6 +109,12 @@ fn simulator(options: &RunOptions, study: &Study) -> Result<Simulator, Failure> 
              captured",
         ));
     }
+    if (study.scenarios.iter()).any(|scenario| !scenario.applications.is_empty()) {
+        return Err(Failure::mistake(
+            "sources of this study have an `application`, whose simulated connections cannot be captured: leave the \
+             option out, choose scenarios of a study without such sources, or run it `--on gateway`",
+        ));
+    }
     let snap_bytes = options.snap_length.unwrap_or(capture::DEFAULT_SNAP_BYTES);
     Ok(simulator.with_captures(root.clone(), snap_bytes))
 }

@@ -15,7 +15,7 @@ use slicewise_results::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
 use slicewise_stats::prediction::OfferedTraffic;
-use slicewise_study::{Backend, Pacing, RunSpec, Study};
+use slicewise_study::{Backend, Pacing, RunSpec, Study, TcpProfile};
 use slicewise_testbed::{
     CAPTURE_NAMES, DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources,
     missing_features,
@@ -77,6 +77,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         captures::check(root, &CAPTURE_NAMES, is_free, (&study, &runs), &folder)?;
     }
     note_too_few_repetitions(&study);
+    note_other_profiles(&study);
     tell_unsupported(&folder, &study, &asked_for, unsupported)?;
     let predicted = predict(options, &study, &folder, &runs, &interrupt)?;
     if predicted == Exit::Interrupted {
@@ -87,6 +88,20 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         Exit::Success => predicted,
         other => other,
     })
+}
+
+/// Real packets are sent by the TCP of this machine.
+fn note_other_profiles(study: &Study) {
+    let applications = study.scenarios.iter().flat_map(|s| &s.applications);
+    let others = applications.filter(|source| source.transport.profile != TcpProfile::Linux);
+    let names: BTreeSet<&str> = others.map(|source| source.name.as_str()).collect();
+    if !names.is_empty() {
+        let names: Vec<&str> = names.into_iter().collect();
+        noteln!(
+            "the profile of `transport` is for the simulator; on real packets these sources use the TCP of this kernel: {}",
+            names.join(", ")
+        );
+    }
 }
 
 /// All that are missing are named at once.

@@ -143,7 +143,7 @@ fn influence(numbers: &DecidedBy) -> String {
 /// "200 µs → 408 µs": the indicator in the reference scenario and in this one.
 pub(crate) fn absolute(numbers: &DecidedBy) -> Option<String> {
     let value = |value: f64| match numbers.indicator {
-        Some(Indicator::Throughput) => rate(value),
+        Some(indicator) if indicator.is_rate() => rate(value),
         Some(Indicator::LossRatio | Indicator::ReceivedShare) => percent(value),
         _ => time(value),
     };

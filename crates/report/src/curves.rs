@@ -1,6 +1,7 @@
 //! Series and distributions for the page and the figures, gathered run by run.
 
 use serde::Serialize;
+use slicewise_stats::application::ApplicationSeries;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{CdfPoint, RunRecord, SliceRecord};
 use std::collections::BTreeMap;
@@ -34,6 +35,9 @@ pub(crate) struct BinnedRun {
     /// What one unit of `delay` is, ns.
     pub(crate) delay_unit_ns: u64,
     pub(crate) slices: Vec<BinnedSlice>,
+    /// Series of sources with an application, by name: drawn as figures only.
+    #[serde(skip)]
+    pub(crate) applications: Vec<(String, ApplicationSeries)>,
 }
 
 impl BinnedRun {
@@ -231,6 +235,9 @@ fn binned(record: &RunRecord, policy: usize, scenario: usize) -> BinnedRun {
         policy_name: record.key.policy.clone(),
         delay_unit_ns: DELAY_UNIT_NS,
         slices: slices.collect(),
+        applications: (record.applications.iter())
+            .map(|source| (source.source.clone(), source.series.clone()))
+            .collect(),
     }
 }
 

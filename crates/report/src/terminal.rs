@@ -12,8 +12,10 @@ use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, TableStyle,
     Width,
 };
+use slicewise_stats::application_summary::ApplicationQuantity;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::RunKey;
+use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, digits, percent, time};
 
@@ -195,6 +197,49 @@ pub(crate) fn coloured(text: &str, colours: Colours) -> String {
     MARKS.iter().fold(ended, |text, (_, mark, code)| {
         text.replace(*mark, escape(code))
     })
+}
+
+/// What applications got: one row per policy, scenario and source. `None` where there is no application, or there are
+/// more rows than a summary has room for: the report shows them.
+#[must_use]
+pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
+    const COLUMNS: [(&str, ApplicationQuantity); 5] = [
+        ("Goodput", ApplicationQuantity::Goodput),
+        ("RTT", ApplicationQuantity::RttMean),
+        ("Latency: 99 %", ApplicationQuantity::RequestLatencyP99),
+        ("Flow time", ApplicationQuantity::CompletionTimeMean),
+        ("Quality", ApplicationQuantity::QualityMean),
+    ];
+    let cells = summary.cells.iter();
+    let rows: Vec<_> = cells
+        .flat_map(|cell| cell.applications.iter().map(move |of| (cell, of)))
+        .filter_map(|(cell, of)| Some((cell, of, of.source.as_ref()?)))
+        .collect();
+    if rows.is_empty() || rows.len() > MOST_APPLICATION_ROWS {
+        return None;
+    }
+    let is_there = |(_, quantity): &&(_, ApplicationQuantity)| {
+        rows.iter().any(|(_, of, _)| of.of(*quantity).is_some())
+    };
+    let columns: Vec<_> = COLUMNS.iter().filter(is_there).collect();
+    let mut header = vec!["Policy", "Scenario", "Source"];
+    header.extend(columns.iter().map(|(head, _)| head));
+    let mut table = plain_table(header, width);
+    at_least(&mut table, 3, 14);
+    for (cell, of, source) in &rows {
+        let mut row = vec![
+            cell.policy.clone(),
+            cell.scenario.clone(),
+            (*source).clone(),
+        ];
+        row.extend(columns.iter().map(|(_, quantity)| {
+            or_dash(of.of(*quantity), |estimate| {
+                one_word(&quantity.text(estimate.mean))
+            })
+        }));
+        table.add_row(row);
+    }
+    Some(text(&table))
 }
 
 /// What populations got: one row per policy and scenario, the largest delay of each population beside
@@ -401,3 +446,5 @@ const NO_BREAK: char = '\u{a0}';
 const FLOWS_SHOWN: usize = 10;
 const NARROWEST: u16 = 80;
 const WIDEST: u16 = 120;
+/// More rows than this are no summary.
+const MOST_APPLICATION_ROWS: usize = 16;

@@ -1,7 +1,7 @@
 //! Names of what lies in a results folder, and limits of what is read.
 
 /// Names of the tables of a report: each as `data/NAME.csv` and `data/NAME.parquet`.
-pub const TABLES: [&str; 20] = [
+pub const TABLES: [&str; 23] = [
     "runs",
     "series",
     "delay_cdf",
@@ -9,6 +9,9 @@ pub const TABLES: [&str; 20] = [
     "drops",
     "link_losses",
     "phases",
+    "applications",
+    "application_series",
+    "application_cells",
     "cells",
     "verdicts",
     "verdict_tests",
@@ -25,7 +28,7 @@ pub const TABLES: [&str; 20] = [
 ];
 
 /// What names of figures of a report begin with, by what they show.
-pub const FIGURE_KINDS: [&str; 10] = [
+pub const FIGURE_KINDS: [&str; 16] = [
     "throughput",
     "loss",
     "delay-mean",
@@ -36,6 +39,12 @@ pub const FIGURE_KINDS: [&str; 10] = [
     "scale",
     "delay-cdf",
     "time-series",
+    "application-goodput",
+    "application-rtt",
+    "request-latency",
+    "completion-time",
+    "quality",
+    "application-series",
 ];
 
 pub(crate) const STUDY_FILE: &str = "study.json";

@@ -15,9 +15,10 @@ use crate::population;
 use crate::scheduler_delay::SchedulerDelays;
 use crate::timeline::{self, Begun};
 use crate::topology::{FlowParams, Node, PortId, Topology};
+use crate::transport::{ApplicationFlows, SeriesParams, Transports, directions};
 use slicewise_capture::store::make_folders;
 use slicewise_dataplane::{ClassCounters, DropReason, Pipeline};
-use slicewise_model::PolicyParams;
+use slicewise_model::{Discipline, PolicyParams, PolicySpec};
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
@@ -25,7 +26,7 @@ use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
     Backend, DutModel, DutParams, ImpairmentParams, RunError, RunSpec, ScenarioParams, Study,
 };
-use slicewise_traffic::Sources;
+use slicewise_traffic::{Random, Sources};
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
 use std::path::PathBuf;
@@ -67,6 +68,9 @@ impl Backend for Simulator {
             let (measurement, outcome) = self.simulate(study, run, |_, m| Ok(m))?;
             return Ok(outcome.record(measurement, key, study));
         };
+        if has_applications(study, run) {
+            return Err(unsupported("captures of simulated connections"));
+        }
         let params = captures.params(study, run, &key)?;
         let ((measurement, capture), outcome) =
             self.simulate(study, run, |flows, measurement| {
@@ -100,6 +104,13 @@ impl Captures {
     }
 }
 
+/// Longest time from an interrupt until a host's TCP has answered: an idle Linux host forwards a packet in 1 to 9 us.
+const RECEIVE_PROCESSING: Duration = Duration::from_micros(10);
+/// The seed of hosts is that of a source of this name, which no study can have.
+const HOSTS: &str = "";
+/// Streams of a source's seed that connections have on impaired links.
+const CONNECTIONS_STREAM: u64 = 1 << 32;
+
 /// Names of the links that a study has, in the order in which its network has them.
 const LINKS: [&str; 2] = ["ingress", "egress"];
 
@@ -108,13 +119,23 @@ struct Outcome {
     drops: Vec<DropCount>,
     lost_on_links: Vec<LinkLoss>,
     phases: Vec<Begun>,
+    transports: Transports,
 }
 
 impl Outcome {
     fn record(self, measurement: Measurement, key: RunKey, study: &Study) -> RunRecord {
         let mut record = measurement.finish(key, &study.name, study.digest(), self.drops);
         timeline::complete(&mut record.phases, self.phases, &record.drops);
+        let records = |from_ns, to_ns, with_series| {
+            let (from, to) = (Instant::from_nanos(from_ns), Instant::from_nanos(to_ns));
+            self.transports.records(from, to, with_series)
+        };
+        for phase in &mut record.phases {
+            phase.applications = records(phase.measured_from_ns, phase.ends_ns, false);
+        }
         RunRecord {
+            // All of the run: the transient found in one run is not that of another, which it is compared with.
+            applications: records(0, record.duration_ns, true),
             link_losses: self.lost_on_links,
             ..record
         }
@@ -165,16 +186,17 @@ impl Simulator {
                  shaped to almost nothing"
             )));
         }
+        let drops = [dropped(&network, &egress), gone].concat();
+        let links = senders.map(|port| network.impairments(port));
+        let lost_on_links = losses_on_links(study, run, links);
+        let (observer, transports) = network.into_parts();
         let outcome = Outcome {
+            drops,
+            lost_on_links,
             phases,
-            drops: [dropped(&network), gone].concat(),
-            lost_on_links: losses_on_links(
-                study,
-                run,
-                senders.map(|port| network.impairments(port)),
-            ),
+            transports,
         };
-        Ok((network.into_observer(), outcome))
+        Ok((observer, outcome))
     }
 
     /// The network of one run: a sender, the devices, a receiver.
@@ -189,11 +211,15 @@ impl Simulator {
             .get(run.scenario)
             .ok_or(RunError::UnknownRun(*run))?;
         let mut topology = Topology::default();
-        let sender = topology.endpoint(EndpointParams::default());
-        let receiver = topology.endpoint(EndpointParams {
+        let answers = !scenario.applications.is_empty();
+        let endpoint = EndpointParams {
             interrupt_interval: study.hosts.interrupt_moderation,
             transmit_ring_frames: None,
-        });
+            processing: RECEIVE_PROCESSING,
+            seed: run.source_seed(HOSTS),
+        };
+        let sender = topology.endpoint(endpoint);
+        let receiver = topology.endpoint(endpoint);
         let adapter = topology.port(sender);
         // The port behind which the rest of the path is built, and the link on which it sends.
         let mut from = adapter;
@@ -208,15 +234,20 @@ impl Simulator {
             let node = topology.device(DeviceParams {
                 processing: device.processing_delay,
             });
-            let ingress = topology.port(node);
-            topology.link(from, ingress, on);
+            let ingress = if answers {
+                topology.egress(node, way_back(study, run.seed)?)
+            } else {
+                topology.port(node)
+            };
+            topology.unequal_link((from, on), (ingress, back(on, study)));
             from = topology.egress(node, forwarding(device, policy, run.seed)?);
             egress.push(from);
             on = egress_link(study, device);
         }
         let last = from;
         let sink = topology.port(receiver);
-        topology.link(last, sink, on);
+        topology.unequal_link((last, on), (sink, back(on, study)));
+        let applications = applications(study, run, scenario, [sender, receiver])?;
         let impaired = [
             (adapter, study.link.impairments.ingress),
             (last, study.link.impairments.egress),
@@ -224,11 +255,14 @@ impl Simulator {
         for (link, (from, params)) in (0..).zip(impaired) {
             if params != ImpairmentParams::default() {
                 let seeds = scenario.sources.iter().map(|s| run.source_seed(&s.name));
+                let seeds = seeds.chain(seeds_of_connections(run, scenario));
                 topology.impair(from, Impairments::new(params, seeds, link));
             }
         }
         let flows = self.flows(study, run, scenario, [sender, receiver])?;
+        let directions = directions(&applications);
         let headers = flows.iter().map(|flow| &flow.headers);
+        let headers = headers.chain(directions.iter().map(|direction| &direction.headers));
         let scheduler = match hops.as_slice() {
             [] => return Err(RunError::UnknownRun(*run)),
             [(_, policy)] if study.phases.is_empty() => Some(SchedulerDelays::new(policy, headers)),
@@ -237,7 +271,10 @@ impl Simulator {
         };
         let measurement = Measurement::new(collector(study, run.scenario)?, scheduler);
         let observer = observe(&flows, measurement)?;
-        let network = topology.build(flows, observer).map_err(failed)?;
+        let series = SeriesParams::new(study.duration, study.measure.bin);
+        let transports = Transports::new(&applications, series);
+        let network = topology.build_with(flows, &applications, transports, observer);
+        let network = network.map_err(failed)?;
         Ok(Built {
             network,
             senders: [adapter, last],
@@ -330,10 +367,14 @@ fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
     }
 }
 
-/// What the classes of all devices have dropped, by reason.
-pub(crate) fn dropped<O: Observer>(network: &Network<Plane, O>) -> Vec<DropCount> {
-    let planes = network.forwarding().map(Plane::pipeline);
+/// What classes have dropped at these ports of devices, by reason.
+pub(crate) fn dropped<O: Observer>(
+    network: &Network<Plane, O>,
+    egress: &[PortId],
+) -> Vec<DropCount> {
+    let planes = egress.iter().filter_map(|port| network.forwarding(*port));
     planes
+        .map(Plane::pipeline)
         .flat_map(Pipeline::counters)
         .flat_map(drops_of)
         .collect()
@@ -352,6 +393,72 @@ pub(crate) fn drops_of(class: &ClassCounters) -> impl Iterator<Item = DropCount>
     })
 }
 
+/// The applications of a scenario.
+fn applications<'a>(
+    study: &'a Study,
+    run: &RunSpec,
+    scenario: &'a ScenarioParams,
+    [sender, receiver]: [Node; 2],
+) -> Result<Vec<ApplicationFlows<'a>>, RunError> {
+    let flows = scenario.applications.iter().map(|params| {
+        let slice = study
+            .slices
+            .get(params.slice)
+            .ok_or_else(|| RunError::Failed(format!("source `{}` is of no slice", params.name)))?;
+        Ok(ApplicationFlows {
+            params,
+            slice_name: &slice.name,
+            slice: u16::try_from(params.slice).map_err(failed)?,
+            seed: run.source_seed(&params.name),
+            sender,
+            receiver,
+        })
+    });
+    flows.collect()
+}
+
+fn has_applications(study: &Study, run: &RunSpec) -> bool {
+    let scenario = study.scenarios.get(run.scenario);
+    scenario.is_some_and(|scenario| !scenario.applications.is_empty())
+}
+
+/// A seed for each flow of connections.
+fn seeds_of_connections<'a>(
+    run: &'a RunSpec,
+    scenario: &'a ScenarioParams,
+) -> impl Iterator<Item = u64> + use<'a> {
+    scenario.applications.iter().flat_map(|params| {
+        let seed = run.source_seed(&params.name);
+        let flows = u64::from(params.application.connections()) * 2;
+        (0..flows).map(move |flow| Random::stream(seed, CONNECTIONS_STREAM + flow).below(u64::MAX))
+    })
+}
+
+/// The link by which what comes back reaches a port: as fast as the one that leads away from it, or as that between
+/// hosts and device where a device paces what leaves.
+fn back(forth: LinkParams, study: &Study) -> LinkParams {
+    match forth.handover {
+        Handover::LastBit => forth,
+        Handover::FirstBit => LinkParams {
+            rate: study.link.rate,
+            handover: Handover::LastBit,
+            ..forth
+        },
+    }
+}
+
+/// What decides on the way back: one queue, as no policy of a study is about it.
+fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
+    let policy = PolicySpec {
+        name: "way back".to_owned(),
+        classes: Vec::new(),
+        discipline: Discipline::Fifo,
+        guaranteed: None,
+    };
+    let policy = policy.resolve_for(study.link.rate.into()).map_err(failed)?;
+    port(policy, seed).map(Plane::Pipeline).map_err(failed)
+}
+
 /// What impaired links lost of each slice, by reason.
 fn losses_on_links(
     study: &Study,
@@ -367,8 +474,13 @@ fn losses_on_links(
             continue;
         };
         for (index, slice) in study.slices.iter().enumerate() {
-            let sources = scenario.sources.iter().zip(impairments.lost());
-            let own = sources.filter(|(source, _)| source.slice == index);
+            let sources = scenario.sources.iter().map(|source| source.slice);
+            let connections = scenario.applications.iter().flat_map(|params| {
+                let flows = 2 * params.application.connections() as usize;
+                std::iter::repeat_n(params.slice, flows)
+            });
+            let flows = sources.chain(connections).zip(impairments.lost());
+            let own = flows.filter(|(slice, _)| *slice == index);
             let lost = own.fold(Lost::default(), |sum, (_, lost)| sum + lost);
             let reasons = [("loss", lost.at_random), ("bit_error", lost.by_bit_errors)];
             losses.extend(reasons.into_iter().filter(|(_, frames)| *frames > 0).map(

@@ -1,6 +1,8 @@
 //! Endpoints: the network adapter that sends, and the one that receives and raises interrupts.
 
-use crate::packet::PacketId;
+use crate::packet::Packet;
+use slicewise_traffic::Random;
+use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -14,15 +16,24 @@ pub struct EndpointParams {
     /// Maximum number of frames handed to an adapter and not yet sent; further frames are lost.
     /// `None` if the sender never loses any.
     pub transmit_ring_frames: Option<u32>,
+    /// Longest time from an interrupt until a connection answers: see [`Processing`].
+    pub processing: Duration,
+    /// Seed of that time.
+    pub seed: u64,
 }
 
 /// Frames handed to a sending adapter that are not yet on the wire. They are the adapter's until its
 /// transmitter takes them: when they will be sent is not known before, because the transmitter can be
 /// paused.
+///
+/// They lie here one behind the other, not in the store of packets: connections may let tens of thousands wait, which are
+/// read in order much faster than from places all over a store.
 #[derive(Debug, Clone)]
 pub struct TransmitRing {
     limit: usize,
-    frames: VecDeque<PacketId>,
+    frames: VecDeque<Packet>,
+    /// What those of them hold that are of connections.
+    segments: VecDeque<Segment>,
 }
 
 impl TransmitRing {
@@ -32,6 +43,7 @@ impl TransmitRing {
         Self {
             limit: limit_frames.map_or(usize::MAX, |frames| frames as usize),
             frames: VecDeque::new(),
+            segments: VecDeque::new(),
         }
     }
 
@@ -43,16 +55,29 @@ impl TransmitRing {
         self.frames.len() + usize::from(is_sending) < self.limit
     }
 
-    /// A frame is handed over.
+    /// A frame is handed over; `segment` is what one of a connection holds.
     #[inline]
-    pub fn push(&mut self, frame: PacketId) {
+    pub fn push(&mut self, frame: Packet, segment: Option<&Segment>) {
         self.frames.push_back(frame);
+        self.segments.extend(segment.copied());
     }
 
     /// The frame that is sent next.
     #[inline]
-    pub fn pop(&mut self) -> Option<PacketId> {
+    pub fn pop(&mut self) -> Option<Packet> {
         self.frames.pop_front()
+    }
+
+    /// What the frame holds that was popped last, which is of a connection.
+    #[inline]
+    pub fn pop_segment(&mut self) -> Option<Segment> {
+        self.segments.pop_front()
+    }
+
+    /// Number of frames that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.frames.len()
     }
 
     /// True if no frame waits.
@@ -63,13 +88,51 @@ impl TransmitRing {
     }
 }
 
+/// When an endpoint that answers has processed what its adapter received: later than the interrupt by a random time,
+/// alike for all frames of one interrupt, and in order.
+///
+/// Without this time two connections on one path stay in step with the queue that drops, and one of them may lose every
+/// packet for a whole run (S. Floyd, V. Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
+#[derive(Debug, Clone)]
+pub struct Processing {
+    longest: Duration,
+    random: Random,
+    captured_at: Instant,
+    processed_at: Instant,
+}
+
+impl Processing {
+    /// An endpoint that takes at most `longest`.
+    #[must_use]
+    pub const fn new(longest: Duration, random: Random) -> Self {
+        Self {
+            longest,
+            random,
+            captured_at: Instant::MAX,
+            processed_at: Instant::ZERO,
+        }
+    }
+
+    /// When what was captured at `captured_at` is processed; called in order of time.
+    #[inline]
+    pub fn of(&mut self, captured_at: Instant) -> Instant {
+        if captured_at != self.captured_at {
+            self.captured_at = captured_at;
+            let nanos = self.random.below(self.longest.nanos().saturating_add(1));
+            let at = captured_at.saturating_add(Duration::from_nanos(nanos));
+            self.processed_at = self.processed_at.max(at);
+        }
+        self.processed_at
+    }
+}
+
 /// The receiving half of an adapter, with interrupt moderation: an arriving frame raises an
 /// interrupt at once if the last interrupt was at least one interval ago, otherwise as soon as that
 /// interval has passed.
 ///
 /// An endpoint that only captures does not act on the network, and frames reach it in order. The capture
-/// time of a frame is therefore known as soon as it is sent, and needs no event. An endpoint that
-/// answers what it receives will need one, as devices do.
+/// time of a frame is therefore known as soon as it is sent, and needs no event. What an endpoint
+/// answers does need one: see [`Processing`].
 #[derive(Debug, Clone)]
 pub struct Receiver {
     interval: Duration,
@@ -183,19 +246,32 @@ mod tests {
         }
     }
 
+    const fn packet(sequence: u64) -> Packet {
+        Packet {
+            sent_at: Instant::ZERO,
+            queued_at: Instant::ZERO,
+            sequence,
+            l2_bytes: 60,
+            flow: 0,
+            l3_offset: 14,
+            traffic_class: 0,
+        }
+    }
+
     #[test]
     fn a_transmit_ring_frees_a_place_when_a_frame_has_been_sent() {
         let mut ring = TransmitRing::new(Some(2));
         assert!(ring.has_room(true));
-        ring.push(7);
+        ring.push(packet(7), None);
         assert!(!ring.has_room(true));
         assert!(ring.has_room(false));
-        ring.push(8);
+        ring.push(packet(8), Some(&Segment::default()));
         assert!(!ring.has_room(false));
         assert_eq!(
             [ring.pop(), ring.pop(), ring.pop()],
-            [Some(7), Some(8), None]
+            [Some(packet(7)), Some(packet(8)), None]
         );
+        assert!(ring.pop_segment().is_some());
         assert!(!TransmitRing::new(Some(0)).has_room(false));
         assert!(TransmitRing::new(None).has_room(true));
     }

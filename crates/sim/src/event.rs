@@ -2,14 +2,16 @@
 //!
 //! Everything that acts in a network — a source, a link, a device — has at most one event
 //! pending, so the queue is a table of times with a place for each of them, and above it a tree of
-//! minima, eight children per node. Scheduling writes a time and updates the minima above it; the
+//! minima, eight children per node. Connections and applications have a tree of their own: there
+//! may be thousands, and their timers seldom change, so they must not make the tree of the links
+//! and ports deeper. Scheduling writes a time and updates the minima above it; the
 //! next event is found by descending the tree to the minimum. A small network is one node: then
 //! scheduling is one store, and finding the next event takes eight comparisons without a branch.
 //! Scheduling again replaces the pending event, so a rescheduled timer leaves no stale entry.
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
 //! Events of one nanosecond happen in the order in which the queue was given its actors: sources,
-//! ends of links, ports. So a frame that arrives in the nanosecond in which a port may send is
+//! ends of links, ports, connections, applications. So a frame that arrives in the nanosecond in which a port may send is
 //! considered.
 
 use slicewise_units::Instant;
@@ -24,6 +26,10 @@ pub enum Event {
     Arrival(u32),
     /// The timer of a node for one of its ports: the port may send.
     Timer(u32),
+    /// The timer of an end of a connection.
+    Connection(u32),
+    /// An application, or its server, does what is due.
+    Application(u32),
 }
 
 /// Where an actor has its pending event: its position in the list the queue was made of.
@@ -79,34 +85,23 @@ impl Group {
 
 /// No place.
 const NOWHERE: usize = usize::MAX;
-/// Levels of the largest queue: 8⁸ = 2²⁴ actors.
+/// Levels of the largest tree: 8⁸ = 2²⁴ actors.
 const MAX_LEVELS: usize = 8;
 
-/// The pending events of a network.
+/// The times of some actors, and the least of them.
 #[derive(Debug, Clone)]
-pub struct EventQueue {
+struct Tree {
     /// Level after level. Level 0 holds the time of every actor, each level above it the least
     /// time of every group below; the last level is one group.
     groups: Vec<Group>,
     /// Where each level starts in `groups`.
     starts: [usize; MAX_LEVELS],
     levels: usize,
-    /// The place of the event taken last, [`NOWHERE`] once that is vacated: what an event does
-    /// usually schedules its own successor, which saves vacating the place before.
-    spent: usize,
-    /// What each place on level 0 stands for.
-    events: Vec<Event>,
 }
 
-impl EventQueue {
-    /// A queue of actors of which each can have one event pending, none of them has, in this order
-    /// of precedence; `None` for more than [`MAX_ACTORS`].
-    #[must_use]
-    pub fn new(events: Vec<Event>) -> Option<Self> {
-        if events.len() > MAX_ACTORS as usize {
-            return None;
-        }
-        let mut width = events.len().div_ceil(WIDTH).max(1);
+impl Tree {
+    fn new(actors: usize) -> Option<Self> {
+        let mut width = actors.div_ceil(WIDTH).max(1);
         let (mut starts, mut levels, mut total) = ([0; MAX_LEVELS], 1, width);
         while width > 1 {
             *starts.get_mut(levels)? = total;
@@ -118,6 +113,82 @@ impl EventQueue {
             groups: vec![Group::IDLE; total],
             starts,
             levels,
+        })
+    }
+
+    /// The least time, and the lane of the last level that holds it.
+    #[inline]
+    fn least(&self) -> (u64, usize) {
+        self.groups[self.starts[self.levels - 1]].least()
+    }
+
+    /// The actor that has the least time, which `lane` of the last level holds.
+    #[inline]
+    fn descend(&self, lane: usize) -> usize {
+        let mut place = lane;
+        for level in (1..self.levels).rev() {
+            let (_, lane) = self.groups[self.starts[level - 1] + place].least();
+            place = place * WIDTH + lane;
+        }
+        place
+    }
+
+    /// Set a time on level 0, and what follows from it above.
+    #[inline]
+    fn set(&mut self, place: usize, at: u64) {
+        self.groups[place / WIDTH].set(place, at);
+        if self.levels > 1 {
+            self.update_minima(place / WIDTH);
+        }
+    }
+
+    /// A time of `group` on level 0 has changed: update the minima above it, up to the first that
+    /// does not change.
+    #[inline(never)]
+    fn update_minima(&mut self, mut group: usize) {
+        for level in 1..self.levels {
+            let (least, _) = self.groups[self.starts[level - 1] + group].least();
+            let above = self.starts[level] + group / WIDTH;
+            if self.groups[above].time(group) == least {
+                return;
+            }
+            self.groups[above].set(group, least);
+            group /= WIDTH;
+        }
+    }
+}
+
+/// The pending events of a network.
+#[derive(Debug, Clone)]
+pub struct EventQueue {
+    /// The times of sources, links and ports: few, and one of them changes with every event.
+    first: Tree,
+    /// Those of connections and applications: many, and they change seldom.
+    second: Tree,
+    /// How many actors are in `first`; the others follow them.
+    split: usize,
+    /// The place of the event taken last, [`NOWHERE`] once that is vacated: what an event does
+    /// usually schedules its own successor, which saves vacating the place before.
+    spent: usize,
+    /// What each place stands for.
+    events: Vec<Event>,
+}
+
+impl EventQueue {
+    /// A queue of actors of which each can have one event pending, none of them has, in this order
+    /// of precedence; `None` for more than [`MAX_ACTORS`].
+    #[must_use]
+    pub fn new(events: Vec<Event>) -> Option<Self> {
+        if events.len() > MAX_ACTORS as usize {
+            return None;
+        }
+        let is_second =
+            |event: &Event| matches!(event, Event::Connection(_) | Event::Application(_));
+        let split = events.iter().position(is_second).unwrap_or(events.len());
+        Some(Self {
+            first: Tree::new(split)?,
+            second: Tree::new(events.len() - split)?,
+            split,
             spent: NOWHERE,
             events,
         })
@@ -147,40 +218,27 @@ impl EventQueue {
             self.set(self.spent, NEVER);
             self.spent = NOWHERE;
         }
-        let (mut least, mut place) = self.groups.last()?.least();
+        let ((first, first_lane), (second, second_lane)) =
+            (self.first.least(), self.second.least());
+        let least = first.min(second);
         if least == NEVER || least > end.nanos() {
             return None;
         }
-        for level in (1..self.levels).rev() {
-            let lane;
-            (least, lane) = self.groups[self.starts[level - 1] + place].least();
-            place = place * WIDTH + lane;
-        }
+        let place = if first <= second {
+            self.first.descend(first_lane)
+        } else {
+            self.split + self.second.descend(second_lane)
+        };
         self.spent = place;
         Some((Instant::from_nanos(least), self.events[place]))
     }
 
-    /// Set a time on level 0, and what follows from it above.
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
-        self.groups[place / WIDTH].set(place, at);
-        if self.levels > 1 {
-            self.update_minima(place / WIDTH);
-        }
-    }
-
-    /// A time of `group` on level 0 has changed: update the minima above it, up to the first that
-    /// does not change.
-    #[inline(never)]
-    fn update_minima(&mut self, mut group: usize) {
-        for level in 1..self.levels {
-            let (least, _) = self.groups[self.starts[level - 1] + group].least();
-            let above = self.starts[level] + group / WIDTH;
-            if self.groups[above].time(group) == least {
-                return;
-            }
-            self.groups[above].set(group, least);
-            group /= WIDTH;
+        if place < self.split {
+            self.first.set(place, at);
+        } else {
+            self.second.set(place - self.split, at);
         }
     }
 }
@@ -210,9 +268,11 @@ mod tests {
             .map(Event::Departure)
             .chain((0..20).map(Event::Arrival))
             .chain((0..50).map(Event::Timer))
+            .chain((0..30).map(Event::Connection))
+            .chain((0..5).map(Event::Application))
             .collect();
         let mut queue = EventQueue::new(actors.clone()).unwrap();
-        for place in (0..100).rev() {
+        for place in (0..135).rev() {
             queue.schedule(at(7), place);
         }
         assert_eq!(drain(&mut queue), actors);
@@ -253,10 +313,17 @@ mod tests {
         /// Compare with the obvious model: a list of pending events, searched for the minimum.
         #[test]
         fn agrees_with_a_list(
-            actors in 1u32..600,
+            first in 0u32..100,
+            second in 0u32..600,
             steps in prop::collection::vec(prop::option::of((0u32..600, 0u64..30)), 1..300),
         ) {
-            let mut queue = queue(actors);
+            let actors = (first + second).max(1);
+            let event = |actor| if actor < first.max(1) {
+                Event::Arrival(actor)
+            } else {
+                Event::Connection(actor)
+            };
+            let mut queue = EventQueue::new((0..actors).map(event).collect()).unwrap();
             let mut pending: Vec<Option<u64>> = vec![None; actors as usize];
             for step in steps {
                 if let Some((actor, nanos)) = step {
@@ -269,7 +336,7 @@ mod tests {
                         .min();
                     let expected = least.map(|(nanos, actor)| {
                         pending[actor as usize] = None;
-                        (at(nanos), Event::Departure(actor))
+                        (at(nanos), event(actor))
                     });
                     prop_assert_eq!(queue.pop(), expected);
                 }

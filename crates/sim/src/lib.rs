@@ -1,8 +1,8 @@
 //! The simulator: discrete events under virtual time drive the same data plane as the gateway.
 //!
 //! A [`Topology`] of endpoints and devices, joined by duplex links between their ports, becomes a [`Network`]; its flows are paced by
-//! [`Source`](slicewise_traffic::Source)s, and an [`Observer`] sees every packet sent, received
-//! and lost.
+//! [`Source`](slicewise_traffic::Source)s or by applications over [`Transports`], and an [`Observer`] sees every packet sent,
+//! received and lost.
 //! [`Simulator`] does all that for a run of a study. `docs/simulator.md` describes what is
 //! modelled.
 
@@ -25,6 +25,7 @@ mod port;
 mod scheduler_delay;
 mod timeline;
 mod topology;
+mod transport;
 mod wires;
 
 pub use backend::Simulator;
@@ -33,3 +34,4 @@ pub use network::{Network, Outcome};
 pub use observer::{FlowId, Observer};
 pub use scheduler_delay::SchedulerDelays;
 pub use topology::{FlowParams, Node, PortId, Topology, TopologyError};
+pub use transport::{ApplicationFlows, SeriesParams, Transports};

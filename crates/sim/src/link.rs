@@ -109,6 +109,13 @@ impl Link {
         place == 0
     }
 
+    /// The frame that is delivered next.
+    #[inline]
+    #[must_use]
+    pub fn next(&self) -> Option<PacketId> {
+        self.in_flight.front().copied()
+    }
+
     /// Take the frame that is delivered now; also returns the one that follows it.
     #[inline]
     pub fn deliver(&mut self) -> Option<(PacketId, Option<PacketId>)> {

@@ -6,21 +6,26 @@ use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, traffic_class};
 use crate::port::{Egress, Port};
-use crate::topology::{FlowParams, PortId};
-use crate::wires::Wires;
+use crate::topology::PortId;
+use crate::transport::Transports;
+use crate::wires::{Delivered, Wires};
 use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
 use slicewise_traffic::{Departure, Source};
+use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
 
 /// A running network, created by [`Topology::build`](crate::Topology::build).
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Network<F, O> {
-    wires: Wires<O>,
+    pub(crate) wires: Wires<O>,
     ports: Vec<Port<F>>,
     devices: Vec<Device>,
-    flows: Vec<Flow>,
+    pub(crate) flows: Vec<Flow>,
+    /// What sends the first of the flows; the others are those of connections.
+    sources: Vec<Sending>,
+    pub(crate) transports: Transports,
     handled: u64,
 }
 
@@ -34,30 +39,28 @@ pub(crate) struct Device {
 /// A flow in a running network.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
-    id: FlowId,
+    pub(crate) id: FlowId,
     /// The port its sender sends it from.
-    port: u32,
+    pub(crate) port: u32,
+    pub(crate) headers: Headers,
+}
+
+/// A source that sends whatever happens to its packets.
+#[derive(Debug, Clone)]
+pub(crate) struct Sending {
+    source: Source,
     /// Bytes of the packet that leaves next.
     next_l2_bytes: u32,
     sent: u64,
-    headers: Headers,
-    source: Source,
 }
 
-impl Flow {
-    pub(crate) fn new(params: FlowParams, port: u32) -> Self {
+impl Sending {
+    pub(crate) const fn new(source: Source) -> Self {
         Self {
-            id: params.id,
-            port,
+            source,
             next_l2_bytes: 0,
             sent: 0,
-            headers: params.headers,
-            source: params.source,
         }
-    }
-
-    pub(crate) const fn id(&self) -> FlowId {
-        self.id
     }
 
     /// When the next packet leaves, if one does.
@@ -86,18 +89,25 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         mut wires: Wires<O>,
         ports: Vec<Port<F>>,
         devices: Vec<Device>,
-        mut flows: Vec<Flow>,
+        flows: Vec<Flow>,
+        mut sources: Vec<Sending>,
+        mut transports: Transports,
     ) -> Self {
-        for (index, flow) in (0u32..).zip(&mut flows) {
-            if let Some(at) = flow.next_departure() {
+        for (index, source) in (0u32..).zip(&mut sources) {
+            if let Some(at) = source.next_departure() {
                 wires.events.schedule(at, index);
             }
+        }
+        for (at, place) in transports.beginnings() {
+            wires.events.schedule(at, place);
         }
         Self {
             wires,
             ports,
             devices,
             flows,
+            sources,
+            transports,
             handled: 0,
         }
     }
@@ -115,11 +125,14 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                     self.ports[port as usize].on_timer();
                     self.transmit(port, now);
                 }
+                Event::Connection(end) => self.on_connection_timer(end, now),
+                Event::Application(index) => self.on_application(index, now),
             }
         }
+        let in_adapters = self.ports.iter().map(Port::waiting);
         Outcome {
             ended_at,
-            in_flight: self.wires.packets.len(),
+            in_flight: self.wires.packets.len() + in_adapters.sum::<usize>(),
             events: self.handled,
         }
     }
@@ -149,12 +162,13 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         Some(changed)
     }
 
-    /// The forwarding planes of the devices, in the order they were added.
-    pub fn forwarding(&self) -> impl Iterator<Item = &F> {
-        self.ports.iter().filter_map(|port| match &port.egress {
+    /// The forwarding plane of a device's port; `None` where it has none.
+    #[must_use]
+    pub fn forwarding(&self, port: PortId) -> Option<&F> {
+        match &self.ports.get(port.number() as usize)?.egress {
             Egress::Forwarding(forwarding) => Some(forwarding),
             Egress::Adapter(_) | Egress::Idle => None,
-        })
+        }
     }
 
     /// The impairments of the link that a port sends on.
@@ -163,31 +177,46 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         self.wires.impairments(port.number())
     }
 
-    /// The observer of the run.
-    pub fn into_observer(self) -> O {
-        self.wires.observer
+    /// The observer of the run, and the applications.
+    pub fn into_parts(self) -> (O, Transports) {
+        (self.wires.observer, self.transports)
     }
 
     /// A source hands a packet to its endpoint's adapter.
     #[inline]
     fn on_departure(&mut self, index: u32, now: Instant) {
-        let flow = &mut self.flows[index as usize];
-        let l2_bytes = flow.next_l2_bytes;
-        if let Some(next) = flow.next_departure() {
+        let sending = &mut self.sources[index as usize];
+        let (l2_bytes, sequence) = (sending.next_l2_bytes, sending.sent);
+        sending.sent += 1;
+        if let Some(next) = sending.next_departure() {
             self.wires.events.schedule(next, index);
         }
+        let Flow { port, headers, .. } = &self.flows[index as usize];
         let packet = Packet {
             sent_at: now,
             queued_at: now,
-            sequence: flow.sent,
+            sequence,
             l2_bytes,
             flow: u16::try_from(index).unwrap_or(u16::MAX),
-            l3_offset: flow.headers.l3_offset,
-            traffic_class: traffic_class(flow.headers.dscp, flow.headers.ecn),
+            l3_offset: headers.l3_offset,
+            traffic_class: traffic_class(headers.dscp, headers.ecn),
         };
-        flow.sent += 1;
-        self.wires.observer.on_sent(&flow.id, &packet);
-        let number = flow.port;
+        self.hand_over(*port, packet, None, now);
+    }
+
+    /// An endpoint hands a packet to the adapter at one of its ports; `segment` is what a packet of a connection holds.
+    #[inline]
+    pub(crate) fn hand_over(
+        &mut self,
+        number: u32,
+        packet: Packet,
+        segment: Option<&Segment>,
+        now: Instant,
+    ) {
+        let id = &self.wires.flows[usize::from(packet.flow)];
+        if id.is_measured() {
+            self.wires.observer.on_sent(id, &packet);
+        }
         let port = &mut self.ports[number as usize];
         let Egress::Adapter(ring) = &mut port.egress else {
             debug_assert!(false, "a flow is sent by an endpoint");
@@ -197,13 +226,20 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let (free_at, ready_at) = (link.free_at(), link.ready_at());
         if !ring.has_room(free_at > now) {
             self.wires.lose(&packet, now);
+            if segment.is_some() {
+                let _ = self.transports.on_left(&packet);
+            }
             return;
         }
-        let id = self.wires.packets.insert(packet);
         if ready_at <= now && ring.is_empty() {
+            let id = self.wires.store(packet, segment);
             self.wires.send(number, id, now);
+            if segment.is_some() {
+                // Whoever hands it over goes on as long as there is room.
+                let _ = self.transports.on_left(&packet);
+            }
         } else {
-            ring.push(id);
+            ring.push(packet, segment);
             port.wake(ready_at, &mut self.wires.events);
         }
     }
@@ -212,8 +248,10 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// plane of its egress port.
     #[inline]
     fn on_arrival(&mut self, link: u32, now: Instant) {
-        let Some((id, device)) = self.wires.deliver(link, now) else {
-            return;
+        let (id, device) = match self.wires.deliver(link, now) {
+            Some(Delivered::Device(id, device)) => (id, device),
+            Some(Delivered::Connection(id)) => return self.on_segments(link, id, now),
+            Some(Delivered::Captured) | None => return,
         };
         let packet = self.wires.packets.get(id);
         let flow = usize::from(packet.flow);
@@ -289,9 +327,17 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             return;
         };
         let mut ready_at = self.wires.link(number).ready_at();
+        let mut left = None;
         if ready_at <= now
-            && let Some(id) = ring.pop()
+            && let Some(packet) = ring.pop()
         {
+            let segment = if self.wires.is_of_connection(&packet) {
+                left = Some(packet);
+                ring.pop_segment()
+            } else {
+                None
+            };
+            let id = self.wires.store(packet, segment.as_ref());
             ready_at = self.wires.send(number, id, now);
         }
         let at = if ring.is_empty() {
@@ -300,6 +346,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             ready_at
         };
         port.wake(at, &mut self.wires.events);
+        if let Some(packet) = left
+            && let Some((connection, end)) = self.transports.on_left(&packet)
+        {
+            self.pump(connection, end, now);
+        }
     }
 }
 

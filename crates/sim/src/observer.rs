@@ -8,6 +8,8 @@ use slicewise_units::Instant;
 /// Sent packets are reported in order of time, and so are received ones of one receiver; but a packet
 /// may be reported as received in advance, as soon as its time of reception is certain.
 ///
+/// Flows that are [not measured](FlowId::UNMEASURED) are not reported.
+///
 /// This is the interface for everything that watches packets — statistics, a capture file — and is
 /// dispatched statically: a run pays only for what its observer does.
 pub trait Observer {
@@ -56,4 +58,19 @@ pub struct FlowId {
     pub slice: u16,
     /// Index of its source within the slice: 0 for the first.
     pub source: u16,
+}
+
+impl FlowId {
+    /// A flow that is not measured: it comes back on the path of one that is.
+    pub const UNMEASURED: Self = Self {
+        slice: u16::MAX,
+        source: u16::MAX,
+    };
+
+    /// Whether observers are told of it.
+    #[inline]
+    #[must_use]
+    pub const fn is_measured(&self) -> bool {
+        self.slice != u16::MAX
+    }
 }

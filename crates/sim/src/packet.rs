@@ -1,5 +1,6 @@
 //! Packets in transit, in a slab: no allocation per packet once the network has filled.
 
+use slicewise_transport::Segment;
 use slicewise_units::{FrameLengths, Instant};
 use slicewise_wire::Ecn;
 
@@ -64,6 +65,8 @@ pub type PacketId = u32;
 #[derive(Debug, Clone, Default)]
 pub struct PacketStore {
     packets: Vec<Packet>,
+    /// What packets of connections hold, at the same places; empty in a network without connections.
+    segments: Vec<Segment>,
     free: Vec<PacketId>,
 }
 
@@ -80,6 +83,25 @@ impl PacketStore {
             self.packets.push(packet);
             id
         }
+    }
+
+    /// Store a packet of a connection.
+    #[inline]
+    pub fn insert_segment(&mut self, packet: Packet, segment: &Segment) -> PacketId {
+        let id = self.insert(packet);
+        if self.segments.len() < self.packets.len() {
+            self.segments
+                .resize(self.packets.capacity(), Segment::default());
+        }
+        self.segments[id as usize] = *segment;
+        id
+    }
+
+    /// What a packet of a connection holds.
+    #[inline]
+    #[must_use]
+    pub fn segment(&self, id: PacketId) -> &Segment {
+        &self.segments[id as usize]
     }
 
     /// The packet at `id`, which must be on its way.

@@ -33,6 +33,14 @@ impl<F> Port<F> {
         }
     }
 
+    /// Frames that wait in an adapter.
+    pub(crate) fn waiting(&self) -> usize {
+        match &self.egress {
+            Egress::Adapter(ring) => ring.len(),
+            Egress::Forwarding(_) | Egress::Idle => 0,
+        }
+    }
+
     /// Set the timer for `at`.
     #[inline]
     pub(crate) fn wake(&mut self, at: Instant, events: &mut EventQueue) {

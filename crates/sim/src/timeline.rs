@@ -45,7 +45,7 @@ pub(crate) fn run<O: Observer>(
     for phase in study.phases.iter().skip(1) {
         let now = Instant::ZERO.saturating_add(phase.begins);
         network.run_until(now);
-        let dropped = [dropped(network), gone.clone()].concat();
+        let dropped = [dropped(network, egress), gone.clone()].concat();
         let mut change: Option<ChangeRecord> = None;
         let hops = egress
             .iter()

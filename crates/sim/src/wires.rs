@@ -1,6 +1,6 @@
 //! The connections between nodes: links, the frames on them, and the captures at their ends.
 
-use crate::endpoint::Receiver;
+use crate::endpoint::{Processing, Receiver};
 use crate::event::{EventQueue, Place};
 use crate::impairment::Impairments;
 use crate::link::Link;
@@ -8,6 +8,7 @@ use crate::network::packet_of;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, PacketStore, traffic_class};
 use slicewise_dataplane::Frame;
+use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};
 
 /// One direction of a link and what it leads to.
@@ -22,8 +23,11 @@ pub(crate) struct Wire {
 /// Where a link leads.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
-    /// An adapter that captures.
-    Receiver(Receiver),
+    /// An adapter that captures, and hands what belongs to connections to them.
+    Endpoint {
+        receiver: Receiver,
+        processing: Processing,
+    },
     /// The ingress of a device. Processing for a fixed time after a first-in, first-out link is a longer link,
     /// so that it needs no event of its own.
     Device { device: u32, processing: Duration },
@@ -39,6 +43,19 @@ pub(crate) struct Wires<O> {
     pub(crate) flows: Vec<FlowId>,
     /// By the port that sends on each.
     wires: Vec<Wire>,
+    /// Flows from this one on are those of connections.
+    first_of_connections: u16,
+}
+
+/// What has reached the end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    /// A packet, and the device that it has reached.
+    Device(PacketId, u32),
+    /// A packet of a connection, whose endpoint it has reached.
+    Connection(PacketId),
+    /// A packet that was captured, and is no more.
+    Captured,
 }
 
 impl<O: Observer> Wires<O> {
@@ -46,6 +63,7 @@ impl<O: Observer> Wires<O> {
         events: EventQueue,
         wires: Vec<Wire>,
         flows: Vec<FlowId>,
+        first_of_connections: u16,
         observer: O,
     ) -> Self {
         let packets = PacketStore::default();
@@ -55,6 +73,7 @@ impl<O: Observer> Wires<O> {
             observer,
             flows,
             wires,
+            first_of_connections,
         }
     }
 
@@ -69,10 +88,25 @@ impl<O: Observer> Wires<O> {
         self.wires[port as usize].link.pause(until);
     }
 
+    /// Store a packet that is about to be sent; `segment` is what one of a connection holds.
+    #[inline]
+    pub(crate) fn store(&mut self, packet: Packet, segment: Option<&Segment>) -> PacketId {
+        match segment {
+            None => self.packets.insert(packet),
+            Some(segment) => self.packets.insert_segment(packet, segment),
+        }
+    }
+
+    /// Whether a packet is of a connection.
+    #[inline]
+    pub(crate) const fn is_of_connection(&self, packet: &Packet) -> bool {
+        packet.flow >= self.first_of_connections
+    }
+
     /// Send a packet from a port whose transmitter is ready; returns when its last bit has been sent.
     #[inline]
     pub(crate) fn send(&mut self, port: u32, id: PacketId, now: Instant) -> Instant {
-        let Wire { link, end, arrival } = &mut self.wires[port as usize];
+        let Wire { link, end, .. } = &mut self.wires[port as usize];
         let packet = self.packets.get_mut(id);
         let (sent, mut at) = link.transmit(packet.lengths(), now);
         let mut varies_delay = false;
@@ -87,29 +121,43 @@ impl<O: Observer> Wires<O> {
         }
         match end {
             End::Device { processing, .. } => at = at.saturating_add(*processing),
-            End::Receiver(_) if varies_delay => {}
-            End::Receiver(_) => {
-                self.receive(port, id, at);
-                return sent;
-            }
+            End::Endpoint { .. } if varies_delay => {}
+            End::Endpoint { .. } => match self.receive(port, id, at) {
+                Some(processed_at) => at = processed_at,
+                None => return sent,
+            },
         }
-        packet.queued_at = at;
+        let Wire { link, arrival, .. } = &mut self.wires[port as usize];
+        self.packets.get_mut(id).queued_at = at;
         if link.carry(id, &self.packets) {
             self.events.schedule(at, *arrival);
         }
         sent
     }
 
-    /// A packet reaches the endpoint at the end of a link at `at`.
+    /// A packet reaches the endpoint at the end of a link at `at`. Returns when its connection gets it; `None` if it
+    /// is of no connection, and no more.
     #[inline]
-    fn receive(&mut self, port: u32, id: PacketId, at: Instant) {
-        if let End::Receiver(receiver) = &mut self.wires[port as usize].end {
-            let packet = self.packets.get(id);
-            let captured_at = receiver.on_arrival(at);
-            let flow = &self.flows[usize::from(packet.flow)];
+    fn receive(&mut self, port: u32, id: PacketId, at: Instant) -> Option<Instant> {
+        let End::Endpoint {
+            receiver,
+            processing,
+        } = &mut self.wires[port as usize].end
+        else {
+            debug_assert!(false, "only endpoints receive");
+            return None;
+        };
+        let packet = self.packets.get(id);
+        let captured_at = receiver.on_arrival(at);
+        let flow = &self.flows[usize::from(packet.flow)];
+        if flow.is_measured() {
             self.observer.on_received(flow, packet, captured_at);
-            self.packets.remove(id);
         }
+        if packet.flow >= self.first_of_connections {
+            return Some(processing.of(captured_at));
+        }
+        self.packets.remove(id);
+        None
     }
 
     /// The impairments of the link that a port sends on.
@@ -117,23 +165,35 @@ impl<O: Observer> Wires<O> {
         self.wires.get(port as usize)?.link.impairments.as_deref()
     }
 
-    /// Take the first packet in flight on the link of a port at `now`, and the device that it has reached;
-    /// `None` if it has reached an endpoint.
+    /// Take the first packet in flight on the link of a port at `now`.
     #[inline]
-    pub(crate) fn deliver(&mut self, port: u32, now: Instant) -> Option<(PacketId, u32)> {
+    pub(crate) fn deliver(&mut self, port: u32, now: Instant) -> Option<Delivered> {
         let Wire { link, end, arrival } = &mut self.wires[port as usize];
         let (id, next) = link.deliver()?;
         if let Some(next) = next {
             let at = self.packets.get(next).queued_at;
             self.events.schedule(at, *arrival);
         }
-        match end {
-            End::Device { device, .. } => Some((id, *device)),
-            End::Receiver(_) => {
-                self.receive(port, id, now);
-                None
-            }
-        }
+        let varies_delay = |link: &Link| {
+            let impairments = link.impairments.as_ref();
+            impairments.is_some_and(|impairments| impairments.varies_delay())
+        };
+        Some(match end {
+            End::Device { device, .. } => Delivered::Device(id, *device),
+            // Where delay varies, a packet is captured only now.
+            End::Endpoint { .. } if varies_delay(link) => match self.receive(port, id, now) {
+                Some(_) => Delivered::Connection(id),
+                None => Delivered::Captured,
+            },
+            End::Endpoint { .. } => Delivered::Connection(id),
+        })
+    }
+
+    /// Whether the next packet in flight on the link of a port is due at `now`.
+    #[inline]
+    pub(crate) fn is_due(&self, port: u32, now: Instant) -> bool {
+        let next = self.wires[port as usize].link.next();
+        next.is_some_and(|id| self.packets.get(id).queued_at <= now)
     }
 
     /// Send a frame that the forwarding plane of a port has decided on, with what it wrote into it; returns when its
@@ -146,7 +206,9 @@ impl<O: Observer> Wires<O> {
         let packet = *packet;
         let left = self.send(port, id, now);
         let flow = &self.flows[usize::from(packet.flow)];
-        self.observer.on_forwarded(flow, &packet, left);
+        if flow.is_measured() {
+            self.observer.on_forwarded(flow, &packet, left);
+        }
         left
     }
 
@@ -160,7 +222,9 @@ impl<O: Observer> Wires<O> {
     /// A packet is lost that is not kept any more.
     #[inline]
     pub(crate) fn lose(&mut self, packet: &Packet, now: Instant) {
-        self.observer
-            .on_lost(&self.flows[usize::from(packet.flow)], packet, now);
+        let flow = &self.flows[usize::from(packet.flow)];
+        if flow.is_measured() {
+            self.observer.on_lost(flow, packet, now);
+        }
     }
 }

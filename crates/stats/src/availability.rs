@@ -89,6 +89,7 @@ mod tests {
             ..Figures::default()
         };
         RunRecord {
+            applications: Vec::new(),
             schema_version: crate::record::SCHEMA_VERSION,
             study: String::new(),
             study_digest: String::new(),

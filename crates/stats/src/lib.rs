@@ -13,6 +13,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod application;
+pub mod application_summary;
 mod availability;
 pub mod backend;
 pub mod collect;

@@ -4,8 +4,10 @@
 //! that thousands of runs fit. Runs may be added in any order: results depend only on policy, scenario
 //! and repetition.
 
+use crate::application::{ApplicationRecord, ApplicationSeries};
+use crate::application_summary::{ApplicationQuantity, SliceApplications};
 use crate::availability;
-use crate::description::{Metric, StudyDescription};
+use crate::description::{Metric, SliceDescription, StudyDescription};
 use crate::opportunity::{self, Opportunity};
 use crate::record::{
     CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures, SentDelay,
@@ -29,6 +31,8 @@ pub struct SliceObservation {
     pub delay_of_sent: Option<SentDelay>,
     /// True where a TCP flow was seen in the slice: what it offers depends on what it gets.
     pub has_tcp: bool,
+    /// What its applications got; `None` where it has none.
+    pub applications: Option<SliceApplications>,
     /// Share of intervals after the transient in which all objectives of the slice are met; `None` where
     /// it states none, or sent nothing.
     pub availability: Option<f64>,
@@ -55,6 +59,8 @@ pub struct RunObservation {
     pub transient: Transient,
     /// In the order of the study.
     pub slices: Vec<SliceObservation>,
+    /// What sources with an application got, without series.
+    pub applications: Vec<ApplicationRecord>,
     /// All slices together, after the transient.
     pub aggregate: Figures,
     /// Reallocation opportunities and results.
@@ -171,16 +177,23 @@ impl Observations {
                 .slices
                 .iter()
                 .zip(&study.slices)
-                .map(|(slice, description)| SliceObservation {
-                    availability: (description.objective.as_ref())
-                        .filter(|objective| objective.availability.is_some())
-                        .and_then(|objective| availability::of_slice(objective, record, slice)),
-                    served_bits_per_second: served(record, slice),
-                    has_tcp: (record.flows.iter())
-                        .any(|flow| flow.slice == slice.slice && flow.flow.protocol == TCP),
-                    ..observe(slice, keeps_cdf)
+                .map(|(slice, description)| {
+                    let served_steadily = served(slice, record.steady_from(), slice.steady.span_ns);
+                    // What applications got is of the whole run.
+                    let served_in_all = served(slice, 0, slice.whole.span_ns);
+                    SliceObservation {
+                        availability: (description.objective.as_ref())
+                            .filter(|objective| objective.availability.is_some())
+                            .and_then(|objective| availability::of_slice(objective, record, slice)),
+                        served_bits_per_second: served_steadily,
+                        applications: applications(record, description, served_in_all),
+                        has_tcp: (record.flows.iter())
+                            .any(|flow| flow.slice == slice.slice && flow.flow.protocol == TCP),
+                        ..observe(slice, keeps_cdf)
+                    }
                 })
                 .collect(),
+            applications: without_series(record),
             aggregate: record.aggregate,
             opportunity: opportunity::of_run(study, record, study.scenarios[scenario].cycle_ns),
             has_no_delays: record
@@ -266,6 +279,7 @@ fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
         served_bits_per_second: 0.0,
         delay_of_sent: record.delay_of_sent,
         has_tcp: false,
+        applications: None,
         availability: None,
         iat_samples: *samples,
         iat_mean_ns: *mean_ns,
@@ -275,12 +289,33 @@ fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
     }
 }
 
-/// Rate served after the transient, bit/s.
-fn served(record: &RunRecord, slice: &SliceRecord) -> f64 {
+/// What the applications of a slice got that is served at this rate.
+fn applications(
+    record: &RunRecord,
+    slice: &SliceDescription,
+    served: f64,
+) -> Option<SliceApplications> {
+    let own = record.applications.iter();
+    let own: Vec<_> = own.filter(|source| source.slice == slice.name).collect();
+    SliceApplications::of(&own, served, slice.share_bits_per_second as f64)
+}
+
+fn without_series(record: &RunRecord) -> Vec<ApplicationRecord> {
+    let without = |source: &ApplicationRecord| ApplicationRecord {
+        series: ApplicationSeries::default(),
+        source: source.source.clone(),
+        slice: source.slice.clone(),
+        failures: source.failures.clone(),
+        ..*source
+    };
+    record.applications.iter().map(without).collect()
+}
+
+/// Rate served from a bin on, over a span, bit/s.
+fn served(slice: &SliceRecord, from: usize, span_ns: u64) -> f64 {
     let series = &slice.series.served_bytes;
-    let first = record.steady_from().min(series.len());
-    let bytes: u64 = series[first..].iter().sum();
-    match slice.steady.span_ns {
+    let bytes: u64 = series[from.min(series.len())..].iter().sum();
+    match span_ns {
         0 => 0.0,
         span_ns => bytes as f64 * 8e9 / span_ns as f64,
     }
@@ -321,7 +356,20 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
             || slice.series.lost_bytes.len() as u64 != bins
             || !matches!(slice.series.late_frames.len() as u64, late if late == bins || late == 0)
     });
-    if lengths_differ {
+    let are_shorter = |source: &ApplicationRecord| {
+        let series = &source.series;
+        let lengths = [
+            series.goodput_bytes.len(),
+            series.retransmitted_segments.len(),
+            series.rtt_mean_ns.len(),
+            series.first_window_bytes.len(),
+            series.first_rtt_ns.len(),
+        ];
+        lengths
+            .iter()
+            .any(|&length| length != 0 && length as u64 != bins)
+    };
+    if lengths_differ || record.applications.iter().any(are_shorter) {
         return damaged("a series does not have one value per interval of the run");
     }
     let slices = record
@@ -346,9 +394,14 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
         transient.throughput_before_bits_per_second,
         transient.throughput_after_bits_per_second,
     ];
+    let of_applications = record.applications.iter().flat_map(|source| {
+        let all = ApplicationQuantity::ALL.into_iter();
+        all.filter_map(move |quantity| quantity.of([source]))
+    });
     if figures
         .chain(iat)
         .chain(levels)
+        .chain(of_applications)
         .any(|value| !value.is_finite() || value < 0.0)
     {
         return damaged("a figure is negative or not a number");

@@ -1,5 +1,6 @@
 //! Spare capacity of guaranteed slices available to best effort, and how much of it was used.
 
+use crate::application::ApplicationRecord;
 use crate::description::{Capacity, SliceDescription, StudyDescription};
 use crate::record::{RunRecord, Series};
 
@@ -63,6 +64,7 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
         .unwrap_or(0);
 
     let mut sums = Opportunity::default();
+    let wanting_all = wanting_all(study, record);
     let mut ideal = IdealLink::new(study, record);
     let mut start = record.steady_from();
     while start < bins && window_bins <= bins - start {
@@ -73,13 +75,38 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
             .iter()
             .zip(&record.slices)
             .map(|(slice, r)| (slice, &r.series));
+        let wants_all = wanting_all
+            .iter()
+            .any(|span| span.contains(&window.start) && window.end <= span.end);
         let carried = ideal.carry(slices.clone(), window.clone(), seconds);
+        let carried = if wants_all { f64::INFINITY } else { carried };
         sums = sums.plus(of_window(&study.capacity, slices, window, seconds, carried));
         start += window_bins;
     }
     // Over all windows: backlog carried from one to the next must cancel.
     sums.taken_bytes = sums.taken_bytes.max(0.0);
     sums
+}
+
+/// From the first to the last bin in which best effort sends, for slices of it that have an application without an end:
+/// its demand has no limit, and what it sends follows from what it gets.
+fn wanting_all(study: &StudyDescription, record: &RunRecord) -> Vec<std::ops::Range<usize>> {
+    let slices = study.slices.iter().zip(&record.slices);
+    let spans = slices.filter_map(|(slice, of_run)| {
+        let mut own = record
+            .applications
+            .iter()
+            .filter(|source| source.slice == slice.name);
+        let wants_all = !slice.guaranteed && own.any(ApplicationRecord::wants_all);
+        let sent = &of_run.series.sent_bytes;
+        let first = sent
+            .iter()
+            .position(|&bytes| bytes > 0)
+            .filter(|_| wants_all)?;
+        let last = sent.iter().rposition(|&bytes| bytes > 0)?;
+        Some(first..last + 1)
+    });
+    spans.collect()
 }
 
 fn of_window<'a>(
@@ -125,8 +152,14 @@ fn of_window<'a>(
     } else {
         f64::INFINITY
     };
+    // What an ideal link would carry has no limit where the demand has none.
+    let demand = if ideally_carried.is_infinite() {
+        f64::INFINITY
+    } else {
+        wanted
+    };
     let available = unused
-        .min(wanted - own_share)
+        .min(demand - own_share)
         .min(ideally_carried - own_share)
         .min(room);
     if available <= 0.0 || available < MIN_AVAILABLE * own_share {

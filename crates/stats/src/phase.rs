@@ -5,6 +5,7 @@
 //! phase. So whatever judges and draws policies judges and draws phases, and a slice in a phase is compared with the
 //! same phase of the reference.
 
+use crate::application::{ApplicationRecord, ApplicationSeries};
 use crate::description::{
     Cell, DelayBound, PolicyDescription, PublishedFigure, SliceDescription, StudyDescription,
     Unbounded,
@@ -68,6 +69,9 @@ pub struct PhaseRecord {
     pub ends_ns: u64,
     /// One record per slice, in the order of the study.
     pub slices: Vec<PhaseSliceRecord>,
+    /// What the sources with an application got, in the order of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationRecord>,
     /// All slices together.
     pub aggregate: Figures,
     /// Frames dropped by reason, its settling time included, by the device's own counters.
@@ -153,6 +157,7 @@ impl RunRecord {
             scheduler: None,
         });
         Self {
+            applications: self.applications_in(phase, &bins),
             duration_ns: phase.ends_ns.saturating_sub(phase.measured_from_ns),
             transient: Transient {
                 end_ns: 0,
@@ -181,13 +186,48 @@ impl RunRecord {
     }
 }
 
+impl RunRecord {
+    /// What applications got in a phase, with their series of it.
+    fn applications_in(
+        &self,
+        phase: &PhaseRecord,
+        bins: &std::ops::Range<usize>,
+    ) -> Vec<ApplicationRecord> {
+        let in_phase = |of_phase: &ApplicationRecord| {
+            let mut of_run = self.applications.iter();
+            let of_run = of_run.find(|of_run| of_run.source == of_phase.source);
+            ApplicationRecord {
+                series: of_run
+                    .map(|of_run| of_run.series.between(bins))
+                    .unwrap_or_default(),
+                ..of_phase.clone()
+            }
+        };
+        phase.applications.iter().map(in_phase).collect()
+    }
+}
+
+fn cut<T: Copy>(values: &[T], range: &std::ops::Range<usize>) -> Vec<T> {
+    let end = range.end.min(values.len());
+    values[range.start.min(end)..end].to_vec()
+}
+
+impl ApplicationSeries {
+    /// The bins in `range`, as far as there are any.
+    fn between(&self, range: &std::ops::Range<usize>) -> Self {
+        Self {
+            goodput_bytes: cut(&self.goodput_bytes, range),
+            retransmitted_segments: cut(&self.retransmitted_segments, range),
+            rtt_mean_ns: cut(&self.rtt_mean_ns, range),
+            first_window_bytes: cut(&self.first_window_bytes, range),
+            first_rtt_ns: cut(&self.first_rtt_ns, range),
+        }
+    }
+}
+
 impl Series {
     /// The bins in `range`, as far as there are any.
     fn between(&self, range: &std::ops::Range<usize>) -> Self {
-        fn cut<T: Copy>(values: &[T], range: &std::ops::Range<usize>) -> Vec<T> {
-            let end = range.end.min(values.len());
-            values[range.start.min(end)..end].to_vec()
-        }
         Self {
             sent_bytes: cut(&self.sent_bytes, range),
             received_bytes: cut(&self.received_bytes, range),
@@ -389,6 +429,7 @@ mod tests {
         assert_eq!(run.by_phase().len(), 1);
         assert_eq!(*run.by_phase()[0], run);
         let phase = |name: &str, from_ns, ends_ns, samples| PhaseRecord {
+            applications: Vec::new(),
             phase: name.to_owned(),
             measured_from_ns: from_ns,
             ends_ns,

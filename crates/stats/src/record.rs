@@ -4,6 +4,7 @@
 //! A record contains only what follows from (study, policy, scenario, repetition, seed): facts about the
 //! host are kept separately, so that the same run gives the same bytes anywhere.
 
+use crate::application::ApplicationRecord;
 use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
 use crate::objective::Percentile;
 use crate::phase::PhaseRecord;
@@ -47,6 +48,10 @@ pub struct RunRecord {
     pub transient: Transient,
     /// One record per slice, in the order of the study.
     pub slices: Vec<SliceRecord>,
+    /// What the sources with an application got over the whole run, in the order of the scenario: the transients of two runs that are compared
+    /// may differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationRecord>,
     /// All slices together, after the transient.
     pub aggregate: Figures,
     /// Frames dropped by reason, over the whole run, by the device's own counters.

@@ -1,5 +1,6 @@
 //! Means over repetitions with confidence intervals, for each policy × scenario × slice.
 
+use crate::application_summary::{self, ApplicationSummary};
 use crate::description::StudyDescription;
 use crate::estimate::{Estimate, valid_confidence};
 use crate::observations::{Observations, RecordError, RunObservation};
@@ -34,6 +35,9 @@ pub struct CellSummary {
     pub transient: TransientSummary,
     /// In the order of the study.
     pub slices: Vec<SliceSummary>,
+    /// Sources with an application, after the transient.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationSummary>,
     /// All slices together, after the transient.
     pub aggregate: FiguresSummary,
 }
@@ -230,7 +234,9 @@ fn summarise_cell(
             steady: figures(&|run| run.slices.get(index).map(|s| s.steady)),
             whole: figures(&|run| run.slices.get(index).map(|s| s.whole)),
         });
+    let applications: Vec<_> = runs.iter().map(|run| run.applications.as_slice()).collect();
     CellSummary {
+        applications: application_summary::summarise(&applications, confidence),
         policy: policy.to_owned(),
         scenario: scenario.to_owned(),
         repetitions: count(runs.iter()),

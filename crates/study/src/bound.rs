@@ -11,6 +11,10 @@
 //! does not follow, because frames that were held up on the link together may come as a burst above
 //! CBS.
 //!
+//! What an application over TCP sends at once follows from its windows and from what the network does, so it has no arrival
+//! curve: a class that one sends to has no bound, and on a link that one sends on, J has none. D + δ from the eligible time
+//! holds for every other class, whatever an application sends.
+//!
 //! On a path of several devices the frames that leave one of them are at most D + δ later than eligible there, so
 //! they are at most as much later eligible at the next: each device adds its own D + δ and the way to it, and the burst
 //! that CBS allows is paid for only once. As a sum of hops, each bounded for itself, the traffic that reaches the i-th
@@ -20,7 +24,10 @@
 //!
 //! [`DelayClasses::bucket_width`]: slicewise_model::DelayClasses::bucket_width
 
-use crate::params::{DutParams, PopulationPatternParams, ScenarioParams, SourceParams};
+use crate::params::{
+    ApplicationSourceParams, DutParams, PopulationPatternParams, ScenarioParams, SourceHeaders,
+    SourceParams,
+};
 use crate::study::Study;
 use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams};
 use slicewise_stats::description::{DelayBound, Unbounded};
@@ -212,8 +219,9 @@ impl Situation<'_> {
     /// From the moment a frame of a slice is eligible to its last bit, ns; `None` where the slice has no guarantee or
     /// sends nothing.
     fn in_device(&self, slice: usize) -> Result<Option<u64>, String> {
-        let own = || self.scenario.sources.iter().filter(|s| s.slice == slice);
-        let classes: Vec<Option<usize>> = own().map(|source| self.class(source)).collect();
+        let own = || flows(self.scenario).filter(|(_, of, _)| *of == slice);
+        let classes: Vec<Option<usize>> =
+            own().map(|(_, _, headers)| self.class(headers)).collect();
         let guarantee = |class: &Option<usize>| {
             let class = self.policy.classes.get((*class)?)?;
             class.slice?.guarantee.map(|guarantee| (class, guarantee))
@@ -222,11 +230,10 @@ impl Situation<'_> {
             return Ok(None);
         }
         let mut scheduler_ns = 0;
-        for (source, class) in own().zip(&classes) {
+        for ((source, _, _), class) in own().zip(&classes) {
             let Some((params, guarantee)) = guarantee(class) else {
                 return Err(format!(
-                    "source `{}` is in a class without a guarantee",
-                    source.name
+                    "source `{source}` is in a class without a guarantee"
                 ));
             };
             if params.flow_queue.is_some() {
@@ -281,11 +288,11 @@ impl Situation<'_> {
         delay.saturating_add(delays.bucket_width().nanos())
     }
 
-    /// The class of a source's packets.
-    fn class(&self, source: &SourceParams) -> Option<usize> {
+    /// The class of packets with these headers.
+    fn class(&self, headers: &SourceHeaders) -> Option<usize> {
         self.policy.classes.iter().position(|class| {
             let map = class.matches.as_ref();
-            map.is_none_or(|map| map.matches(&(&source.headers).into()))
+            map.is_none_or(|map| map.matches(&headers.into()))
         })
     }
 
@@ -297,7 +304,11 @@ impl Situation<'_> {
         guarantee: &GuaranteeParams,
     ) -> Result<(), String> {
         let sources = self.scenario.sources.iter();
-        let of_class = sources.filter(|source| self.class(source) == class);
+        let of_class = sources.filter(|source| self.class(&source.headers) == class);
+        let mut reacting = self.scenario.applications.iter();
+        if let Some(source) = reacting.find(|source| self.class(&source.headers) == class) {
+            return Err(reacts(source));
+        }
         let curves = self.curves(of_class, self.guaranteed.accounting)?;
         match backlog(&curves, guarantee.rate).ok_or(TOO_MUCH)? {
             Backlog::Grows(offered) => Err(format!(
@@ -359,6 +370,9 @@ impl Situation<'_> {
             // Frames that follow each other closer than they were sent may be above the burst.
             return Err("delay varies on it (`link.impairments.ingress`)".to_owned());
         }
+        if let Some(source) = self.scenario.applications.first() {
+            return Err(reacts(source));
+        }
         let varies = link.impairments.egress.delay_variation;
         let curves = self.curves(self.scenario.sources.iter(), link.rate.accounting)?;
         let rate = link.rate.rate;
@@ -400,6 +414,24 @@ impl Situation<'_> {
             })
             .collect()
     }
+}
+
+/// Name, slice and headers of every source of a scenario.
+fn flows(scenario: &ScenarioParams) -> impl Iterator<Item = (&str, usize, &SourceHeaders)> {
+    let of_applications = scenario.applications.iter();
+    let of_applications = of_applications.map(|s| (s.name.as_str(), s.slice, &s.headers));
+    let of_sources = scenario.sources.iter();
+    of_sources
+        .map(|s| (s.name.as_str(), s.slice, &s.headers))
+        .chain(of_applications)
+}
+
+/// Why nothing bounds what comes from an application.
+fn reacts(source: &ApplicationSourceParams) -> String {
+    format!(
+        "source `{}` reacts to what it gets: no arrival curve bounds what its transport sends at once",
+        source.name
+    )
 }
 
 /// Where a sum does not fit in 128 bits.

@@ -38,10 +38,12 @@ pub use gateway::{
 pub use kind::{FileKind, json_schema};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
+    AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, CongestionControl,
     DelayDistribution, DelayVariationParams, DutModel, DutParams, HopParams, HostTiming,
     ImpairmentParams, LicenceParams, LinkImpairments, LossParams, MeasureParams, OnOffParams,
-    PacketSize, PatternParams, PopulationParams, PopulationPatternParams, ScenarioParams,
-    SizesParams, SourceHeaders, SourceParams, StudyLink, StudySlice, WeightedSize,
+    PacketSize, PatternParams, Periods, PopulationParams, PopulationPatternParams, RequestsParams,
+    ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams, SizesParams, SourceHeaders,
+    SourceParams, StudyLink, StudySlice, TcpProfile, TransportParams, VideoParams, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

@@ -59,10 +59,10 @@ impl MeasuredStudy {
     #[must_use]
     pub fn of_study(study: &Study, program_version: &str) -> Self {
         let first_source = |scenario: &ScenarioParams, slice: usize| {
-            let mut sources = scenario.sources.iter();
-            sources
-                .find(|source| source.slice == slice)
-                .map(|source| source.headers)
+            let of_sources = scenario.sources.iter().map(|s| (s.slice, s.headers));
+            let of_applications = scenario.applications.iter().map(|s| (s.slice, s.headers));
+            let mut all = of_sources.chain(of_applications);
+            all.find(|(of, _)| *of == slice).map(|(_, headers)| headers)
         };
         let of_scenario = |scenario| {
             let slices = 0..study.slices.len();

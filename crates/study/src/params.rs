@@ -5,13 +5,18 @@
 
 use slicewise_model::{ClassMap, PolicyParams, Rate};
 use slicewise_stats::objective::Objective;
+pub use slicewise_traffic::application::{
+    AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams,
+    ResponseSizes, ServerParams, ShortFlowsParams, VideoParams,
+};
 pub use slicewise_traffic::impairments::{
     DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
 };
 pub use slicewise_traffic::scenario::{
-    CRYSTAL_PPB, HostTiming, MAX_SLOWNESS_PPB, OnOffParams, PacketSize, PatternParams, SizesParams,
-    SourceHeaders, SourceParams, WeightedSize,
+    CRYSTAL_PPB, HostTiming, MAX_SLOWNESS_PPB, OnOffParams, PacketSize, PatternParams, Periods,
+    SizesParams, SourceHeaders, SourceParams, WeightedSize,
 };
+pub use slicewise_traffic::transport::{CongestionControl, TcpProfile, TransportParams};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 /// The links between the hosts and the device under test; but for impairments both are alike.
@@ -116,6 +121,8 @@ pub struct ScenarioParams {
     pub reference: bool,
     /// Sources, in order; none in a study of populations.
     pub sources: Vec<SourceParams>,
+    /// Sources that react, in order: applications over TCP.
+    pub applications: Vec<ApplicationSourceParams>,
     /// Slices of each of the study's populations.
     pub populations: Vec<u32>,
 }
@@ -148,6 +155,15 @@ pub enum PopulationPatternParams {
 }
 
 impl ScenarioParams {
+    /// The slice of each of its sources.
+    pub fn slices(&self) -> impl Iterator<Item = usize> {
+        let of_applications = self.applications.iter().map(|source| source.slice);
+        self.sources
+            .iter()
+            .map(|source| source.slice)
+            .chain(of_applications)
+    }
+
     /// The longest on/off cycle of its sources; zero where none pauses.
     #[must_use]
     pub fn cycle(&self) -> Duration {

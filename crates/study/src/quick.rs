@@ -1,8 +1,8 @@
 //! The profile of minutes: which scenarios it runs where the study does not name them.
 
 use crate::params::{
-    OnOffParams, PopulationParams, PopulationPatternParams, ScenarioParams, SourceParams,
-    StudySlice,
+    ApplicationParams, OnOffParams, PopulationParams, PopulationPatternParams, ScenarioParams,
+    SourceParams, StudySlice,
 };
 use slicewise_units::{BitRate, Duration};
 use std::cmp::Reverse;
@@ -91,7 +91,7 @@ fn load(offered: &[u128], slices: &[StudySlice]) -> Load {
     load
 }
 
-/// What each slice offers on average, bit/s of L2. Of a replayed capture that is not known, and nothing.
+/// What each slice offers on average, bit/s of L2; what its applications would take. Of a replayed capture that is not known, and nothing.
 fn offered(
     scenario: &ScenarioParams,
     slices: usize,
@@ -105,7 +105,9 @@ fn offered(
         let each = rate_of_one(population, port);
         (population.slice, each.saturating_mul(u128::from(count)))
     });
-    for (slice, rate) in of_sources.chain(of_populations) {
+    let of_applications = scenario.applications.iter();
+    let of_applications = of_applications.map(|s| (s.slice, demand(&s.application, port)));
+    for (slice, rate) in of_sources.chain(of_applications).chain(of_populations) {
         if let Some(sum) = offered.get_mut(slice) {
             *sum = sum.saturating_add(rate);
         }
@@ -119,9 +121,26 @@ fn mean_rate(source: &SourceParams) -> u128 {
     let rate = u128::from(source.rate.bits_per_second()) * l2_bytes / counted.max(1);
     match source.on_off {
         None => rate,
-        Some(OnOffParams { on, off }) => {
+        Some(OnOffParams { on, off, .. }) => {
             let cycle = u128::from(on.nanos()) + u128::from(off.nanos());
             rate * u128::from(on.nanos()) / cycle.max(1)
+        }
+    }
+}
+
+/// What an application would take if nothing were in its way, without headers: as much as there is, unless its own
+/// pace limits it.
+fn demand(application: &ApplicationParams, port: BitRate) -> u128 {
+    let port = u128::from(port.bits_per_second());
+    match application {
+        ApplicationParams::Bulk(_) | ApplicationParams::ShortFlows(_) => port,
+        ApplicationParams::Requests(requests) => {
+            let bits = u128::from(requests.response.mean_bytes()) * 8;
+            bits * u128::from(requests.per_kilosecond) / 1_000
+        }
+        ApplicationParams::Video(video) => {
+            let best = video.ladder.last().map_or(0, |rate| rate.bits_per_second());
+            u128::from(best) * u128::from(video.clients)
         }
     }
 }

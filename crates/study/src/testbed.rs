@@ -106,8 +106,12 @@ impl Study {
         let excluded = rare_share_excluded(quick.repetitions, margins.confidence);
         margins.rare_runs = margins.rare_runs.max(excluded);
         self.duration = quick.duration;
-        for source in self.scenarios.iter_mut().flat_map(|s| &mut s.sources) {
-            source.stop = source.stop.min(quick.duration);
+        for scenario in &mut self.scenarios {
+            let of_sources = scenario.sources.iter_mut().map(|s| &mut s.stop);
+            let of_applications = scenario.applications.iter_mut().map(|s| &mut s.stop);
+            for stop in of_sources.chain(of_applications) {
+                *stop = (*stop).min(quick.duration);
+            }
         }
         self.digest = derived(&self.digest, &format!("quick {quick:?}"));
         self

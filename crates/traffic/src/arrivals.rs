@@ -5,7 +5,7 @@
 //! of constant rate has waiting at most is the largest distance between the sum of the curves and
 //! its own line (J.-Y. Le Boudec, P. Thiran, *Network Calculus*, Springer 2001, section 1.4).
 
-use crate::{HostTiming, PatternParams, SourceParams};
+use crate::{HostTiming, PatternParams, Periods, SourceParams};
 use slicewise_units::{Accounting, BitRate, ByteCount, FrameLengths, NANOS_PER_SECOND};
 
 /// Nanobits in a byte.
@@ -96,6 +96,9 @@ impl ArrivalCurve {
             paced && curve.spacing.is_none_or(|line| pause >= line.den)
         };
         match source.on_off {
+            Some(on_off) if on_off.periods == Periods::Exponential => {
+                Err("pauses at random, also for less than the time between two packets")
+            }
             // Each time it begins again it owes nothing. A pause of a packet's interval makes up
             // for the packet that may leave at once then.
             Some(on_off) if !makes_up_for_a_start(u128::from(on_off.off.nanos())) => {

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod application;
 pub mod arrivals;
 mod cbr;
 pub mod impairments;
@@ -21,6 +22,7 @@ pub mod scenario;
 mod sizes;
 mod source;
 mod sources;
+pub mod transport;
 
 pub use cbr::Cbr;
 pub use impairments::{
@@ -33,8 +35,8 @@ pub use poisson::Poisson;
 pub use random::Random;
 pub use replay::{MAX_PACKETS, Recorded, Replay, ReplayError, Timeline};
 pub use scenario::{
-    HostTiming, OnOffParams, PacketSize, PatternParams, SizesParams, SourceHeaders, SourceParams,
-    WeightedSize,
+    HostTiming, OnOffParams, PacketSize, PatternParams, Periods, SizesParams, SourceHeaders,
+    SourceParams, WeightedSize,
 };
 pub use sizes::{Mix, Sizes};
 pub use source::{Departure, Pattern, Source};

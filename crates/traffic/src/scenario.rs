@@ -187,10 +187,22 @@ pub enum PatternParams {
 /// A source that pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnOffParams {
-    /// How long it sends.
+    /// How long it sends; where periods are random, on average.
     pub on: Duration,
-    /// How long it is silent.
+    /// How long it is silent; where periods are random, on average.
     pub off: Duration,
+    /// How long each period is.
+    pub periods: Periods,
+}
+
+/// How long the periods of a source that pauses are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Periods {
+    /// All alike.
+    #[default]
+    Fixed,
+    /// Independent and exponentially distributed.
+    Exponential,
 }
 
 /// Header fields of a source's packets, as `slicewise_wire::Headers` has them.

@@ -2,8 +2,8 @@
 
 use crate::{
     Cbr, HostTiming, Interval, Iperf3, Iperf3Params, Mix, OnOff, Pace, Pattern, PatternParams,
-    Poisson, Random, Replay, ReplayError, Sizes, SizesParams, Source, SourceParams, Timeline,
-    WeightedSize,
+    Periods, Poisson, Random, Replay, ReplayError, Sizes, SizesParams, Source, SourceParams,
+    Timeline, WeightedSize,
 };
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 /// packets are drawn from. Impairments of links come after them.
 const PATTERN_STREAM: u64 = 0;
 const SIZES_STREAM: u64 = 1;
+/// Of periods at random: they are the same whatever is sent in them.
+const PERIODS_STREAM: u64 = 2;
 /// Between the seeds of what a source sends one after the other: 2⁶⁴ divided by the golden ratio.
 const PARTS_APART: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -106,7 +108,7 @@ impl Sources {
             ));
         }
         Ok(Source::new(
-            self.pattern(params, hosts)?,
+            self.pattern(params, hosts, seed)?,
             sizes(params, hosts, seed)?,
             Instant::ZERO.saturating_add(params.start),
             params.start_spread,
@@ -149,7 +151,12 @@ impl Sources {
         Ok(all)
     }
 
-    fn pattern(&self, params: &SourceParams, hosts: &HostTiming) -> Result<Pattern, SourceError> {
+    fn pattern(
+        &self,
+        params: &SourceParams,
+        hosts: &HostTiming,
+        seed: u64,
+    ) -> Result<Pattern, SourceError> {
         let pace = |slower_ppb| pace(params, params.largest.counted_bytes, slower_ppb);
         let pattern = match &params.pattern {
             // iperf3 sends what is owed of the time that has passed: a slow timer changes when it looks.
@@ -183,7 +190,10 @@ impl Sources {
         };
         let gated = OnOff::new(pattern, on_off.on, on_off.off)
             .ok_or_else(|| SourceError::NeverOn(params.name.clone()))?;
-        Ok(Pattern::OnOff(Box::new(gated)))
+        Ok(Pattern::OnOff(Box::new(match on_off.periods {
+            Periods::Fixed => gated,
+            Periods::Exponential => gated.at_random(Random::stream(seed, PERIODS_STREAM)),
+        })))
     }
 
     fn timeline(&self, pcap: &Path) -> Result<Timeline, SourceError> {

@@ -25,6 +25,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "study",
             "capture",
             "traffic",
+            "transport",
+            "applications",
         ],
     ),
     ("results", &["units", "stats"]),
@@ -32,11 +34,22 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("capture", &["wire"]),
     ("live", &["units", "model", "wire", "dataplane"]),
     ("traffic", &["units", "capture", "wire"]),
+    ("applications", &["units", "traffic", "stats"]),
+    ("transport", &["units", "traffic"]),
     (
         "testbed",
         &[
-            "units", "model", "wire", "live", "traffic", "analysis", "capture", "study", "stats",
+            "units",
+            "model",
+            "wire",
+            "live",
+            "traffic",
+            "analysis",
+            "capture",
+            "study",
+            "stats",
             "formats",
+            "applications",
         ],
     ),
     (
@@ -274,7 +287,14 @@ fn pure_crates_stay_free_of_clocks_input_output_and_async_runtimes() {
         "tokio",
         "println!",
     ];
-    for name in ["units", "wire", "model", "dataplane"] {
+    for name in [
+        "units",
+        "wire",
+        "model",
+        "dataplane",
+        "applications",
+        "transport",
+    ] {
         for file in rust_files(&root().join("crates").join(name).join("src")) {
             let text = std::fs::read_to_string(&file).unwrap();
             for word in forbidden {

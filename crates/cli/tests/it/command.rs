@@ -39,6 +39,18 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn simulated_connections_are_not_captured_and_that_is_said_before_anything_is_run() {
+    let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/tcp-linux.yaml");
+    let run = ["run", study, "--out", "out", "--captures", "wire"];
+    let sandbox = sandbox();
+    let output = sandbox.slicewise(&run);
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = text(&output.stderr);
+    assert_eq!(stderr.matches("cannot be captured").count(), 1, "{stderr}");
+    assert!(!sandbox.path("wire").exists());
+}
+
+#[test]
 fn captures_lie_where_they_were_asked_for_and_change_no_record() {
     let sandbox = sandbox();
     let run = [

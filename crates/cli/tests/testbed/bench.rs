@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -65,6 +65,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Tests on real packets: a study needs the machine for itself, hosts alone can share it.
 pub static REAL_PACKETS: RwLock<()> = RwLock::new(());
+
+static TRYING: Mutex<()> = Mutex::new(());
 
 /// A sandbox with the study in it, beside which no other test uses real packets.
 pub struct Bench {
@@ -153,6 +155,8 @@ fn why_not() -> Option<String> {
             return Some(format!("{tool} is not installed"));
         }
     }
+    // Tests that begin together try one after the other: the name is the same.
+    let _alone = TRYING.lock().unwrap_or_else(PoisonError::into_inner);
     let name = format!("slw-try-{}", std::process::id());
     let added = Command::new("ip").args(["netns", "add", &name]).output();
     delete(&name);

@@ -168,11 +168,11 @@ macro_rules! columns {
         pub(crate) struct $name;
 
         impl $name {
-            fn add_columns(to: &mut Vec<crate::data::column::Column>) {
+            pub(in crate::data) fn add_columns(to: &mut Vec<crate::data::column::Column>) {
                 columns!(@columns to $($body)*);
             }
 
-            fn add_to<$life>(to: &mut Vec<crate::data::column::Value<$life>>, $($of: $type),*) {
+            pub(in crate::data) fn add_to<$life>(to: &mut Vec<crate::data::column::Value<$life>>, $($of: $type),*) {
                 columns!(@row to $($body)*);
             }
         }

@@ -1,6 +1,7 @@
 //! Every number as CSV and Parquet. The schema is described in `docs/results.md`; a test holds
 //! the two together.
 
+mod applications;
 mod column;
 mod estimates;
 mod folder;
@@ -24,6 +25,7 @@ use crate::findings::Findings;
 /// Write what all runs together come to.
 pub(crate) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), ReportError> {
     estimates::write(folder, findings)?;
+    applications::write_cells(folder, &findings.main().summary)?;
     verdicts::write(folder, &findings.main().verdicts, &findings.sides)?;
     testbed::write(folder, &findings.sides)
 }
@@ -31,10 +33,10 @@ pub(crate) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), Repo
 #[cfg(test)]
 mod tests {
     use super::column::Schema;
-    use super::{estimates, packets, phases, runs, testbed, verdicts};
+    use super::{applications, estimates, packets, phases, runs, testbed, verdicts};
 
     /// Every table that a report writes into its folder of data.
-    const TABLES: [Schema; 20] = [
+    const TABLES: [Schema; 23] = [
         runs::Runs::SCHEMA,
         runs::Bins::SCHEMA,
         runs::DelayCdf::SCHEMA,
@@ -42,6 +44,9 @@ mod tests {
         runs::Drops::SCHEMA,
         runs::LinkLosses::SCHEMA,
         phases::Phases::SCHEMA,
+        applications::Applications::SCHEMA,
+        applications::Bins::SCHEMA,
+        applications::Cells::SCHEMA,
         estimates::Cells::SCHEMA,
         verdicts::Verdicts::SCHEMA,
         verdicts::Tests::SCHEMA,

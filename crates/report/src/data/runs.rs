@@ -1,5 +1,6 @@
 //! Tables filled run by run, so that no more than one run is in memory.
 
+use super::applications::ApplicationTables;
 use super::column::{Seed, columns};
 use super::folder::DataFolder;
 use super::phases::PhaseTable;
@@ -215,6 +216,7 @@ pub(crate) struct RunTables {
     drops: TableWriter,
     link_losses: TableWriter,
     phases: PhaseTable,
+    applications: ApplicationTables,
     /// Flows and hops: begun with the first run that was captured.
     captured: Option<[TableWriter; 2]>,
 }
@@ -229,6 +231,7 @@ impl RunTables {
             drops: TableWriter::create(folder, Drops::SCHEMA)?,
             link_losses: TableWriter::create(folder, LinkLosses::SCHEMA)?,
             phases: PhaseTable::create(folder),
+            applications: ApplicationTables::create(folder),
             captured: None,
             folder: folder.clone(),
         })
@@ -249,6 +252,7 @@ impl RunTables {
             .iter()
             .try_for_each(|view| self.on_phase(view))?;
         self.phases.on_run(record)?;
+        self.applications.on_run(record)?;
         for loss in &record.link_losses {
             self.link_losses.row(&LinkLosses::row(key, loss))?;
         }
@@ -306,6 +310,7 @@ impl RunTables {
             self.link_losses,
         ];
         self.phases.finish()?;
+        self.applications.finish()?;
         let captured = self.captured.into_iter().flatten();
         tables
             .into_iter()

@@ -51,11 +51,7 @@ impl Quantity {
     /// An axis that has room for all of `marks`, and for `level` if there is one.
     fn axis(self, marks: &[Mark<'_>], level: Option<f64>) -> Axis {
         let Some((unit, factor)) = self.unit else {
-            let values = marks.iter().flat_map(|mark| {
-                let low = mark.estimate.interval.low.unwrap_or(0.0);
-                [low, mark.highest(), mark.estimate.mean]
-            });
-            return Axis::logarithmic("one-way delay", values, time);
+            return Axis::logarithmic("one-way delay", marks.iter().flat_map(Mark::values), time);
         };
         let highest = marks.iter().map(Mark::highest);
         let largest = highest.chain(level).fold(0.0, f64::max);
@@ -65,14 +61,20 @@ impl Quantity {
 }
 
 /// An estimate and where it is drawn: in which group, and as which of its members.
-struct Mark<'a> {
-    group: usize,
-    member: usize,
-    estimate: &'a Estimate,
+pub(super) struct Mark<'a> {
+    pub(super) group: usize,
+    pub(super) member: usize,
+    pub(super) estimate: &'a Estimate,
 }
 
 impl Mark<'_> {
-    fn highest(&self) -> f64 {
+    /// What an axis has room for.
+    pub(super) fn values(&self) -> [f64; 3] {
+        let low = self.estimate.interval.low.unwrap_or(0.0);
+        [low, self.highest(), self.estimate.mean]
+    }
+
+    pub(super) fn highest(&self) -> f64 {
         self.estimate.interval.high.unwrap_or(self.estimate.mean)
     }
 
@@ -105,8 +107,7 @@ fn marks<'a>(findings: &'a Findings, slice: usize, quantity: Quantity) -> Vec<Ma
         .collect()
 }
 
-/// Bars with whiskers by scenario; points with whiskers on a logarithmic axis, where the length of
-/// a bar would say nothing.
+/// What a slice got, by scenario.
 pub(super) fn estimates(
     findings: &Findings,
     slice: usize,
@@ -123,17 +124,30 @@ pub(super) fn estimates(
         .map(|s| s.share_bits_per_second as f64)
         .filter(|share| *share > 0.0);
     let y = quantity.axis(&marks, share);
-    let scenarios: Vec<String> = study.scenarios.iter().map(|s| s.name.clone()).collect();
-    let x = Axis::categories("scenario", &scenarios);
     let title = format!(
         "{} of slice {}",
         quantity.title,
         slice_name(findings, slice)
     );
-    figure(&title, &policy_legend(findings), HEIGHT, |area| {
-        let mut panel = Panel::new(area, &x, &y)?;
+    bars(findings, &title, &marks, &y, share)
+}
+
+/// Bars with whiskers by scenario, and a level; points with whiskers on a logarithmic axis, where the length of
+/// a bar would say nothing.
+pub(super) fn bars(
+    findings: &Findings,
+    title: &str,
+    marks: &[Mark<'_>],
+    y: &Axis,
+    level: Option<f64>,
+) -> Result<String, DrawError> {
+    let study = findings.study();
+    let scenarios: Vec<String> = study.scenarios.iter().map(|s| s.name.clone()).collect();
+    let x = Axis::categories("scenario", &scenarios);
+    figure(title, &policy_legend(findings), HEIGHT, |area| {
+        let mut panel = Panel::new(area, &x, y)?;
         let width = BARS_WIDTH / count(study.policies.len()).max(1.0);
-        for mark in &marks {
+        for mark in marks {
             let sign = signs::policy(mark.member);
             let left = mark.left(BARS_WIDTH) + count(mark.member) * width;
             let centre = left + width / 2.0;
@@ -153,7 +167,7 @@ pub(super) fn estimates(
             };
             panel.point((centre, at), sign, (width, place))?;
         }
-        share.map_or(Ok(()), |share| panel.level(share, INK))
+        level.map_or(Ok(()), |level| panel.level(level, INK))
     })
 }
 

@@ -1,5 +1,6 @@
 //! Figures for papers, as SVG: the same numbers as the page, and the same bytes for the same runs.
 
+mod applications;
 mod axis;
 mod estimates;
 mod panel;
@@ -12,6 +13,7 @@ use crate::signs::{self, Sign};
 use axis::Axis;
 use panel::{DrawError, Panel, Place, Rgb, figure};
 use slicewise_results::write_file;
+use slicewise_stats::application_summary::ApplicationQuantity;
 use slicewise_stats::path::path_component;
 use slicewise_stats::words::time;
 use std::collections::BTreeMap;
@@ -67,6 +69,9 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figure
             let svg = estimates::estimates(findings, index, quantity);
             write(slice_figure(quantity.file_name, &slice.name), shown, svg)?;
         }
+        for (kind, svg) in applications::of_slice(findings, index) {
+            write(slice_figure(kind, &slice.name), shown, svg)?;
+        }
         for (quantity, svg) in estimates::figures_beside(findings, index) {
             let kind = format!("beside-{quantity}");
             write(slice_figure(&kind, &slice.name), false, svg)?;
@@ -96,6 +101,11 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figure
         };
         let title = format!("{policy}, scenario {scenario}{shaded}");
         write(name, false, time_series(findings, run, &title))?;
+        let title = format!("First connection of each source: {policy}, scenario {scenario}");
+        if let Some(svg) = applications::series(run, &title) {
+            let name = scenario_figure(APPLICATION_SERIES, policy, scenario);
+            write(name, run.scenario == heaviest, svg)?;
+        }
     }
     Ok(kept)
 }
@@ -263,6 +273,36 @@ fn count(number: usize) -> f64 {
 
 /// Markers along the line of a distribution.
 const MARKERS_ON_A_LINE: usize = 4;
+/// Figures of the applications of a slice: what their names begin with, their title, and what they show.
+pub(crate) const APPLICATION_FIGURES: [(&str, &str, ApplicationQuantity); 5] = [
+    (
+        "application-goodput",
+        "Goodput",
+        ApplicationQuantity::Goodput,
+    ),
+    (
+        "application-rtt",
+        "Mean round-trip time",
+        ApplicationQuantity::RttMean,
+    ),
+    (
+        "request-latency",
+        "99th percentile of request latency",
+        ApplicationQuantity::RequestLatencyP99,
+    ),
+    (
+        "completion-time",
+        "Mean completion time",
+        ApplicationQuantity::CompletionTimeMean,
+    ),
+    (
+        "quality",
+        "Mean quality of video",
+        ApplicationQuantity::QualityMean,
+    ),
+];
+/// What names of figures of first connections over time begin with.
+pub(crate) const APPLICATION_SERIES: &str = "application-series";
 const HEIGHT: u32 = 880;
 const TALL: u32 = 1400;
 /// Slices whose figures the page shows.

@@ -64,7 +64,7 @@ fn slices_table(findings: &Findings) -> TextTable {
 }
 
 /// "17.5 Mbit/s ± 20 kbit/s": the mean and half of its interval.
-fn estimate_text(estimate: Option<&Estimate>, text: fn(f64) -> String) -> String {
+pub(super) fn estimate_text(estimate: Option<&Estimate>, text: impl Fn(f64) -> String) -> String {
     let Some(Estimate { mean, interval, .. }) = estimate else {
         return "–".to_owned();
     };

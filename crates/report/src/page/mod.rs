@@ -1,5 +1,6 @@
 //! The HTML report: one file that needs nothing else.
 
+mod applications;
 mod beside;
 mod captured;
 mod charts;
@@ -96,6 +97,7 @@ fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
         ]
     };
     let after = vec![
+        applications::section(findings, figures),
         charts::arrivals(findings),
         published::section(findings),
         Some(study::method(findings)),

@@ -1,6 +1,7 @@
 //! Integration tests of results folders and reports.
 #![allow(clippy::unwrap_used)]
 
+mod applications;
 mod beside;
 mod browser;
 mod captured;

@@ -3,18 +3,20 @@
 mod routes;
 
 use crate::device::{DeviceParams, Forwarding};
-use crate::endpoint::{EndpointParams, Receiver, TransmitRing};
+use crate::endpoint::{EndpointParams, Processing, Receiver, TransmitRing};
 use crate::event::{Event, EventQueue, Place};
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkParams};
-use crate::network::{Device, Flow, Network};
+use crate::network::{Device, Flow, Network, Sending};
 use crate::observer::{FlowId, Observer};
 use crate::port::{Egress, Port};
+use crate::transport::{ApplicationFlows, Direction, Transports, directions};
 use crate::wires::{End, Wire, Wires};
 use routes::Routes;
-use slicewise_traffic::Source;
+use slicewise_traffic::{Random, Source};
 use slicewise_units::BitRate;
 use slicewise_wire::Headers;
+use std::collections::BTreeSet;
 
 /// A node of a [`Topology`], identified by the topology that created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +44,8 @@ pub struct Topology<F> {
     endpoints: Vec<EndpointParams>,
     devices: Vec<DeviceParams>,
     ports: Vec<(Node, Option<F>)>,
-    links: Vec<(PortId, PortId, LinkParams)>,
+    /// Of each: its ports, and what it is for frames from either of them.
+    links: Vec<[(PortId, LinkParams); 2]>,
     impairments: Vec<(PortId, Impairments)>,
 }
 
@@ -153,7 +156,12 @@ impl<F: Forwarding> Topology<F> {
 
     /// Join two ports by a link, the same in both directions.
     pub fn link(&mut self, one: PortId, other: PortId, params: LinkParams) {
-        self.links.push((one, other, params));
+        self.links.push([(one, params), (other, params)]);
+    }
+
+    /// Join two ports by a link that is another one from each of them.
+    pub fn unequal_link(&mut self, one: (PortId, LinkParams), other: (PortId, LinkParams)) {
+        self.links.push([one, other]);
     }
 
     /// Let the link on which a port sends lose and delay its frames. `impairments` know the flows in the order
@@ -171,7 +179,22 @@ impl<F: Forwarding> Topology<F> {
         flows: Vec<FlowParams>,
         observer: O,
     ) -> Result<Network<F, O>, TopologyError> {
-        if flows.len() >= usize::from(u16::MAX) {
+        self.build_with(flows, &[], Transports::default(), observer)
+    }
+
+    /// The same with applications, whose connections `transports` was made for.
+    ///
+    /// # Errors
+    /// See [`TopologyError`].
+    pub fn build_with<O: Observer>(
+        self,
+        flows: Vec<FlowParams>,
+        applications: &[ApplicationFlows<'_>],
+        mut transports: Transports,
+        observer: O,
+    ) -> Result<Network<F, O>, TopologyError> {
+        let directions = directions(applications);
+        if flows.len() + directions.len() >= usize::from(u16::MAX) {
             return Err(TopologyError::TooLarge);
         }
         let peers = self.peers()?;
@@ -190,12 +213,30 @@ impl<F: Forwarding> Topology<F> {
             };
             self.devices.len()
         ];
-        let mut running = Vec::with_capacity(flows.len());
-        for flow in flows {
+        let first_of_connections = flows.len();
+        let (mut all, mut sources) = (directions_of(&flows), Vec::with_capacity(flows.len()));
+        sources.extend(flows.into_iter().map(|flow| Sending::new(flow.source)));
+        all.extend(directions);
+        let mut running = Vec::with_capacity(all.len());
+        for flow in &all {
             running.push(self.place(flow, &routes, &mut devices, &mut used)?);
         }
-        let ids = running.iter().map(Flow::id).collect();
-        let (events, places) = self.events(running.len(), &used, &peers, &nodes)?;
+        let ids = running.iter().map(|flow| flow.id).collect();
+        let answering = &all[first_of_connections..];
+        let actors = Actors {
+            sources: sources.len(),
+            used: &used,
+            answers: answering.iter().map(|flow| flow.to).collect(),
+            timers: transports.timers(),
+        };
+        let (events, places, first_timers) = self.events(&actors, &peers, &nodes)?;
+        let senders: Vec<u32> = running[first_of_connections..]
+            .iter()
+            .map(|flow| flow.port)
+            .collect();
+        let [first_end, first_application] = first_timers;
+        let first_of_connections = count(first_of_connections);
+        transports.attach(first_of_connections, &senders, first_end, first_application);
         let wires = self.wires(&peers, &places);
         let ports = self.ports.into_iter().zip(&places);
         let ports = ports
@@ -212,18 +253,21 @@ impl<F: Forwarding> Topology<F> {
                 Port::new(egress, places.timer)
             })
             .collect();
-        let wires = Wires::new(events, wires, ids, observer);
-        Ok(Network::new(wires, ports, devices, running))
+        let first = u16::try_from(first_of_connections).unwrap_or(u16::MAX);
+        let wires = Wires::new(events, wires, ids, first, observer);
+        Ok(Network::new(
+            wires, ports, devices, running, sources, transports,
+        ))
     }
 
     /// The port at the other end of the link of every port, and the link.
     fn peers(&self) -> Result<Vec<(PortId, LinkParams)>, TopologyError> {
         let mut peers = vec![None; self.ports.len()];
-        for &(one, other, params) in &self.links {
-            if params.rate.rate == BitRate::ZERO {
-                return Err(TopologyError::RateZero(one));
-            }
-            for (port, peer) in [(one, other), (other, one)] {
+        for &[one, other] in &self.links {
+            for ((port, params), (peer, _)) in [(one, other), (other, one)] {
+                if params.rate.rate == BitRate::ZERO {
+                    return Err(TopologyError::RateZero(port));
+                }
                 let slot = peers
                     .get_mut(port.0 as usize)
                     .ok_or(TopologyError::NoSuchPort(port))?;
@@ -262,12 +306,12 @@ impl<F: Forwarding> Topology<F> {
     /// Enter the way of a flow into the tables of the devices on it.
     fn place(
         &self,
-        flow: FlowParams,
+        flow: &Direction,
         routes: &Routes,
         devices: &mut [Device],
         used: &mut [bool],
     ) -> Result<Flow, TopologyError> {
-        let (from, to) = (flow.sender, flow.receiver);
+        let (from, to) = (flow.from, flow.to);
         for node in [from, to] {
             self.exists(node)?;
             if let Node::Device(_) = node {
@@ -299,30 +343,34 @@ impl<F: Forwarding> Topology<F> {
                 *egress = port.0;
             }
         }
-        Ok(Flow::new(flow, first.0))
+        Ok(Flow {
+            id: flow.id,
+            port: first.0,
+            headers: flow.headers,
+        })
     }
 
-    /// The event queue, with a place for each source, and for each port that a flow uses: a network in
-    /// which nothing comes back pays nothing for the way back.
+    /// The event queue, with a place for each source, for each port that a flow uses, and for what has timers of its own; and
+    /// the first places of the latter: a network in which nothing comes back pays nothing for the way back.
     fn events(
         &self,
-        flows: usize,
-        used: &[bool],
+        actors: &Actors<'_>,
         peers: &[(PortId, LinkParams)],
         nodes: &[Node],
-    ) -> Result<(EventQueue, Vec<Places>), TopologyError> {
-        let mut events: Vec<Event> = (0..count(flows)).map(Event::Departure).collect();
-        let mut places = vec![Places::default(); used.len()];
-        let numbers = || (0u32..).zip(used).filter(|(_, used)| **used);
+    ) -> Result<(EventQueue, Vec<Places>, [Place; 2]), TopologyError> {
+        let mut events: Vec<Event> = (0..count(actors.sources)).map(Event::Departure).collect();
+        let mut places = vec![Places::default(); actors.used.len()];
+        let numbers = || (0u32..).zip(actors.used).filter(|(_, used)| **used);
         for (number, _) in numbers() {
             let index = number as usize;
-            let to_device = matches!(nodes[peers[index].0.0 as usize], Node::Device(_));
+            let to = nodes[peers[index].0.0 as usize];
+            let acts = matches!(to, Node::Device(_)) || actors.answers.contains(&to);
             let varies = self
                 .impairments
                 .iter()
                 .any(|(port, impairments)| port.0 == number && impairments.varies_delay());
             // What only captures needs no event: see `Receiver`.
-            if to_device || varies {
+            if acts || varies {
                 places[index].arrival = count(events.len());
                 events.push(Event::Arrival(number));
             }
@@ -331,8 +379,13 @@ impl<F: Forwarding> Topology<F> {
             places[number as usize].timer = count(events.len());
             events.push(Event::Timer(number));
         }
+        let (ends, applications) = actors.timers;
+        let first_end = count(events.len());
+        events.extend((0..count(ends)).map(Event::Connection));
+        let first_application = count(events.len());
+        events.extend((0..count(applications)).map(Event::Application));
         let events = EventQueue::new(events).ok_or(TopologyError::TooLarge)?;
-        Ok((events, places))
+        Ok((events, places, [first_end, first_application]))
     }
 
     /// The direction of a link on which each port sends.
@@ -357,7 +410,13 @@ impl<F: Forwarding> Topology<F> {
         match self.ports[port.0 as usize].0 {
             Node::Endpoint(index) => {
                 let params = self.endpoints[index as usize];
-                End::Receiver(Receiver::new(params.interrupt_interval))
+                End::Endpoint {
+                    receiver: Receiver::new(params.interrupt_interval),
+                    processing: Processing::new(
+                        params.processing,
+                        Random::stream(params.seed, u64::from(index)),
+                    ),
+                }
             }
             Node::Device(device) => End::Device {
                 device,
@@ -365,6 +424,29 @@ impl<F: Forwarding> Topology<F> {
             },
         }
     }
+}
+
+/// What can have an event pending in a network.
+struct Actors<'a> {
+    /// Sources that send whatever happens.
+    sources: usize,
+    /// By port: a flow uses it.
+    used: &'a [bool],
+    /// Endpoints that answer what they receive.
+    answers: BTreeSet<Node>,
+    /// Ends of connections, and applications.
+    timers: (usize, usize),
+}
+
+/// The directions of flows whose sources send whatever happens.
+fn directions_of(flows: &[FlowParams]) -> Vec<Direction> {
+    let direction = |flow: &FlowParams| Direction {
+        id: flow.id,
+        from: flow.sender,
+        to: flow.receiver,
+        headers: flow.headers,
+    };
+    flows.iter().map(direction).collect()
 }
 
 /// Where the events of a port are scheduled.

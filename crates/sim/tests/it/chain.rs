@@ -22,7 +22,7 @@ type Described = Topology<Pipeline>;
 fn run(topology: Described, flows: Vec<FlowParams>) -> (Recorder, Outcome) {
     let mut network = topology.build(flows, Recorder::default()).unwrap();
     let outcome = network.run_until(END);
-    (network.into_observer(), outcome)
+    (network.into_parts().0, outcome)
 }
 
 fn licence(credit: u64, priority_borrows: bool) -> LicenceParams {

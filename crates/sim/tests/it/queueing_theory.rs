@@ -71,7 +71,7 @@ fn mean_wait(load: f64, seed: u64) -> f64 {
         .build(vec![flow(0, [sender, sink], source)], Recorder::default())
         .unwrap();
     assert_eq!(network.run_until(Instant::MAX).in_flight, 0);
-    let recorder = network.into_observer();
+    let recorder = network.into_parts().0;
     assert_eq!(recorder.lost(), 0);
     let delays = recorder.delays(0);
     delays.iter().sum::<u64>() as f64 / delays.len() as f64 - SERVICE_NS

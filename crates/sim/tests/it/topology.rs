@@ -22,7 +22,7 @@ fn refusal(topology: Described, flows: Vec<FlowParams>) -> TopologyError {
 fn run(topology: Described, flows: Vec<FlowParams>) -> (Recorder, Outcome) {
     let mut network = topology.build(flows, Recorder::default()).unwrap();
     let outcome = network.run_until(Instant::MAX);
-    (network.into_observer(), outcome)
+    (network.into_parts().0, outcome)
 }
 
 /// endpoint – device – endpoint, all of 1 Gbit/s; the ports of the sender and of the device.
@@ -219,7 +219,7 @@ fn a_paused_adapter_keeps_its_frames_and_sends_them_once_the_pause_ends() {
     network.run_until(at(1));
     network.pause(port, at(630), at(1));
     network.run_until(Instant::MAX);
-    let recorder = network.into_observer();
+    let recorder = network.into_parts().0;
     let arrivals = recorder.arrivals(0);
     assert_eq!(arrivals[0], 2 * FRAME_NS);
     // Of the five frames of the pause, the ring had room for four.
@@ -246,7 +246,7 @@ fn a_paused_port_of_a_device_lets_its_policy_decide_when_the_pause_ends_early() 
     network.run_until(at(500));
     network.pause(port, at(0), at(500));
     network.run_until(Instant::MAX);
-    let arrivals = network.into_observer().arrivals(0);
+    let arrivals = network.into_parts().0.arrivals(0);
     let first = 500_000 + 10 * FRAME_NS;
     assert_eq!(arrivals, [first, first + 10 * FRAME_NS]);
 }

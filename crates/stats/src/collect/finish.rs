@@ -82,6 +82,7 @@ pub(super) fn record(
         aggregate_smallest_ns = aggregate_smallest_ns.min(smallest_ns);
     }
     RunRecord {
+        applications: Vec::new(),
         schema_version: SCHEMA_VERSION,
         study,
         study_digest,
@@ -137,6 +138,7 @@ fn of_phase(collector: &RunCollector, phase: &MeasuredPhase) -> PhaseRecord {
         }
     });
     PhaseRecord {
+        applications: Vec::new(),
         phase: phase.name.clone(),
         measured_from_ns: phase.measured_from.nanos(),
         ends_ns: phase.ends.nanos(),

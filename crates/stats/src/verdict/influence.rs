@@ -6,7 +6,7 @@ use super::repetitions::{Contrast, Rules};
 use super::samples::Samples;
 use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale, TestName};
 use crate::compare::Comparison;
-use crate::description::{ComparedDelay, Margins, StudyDescription};
+use crate::description::{Margins, StudyDescription};
 use crate::estimate::{Interval, Sample};
 use crate::holm;
 use crate::observations::{Observations, RunObservation};
@@ -108,39 +108,6 @@ fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVer
     }
 }
 
-impl Indicator {
-    /// What is compared, in the order of the report.
-    pub(super) const fn compared(delay: ComparedDelay, throughput: Self) -> [Self; 4] {
-        let (mean, p99) = match delay {
-            ComparedDelay::Queueing => (Self::QueueingDelayMean, Self::QueueingDelayP99),
-            ComparedDelay::OneWay => (Self::DelayMean, Self::DelayP99),
-        };
-        [throughput, Self::LossRatio, mean, p99]
-    }
-
-    /// The indicator of a slice in one run; `None` where the run has none. `smallest_ns` is the
-    /// slice's delay without queueing.
-    pub(super) fn of(self, run: &RunObservation, slice: usize, smallest_ns: u64) -> Option<f64> {
-        let slice = run.slices.get(slice)?;
-        let figures = &slice.steady;
-        let delay = &figures.delay;
-        let of_delay = |value: f64| (delay.samples > 0).then_some(value);
-        let smallest = smallest_ns as f64;
-        match self {
-            Self::Throughput => Some(slice.served_bits_per_second),
-            Self::ReceivedShare => {
-                let offered = figures.offered_bits_per_second;
-                (offered > 0.0).then(|| slice.served_bits_per_second / offered)
-            }
-            Self::LossRatio => (figures.sent_frames > 0).then_some(figures.loss_ratio),
-            Self::DelayMean => of_delay(delay.mean_ns),
-            Self::DelayP99 => of_delay(delay.p99_ns as f64),
-            Self::QueueingDelayMean => of_delay((delay.mean_ns - smallest).max(0.0)),
-            Self::QueueingDelayP99 => of_delay(delay.p99_ns.saturating_sub(smallest_ns) as f64),
-        }
-    }
-}
-
 /// A test before the correction for many.
 pub(super) struct Draft {
     pub numbers: DecidedBy,
@@ -165,11 +132,9 @@ impl<'a> Comparing<'a> {
             Ok(pairs) => pairs,
             Err(skipped) => return self.skip(slice, scenario, skipped),
         };
-        if pairs
-            .iter()
-            .flat_map(Pair::both)
-            .any(|run| run.has_no_delays)
-        {
+        let both = || pairs.iter().flat_map(Pair::both);
+        let has_applications = has_applications(both(), slice);
+        if !has_applications && both().any(|run| run.has_no_delays) {
             let why = "its delays are unknown: the clocks of the two ends disagree";
             self.skip(slice, scenario, Skipped::missing(why));
         }
@@ -181,7 +146,12 @@ impl<'a> Comparing<'a> {
         };
         let smallest_ns = self.observations.smallest_delay_ns(self.policy, slice);
         let throughput = throughput_indicator(&pairs, slice, margins.throughput_relative);
-        for indicator in Indicator::compared(margins.delay_of, throughput) {
+        let indicators = if has_applications {
+            self.of_applications(&pairs, slice, scenario)
+        } else {
+            Indicator::compared(margins.delay_of, throughput).to_vec()
+        };
+        for indicator in indicators {
             let values: Vec<(f64, f64)> = pairs
                 .iter()
                 .filter_map(|pair| {
@@ -194,7 +164,7 @@ impl<'a> Comparing<'a> {
                 // Without a packet there is no delay; throughput and loss show that.
                 continue;
             };
-            if indicator == throughput && means.1.mean <= 0.0 {
+            if indicator.falls() && means.1.mean <= 0.0 {
                 let why = "it received nothing in the reference scenario";
                 return self.skip(slice, scenario, Skipped::missing(why));
             }
@@ -234,6 +204,10 @@ impl<'a> Comparing<'a> {
             let why = "it has no repetition in common with the reference scenario";
             return Err(Skipped::no_runs(why));
         }
+        if has_applications(pairs.iter().flat_map(Pair::both), slice) {
+            // What they send is what they get: they exceed nothing.
+            return Ok(pairs);
+        }
         let share = self.study.slices[slice].share_bits_per_second as f64;
         let most = share * (1.0 + self.study.margins.throughput_relative);
         let offers_more = |offered: Option<f64>| offered.is_some_and(|offered| offered > most);
@@ -255,11 +229,49 @@ impl<'a> Comparing<'a> {
         Ok(pairs)
     }
 
+    /// What is compared of a slice's applications. How long transfers take follows from what the slice got beyond its
+    /// share, too, where the reference left it some.
+    fn of_applications(
+        &mut self,
+        pairs: &[Pair<'_>],
+        slice: usize,
+        scenario: usize,
+    ) -> Vec<Indicator> {
+        let share = self.study.slices[slice].share_bits_per_second as f64;
+        let most = share * (1.0 + self.study.margins.throughput_relative);
+        let of_slice = pairs
+            .iter()
+            .filter_map(|pair| pair.reference.slices.get(slice));
+        let served: Vec<f64> = of_slice.map(|slice| slice.served_bits_per_second).collect();
+        let [goodput, times @ ..] = Indicator::of_applications(Indicator::GoodputWithinShare);
+        if Sample::of(&served).is_none_or(|served| served.mean <= most) {
+            return [goodput].into_iter().chain(times).collect();
+        }
+        let has_times = |pair: &Pair<'_>| {
+            let is_there = |time: &Indicator| time.of(pair.reference, slice, 0).is_some();
+            times.iter().any(is_there)
+        };
+        if pairs.iter().any(has_times) {
+            let why = "the reference leaves it more than its share: times are not compared, only its goodput within the share";
+            self.skip(slice, scenario, Skipped::own(why));
+        }
+        vec![goodput]
+    }
+
     fn skip(&mut self, slice: usize, scenario: usize, skipped: Skipped) {
         let scenario = self.study.scenarios[scenario].name.clone();
         let slice = self.study.slices[slice].name.clone();
         self.not_judged.push(skipped.not_judged(scenario, slice));
     }
+}
+
+/// Whether a slice has applications in all of these runs.
+pub(super) fn has_applications<'a>(
+    mut runs: impl Iterator<Item = &'a RunObservation>,
+    slice: usize,
+) -> bool {
+    let has_some = |run: &RunObservation| Some(run.slices.get(slice)?.applications.is_some());
+    runs.all(|run| has_some(run) == Some(true))
 }
 
 /// Whether a slice sends anything in a run, after the transient.
@@ -481,9 +493,7 @@ fn contrast(comparison: &Comparison, numbers: &DecidedBy, share: f64) -> Contras
 fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (bool, Scale, f64) {
     let resolution = margins.delay_resolution_ns as f64;
     match indicator {
-        Indicator::Throughput | Indicator::ReceivedShare => {
-            (true, Scale::Relative, margins.throughput_relative)
-        }
+        _ if indicator.falls() => (true, Scale::Relative, margins.throughput_relative),
         Indicator::LossRatio => (false, Scale::RatioDifference, margins.loss_absolute),
         // Without delay in the reference there is no relative change.
         _ if reference <= 0.0 || resolution >= margins.delay_relative * reference => {

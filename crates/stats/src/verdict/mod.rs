@@ -7,6 +7,7 @@ mod bound;
 pub mod comparison;
 #[cfg(test)]
 mod coverage;
+mod indicator;
 mod influence;
 mod isolation;
 mod objectives;
@@ -131,13 +132,34 @@ pub enum Indicator {
     QueueingDelayMean,
     /// Increase of the 99th percentile of queueing delay.
     QueueingDelayP99,
+    /// Relative loss of goodput of the slice's applications.
+    Goodput,
+    /// The same of the goodput within the slice's share.
+    GoodputWithinShare,
+    /// Increase of the mean completion time of flows.
+    CompletionTimeMean,
+    /// Increase of its 99th percentile.
+    CompletionTimeP99,
+    /// Increase of the mean latency of requests.
+    RequestLatencyMean,
+    /// Increase of its 99th percentile.
+    RequestLatencyP99,
 }
 
 impl Indicator {
+    /// Whether it is a rate, bit/s.
+    #[must_use]
+    pub const fn is_rate(self) -> bool {
+        matches!(
+            self,
+            Self::Throughput | Self::Goodput | Self::GoodputWithinShare
+        )
+    }
+
     /// Whether more of it is better.
     #[must_use]
     pub const fn falls(self) -> bool {
-        matches!(self, Self::Throughput | Self::ReceivedShare)
+        self.is_rate() || matches!(self, Self::ReceivedShare)
     }
 }
 

@@ -161,7 +161,15 @@ impl Judging<'_> {
             return;
         };
         let margin = self.study.margins.throughput_relative;
-        if offered > slice.share_bits_per_second as f64 * (1.0 + margin) {
+        let exceeds = offered > slice.share_bits_per_second as f64 * (1.0 + margin);
+        let applications = of_slices().filter_map(|slice| slice.applications);
+        let wants_all = applications
+            .clone()
+            .any(|applications| applications.wants_all);
+        if exceeds && applications.count() > 0 {
+            let why = "its applications take more than its share there: of its objectives, only throughput is judged";
+            self.not_judged.push(skip(Skipped::own(why)));
+        } else if exceeds {
             let why = "it exceeds its own share there";
             return self.not_judged.push(skip(Skipped::own(why)));
         }
@@ -172,12 +180,17 @@ impl Judging<'_> {
         }
         let losses: Vec<f64> = of_slices().map(|slice| slice.steady.loss_ratio).collect();
         let loss_ratio = Sample::of(&losses).map_or(0.0, |sample| sample.mean);
-        for (indicator, limit) in objective.indicators() {
+        let is_throughput = |indicator| indicator == ObjectiveIndicator::Throughput;
+        let judged = objective.indicators();
+        for (indicator, limit) in
+            judged.filter(|(indicator, _)| !exceeds || is_throughput(*indicator))
+        {
             let values: Vec<f64> = sending
                 .iter()
                 .filter_map(|run| indicator.of(run, index))
                 .collect();
-            let (asked, values) = if indicator == ObjectiveIndicator::Throughput {
+            // What wants all sends less because it receives less.
+            let (asked, values) = if is_throughput(indicator) && !wants_all {
                 Asked::of_throughput((limit, margin), &values, &offered_by_run)
             } else {
                 (Asked::of(indicator, limit), values)

@@ -31,6 +31,12 @@ impl fmt::Display for Indicator {
             Self::DelayP99 => "p99 delay",
             Self::QueueingDelayMean => "mean queueing delay",
             Self::QueueingDelayP99 => "p99 queueing delay",
+            Self::Goodput => "goodput",
+            Self::GoodputWithinShare => "goodput within the share",
+            Self::CompletionTimeMean => "mean completion time",
+            Self::CompletionTimeP99 => "p99 completion time",
+            Self::RequestLatencyMean => "mean request latency",
+            Self::RequestLatencyP99 => "p99 request latency",
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Integration tests of estimators and verdicts.
 #![allow(clippy::unwrap_used)]
 
+mod applications;
 mod bounds;
 mod comparison;
 mod description;

@@ -75,6 +75,7 @@ fn record(policy: &str, scenario: &str, repetition: u32, rates: [f64; 2]) -> Run
             }
         });
         PhaseRecord {
+            applications: Vec::new(),
             phase: name.to_owned(),
             measured_from_ns: half * HALF_NS,
             ends_ns: (half + 1) * HALF_NS,

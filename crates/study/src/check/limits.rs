@@ -178,7 +178,7 @@ fn sends_for(source: &SourceParams) -> Duration {
 fn packets(source: &SourceParams) -> u128 {
     let span = u128::from(sends_for(source).nanos());
     let (sending, cycles) = match source.on_off {
-        Some(OnOffParams { on, off }) => {
+        Some(OnOffParams { on, off, .. }) => {
             let cycle = u128::from(on.nanos()) + u128::from(off.nanos());
             let cycle = cycle.max(1);
             // Each time it begins anew it sends one packet at once.

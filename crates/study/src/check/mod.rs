@@ -1,8 +1,11 @@
 //! From what was written to what can be run: every setting read, every name resolved, every
 //! contradiction reported at its place.
 
+mod application;
 mod classes;
+mod closed_loop;
 mod gateway;
+mod headers;
 mod impairments;
 mod ios;
 mod limits;
@@ -19,6 +22,7 @@ mod published;
 mod quick;
 pub(crate) mod timeline;
 mod traffic;
+mod transport;
 mod unmodelled;
 
 pub(crate) use gateway::GatewaySpec;
@@ -462,8 +466,8 @@ impl<'a> Checker<'a> {
                 .get(reference)
                 .map(|s| self.entries_at(&["scenarios", &s.name, "sources"]).len());
             let sends = |s: &ScenarioParams| {
-                Some(s.sources.len()) < written
-                    || s.sources.iter().any(|s| s.slice == slice)
+                Some(s.sources.len() + s.applications.len()) < written
+                    || s.slices().any(|of| of == slice)
                     || populations.iter().any(|p| p.slice == slice)
                     // One that has a mistake may be of this slice.
                     || populations.len() < spec.populations.len()
@@ -511,11 +515,21 @@ fn largest_frame_time(
             l2_bytes: source.largest.l2_bytes,
             l3_offset: source.headers.l3_offset(),
         });
+    let of_applications = scenarios
+        .iter()
+        .flat_map(|s| &s.applications)
+        .map(|source| {
+            let l3_offset = source.headers.l3_offset();
+            FrameLengths {
+                l2_bytes: source.transport.mtu_bytes.saturating_add(l3_offset.into()),
+                l3_offset,
+            }
+        });
     let of_populations = populations.iter().map(|population| FrameLengths {
         l2_bytes: population.frame_bytes,
         l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
     });
-    let times = of_sources.chain(of_populations);
+    let times = of_sources.chain(of_applications).chain(of_populations);
     times
         .map(|frame| device::frame_time(network.dut.capacity(), frame))
         .max()

@@ -6,6 +6,7 @@ use crate::params::{PacketSize, SizesParams, SourceHeaders, WeightedSize};
 use crate::spec::{At, Counted, NUMBER, PatternName, SIZE_UNITS, Scalar, Short};
 use serde_json::{Value, json};
 use slicewise_units::{Accounting, ByteCount, FrameLengths};
+use std::fmt::Display;
 
 /// Simple IMIX: bytes of IP packets, and how many there are of each in twelve. On an untagged Ethernet
 /// their frames have 64 (padded), 594 and 1518 bytes with FCS: in the notation of RFC 6985, seven `a`,
@@ -72,7 +73,7 @@ impl Scalar for Payload {
 pub(crate) type PayloadSpec = Short<At<Payload>, PayloadForm>;
 
 /// A size and its weight, where they can be read.
-type SizeWeight = (Option<At<ByteCount>>, Option<At<u32>>);
+pub(super) type SizeWeight = (Option<At<ByteCount>>, Option<At<u32>>);
 
 /// A payload in one of its forms.
 #[derive(Debug, Clone)]
@@ -90,30 +91,38 @@ impl From<At<Payload>> for PayloadForm {
 
 impl Decode for PayloadForm {
     fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
-        let entries = entry.table(problems)?.iter();
-        let sizes = entries
-            .map(|(key, node)| {
-                let size = ByteCount::from_text(&key.text);
-                let size = size.map_err(|message| problems.add(key.span, message));
-                let span = key.span;
-                let key = Some(span);
-                let weight = At::decode(Entry { node, key }, problems);
-                (size.ok().map(|value| At { value, span }), weight)
-            })
-            .collect();
-        Some(Self::Mix(sizes))
+        size_weights(entry, problems).map(Self::Mix)
     }
 
     fn schema(schemas: &mut Schemas) -> Value {
-        schemas.reference("SizeWeights", |schemas| {
-            json!({
-                "type": "object",
-                "propertyNames": { "pattern": format!("^ *{NUMBER} *({SIZE_UNITS}) *$") },
-                "additionalProperties": <u32 as Decode>::schema(schemas),
-                "minProperties": 1,
-            })
-        })
+        size_weights_schema(schemas)
     }
+}
+
+/// Sizes, and the weight of each.
+pub(super) fn size_weights(entry: Entry<'_>, problems: &mut Problems) -> Option<Vec<SizeWeight>> {
+    let entries = entry.table(problems)?.iter();
+    let sizes = entries.map(|(key, node)| {
+        let size = ByteCount::from_text(&key.text);
+        let size = size.map_err(|message| problems.add(key.span, message));
+        let span = key.span;
+        let key = Some(span);
+        let weight = At::decode(Entry { node, key }, problems);
+        (size.ok().map(|value| At { value, span }), weight)
+    });
+    Some(sizes.collect())
+}
+
+/// What an editor should accept as [`size_weights`].
+pub(super) fn size_weights_schema(schemas: &mut Schemas) -> Value {
+    schemas.reference("SizeWeights", |schemas| {
+        json!({
+            "type": "object",
+            "propertyNames": { "pattern": format!("^ *{NUMBER} *({SIZE_UNITS}) *$") },
+            "additionalProperties": <u32 as Decode>::schema(schemas),
+            "minProperties": 1,
+        })
+    })
 }
 
 impl Checker<'_> {
@@ -135,7 +144,9 @@ impl Checker<'_> {
         let At { value, span } = payload?;
         let at = *span;
         let sizes = match &value.value {
-            PayloadForm::Mix(mix) => self.mix(mix, at)?,
+            PayloadForm::Mix(mix) => {
+                WrittenSizes::Payloads(self.mix(mix, at, Self::payload_bytes)?)
+            }
             PayloadForm::One(one) => match one.value {
                 Payload::Imix => WrittenSizes::Imix,
                 Payload::Size(size) => {
@@ -168,18 +179,24 @@ impl Checker<'_> {
         bytes.and_then(|bytes| u32::try_from(bytes).ok())
     }
 
-    fn mix(&mut self, mix: &[SizeWeight], at: Span) -> Option<WrittenSizes> {
+    /// Sizes that have a weight, each read by `bytes_of`.
+    pub(super) fn mix<T: Copy + PartialEq + Display>(
+        &mut self,
+        mix: &[SizeWeight],
+        at: Span,
+        bytes_of: fn(&mut Self, ByteCount, Span) -> Option<T>,
+    ) -> Option<Vec<(T, u32)>> {
         if mix.len() > MAX_SIZES {
             let message = format!("a mix may have at most {MAX_SIZES} sizes");
             self.problems.add(at, message);
             return None;
         }
-        let mut payloads: Vec<(u32, u32)> = Vec::new();
+        let mut sizes: Vec<(T, u32)> = Vec::new();
         let mut is_whole = true;
         for (size, weight) in mix {
             let bytes = size
                 .as_ref()
-                .and_then(|size| self.payload_bytes(size.value, size.span));
+                .and_then(|size| bytes_of(self, size.value, size.span));
             let weight = weight.as_ref().filter(|weight| {
                 let fits = weight.value <= MAX_WEIGHT;
                 if !fits {
@@ -192,20 +209,20 @@ impl Checker<'_> {
                 is_whole = false;
                 continue;
             };
-            if payloads.iter().any(|(other, _)| *other == bytes) {
+            if sizes.iter().any(|(other, _)| *other == bytes) {
                 let message = format!("{bytes} B has a weight already");
                 self.problems.add(size.span, message);
                 is_whole = false;
             }
-            payloads.push((bytes, weight.value));
+            sizes.push((bytes, weight.value));
         }
         // A scenario takes a size out of the mix that all scenarios have by giving it no weight.
-        payloads.retain(|(_, weight)| *weight > 0);
-        if is_whole && payloads.is_empty() {
+        sizes.retain(|(_, weight)| *weight > 0);
+        if is_whole && sizes.is_empty() {
             let message = "no size has a weight: nothing would be sent";
             self.problems.add(at, message);
         }
-        (is_whole && !payloads.is_empty()).then_some(WrittenSizes::Payloads(payloads))
+        (is_whole && !sizes.is_empty()).then_some(sizes)
     }
 
     /// The sizes of the packets that carry what is written, behind these headers and on a link of this

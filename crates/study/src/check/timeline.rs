@@ -413,6 +413,28 @@ impl Checker<'_> {
             );
             self.problems.add(at, message);
         }
+        let scenarios = before.scenarios.iter().zip(&later.scenarios);
+        let changed = scenarios.flat_map(|(one, other)| {
+            let gone = one
+                .applications
+                .iter()
+                .filter(|it| !other.applications.contains(it));
+            let new = other
+                .applications
+                .iter()
+                .filter(|it| !one.applications.contains(it));
+            gone.chain(new)
+        });
+        let mut changed = changed.map(|source| &source.name);
+        if let Some(name) = changed.next() {
+            let message = format!(
+                "source `{name}` is an application: applications go on through every change, and cannot change"
+            );
+            let help =
+                "give it another `start` or `stop`, or put what differs into a scenario of its own";
+            self.problems.add_with_help(at, message, help);
+            return;
+        }
         let identity = |source: &SourceParams| (source.slice, source.headers, source.name.clone());
         let of = |study: &Study| -> Vec<_> {
             let sources = study.scenarios.iter().flat_map(|s| &s.sources);

@@ -1,45 +1,24 @@
 //! Slices, sources and scenarios.
 
 use super::StudySpec;
-use super::matching::{MAX_VLAN, Matches, class_map};
+use super::application::Application;
+use super::headers::{Defaults, HeadersSpec};
+use super::matching::{Matches, class_map};
 use super::payload::{PayloadSpec, Sizes};
+use super::transport::Transport;
 use super::{Checker, Table};
 use crate::diagnostics::{closest, suggestion};
 use crate::file::{Placed, Span};
 use crate::params::{
-    DutParams, HostTiming, OnOffParams, PatternParams, ScenarioParams, SourceHeaders, SourceParams,
-    StudyLink, StudySlice,
+    DutParams, HostTiming, OnOffParams, PatternParams, Periods, ScenarioParams, SourceHeaders,
+    SourceParams, StudyLink, StudySlice,
 };
 use crate::settings;
-use crate::spec::{
-    At, Counted, Dscp, List, Named, PatternName, Percent, Positive, Protocol, Reference, Scalar,
-    Share, narrowed,
-};
+use crate::spec::{At, Counted, List, Named, PatternName, Percent, Positive, Reference, Share};
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_stats::objective::Objective;
-use slicewise_traffic::scenario::Ecn;
 use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
-
-/// Addresses reserved for documentation (RFC 5737), for studies whose classes do not look at them.
-const DEFAULT_SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-const DEFAULT_DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
-/// The first ephemeral port (RFC 6335).
-const DEFAULT_SOURCE_PORT: u16 = 49_152;
-/// The port of iperf3.
-const DEFAULT_DESTINATION_PORT: u16 = 5201;
-/// The IP protocol of UDP.
-const UDP: u8 = 17;
-
-narrowed! {
-    /// A VLAN id.
-    #[derive(Copy)]
-    VlanId(u16) as "Port": |text| match u16::from_text(text)? {
-        id if id > MAX_VLAN => Err(format!("a VLAN id may be at most {MAX_VLAN}")),
-        id => Ok(id),
-    };
-}
 
 settings! {
     /// A slice: which frames belong to it and what it was promised.
@@ -60,32 +39,7 @@ settings! {
 }
 
 settings! {
-    /// Header fields of a source's packets.
-    struct HeadersSpec as "HeadersSpec" {
-        /// VLAN id of the outermost tag. Default: no tag.
-        vlan: Option<At<VlanId>>,
-        /// VLAN id of the second tag. Default: no second tag.
-        inner_vlan: Option<At<VlanId>>,
-        /// Source address. Default 192.0.2.1.
-        source: Option<At<IpAddr>>,
-        /// Destination address. Default 198.51.100.1.
-        destination: Option<At<IpAddr>>,
-        /// IP protocol. Default udp.
-        protocol: Option<At<Protocol>>,
-        /// Source port. Default 49152.
-        source_port: Option<u16>,
-        /// Destination port. Default 5201, as iperf3.
-        destination_port: Option<u16>,
-        /// Differentiated-services code point. Default 0.
-        dscp: Option<Dscp>,
-        /// Explicit congestion notification: queues with `ecn: yes` mark packets that are `ect0` or `ect1`
-        /// instead of dropping them. Default not_ect. Simulated studies only.
-        ecn: Option<Ecn>,
-    }
-}
-
-settings! {
-    /// A traffic source: one flow. In a scenario: only the differences from
+    /// A traffic source: one flow, or an application. In a scenario: only the differences from
     /// the common source of the same name.
     struct SourceSpec as "SourceSpec" {
         /// The slice it belongs to.
@@ -115,6 +69,10 @@ settings! {
         start_spread: Option<Duration>,
         /// The capture that `replay` takes times and sizes from, relative to the study file.
         pcap: Option<At<String>>,
+        /// Instead of a pattern: an application, which reacts to what it gets. A kind, or settings.
+        application: Option<Application>,
+        /// The transport of an application's connections. Default `tcp`, as a Linux host of today has it.
+        transport: Option<Transport>,
     }
 }
 
@@ -123,13 +81,16 @@ settings! {
     impl OnOffParams as "OnOffSpec", strict = Self {
         on: Duration::ZERO,
         off: Duration::ZERO,
+        periods: Periods::Fixed,
     };
     {
         // Not `on` and `off`: many YAML parsers take these words for true and false.
-        /// How long it sends.
+        /// How long it sends, on average.
         [expected] on_for: Positive = |phases, on| phases.on = on.0,
-        /// How long it is silent.
+        /// How long it is silent, on average.
         [expected] off_for: Positive = |phases, off| phases.off = off.0,
+        /// How long each period is: `fixed` (default), or `exponential`, drawn anew each time.
+        periods: Periods = |phases, periods| phases.periods = periods,
     }
 }
 
@@ -164,11 +125,21 @@ pub(super) struct Network {
 }
 
 /// Where a source is written.
-struct Place<'a> {
-    name: &'a At<String>,
+pub(super) struct Place<'a> {
+    pub(super) name: &'a At<String>,
     slices: &'a [StudySlice],
     spec: &'a StudySpec,
-    network: &'a Network,
+    pub(super) network: &'a Network,
+}
+
+/// The slice of a source.
+pub(super) struct Slice<'a> {
+    pub(super) index: usize,
+    /// Header fields of its packets.
+    pub(super) headers: &'a HeadersSpec,
+    params: Option<&'a StudySlice>,
+    /// Where the source names it.
+    at: Span,
 }
 
 impl Checker<'_> {
@@ -260,7 +231,7 @@ impl Checker<'_> {
             self.problems.add(name.span, message);
         }
         let misspelt = self.misspelt_sources(scenario, spec);
-        let mut sources = Vec::new();
+        let (mut sources, mut applications) = (Vec::new(), Vec::new());
         for (name, source) in scenario.sources.iter() {
             if misspelt.contains(name.value.as_str()) {
                 continue;
@@ -271,7 +242,12 @@ impl Checker<'_> {
                 spec,
                 network,
             };
-            sources.extend(self.source(&place, source));
+            if source.place("application").is_some() {
+                let application = self.application_source(&place, source, &applications);
+                applications.extend(application);
+            } else {
+                sources.extend(self.source(&place, source));
+            }
         }
         self.check_link_load(name, &sources, &network.link);
         if network.is_known {
@@ -282,6 +258,7 @@ impl Checker<'_> {
             title: scenario.title.clone().unwrap_or_else(|| name.value.clone()),
             reference: scenario.reference,
             sources,
+            applications,
             populations,
         }
     }
@@ -298,7 +275,8 @@ impl Checker<'_> {
         let mut misspelt = BTreeSet::new();
         for (name, source) in scenario.sources.iter() {
             let says = |key| source.place(key).is_some();
-            let says_nothing = !["slice", "pattern", "payload"].into_iter().any(says);
+            let defining = ["slice", "pattern", "payload", "application"];
+            let says_nothing = !defining.into_iter().any(says);
             if !says_nothing || known.is_empty() || known.contains(&name.value.as_str()) {
                 continue;
             }
@@ -353,42 +331,26 @@ impl Checker<'_> {
         if source.place("pattern").is_none() {
             self.problems.add(at, "`pattern` is missing");
         }
-        let is_written = source.place("payload").is_some();
-        let payload = self.payload(spec.payload.as_ref(), is_written, spec.pattern, at);
-        if source.place("slice").is_none() {
-            let message = "`slice` is missing: to which slice does the source belong?";
+        if let Some(at) = source.place("transport") {
+            let message = "a `transport` is that of an `application`, and this source has none: its packets \
+                           leave when `pattern` says";
             self.problems.add(at, message);
         }
-        let slice_name = spec.slice.as_ref()?;
-        let names: Vec<&str> = place
-            .slices
-            .iter()
-            .map(|slice| slice.name.as_str())
-            .collect();
-        let slice = self.index_of(Table::SLICES, slice_name, &names)?;
-        let (_, slice_spec) = place.spec.slices.0.get(slice)?;
-        let headers = self.headers(&spec.headers, &slice_spec.value.headers.value);
+        let is_written = source.place("payload").is_some();
+        let payload = self.payload(spec.payload.as_ref(), is_written, spec.pattern, at);
+        let slice = self.slice_of(place, source)?;
+        let headers = self.headers(&spec.headers, slice.headers, Defaults::OPEN_LOOP);
         let (payload, pattern) = (payload?, spec.pattern?);
         let mtu_bytes = place.network.link.mtu_bytes;
         let sizes = self.sizes(&payload, spec.counts, pattern, &headers, mtu_bytes);
-        if let Some(params) = place.slices.get(slice)
-            && !params.matches.conditions.is_empty()
-            && !params.matches.matches(&(&headers).into())
-        {
-            let message = format!(
-                "the packets of source `{}` do not match slice `{}`",
-                place.name.value, params.name
-            );
-            let help = "give the source, or the slice, the `headers` that the slice matches on";
-            self.problems.add_with_help(slice_name.span, message, help);
-        }
+        self.check_match(place, &slice, &headers);
         let Sizes { largest, sizes } = sizes?;
         let rate = self.source_rate(place, source, pattern)?;
         let (start, stop) = self.span_of_time(source, place.network.duration);
         let mut params = SourceParams {
             name: place.name.value.clone(),
             machine: 0,
-            slice,
+            slice: slice.index,
             headers,
             largest,
             sizes,
@@ -410,47 +372,49 @@ impl Checker<'_> {
         Some(params)
     }
 
-    /// Header fields: the source's own, else the slice's, else the defaults.
-    fn headers(&mut self, own: &HeadersSpec, slice: &HeadersSpec) -> SourceHeaders {
-        let vlan = own.vlan.as_ref().or(slice.vlan.as_ref());
-        let inner_vlan = own.inner_vlan.as_ref().or(slice.inner_vlan.as_ref());
-        if let (None, Some(inner)) = (vlan, inner_vlan) {
-            let message = "a second VLAN tag needs a first: set `vlan` too";
-            self.problems.add(inner.span, message);
+    /// The slice that a source names.
+    pub(super) fn slice_of<'a>(
+        &mut self,
+        place: &Place<'a>,
+        source: &Placed<SourceSpec>,
+    ) -> Option<Slice<'a>> {
+        if source.place("slice").is_none() {
+            let message = "`slice` is missing: to which slice does the source belong?";
+            self.problems.add(place.name.span, message);
         }
-        let source_at = own.source.as_ref().or(slice.source.as_ref());
-        let destination_at = own.destination.as_ref().or(slice.destination.as_ref());
-        let source = source_at.map_or(DEFAULT_SOURCE, |at| at.value);
-        let destination = destination_at.map_or(DEFAULT_DESTINATION, |at| at.value);
-        if source.is_ipv4() != destination.is_ipv4()
-            && let Some(at) = destination_at.or(source_at)
+        let name = source.value.slice.as_ref()?;
+        let names: Vec<&str> = place
+            .slices
+            .iter()
+            .map(|slice| slice.name.as_str())
+            .collect();
+        let index = self.index_of(Table::SLICES, name, &names)?;
+        let (_, spec) = place.spec.slices.0.get(index)?;
+        Some(Slice {
+            index,
+            headers: &spec.value.headers.value,
+            params: place.slices.get(index),
+            at: name.span,
+        })
+    }
+
+    /// What a source sends belongs to its slice.
+    pub(super) fn check_match(
+        &mut self,
+        place: &Place<'_>,
+        slice: &Slice<'_>,
+        headers: &SourceHeaders,
+    ) {
+        if let Some(params) = slice.params
+            && !params.matches.conditions.is_empty()
+            && !params.matches.matches(&headers.into())
         {
             let message = format!(
-                "source {source} and destination {destination} are of different IP versions"
+                "the packets of source `{}` do not match slice `{}`",
+                place.name.value, params.name
             );
-            self.problems.add(at.span, message);
-        }
-        let protocol = own.protocol.as_ref().or(slice.protocol.as_ref());
-        let source_port = own.source_port.or(slice.source_port);
-        let destination_port = own.destination_port.or(slice.destination_port);
-        let headers = SourceHeaders {
-            vlan: vlan.map(|id| id.value.0),
-            inner_vlan: inner_vlan.map(|id| id.value.0),
-            source,
-            destination,
-            protocol: protocol.map_or(UDP, |protocol| protocol.value.0),
-            source_port: source_port.unwrap_or(DEFAULT_SOURCE_PORT),
-            destination_port: destination_port.unwrap_or(DEFAULT_DESTINATION_PORT),
-            dscp: own.dscp.or(slice.dscp).map_or(0, |dscp| dscp.0),
-            ecn: own.ecn.or(slice.ecn).unwrap_or(Ecn::NotEct),
-        };
-        if headers.has_ports() {
-            return headers;
-        }
-        SourceHeaders {
-            source_port: 0,
-            destination_port: 0,
-            ..headers
+            let help = "give the source, or the slice, the `headers` that the slice matches on";
+            self.problems.add_with_help(slice.at, message, help);
         }
     }
 
@@ -481,7 +445,7 @@ impl Checker<'_> {
         Some(rate)
     }
 
-    fn span_of_time(
+    pub(super) fn span_of_time(
         &mut self,
         source: &Placed<SourceSpec>,
         duration: Duration,

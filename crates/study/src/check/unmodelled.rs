@@ -1,13 +1,12 @@
 //! What a study may ask for and the simulator does not model yet: warned of, and stated in the report.
 
+use super::headers::TCP;
 use super::policies::classes_of;
+use super::traffic::SourceSpec;
 use super::{Checker, StudySpec};
-use crate::file::{Node, Span};
+use crate::file::{Node, Placed, Span};
 use crate::spec::Scalar;
 use slicewise_traffic::scenario::Ecn;
-
-/// The IP protocol of TCP.
-const TCP: u8 = 6;
 
 /// Something that is not modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +15,8 @@ enum Limit {
     Tcp,
     /// Marks, where no packet can be marked.
     Ecn,
+    /// A transport that answers to marks, where no queue marks.
+    Unmarked,
 }
 
 impl Limit {
@@ -30,6 +31,10 @@ impl Limit {
                 "no source of this study is ECN-capable (`headers: {ecn: ect0}`): this flow queue drops packets \
                  and marks none"
             }
+            Self::Unmarked => {
+                "no queue of this study marks packets (`flow_queue: {ecn: yes}`): this transport has losses alone to \
+                 answer to"
+            }
         }
     }
 
@@ -43,6 +48,9 @@ impl Limit {
             Self::Ecn => {
                 "No source is ECN-capable, so flow queues with `ecn: yes` drop packets and mark none."
             }
+            Self::Unmarked => {
+                "No queue marks packets, so transports with ECN have losses alone to answer to."
+            }
         }
     }
 }
@@ -52,11 +60,18 @@ impl Checker<'_> {
     pub(super) fn unmodelled(&mut self, spec: &StudySpec) -> Vec<String> {
         let tcp = tcp_sources(spec).into_iter().map(|at| (at, Limit::Tcp));
         let mut found: Vec<(Span, Limit)> = tcp.collect();
-        let policies = spec.policies.names().into_iter();
-        for name in policies.filter(|_| !is_ecn_capable(spec)) {
+        let mut marking = Vec::new();
+        for name in spec.policies.names() {
             if let Some(policy) = self.entry_at(&["policies", name]) {
-                ecn_queues(policy.node, &mut found);
+                ecn_queues(policy.node, &mut marking);
             }
+        }
+        if marking.is_empty() {
+            let unmarked = marked_transports(spec).into_iter();
+            found.extend(unmarked.map(|at| (at, Limit::Unmarked)));
+        }
+        if !is_ecn_capable(spec) {
+            found.extend(marking.into_iter().map(|at| (at, Limit::Ecn)));
         }
         for (at, limit) in &found {
             self.problems.warn(*at, limit.warning());
@@ -71,11 +86,28 @@ impl Checker<'_> {
     }
 }
 
-/// Where the protocol is written of the sources that send TCP.
-fn tcp_sources(spec: &StudySpec) -> Vec<Span> {
+/// Every source of a scenario.
+fn sources(spec: &StudySpec) -> impl Iterator<Item = &Placed<SourceSpec>> {
     let scenarios = spec.scenarios.iter();
     let sources = scenarios.flat_map(|(_, scenario)| scenario.sources.iter());
-    let protocol = |source: &super::traffic::SourceSpec| {
+    sources.map(|(_, source)| source)
+}
+
+/// Where a transport is written that answers to marks.
+fn marked_transports(spec: &StudySpec) -> Vec<Span> {
+    let marked = sources(spec).filter(|source| {
+        let transport = source.value.transport.as_ref();
+        transport.is_some_and(|transport| transport.value.value.uses_ecn())
+    });
+    marked
+        .filter_map(|source| source.place("transport"))
+        .collect()
+}
+
+/// Where the protocol is written of the sources that send packets of TCP at their own pace.
+fn tcp_sources(spec: &StudySpec) -> Vec<Span> {
+    let at_their_pace = sources(spec).filter(|source| source.place("application").is_none());
+    let protocol = |source: &SourceSpec| {
         let of_slice = || {
             let slice = spec.slices.get(&source.slice.as_ref()?.value.0.0)?;
             slice.value.headers.value.protocol.clone()
@@ -83,12 +115,12 @@ fn tcp_sources(spec: &StudySpec) -> Vec<Span> {
         let protocol = source.headers.protocol.clone().or_else(of_slice);
         protocol.filter(|protocol| protocol.value.0 == TCP)
     };
-    let tcp = sources.filter_map(|(_, source)| protocol(&source.value));
+    let tcp = at_their_pace.filter_map(|source| protocol(&source.value));
     tcp.map(|protocol| protocol.span).collect()
 }
 
 /// Where a policy's flow queues, also those of children, are to mark packets.
-fn ecn_queues(policy: &Node, found: &mut Vec<(Span, Limit)>) {
+fn ecn_queues(policy: &Node, found: &mut Vec<Span>) {
     for class in classes_of(policy) {
         let flow_queue = class.entry("flow_queue");
         if let Some((key, ecn)) = flow_queue.and_then(|(_, queue)| queue.entry("ecn"))
@@ -96,7 +128,7 @@ fn ecn_queues(policy: &Node, found: &mut Vec<(Span, Limit)>) {
                 .text()
                 .is_some_and(|text| bool::from_text(text) == Ok(true))
         {
-            found.push((ecn.anchor(Some(key.span)), Limit::Ecn));
+            found.push(ecn.anchor(Some(key.span)));
         }
         if let Some((_, child)) = class.entry("child") {
             ecn_queues(child, found);
@@ -106,8 +138,10 @@ fn ecn_queues(policy: &Node, found: &mut Vec<(Span, Limit)>) {
 
 /// Whether a source may send packets that can be marked.
 fn is_ecn_capable(spec: &StudySpec) -> bool {
-    let of_scenarios = spec.scenarios.iter().flat_map(|(_, s)| s.sources.iter());
-    let of_sources = of_scenarios.map(|(_, source)| &source.value.headers);
+    if !marked_transports(spec).is_empty() {
+        return true;
+    }
+    let of_sources = sources(spec).map(|source| &source.value.headers);
     let slices = spec.slices.iter();
     let of_slices = slices.map(|(_, slice)| &slice.value.headers.value);
     let mut headers = of_sources.chain(of_slices);

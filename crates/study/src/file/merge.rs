@@ -140,7 +140,10 @@ fn merge_entries(entries: Vec<(Key, Node)>, overrides: Vec<(Key, Node)>) -> Vec<
     let mut merged = Vec::with_capacity(entries.len());
     for (key, node) in entries {
         merged.push(match overrides.remove(&key.text) {
-            Some((_, key, over)) => (key, merge_nodes(node, over)),
+            Some((_, over_key, over)) => {
+                let node = in_full(&key, node, &over);
+                (over_key, merge_nodes(node, over))
+            }
             None => (key, node),
         });
     }
@@ -149,6 +152,23 @@ fn merge_entries(entries: Vec<(Key, Node)>, overrides: Vec<(Key, Node)>) -> Vec<
     new.sort_by_key(|(position, _, _)| *position);
     merged.extend(new.into_iter().map(|(_, key, node)| (key, node)));
     merged
+}
+
+/// Settings that a word may stand for, and the key of that word among them.
+const WORD_OF: [(&str, &str); 2] = [("application", "kind"), ("transport", "protocol")];
+
+/// The word as settings, where `over` changes some of those that it stands for.
+fn in_full(key: &Key, node: Node, over: &Node) -> Node {
+    let mut known = WORD_OF.iter().filter(|(setting, _)| *setting == key.text);
+    match (&node.value, &over.value, known.next()) {
+        (Value::Scalar(_), Value::Mapping(_), Some((_, word))) => {
+            let span = node.span;
+            let text = (*word).to_owned();
+            let value = Value::Mapping(vec![(Key { text, span }, node)]);
+            Node { value, span }
+        }
+        _ => node,
+    }
 }
 
 /// Take the keys listed in `without` out of `base`; `a.b` is the key `b` in the mapping `a`.

@@ -11,5 +11,6 @@ pub(crate) use scalar::{
     number,
 };
 pub(crate) use words::{
-    Borrows, Counted, Dscp, Figure, PatternName, PopulationPattern, Protocol, word_for,
+    ApplicationKind, Borrows, Counted, Dscp, Figure, PatternName, PopulationPattern, Protocol,
+    TransportProtocol, word_for,
 };

@@ -3,12 +3,12 @@
 use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant};
 use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
-use crate::params::DutModel;
+use crate::params::{AdaptationRule, CongestionControl, DutModel, TcpProfile};
 use serde_json::{Value, json};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
 use slicewise_traffic::impairments::DelayDistribution;
-use slicewise_traffic::scenario::Ecn;
+use slicewise_traffic::scenario::{Ecn, Periods};
 use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// The meaning of `text` among `words`.
@@ -44,11 +44,13 @@ pub(crate) fn word_for<T: Words>(value: T) -> &'static str {
 }
 
 macro_rules! words {
-    ($($type:ty as $name:literal, $what:literal { $($word:ident: $value:expr),* $(,)? })*) => {
+    (@text $word:ident) => { stringify!($word) };
+    (@text $word:ident $text:literal) => { $text };
+    ($($type:ty as $name:literal, $what:literal { $($word:ident $(= $text:literal)?: $value:expr),* $(,)? })*) => {
         $(
             impl Words for $type {
                 const WHAT: &'static str = $what;
-                const WORDS: &'static [(&'static str, Self)] = &[$((stringify!($word), $value)),*];
+                const WORDS: &'static [(&'static str, Self)] = &[$((words!(@text $word $($text)?), $value)),*];
             }
 
             impl Scalar for $type {
@@ -74,6 +76,22 @@ pub(crate) enum PatternName {
     Cbr,
     Poisson,
     Replay,
+}
+
+/// What kind of application a source is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ApplicationKind {
+    Bulk,
+    Requests,
+    ShortFlows,
+    Video,
+}
+
+/// What carries an application's bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum TransportProtocol {
+    #[default]
+    Tcp,
 }
 
 /// What the slices of a population send.
@@ -107,8 +125,24 @@ words! {
     DelayDistribution as "DelayDistribution", "a distribution of delay" {
         uniform: Self::Uniform, normal: Self::Normal,
     }
+    Periods as "Periods", "a distribution of periods" {
+        fixed: Self::Fixed, exponential: Self::Exponential,
+    }
     PatternName as "Pattern", "a traffic pattern" {
         iperf3: Self::Iperf3, cbr: Self::Cbr, poisson: Self::Poisson, replay: Self::Replay,
+    }
+    ApplicationKind as "ApplicationKind", "an application" {
+        bulk: Self::Bulk, requests: Self::Requests, short_flows: Self::ShortFlows, video: Self::Video,
+    }
+    AdaptationRule as "AdaptationRule", "a rule by which video adapts" {
+        throughput: Self::Throughput, bola: Self::Bola, dynamic: Self::Dynamic,
+    }
+    TransportProtocol as "TransportProtocol", "a transport that is modelled" { tcp: Self::Tcp }
+    TcpProfile as "TcpProfile", "a TCP that is modelled" {
+        linux: Self::Linux, linux_4_15 = "linux-4.15": Self::Linux415, rfc: Self::Rfc,
+    }
+    CongestionControl as "CongestionControl", "a congestion control" {
+        new_reno: Self::NewReno, reno: Self::NewReno, cubic: Self::Cubic, dctcp: Self::Dctcp,
     }
     PopulationPattern as "PopulationPattern", "what slices of a population send" {
         backlog: Self::Backlog, bursts: Self::Bursts,

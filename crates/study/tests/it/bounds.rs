@@ -66,7 +66,7 @@ fn the_bursts_of_a_slow_timer_are_those_that_a_guarantee_needs() {
 
 #[test]
 fn says_why_there_is_no_bound_to_judge_by() {
-    let cases: [&[(&str, &str)]; 5] = [
+    let cases: [&[(&str, &str)]; 6] = [
         // 5 Mbit/s of payload for 35 ms, and a packet, of 1046 B instead of 1000.
         &[
             ("pattern: cbr, rate: 50 %", "pattern: iperf3, rate: 50 %"),
@@ -74,6 +74,10 @@ fn says_why_there_is_no_bound_to_judge_by() {
         ],
         &[("rate: 50 %", "rate: 70 %")],
         &[("slice: gold, pattern: cbr", "slice: gold, pattern: poisson")],
+        &[(
+            "slice: gold, pattern: cbr",
+            "slice: gold, on_off: {on_for: 1 s, off_for: 1 s, periods: exponential}, pattern: cbr",
+        )],
         &[("slice: rest, pattern: cbr", "slice: rest, pattern: poisson")],
         &[("name: gold, slice: gold,", "name: gold, match: {dscp: 46},")],
     ];
@@ -85,8 +89,20 @@ fn says_why_there_is_no_bound_to_judge_by() {
     ---
     policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: source `steady` is Poisson, and may send any number of packets at once
     ---
+    policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: source `steady` pauses at random, also for less than the time between two packets
+    ---
     gold: 8611840 ns and 13123 ns
     policy `weighted`: in scenario calm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the path to the device has no bound, because source `other` is Poisson, and may send any number of packets at once
     ---
     ");
+}
+
+#[test]
+fn what_an_application_sends_at_once_is_not_bounded_and_the_schedulers_of_others_are() {
+    let with = |slice: &str| {
+        let source = format!("  app: {{slice: {slice}, application: bulk}}\nscenarios:\n");
+        message(&promising(&[("scenarios:\n", &source)]))
+    };
+    insta::assert_snapshot!(with("rest"), @"policy `weighted`: in scenarios calm, storm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the path to the device has no bound, because source `app` reacts to what it gets: no arrival curve bounds what its transport sends at once");
+    insta::assert_snapshot!(with("gold"), @"policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: source `app` reacts to what it gets: no arrival curve bounds what its transport sends at once");
 }

@@ -2,7 +2,8 @@
 
 use crate::support::{STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;
-use slicewise_study::{MemoryFiles, Plan};
+use slicewise_study::{MemoryFiles, Periods, Plan};
+use slicewise_units::Duration;
 
 /// What is said of the study with more settings of the source `steady`.
 fn steady(settings: &str) -> String {
@@ -43,6 +44,26 @@ fn a_source_that_pauses_sends_long_enough_to_keep_its_rate() {
        |                                                                                     ^^^^^^
        |
        = help: give `on_for` at least 1673.6 µs, or raise `rate`
+    ");
+}
+
+#[test]
+fn a_source_pauses_for_fixed_or_random_times() {
+    let periods = |periods: &str| {
+        let on_off = format!("payload: 1000 B, on_off: {{on_for: 1 s, off_for: 2 s{periods}}}}}");
+        let study = parse(&changed("payload: 1000 B}", &on_off)).unwrap();
+        let on_off = study.scenarios[0].sources[0].on_off.unwrap();
+        assert_eq!(on_off.off, Duration::from_secs(2));
+        on_off.periods
+    };
+    assert_eq!(periods(""), Periods::Fixed);
+    assert_eq!(periods(", periods: exponential"), Periods::Exponential);
+    assert_snapshot!(steady("on_off: {on_for: 1 s, off_for: 1 s, periods: poisson}"), @"
+    error: `poisson` is not a distribution of periods: known are `fixed`, `exponential`
+      --> study.yaml:17:113
+       |
+    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 1 s, off_for: 1 s, periods: poisson}}
+       |                                                                                                                 ^^^^^^^
     ");
 }
 

@@ -1,6 +1,7 @@
 //! Integration tests of study files.
 #![allow(clippy::unwrap_used)]
 
+mod applications;
 mod bounds;
 mod clocks;
 mod examples;
@@ -13,6 +14,7 @@ mod limits;
 mod load;
 mod measured;
 mod mistakes;
+mod mistakes_applications;
 mod mistakes_form;
 mod mistakes_policies;
 mod objectives;

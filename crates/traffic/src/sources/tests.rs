@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Departure, Recorded};
-use crate::{OnOffParams, PacketSize, SourceHeaders};
+use crate::{OnOffParams, PacketSize, Periods, SourceHeaders};
 use slicewise_capture::write::{PcapngParams, PcapngWriter};
 use slicewise_units::BitRate;
 use slicewise_wire::Ecn;
@@ -138,6 +138,7 @@ fn a_source_pauses_as_the_study_says() {
     params.on_off = Some(OnOffParams {
         on: Duration::from_millis(10),
         off: Duration::from_millis(30),
+        periods: Periods::Fixed,
     });
     let times = departures(Sources::new().source(&params, &HOST, 1).unwrap());
     // Ten packets, a millisecond each, from 5, 45 and 85 ms.
@@ -146,6 +147,36 @@ fn a_source_pauses_as_the_study_says() {
         [times[0], times[10], times[20]],
         [5_000_000, 45_000_000, 85_000_000]
     );
+}
+
+#[test]
+fn periods_at_random_are_the_same_at_every_rate_and_for_every_pattern() {
+    let begins = |pattern, mbits: u64| {
+        let mut params = params(pattern);
+        params.start_spread = Duration::ZERO;
+        params.rate = BitRate::new(mbits * 1_000_000);
+        params.on_off = Some(OnOffParams {
+            on: Duration::from_millis(5),
+            off: Duration::from_millis(5),
+            periods: Periods::Exponential,
+        });
+        let times = departures(Sources::new().source(&params, &HOST, 1).unwrap());
+        let pauses = times
+            .windows(2)
+            .filter(|pair| pair[1] - pair[0] > 4_000_000);
+        pauses.map(|pair| pair[1]).collect::<Vec<_>>()
+    };
+    let steady = begins(PatternParams::Cbr, 400);
+    assert!(steady.len() > 3, "{steady:?}");
+    assert_eq!(begins(PatternParams::Cbr, 800), steady);
+    // Its first packet comes a gap after the beginning.
+    let poisson = begins(PatternParams::Poisson, 800);
+    assert_eq!(poisson.len(), steady.len());
+    let late = poisson
+        .iter()
+        .zip(&steady)
+        .map(|(poisson, steady)| poisson - steady);
+    assert!(late.max().unwrap() < 1_000_000);
 }
 
 #[test]
@@ -164,6 +195,7 @@ fn what_was_sent_is_sent_again_whatever_the_study_says() {
     paused.on_off = Some(OnOffParams {
         on: Duration::from_nanos(1),
         off: Duration::from_secs(1),
+        periods: Periods::Fixed,
     });
     let mut sent = |name: &str, sources: &Sources| {
         paused.name = name.to_owned();
@@ -303,6 +335,7 @@ fn refuses_what_would_never_send() {
     never.on_off = Some(OnOffParams {
         on: Duration::ZERO,
         off: Duration::from_secs(1),
+        periods: Periods::Fixed,
     });
     insta::assert_snapshot!(refused(&never), @"source `voice` is never on");
 }

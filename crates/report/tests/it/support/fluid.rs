@@ -69,6 +69,7 @@ pub fn record(
         .map(|(slice, series)| slice_record(&slice.name, series, transient_bins, &mut noise))
         .collect();
     RunRecord {
+        applications: Vec::new(),
         schema_version: SCHEMA_VERSION,
         study: study.name.clone(),
         study_digest: study.digest.clone(),

@@ -6,7 +6,7 @@
 
 mod changes;
 
-use super::influence::{Draft, idle_delay, mean_offered, sends, test};
+use super::influence::{Draft, has_applications, idle_delay, mean_offered, sends, test};
 use super::repetitions::Rules;
 use super::samples::Samples;
 use super::{DecidedBy, Indicator, InfluenceTest, Outcome};
@@ -335,7 +335,9 @@ impl<'a> Comparing<'a> {
             (false, true) => return self.skip(&names, "it sends nothing in A"),
         }
         let runs = || cell.a.iter().chain(&cell.b).copied();
-        if runs().any(|run| run.has_no_delays) {
+        let has_applications = has_applications(cell.a.iter().copied(), cell.slices.0)
+            && has_applications(cell.b.iter().copied(), cell.slices.1);
+        if !has_applications && runs().any(|run| run.has_no_delays) {
             self.skip(
                 &names,
                 "its delays are unknown: the clocks of the two ends disagree",
@@ -346,12 +348,17 @@ impl<'a> Comparing<'a> {
             ..self.margins
         };
         let throughput = throughput_indicator(cell, margins.throughput_relative);
-        for indicator in Indicator::compared(margins.delay_of, throughput) {
+        let indicators = if has_applications {
+            Indicator::of_applications(Indicator::Goodput).to_vec()
+        } else {
+            Indicator::compared(margins.delay_of, throughput).to_vec()
+        };
+        for indicator in indicators {
             let Some(values) = Values::of(indicator, cell) else {
                 // Without a packet there is no delay; throughput and loss show that.
                 continue;
             };
-            if indicator == throughput && values.means.0.mean <= 0.0 {
+            if indicator.falls() && values.means.0.mean <= 0.0 {
                 self.skip(&names, "it received nothing in A");
                 continue;
             }

@@ -177,6 +177,7 @@ pub fn run(
         ..slices[0].steady
     };
     RunRecord {
+        applications: Vec::new(),
         schema_version: SCHEMA_VERSION,
         study: "synthetic".into(),
         study_digest: "digest".into(),

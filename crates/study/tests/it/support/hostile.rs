@@ -26,7 +26,7 @@ pub fn check(text: &str) {
                 study
                     .scenarios
                     .iter()
-                    .all(|scenario| !scenario.sources.is_empty())
+                    .all(|scenario| scenario.slices().next().is_some())
             );
             let filter = RunFilter {
                 repetitions: Some(1),

@@ -72,3 +72,9 @@ pub fn changed(old: &str, new: &str) -> String {
 pub fn mistakes(old: &str, new: &str) -> String {
     parse(&changed(old, new)).expect_err("this should be refused")
 }
+
+/// [`STUDY`] with one source more in every scenario, `app` in the slice `rest`.
+pub fn with_application(source: &str) -> String {
+    let source = format!("  app: {{slice: rest, {source}}}\nscenarios:\n");
+    changed("scenarios:\n", &source)
+}

@@ -1,0 +1,192 @@
+//! The tables of applications: what each source got in a run, over time, and over repetitions.
+
+use super::column::columns;
+use super::estimates::Estimated;
+use super::folder::DataFolder;
+use super::table::{TableWriter, write_or_remove};
+use crate::error::ReportError;
+use slicewise_stats::application::{
+    ApplicationRecord, FlowFigures, RequestFigures, TransportFigures, VideoFigures,
+};
+use slicewise_stats::application_summary::{ApplicationEstimate, ApplicationSummary};
+use slicewise_stats::record::{DelayFigures, RunKey, RunRecord};
+use slicewise_stats::summary::{CellSummary, Summary};
+
+columns! {
+    /// The application of one source in a run.
+    Applications<'a> = "applications" (key: &'a RunKey, source: &'a ApplicationRecord) {
+        policy: &str = &key.policy,
+        scenario: &str = &key.scenario,
+        repetition: u32 = key.repetition,
+        source: &str = &source.source,
+        slice: &str = &source.slice,
+        ..Transport(&source.transport),
+        failed_connections: u64 = source.failures.iter().map(|failure| failure.connections).sum(),
+        ..Requests(source.requests.as_ref()),
+        ..Flows(source.flows.as_ref()),
+        ..Video(source.video.as_ref()),
+    }
+}
+
+columns! {
+    /// Its connections together.
+    Transport<'a>(of: &TransportFigures) {
+        span_ns: u64 = of.span_ns,
+        connections: u64 = of.connections,
+        goodput_bits_per_second: f64 = of.goodput_bits_per_second,
+        segments: u64 = of.segments,
+        retransmitted_segments: u64 = of.retransmitted_segments,
+        timeouts: u64 = of.timeouts,
+        recoveries: u64 = of.recoveries,
+        rtt_samples: u64 = of.rtt_samples,
+        rtt_mean_ns: Option<f64> = (of.rtt_samples > 0).then_some(of.rtt_mean_ns),
+        rtt_min_ns: Option<u64> = (of.rtt_samples > 0).then_some(of.rtt_min_ns),
+        rtt_max_ns: Option<u64> = (of.rtt_samples > 0).then_some(of.rtt_max_ns),
+        window_mean_bytes: Option<f64> = (of.rtt_samples > 0).then_some(of.window_mean_bytes),
+        fairness: Option<f64> = of.fairness,
+    }
+}
+
+columns! {
+    /// Of requests at a constant rate.
+    Requests<'a>(of: Option<&RequestFigures>) {
+        requests_offered_per_second: Option<f64> = of.map(|of| of.offered_per_second),
+        requests_achieved_per_second: Option<f64> = of.map(|of| of.achieved_per_second),
+        requests_unanswered: Option<u64> = of.map(|of| of.unanswered),
+        request_latency_mean_ns: Option<f64> = times(of.map(|of| of.latency), |of| of.mean_ns),
+        request_latency_p50_ns: Option<u64> = times(of.map(|of| of.latency), |of| of.p50_ns),
+        request_latency_p90_ns: Option<u64> = times(of.map(|of| of.latency), |of| of.p90_ns),
+        request_latency_p99_ns: Option<u64> = times(of.map(|of| of.latency), |of| of.p99_ns),
+        request_latency_p999_ns: Option<u64> = times(of.map(|of| of.latency), |of| of.p999_ns),
+        request_latency_max_ns: Option<u64> = times(of.map(|of| of.latency), |of| of.max_ns),
+        response_time_mean_ns: Option<f64> = times(of.map(|of| of.response_time), |of| of.mean_ns),
+        response_time_p99_ns: Option<u64> = times(of.map(|of| of.response_time), |of| of.p99_ns),
+    }
+}
+
+columns! {
+    /// Of flows with an end.
+    Flows<'a>(of: Option<&FlowFigures>) {
+        flows_completed: Option<u64> = of.map(|of| of.completed),
+        completion_time_mean_ns: Option<f64> = times(of.map(|of| of.completion_time), |of| of.mean_ns),
+        completion_time_p50_ns: Option<u64> = times(of.map(|of| of.completion_time), |of| of.p50_ns),
+        completion_time_p90_ns: Option<u64> = times(of.map(|of| of.completion_time), |of| of.p90_ns),
+        completion_time_p99_ns: Option<u64> = times(of.map(|of| of.completion_time), |of| of.p99_ns),
+        completion_time_max_ns: Option<u64> = times(of.map(|of| of.completion_time), |of| of.max_ns),
+        flow_rate_mean_bits_per_second: Option<f64> = of.map(|of| of.rate_mean_bits_per_second),
+    }
+}
+
+columns! {
+    /// Of video.
+    Video<'a>(of: Option<&VideoFigures>) {
+        video_clients: Option<u64> = of.map(|of| of.clients),
+        video_segments: Option<u64> = of.map(|of| of.segments),
+        quality_mean: Option<f64> = of.map(|of| of.quality_mean),
+        quality_least: Option<f64> = of.map(|of| of.quality_least),
+        bit_rate_mean_bits_per_second: Option<f64> = of.map(|of| of.bit_rate_mean),
+        switches_per_minute: Option<f64> = of.map(|of| of.switches_per_minute),
+        start_up_mean_ns: Option<f64> = of.map(|of| of.start_up_mean_ns),
+        stalls: Option<u64> = of.map(|of| of.stalls),
+        stalled_ratio: Option<f64> = of.map(|of| of.stalled_ratio),
+    }
+}
+
+columns! {
+    /// An interval of a run.
+    Bins<'a> = "application_series" (record: &'a RunRecord, source: &'a ApplicationRecord, bin: usize) {
+        policy: &str = &record.key.policy,
+        scenario: &str = &record.key.scenario,
+        repetition: u32 = record.key.repetition,
+        source: &str = &source.source,
+        start_ns: u64 = record.bin_ns.saturating_mul(bin as u64),
+        goodput_bytes: u64 = at(&source.series.goodput_bytes, bin).unwrap_or(0),
+        retransmitted_segments: u32 = at(&source.series.retransmitted_segments, bin).unwrap_or(0),
+        rtt_mean_ns: Option<u64> = at(&source.series.rtt_mean_ns, bin).flatten(),
+        first_window_bytes: Option<u64> = at(&source.series.first_window_bytes, bin).flatten(),
+        first_rtt_ns: Option<u64> = at(&source.series.first_rtt_ns, bin).flatten(),
+    }
+}
+
+columns! {
+    /// A figure of an application over repetitions.
+    Cells<'a> = "application_cells" (
+        cell: &'a CellSummary, of: &'a ApplicationSummary, figure: &'a ApplicationEstimate, confidence: f64
+    ) {
+        policy: &str = &cell.policy,
+        scenario: &str = &cell.scenario,
+        source: Option<&str> = of.source.as_deref(),
+        slice: &str = &of.slice,
+        ..Estimated(figure.quantity.name(), &figure.estimate, confidence),
+    }
+}
+
+fn times<T>(of: Option<DelayFigures>, time: fn(&DelayFigures) -> T) -> Option<T> {
+    of.filter(|of| of.samples > 0).as_ref().map(time)
+}
+
+fn at<T: Copy>(values: &[T], bin: usize) -> Option<T> {
+    values.get(bin).copied()
+}
+
+/// The tables that hold every run, begun with the first one that has applications.
+pub(super) struct ApplicationTables {
+    folder: DataFolder,
+    tables: Option<[TableWriter; 2]>,
+}
+
+impl ApplicationTables {
+    pub(super) fn create(folder: &DataFolder) -> Self {
+        Self {
+            folder: folder.clone(),
+            tables: None,
+        }
+    }
+
+    pub(super) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
+        let phases = record.phases.iter();
+        let in_phases: usize = phases.map(|phase| phase.applications.len()).sum();
+        if record.applications.is_empty() && in_phases == 0 {
+            return Ok(());
+        }
+        let [applications, series] = match &mut self.tables {
+            Some(tables) => tables,
+            none => none.insert([
+                TableWriter::create(&self.folder, Applications::SCHEMA)?,
+                TableWriter::create(&self.folder, Bins::SCHEMA)?,
+            ]),
+        };
+        for view in record.by_phase() {
+            for source in &view.applications {
+                applications.row(&Applications::row(&view.key, source))?;
+            }
+        }
+        for source in &record.applications {
+            for bin in 0..source.series.goodput_bytes.len() {
+                series.row(&Bins::row(record, source, bin))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<(), ReportError> {
+        let mut tables = self.tables.into_iter().flatten();
+        tables.try_for_each(TableWriter::finish)
+    }
+}
+
+/// Estimates of applications; the table is there where a cell has some.
+pub(super) fn write_cells(folder: &DataFolder, summary: &Summary) -> Result<(), ReportError> {
+    let rows = summary.cells.iter().flat_map(|cell| {
+        let figures = cell
+            .applications
+            .iter()
+            .flat_map(|of| of.figures.iter().map(move |f| (of, f)));
+        figures.map(move |(of, figure)| Cells::row(cell, of, figure, summary.confidence))
+    });
+    let has_some = summary
+        .cells
+        .iter()
+        .any(|cell| !cell.applications.is_empty());
+    write_or_remove(folder, Cells::SCHEMA, has_some.then_some(rows))
+}

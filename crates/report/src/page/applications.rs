@@ -1,0 +1,146 @@
+//! The section of applications: what each source got, and figures of it.
+
+use super::charts::estimate_text;
+use super::markup::{Section, drawing, list, table};
+use crate::figures::{APPLICATION_FIGURES, APPLICATION_SERIES, Figures, SLICES_ON_PAGE};
+use crate::findings::Findings;
+use crate::text_table::TextTable;
+use maud::{Markup, html};
+use slicewise_stats::application_summary::{ApplicationQuantity, ApplicationSummary};
+use slicewise_stats::words::{count, percent};
+
+/// What the table of each kind shows: heads, and what stands below them.
+const COLUMNS: [(&str, ApplicationQuantity); 16] = [
+    ("Goodput", ApplicationQuantity::Goodput),
+    ("Sent again", ApplicationQuantity::RetransmittedRatio),
+    ("Round trip: mean", ApplicationQuantity::RttMean),
+    ("Window: mean", ApplicationQuantity::WindowMean),
+    ("Fairness", ApplicationQuantity::Fairness),
+    ("Requests/s: due", ApplicationQuantity::RequestsOffered),
+    ("answered", ApplicationQuantity::RequestsAchieved),
+    (
+        "Request latency: mean",
+        ApplicationQuantity::RequestLatencyMean,
+    ),
+    ("99 %", ApplicationQuantity::RequestLatencyP99),
+    ("99.9 %", ApplicationQuantity::RequestLatencyP999),
+    (
+        "Completion time: mean",
+        ApplicationQuantity::CompletionTimeMean,
+    ),
+    ("99 %", ApplicationQuantity::CompletionTimeP99),
+    ("Quality: mean", ApplicationQuantity::QualityMean),
+    ("Switches/min", ApplicationQuantity::SwitchesPerMinute),
+    ("Start-up", ApplicationQuantity::StartUpMean),
+    ("Stalled", ApplicationQuantity::StalledRatio),
+];
+
+/// `None` where no source is an application.
+pub(super) fn section(findings: &Findings, figures: &Figures) -> Option<Section> {
+    let cells = &findings.main().summary.cells;
+    let mut sources: Vec<(&str, &str)> = Vec::new();
+    for of in cells.iter().flat_map(|cell| &cell.applications) {
+        if let Some(source) = &of.source
+            && !sources.contains(&(source, &of.slice))
+        {
+            sources.push((source, &of.slice));
+        }
+    }
+    if sources.is_empty() {
+        return None;
+    }
+    let left_out = sources.len().saturating_sub(SOURCES_LISTED);
+    let body = html! {
+        p.note { "What sources that react to the network got over TCP in whole runs: means over repetitions, and half of their "
+            (percent(findings.main().summary.confidence)) " confidence intervals. Goodput counts bytes that reached the application in order. Every policy meets the same demand, and not the same packets: what such a source sends follows from what it gets. The latency of a request counts from when it was due, so that waiting for a slow response counts, too." }
+        @for (source, slice) in sources.iter().take(SOURCES_LISTED) {
+            h3 { "Source " (source) " " span.quiet { "(slice " (slice) ")" } }
+            (table(&of_source(findings, source)))
+            (failed(findings, source))
+        }
+        @if left_out > 0 { p.key { (left_out) " more sources are in data/application_cells.csv." } }
+        div.charts { (drawings(findings, figures)) }
+    };
+    Some(Section::new("applications", "Applications", body))
+}
+
+/// Which of its connections failed, where some did.
+fn failed(findings: &Findings, source: &str) -> Markup {
+    let cells = findings.main().summary.cells.iter();
+    let texts = cells.flat_map(|cell| {
+        let own = cell.applications.iter();
+        let own = own.filter(|of| of.source.as_deref() == Some(source));
+        own.flat_map(|of| &of.failures).map(move |failure| {
+            let connections = count(failure.connections, "connection");
+            format!(
+                "{} in scenario {}: {connections} ({})",
+                cell.policy, cell.scenario, failure.reason
+            )
+        })
+    });
+    let texts: Vec<String> = texts.collect();
+    html! { @if !texts.is_empty() {
+        p.note { "Connections that ended before their work was done, in all repetitions:" }
+        (list(&texts))
+    } }
+}
+
+/// A row a cell, and the columns that the source has a value for.
+fn of_source(findings: &Findings, source: &str) -> TextTable {
+    let cells = findings.main().summary.cells.iter();
+    let its = cells.filter_map(|cell| {
+        let mut all = cell.applications.iter();
+        let its = all.find(|of| of.source.as_deref() == Some(source))?;
+        Some((cell, its))
+    });
+    let its: Vec<_> = its.collect();
+    let is_there = |(_, quantity): &&(_, ApplicationQuantity)| {
+        its.iter().any(|(_, of)| of.of(*quantity).is_some())
+    };
+    let columns: Vec<&(&str, ApplicationQuantity)> = COLUMNS.iter().filter(is_there).collect();
+    let mut head = vec!["Policy", "Scenario"];
+    head.extend(columns.iter().map(|(head, _)| head));
+    let rows = its.iter().map(|(cell, of)| {
+        let mut row = vec![cell.policy.clone(), cell.scenario.clone()];
+        row.extend(columns.iter().map(|(_, quantity)| value(of, *quantity)));
+        row
+    });
+    TextTable::new(&head, 2, rows.collect())
+}
+
+fn value(of: &ApplicationSummary, quantity: ApplicationQuantity) -> String {
+    estimate_text(of.of(quantity), |value| quantity.text(value))
+}
+
+/// Figures of the first slices that have applications, then windows and round-trip times over time.
+fn drawings(findings: &Findings, figures: &Figures) -> Markup {
+    let study = findings.study();
+    let shown =
+        |kind: &str, subject: &str, scenario: &str| figures.get(kind, subject, scenario).is_some();
+    let heaviest = study.scenarios.get(findings.heaviest_scenario());
+    let scenario = heaviest.map_or("", |scenario| &scenario.name);
+    let mut policies: Vec<&str> = study
+        .policies
+        .iter()
+        .map(|p| study.policy_of_runs(&p.name))
+        .collect();
+    policies.dedup();
+    html! {
+        @for slice in study.slices.iter().take(SLICES_ON_PAGE) {
+            @for (kind, title, _) in APPLICATION_FIGURES {
+                @if shown(kind, &slice.name, "") {
+                    figure { figcaption { (title) ", slice " (slice.name) } div.chart.drawn { (drawing(figures, kind, &slice.name, "")) } }
+                }
+            }
+        }
+        @for policy in policies {
+            @if shown(APPLICATION_SERIES, policy, scenario) {
+                figure { figcaption { "First connection of each source, policy " (policy) ", scenario " (scenario) }
+                    div.chart.drawn { (drawing(figures, APPLICATION_SERIES, policy, scenario)) } }
+            }
+        }
+    }
+}
+
+/// Sources that have a table.
+const SOURCES_LISTED: usize = 20;

@@ -1,0 +1,326 @@
+//! Connections in a running network: segments become packets, packets become segments.
+
+use super::measurement::Losses;
+use super::{Host, RECEIVER, Received, SENDER, Transports};
+use crate::device::Forwarding;
+use crate::network::Network;
+use crate::observer::Observer;
+use crate::packet::{Packet, PacketId, traffic_class};
+use crate::wires::Delivered;
+use slicewise_applications::Action;
+use slicewise_transport::{Connection, Flags, Segment, State};
+use slicewise_units::Instant;
+use slicewise_wire::Ecn;
+
+/// Most data that receive offload joins to one segment (Linux: 64 KiB of an IP packet).
+const JOINED_BYTES: u32 = 65_483;
+/// Segments of an interrupt among which receive offload looks for one to join the next to.
+const JOINED_AMONG: usize = 8;
+
+impl<F: Forwarding, O: Observer> Network<F, O> {
+    /// Packets of connections have reached the end of the link that `port` sends on: `first`, and all that were
+    /// received with the same interrupt.
+    pub(crate) fn on_segments(&mut self, port: u32, first: PacketId, now: Instant) {
+        let mut batch = std::mem::take(&mut self.transports.batch);
+        self.take_segment(first, &mut batch);
+        while self.wires.is_due(port, now) {
+            if let Some(Delivered::Connection(id)) = self.wires.deliver(port, now) {
+                self.take_segment(id, &mut batch);
+            }
+        }
+        for received in &batch {
+            self.on_segment(received, now);
+        }
+        batch.clear();
+        self.transports.batch = batch;
+    }
+
+    /// Take a packet from the network, and join what it holds to what was received before it where receive offload does.
+    fn take_segment(&mut self, id: PacketId, batch: &mut Vec<Received>) {
+        let segment = *self.wires.packets.segment(id);
+        let packet = self.wires.packets.remove(id);
+        let flow = u32::from(packet.flow);
+        let (connection, end) = self.transports.place(flow);
+        let Some(carried) = self.transports.connections.get(connection) else {
+            debug_assert!(false, "a packet of no connection");
+            return;
+        };
+        if packet.sequence < carried.ends[1 - end].first_packet {
+            // Of an earlier connection of this number.
+            return;
+        }
+        let is_marked = packet.ecn() == Ecn::Ce;
+        let host = &self.transports.applications[carried.application as usize];
+        if host.behaviour.receive_offload {
+            let recent = batch.len().saturating_sub(JOINED_AMONG);
+            let mut recent = batch[recent..].iter_mut().rev();
+            if let Some(before) = recent.find(|before| before.flow == flow)
+                && before.is_marked == is_marked
+                && before.segment.absorb(&segment, JOINED_BYTES)
+            {
+                return;
+            }
+        }
+        batch.push(Received {
+            flow,
+            is_marked,
+            segment,
+        });
+    }
+
+    fn on_segment(&mut self, received: &Received, now: Instant) {
+        let (number, end) = self.transports.place(received.flow);
+        let carried = &mut self.transports.connections[number];
+        let host = &mut self.transports.applications[carried.application as usize];
+        let connection = &mut carried.ends[end].connection;
+        let before = Losses::of(connection.figures());
+        connection.on_segment(&received.segment, received.is_marked, &host.behaviour, now);
+        if end == SENDER {
+            host.measurement
+                .on_losses(before, Losses::of(connection.figures()), now);
+            if let Some(sample) = connection.take_sample() {
+                let own = number - host.first_connection as usize;
+                host.measurement.on_sample(own, sample, now);
+            }
+        }
+        let arrived = connection.take_arrived();
+        if connection.is_end_of_stream() {
+            connection.close(&host.behaviour);
+        }
+        self.pump(number, end, now);
+        self.after(number, end, arrived, now);
+    }
+
+    /// Tell the application what has happened at an end of a connection.
+    fn after(&mut self, number: usize, end: usize, arrived: u64, now: Instant) {
+        let carried = &mut self.transports.connections[number];
+        let index = carried.application;
+        let host = &mut self.transports.applications[index as usize];
+        let own = u32::try_from(number).unwrap_or(u32::MAX) - host.first_connection;
+        let mut has_happened = false;
+        if arrived > 0 && end == RECEIVER {
+            host.measurement.on_goodput(own as usize, arrived, now);
+            host.application.on_received(own, arrived, now);
+            has_happened = host.is_asking;
+        } else if arrived > 0
+            && let Some((left, response)) = carried.asked.take()
+        {
+            if left <= arrived {
+                host.server.on_request(own, response, now);
+                has_happened = true;
+            } else {
+                carried.asked = Some((left - arrived, response));
+            }
+        }
+        let opener = &carried.ends[host.opener].connection;
+        if !carried.is_connected && carried.is_open && opener.state() == State::Established {
+            carried.is_connected = true;
+            host.application.on_connected(own, now);
+            has_happened = true;
+        }
+        let states = [0, 1].map(|end: usize| carried.ends[end].connection.state());
+        let has_failed = states.contains(&State::TimedOut);
+        if carried.is_open && (has_failed || states == [State::Closed; 2]) {
+            carried.is_open = false;
+            carried.asked = None;
+            host.measurement.on_ended(own as usize, has_failed, now);
+            if has_failed {
+                host.server.on_failed(own);
+                host.application.on_failed(own, now);
+            } else {
+                host.application.on_closed(own, now);
+            }
+            has_happened = true;
+        }
+        if has_happened {
+            self.run_application(index, now);
+        }
+    }
+
+    /// The timer of an end of a connection has expired.
+    pub(crate) fn on_connection_timer(&mut self, index: u32, now: Instant) {
+        let (number, end) = ((index / 2) as usize, (index % 2) as usize);
+        let carried = &mut self.transports.connections[number];
+        let host = &mut self.transports.applications[carried.application as usize];
+        let end_of = &mut carried.ends[end];
+        end_of.wake_at = Instant::MAX;
+        if end_of.connection.poll_at().is_some_and(|at| at <= now) {
+            let before = Losses::of(end_of.connection.figures());
+            end_of.connection.on_timer(&host.behaviour, now);
+            if end == SENDER {
+                host.measurement
+                    .on_losses(before, Losses::of(end_of.connection.figures()), now);
+            }
+        }
+        self.pump(number, end, now);
+        self.after(number, end, 0, now);
+    }
+
+    /// Let an application, and its server, do what is due.
+    pub(crate) fn run_application(&mut self, index: u32, now: Instant) {
+        loop {
+            let host = &mut self.transports.applications[index as usize];
+            let Some(action) = host.application.poll_action(now) else {
+                break;
+            };
+            self.carry_out(index, action, now);
+        }
+        loop {
+            let host = &mut self.transports.applications[index as usize];
+            let Some((own, response)) = host.server.poll_response(now) else {
+                break;
+            };
+            let number = (host.first_connection + own) as usize;
+            self.transports.connections[number].ends[SENDER]
+                .connection
+                .write(response);
+            self.pump(number, SENDER, now);
+        }
+        let host = &mut self.transports.applications[index as usize];
+        let polls = [host.application.poll_at(), host.server.poll_at()];
+        let at = polls.into_iter().flatten().min().unwrap_or(Instant::MAX);
+        if at != host.wake_at {
+            host.wake_at = at;
+            let place = self.transports.first_application + index;
+            self.wires.events.schedule(at, place);
+        }
+    }
+
+    /// The timer of an application has expired.
+    pub(crate) fn on_application(&mut self, index: u32, now: Instant) {
+        self.transports.applications[index as usize].wake_at = Instant::MAX;
+        self.run_application(index, now);
+    }
+
+    fn carry_out(&mut self, index: u32, action: Action, now: Instant) {
+        let host = &mut self.transports.applications[index as usize];
+        let (own, opener) = (action.connection(), host.opener);
+        let number = (host.first_connection + own) as usize;
+        let Some(carried) = self.transports.connections.get_mut(number) else {
+            debug_assert!(false, "an action on a connection that there is not");
+            return;
+        };
+        let behaviour = &host.behaviour;
+        match action {
+            Action::Open { .. } => {
+                for (end, at) in [0, 1].into_iter().zip(&mut carried.ends) {
+                    at.connection = if end == opener {
+                        Connection::open(behaviour)
+                    } else {
+                        Connection::listen(behaviour)
+                    };
+                    at.first_packet = at.sent_packets;
+                    at.highest = 0;
+                }
+                (carried.is_open, carried.is_connected, carried.asked) = (true, false, None);
+                host.measurement.on_opened(own as usize, now);
+            }
+            Action::Send { bytes, .. } => carried.ends[opener].connection.write(bytes),
+            Action::Request {
+                bytes, response, ..
+            } => {
+                carried.ends[opener].connection.write(bytes);
+                carried.asked = Some((bytes, response));
+            }
+            Action::Close { .. } => carried.ends[opener].connection.close(behaviour),
+        }
+        self.pump(number, opener, now);
+    }
+
+    /// Send what an end of a connection has, and set its timer.
+    pub(crate) fn pump(&mut self, number: usize, end: usize, now: Instant) {
+        while let Some(segment) = self.transports.poll_transmit(number, end, now) {
+            self.send_segment(number, end, &segment, now);
+        }
+        let place = self.transports.first_end + u32::try_from(2 * number + end).unwrap_or(u32::MAX);
+        let at_end = &mut self.transports.connections[number].ends[end];
+        let at = at_end.connection.poll_at().unwrap_or(Instant::MAX);
+        // A timer that moves back expires for nothing, which costs less than to move it with every acknowledgement.
+        if at < at_end.wake_at {
+            at_end.wake_at = at;
+            self.wires.events.schedule(at, place);
+        }
+    }
+
+    /// Cut a segment into frames, and hand them to the adapter.
+    fn send_segment(&mut self, number: usize, end: usize, segment: &Segment, now: Instant) {
+        let transports = &mut self.transports;
+        let carried = &mut transports.connections[number];
+        let host = &transports.applications[carried.application as usize];
+        let (mss_bytes, header_bytes) = (host.behaviour.mss_bytes, host.header_bytes);
+        let port = carried.ends[end].port;
+        let flow = transports.first_flow + u32::try_from(2 * number + end).unwrap_or(u32::MAX);
+        let headers = &self.flows[flow as usize].headers;
+        let ecn = if segment.flags.has(Flags::ECT) {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        };
+        let traffic_class = traffic_class(headers.dscp, ecn);
+        let l3_offset = headers.l3_offset;
+        for part in (0..).map_while(|index| segment.part(index, mss_bytes)) {
+            let sequence = &mut self.transports.connections[number].ends[end].sent_packets;
+            let packet = Packet {
+                sent_at: now,
+                queued_at: now,
+                sequence: *sequence,
+                l2_bytes: header_bytes + part.bytes,
+                flow: u16::try_from(flow).unwrap_or(u16::MAX),
+                l3_offset,
+                traffic_class,
+            };
+            *sequence += 1;
+            self.hand_over(port, packet, Some(&part), now);
+        }
+    }
+}
+
+impl Transports {
+    /// The connection of a flow, and the end that the flow leads to.
+    #[inline]
+    fn place(&self, flow: u32) -> (usize, usize) {
+        let index = (flow - self.first_flow) as usize;
+        (index / 2, 1 - index % 2)
+    }
+
+    /// A frame of a connection has left its adapter: the connection and end that waited for it to send more, if one did.
+    #[inline]
+    pub(crate) fn on_left(&mut self, packet: &Packet) -> Option<(usize, usize)> {
+        let (number, to) = self.place(packet.flow.into());
+        let carried = &mut self.connections[number];
+        let host = &self.applications[carried.application as usize];
+        let data_bytes = packet.l2_bytes.saturating_sub(host.header_bytes);
+        if data_bytes == 0 {
+            return None;
+        }
+        let connection = &mut carried.ends[1 - to].connection;
+        let has_room = connection.on_left(data_bytes.into(), &host.behaviour);
+        has_room.then_some((number, 1 - to))
+    }
+
+    /// The next segment that an end sends.
+    #[inline]
+    fn poll_transmit(&mut self, number: usize, end: usize, now: Instant) -> Option<Segment> {
+        let carried = &mut self.connections[number];
+        let host = &mut self.applications[carried.application as usize];
+        let at_end = &mut carried.ends[end];
+        let segment = at_end.connection.poll_transmit(&host.behaviour, now)?;
+        if end == SENDER && segment.bytes > 0 {
+            let is_resent = segment.sequence < at_end.highest;
+            let segments = segment.bytes.div_ceil(host.behaviour.mss_bytes);
+            host.measurement.on_sent(segments, is_resent, now);
+        }
+        at_end.highest = at_end.highest.max(segment.end());
+        Some(segment)
+    }
+
+    /// When each application begins, and its place in the event queue.
+    pub(crate) fn beginnings(&mut self) -> impl Iterator<Item = (Instant, u32)> {
+        let first = self.first_application;
+        let begin = move |(host, index): (&mut Host, u32)| {
+            host.wake_at = host.application.poll_at()?;
+            Some((host.wake_at, first + index))
+        };
+        self.applications.iter_mut().zip(0u32..).filter_map(begin)
+    }
+}

@@ -1,0 +1,304 @@
+//! Connections and the applications over them, at the endpoints of a network.
+//!
+//! The data of an application flows from its sender to its receiver, the ends of the study's path. Each connection is two
+//! flows of the network, one for each direction: so devices classify and route what comes back as anything else.
+
+mod carry;
+mod measurement;
+
+use crate::event::Place;
+use crate::observer::FlowId;
+use crate::topology::Node;
+use measurement::TransportMeasurement;
+use slicewise_applications::{Application, Server};
+use slicewise_stats::application::ApplicationRecord;
+use slicewise_traffic::application::{ApplicationParams, ApplicationSourceParams, ServerParams};
+use slicewise_transport::{Behaviour, Connection, Segment};
+use slicewise_units::{Duration, Instant};
+use slicewise_wire::Headers;
+
+/// The end of a connection at the sender of an application's data, and that at its receiver.
+pub(crate) const SENDER: usize = 0;
+pub(crate) const RECEIVER: usize = 1;
+
+/// An application of a run.
+#[derive(Debug, Clone)]
+pub struct ApplicationFlows<'a> {
+    /// What it does.
+    pub params: &'a ApplicationSourceParams,
+    /// Name of its slice.
+    pub slice_name: &'a str,
+    /// Index of its slice, in the order of the study.
+    pub slice: u16,
+    /// Seed of everything random in it.
+    pub seed: u64,
+    /// The endpoint that sends data.
+    pub sender: Node,
+    /// The endpoint that receives it.
+    pub receiver: Node,
+}
+
+/// What is measured of applications: a series of `bins` values, each over `bin`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeriesParams {
+    /// Width of a bin.
+    pub bin: Duration,
+    /// How many.
+    pub bins: usize,
+}
+
+/// A direction of a connection, as a flow of the network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Direction {
+    pub(crate) id: FlowId,
+    pub(crate) from: Node,
+    pub(crate) to: Node,
+    pub(crate) headers: Headers,
+}
+
+/// The applications of a network, their connections, and what is measured of them.
+#[derive(Debug, Default)]
+pub struct Transports {
+    applications: Vec<Host>,
+    connections: Vec<Carried>,
+    /// The number of the flow that is the first direction of the first connection.
+    first_flow: u32,
+    /// Places of the timers of connections' ends, and of applications.
+    first_end: Place,
+    first_application: Place,
+    /// What an interrupt brought, until all of it is known.
+    batch: Vec<Received>,
+}
+
+/// A segment that was received, and more that was joined to it.
+#[derive(Debug, Clone, Copy)]
+struct Received {
+    flow: u32,
+    is_marked: bool,
+    segment: Segment,
+}
+
+/// An application and its server.
+#[derive(Debug)]
+struct Host {
+    name: String,
+    slice_name: String,
+    behaviour: Behaviour,
+    /// Bytes of a frame before its data.
+    header_bytes: u32,
+    application: Application,
+    server: Server,
+    /// The end that opens connections.
+    opener: usize,
+    /// Number of its first connection.
+    first_connection: u32,
+    /// What arrives decides what it does next.
+    is_asking: bool,
+    wake_at: Instant,
+    measurement: TransportMeasurement,
+}
+
+/// A connection and how it is used.
+#[derive(Debug)]
+struct Carried {
+    application: u32,
+    ends: [End; 2],
+    is_open: bool,
+    is_connected: bool,
+    /// Of a request under way: bytes that its server waits for, and bytes of the response.
+    asked: Option<(u64, u64)>,
+}
+
+/// An end of a connection.
+#[derive(Debug)]
+struct End {
+    connection: Connection,
+    /// The port of its endpoint.
+    port: u32,
+    /// When its timer is set for.
+    wake_at: Instant,
+    /// Packets sent, those of earlier connections of this number included.
+    sent_packets: u64,
+    /// Packets from this number on are of the present connection.
+    first_packet: u64,
+    /// Behind the last position sent.
+    highest: u64,
+}
+
+impl End {
+    fn new(behaviour: &Behaviour) -> Self {
+        Self {
+            connection: Connection::listen(behaviour),
+            port: 0,
+            wake_at: Instant::MAX,
+            sent_packets: 0,
+            first_packet: 0,
+            highest: 0,
+        }
+    }
+}
+
+impl Transports {
+    /// The applications of a run, measured in a series like this.
+    #[must_use]
+    pub fn new(applications: &[ApplicationFlows<'_>], series: SeriesParams) -> Self {
+        let mut all = Self::default();
+        for flows in applications {
+            let params = flows.params;
+            let headers = &params.headers;
+            let behaviour = Behaviour::new(&params.transport, headers.ip_bytes());
+            let count = params.application.connections();
+            let index = u32::try_from(all.applications.len()).unwrap_or(u32::MAX);
+            let first_connection = u32::try_from(all.connections.len()).unwrap_or(u32::MAX);
+            let ip_bytes = headers.ip_bytes();
+            all.applications.push(Host {
+                name: params.name.clone(),
+                slice_name: flows.slice_name.to_owned(),
+                behaviour,
+                header_bytes: u32::from(headers.l3_offset())
+                    + ip_bytes
+                    + slicewise_traffic::transport::TransportParams::TCP_BYTES,
+                application: Application::new(
+                    &params.application,
+                    Instant::ZERO.saturating_add(params.start),
+                    Instant::ZERO.saturating_add(params.stop),
+                    flows.seed,
+                ),
+                server: Server::new(server_of(&params.application)),
+                opener: if params.application.sender_opens() {
+                    SENDER
+                } else {
+                    RECEIVER
+                },
+                first_connection,
+                is_asking: !matches!(
+                    &params.application,
+                    ApplicationParams::Bulk(bulk) if bulk.bytes.is_none()
+                ),
+                wake_at: Instant::MAX,
+                measurement: TransportMeasurement::new(series, count),
+            });
+            all.connections.extend((0..count).map(|_| Carried {
+                application: index,
+                ends: [End::new(&behaviour), End::new(&behaviour)],
+                is_open: false,
+                is_connected: false,
+                asked: None,
+            }));
+        }
+        all
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Ends of connections, and applications: each has a timer.
+    pub(crate) const fn timers(&self) -> (usize, usize) {
+        (2 * self.connections.len(), self.applications.len())
+    }
+
+    /// The flows are numbered from `first_flow`, and send from `ports`; the timers are at these places.
+    pub(crate) fn attach(
+        &mut self,
+        first_flow: u32,
+        ports: &[u32],
+        first_end: Place,
+        first_application: Place,
+    ) {
+        self.first_flow = first_flow;
+        self.first_end = first_end;
+        self.first_application = first_application;
+        for (carried, ports) in self.connections.iter_mut().zip(ports.chunks(2)) {
+            for (end, port) in carried.ends.iter_mut().zip(ports) {
+                end.port = *port;
+            }
+        }
+    }
+
+    /// What the applications got in [`from`, `to`); with the series of the run if `with_series`.
+    #[must_use]
+    pub fn records(&self, from: Instant, to: Instant, with_series: bool) -> Vec<ApplicationRecord> {
+        let hosts = self.applications.iter();
+        hosts
+            .map(|host| host.record(from, to, with_series))
+            .collect()
+    }
+}
+
+impl Host {
+    fn record(&self, from: Instant, to: Instant, with_series: bool) -> ApplicationRecord {
+        let figures = self.application.figures(from, to);
+        ApplicationRecord {
+            source: self.name.clone(),
+            slice: self.slice_name.clone(),
+            transport: self.measurement.figures(from, to),
+            requests: figures.requests,
+            flows: figures.flows,
+            video: figures.video,
+            failures: self.measurement.failures(from, to),
+            series: if with_series {
+                self.measurement.series()
+            } else {
+                slicewise_stats::application::ApplicationSeries::default()
+            },
+        }
+    }
+}
+
+/// The directions of all connections, in the order of their flows: to the receiver of data, and back.
+pub(crate) fn directions(applications: &[ApplicationFlows<'_>]) -> Vec<Direction> {
+    let mut all = Vec::new();
+    for flows in applications {
+        let params = flows.params;
+        let sender_opens = params.application.sender_opens();
+        for number in 0..params.application.connections() {
+            let mut headers = Headers::from(&params.headers);
+            let own_port = if sender_opens {
+                &mut headers.source_port
+            } else {
+                &mut headers.destination_port
+            };
+            // Modulo 2^16: a study has fewer connections.
+            *own_port = own_port.wrapping_add(u16::try_from(number).unwrap_or(u16::MAX));
+            let back = Headers {
+                source: headers.destination,
+                destination: headers.source,
+                source_port: headers.destination_port,
+                destination_port: headers.source_port,
+                ..headers
+            };
+            let id = FlowId {
+                slice: flows.slice,
+                // Not the first source of its slice, whose inter-arrival times are recorded.
+                source: u16::MAX,
+            };
+            let (from, to) = (flows.sender, flows.receiver);
+            all.push(Direction {
+                id,
+                from,
+                to,
+                headers,
+            });
+            all.push(Direction {
+                id: FlowId::UNMEASURED,
+                from: to,
+                to: from,
+                headers: back,
+            });
+        }
+    }
+    all
+}
+
+/// The server of an application; a bulk transfer has none.
+fn server_of(application: &ApplicationParams) -> ServerParams {
+    match application {
+        ApplicationParams::Bulk(_) => ServerParams::default(),
+        ApplicationParams::Requests(requests) => requests.server,
+        ApplicationParams::ShortFlows(flows) => flows.server,
+        ApplicationParams::Video(video) => video.server,
+    }
+}

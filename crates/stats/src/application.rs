@@ -1,0 +1,145 @@
+//! What applications over TCP got: the part of a record that sources with an `application` have.
+
+use crate::record::DelayFigures;
+use serde::{Deserialize, Serialize};
+
+/// What the application of one source got over a run, or in a phase of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplicationRecord {
+    /// Name of the source.
+    pub source: String,
+    /// Name of its slice.
+    pub slice: String,
+    /// Its transport.
+    pub transport: TransportFigures,
+    /// Of requests at a constant rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestFigures>,
+    /// Of short flows, and bulk transfers of a given size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowFigures>,
+    /// Of video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoFigures>,
+    /// Connections that ended before their work was done, by reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureCount>,
+    /// Over the whole run, one value per bin; empty in a phase.
+    #[serde(default)]
+    pub series: ApplicationSeries,
+}
+
+/// All connections of a source together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransportFigures {
+    /// The span, ns.
+    pub span_ns: u64,
+    /// Connections that were open in the span.
+    pub connections: u64,
+    /// Rate of bytes that reached the application in order, bit/s.
+    pub goodput_bits_per_second: f64,
+    /// Segments with data that were sent, of one frame each.
+    pub segments: u64,
+    /// Of those, segments with data that had been sent before.
+    pub retransmitted_segments: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Times that loss was recovered from without a time-out.
+    pub recoveries: u64,
+    /// Round-trip times as the sender measured them. If 0, its figures are 0.
+    pub rtt_samples: u64,
+    /// Mean round-trip time, ns.
+    pub rtt_mean_ns: f64,
+    /// Smallest, ns.
+    pub rtt_min_ns: u64,
+    /// Largest, ns.
+    pub rtt_max_ns: u64,
+    /// Mean congestion window of a connection, bytes, over the samples of its round-trip time.
+    pub window_mean_bytes: f64,
+    /// Jain's index of the goodput of the connections that were open throughout the span, 1 where all got the same;
+    /// `None` for fewer than two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<f64>,
+}
+
+/// Requests that were due in the span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestFigures {
+    /// Requests due a second.
+    pub offered_per_second: f64,
+    /// Responses that were complete, a second.
+    pub achieved_per_second: f64,
+    /// Requests due in the span without a response at the end of the run.
+    pub unanswered: u64,
+    /// From when a request was due to its response: waiting for a free connection counts, so that a
+    /// slow response does not hide that others were not even asked for (coordinated omission).
+    pub latency: DelayFigures,
+    /// From when the request was sent to its response.
+    pub response_time: DelayFigures,
+}
+
+/// Flows that were completed in the span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowFigures {
+    /// Flows completed.
+    pub completed: u64,
+    /// From the opening of the connection to the last byte of the response.
+    pub completion_time: DelayFigures,
+    /// Mean of a flow's bytes over its completion time, bit/s.
+    pub rate_mean_bits_per_second: f64,
+}
+
+/// Clients of a video, over the segments that arrived in the span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VideoFigures {
+    /// Clients.
+    pub clients: u64,
+    /// Segments that arrived.
+    pub segments: u64,
+    /// Mean quality of a segment, as its place in the ladder, from 0.
+    pub quality_mean: f64,
+    /// The same of the client with the lowest one.
+    pub quality_least: f64,
+    /// Mean bit rate of a segment, bit/s.
+    pub bit_rate_mean: f64,
+    /// Changes of quality, a client and minute.
+    pub switches_per_minute: f64,
+    /// Mean time from asking for the first segment to playing it, ns, of clients that began to play in the span.
+    pub start_up_mean_ns: f64,
+    /// Times that playing stopped for want of a segment.
+    pub stalls: u64,
+    /// Time in which playing was stopped / time since it began.
+    pub stalled_ratio: f64,
+}
+
+/// Connections that failed for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailureCount {
+    /// The reason, in words.
+    pub reason: String,
+    /// Connections.
+    pub connections: u64,
+}
+
+/// One value per bin of the run; all vectors have the same length.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplicationSeries {
+    /// Bytes that reached the application in order, all connections together.
+    pub goodput_bytes: Vec<u64>,
+    /// Segments with data that were sent again.
+    pub retransmitted_segments: Vec<u32>,
+    /// Mean round-trip time of all connections, ns; `None` where none was measured.
+    pub rtt_mean_ns: Vec<Option<u64>>,
+    /// Congestion window of the first connection at its last acknowledgement in the bin, bytes; `None` where there
+    /// was none.
+    pub first_window_bytes: Vec<Option<u64>>,
+    /// Round-trip time that the first connection measured last in the bin, ns.
+    pub first_rtt_ns: Vec<Option<u64>>,
+}

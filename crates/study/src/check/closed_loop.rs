@@ -1,0 +1,454 @@
+//! Applications: sources that react to what they get.
+
+use super::Checker;
+use super::application::{ApplicationSpec, Bytes, Count, EventRate, ResponseForm};
+use super::headers::{Defaults, TCP};
+use super::traffic::{Network, Place, Slice, SourceSpec};
+use crate::file::{Placed, Settings, Span};
+use crate::params::{
+    ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams, ResponseSizes,
+    ServerParams, ShortFlowsParams, SourceHeaders, VideoParams,
+};
+use crate::spec::{ApplicationKind, Positive, word_for};
+use slicewise_traffic::scenario::Ecn;
+use slicewise_units::{BitRate, ByteCount, Duration};
+
+/// Most connections of all applications of a scenario: as many as there are ports for one pair of addresses,
+/// from the first ephemeral one on.
+const MAX_CONNECTIONS: u32 = 16_000;
+/// Most qualities of a video.
+const MAX_LADDER: usize = 64;
+/// A request with few fields (RFC 9112).
+const DEFAULT_REQUEST: u32 = 100;
+/// Connections that wrk2 opens.
+const DEFAULT_CONNECTIONS: u32 = 10;
+const DEFAULT_SEGMENT: Duration = Duration::from_secs(4);
+/// What dash.js keeps at the best quality.
+const DEFAULT_BUFFER: Duration = Duration::from_secs(30);
+/// Settings of a source whose packets leave when a pattern says.
+const OF_PATTERNS: [&str; 6] = [
+    "rate",
+    "counts",
+    "payload",
+    "on_off",
+    "start_spread",
+    "pcap",
+];
+
+/// An application as it is written, and what it has to do with.
+struct Written<'a> {
+    placed: &'a Placed<ApplicationSpec>,
+    kind: ApplicationKind,
+    /// Where to say what is missing.
+    at: Span,
+    network: &'a Network,
+    /// How long its source lasts.
+    lasts: Duration,
+}
+
+impl Written<'_> {
+    /// Where a setting is written, or else the application.
+    fn place(&self, key: &str) -> Span {
+        self.placed.place(key).unwrap_or(self.at)
+    }
+}
+
+impl Checker<'_> {
+    /// A source with an `application`, beside the `others` of its scenario.
+    pub(super) fn application_source(
+        &mut self,
+        place: &Place<'_>,
+        source: &Placed<SourceSpec>,
+        others: &[ApplicationSourceParams],
+    ) -> Option<ApplicationSourceParams> {
+        self.check_no_pattern(source);
+        let slice = self.slice_of(place, source);
+        let (start, stop) = self.span_of_time(source, place.network.duration);
+        let placed = &source.value.application.as_ref()?.value;
+        let at = source.place("application").unwrap_or(place.name.span);
+        let Some(kind) = placed.value.kind else {
+            if placed.place("kind").is_none() {
+                let message =
+                    "`kind` is missing: is it `bulk`, `requests`, `short_flows` or `video`?";
+                self.problems.add(at, message);
+            }
+            return None;
+        };
+        let written = Written {
+            placed,
+            kind,
+            at,
+            network: place.network,
+            lasts: Duration::from_nanos(stop.nanos().saturating_sub(start.nanos())),
+        };
+        self.check_settings(&written);
+        let application = match kind {
+            ApplicationKind::Bulk => self.bulk(&written),
+            ApplicationKind::Requests => self.requests(&written)?,
+            ApplicationKind::ShortFlows => self.short_flows(&written)?,
+            ApplicationKind::Video => self.video(&written)?,
+        };
+        self.check_connections(&written, &application, others);
+        let slice = slice?;
+        let headers = self.application_headers(place, source, &slice, &application)?;
+        Some(ApplicationSourceParams {
+            name: place.name.value.clone(),
+            slice: slice.index,
+            headers,
+            transport: self.transport(
+                source.value.transport.as_ref(),
+                at,
+                &headers,
+                &place.network.link,
+            ),
+            application,
+            start,
+            stop,
+        })
+    }
+
+    /// What decides when packets of a pattern leave and how long they are has no meaning here.
+    fn check_no_pattern(&mut self, source: &Placed<SourceSpec>) {
+        if let Some(at) = source.place("pattern") {
+            let message = "a source has a `pattern` or an `application`, not both";
+            let help = "in a scenario, `without` leaves out a source that all scenarios have";
+            self.problems.add_with_help(at, message, help);
+            return;
+        }
+        for key in OF_PATTERNS {
+            if let Some(at) = source.place(key) {
+                let message = format!(
+                    "`{key}` is of sources with a `pattern`: what this one sends follows from its `application`"
+                );
+                self.problems.add_with_help(at, message, "leave it out");
+            }
+        }
+    }
+
+    /// An application has settings of its kind only.
+    fn check_settings(&mut self, written: &Written<'_>) {
+        let own = written.kind.settings();
+        for field in ApplicationSpec::FIELDS {
+            if field.key == "kind" || own.contains(&field.key) {
+                continue;
+            }
+            if let Some(at) = written.placed.place(field.key) {
+                let kind = word_for(written.kind);
+                let message = format!("`{}` is no setting of `kind: {kind}`", field.key);
+                let help = format!("it has {}", own.join(", "));
+                self.problems.add_with_help(at, message, help);
+            }
+        }
+    }
+
+    fn bulk(&mut self, written: &Written<'_>) -> ApplicationParams {
+        let spec = &written.placed.value;
+        let bytes = spec.bytes.map(|Bytes(bytes)| bytes);
+        if let Some(bytes) = bytes {
+            self.check_completes(written, "bytes", "a transfer", bytes.bytes());
+        }
+        ApplicationParams::Bulk(BulkParams {
+            flows: number(spec.flows, 1),
+            bytes: bytes.map(ByteCount::bytes),
+            stagger: spec.stagger,
+        })
+    }
+
+    fn requests(&mut self, written: &Written<'_>) -> Option<ApplicationParams> {
+        let spec = &written.placed.value;
+        let response = self.response(written);
+        if written.placed.place("rate").is_none() {
+            let message = "`rate` is missing: how many requests are due, for example `1000 /s`?";
+            self.problems.add(written.at, message);
+        }
+        let EventRate(per_kilosecond) = spec.rate?;
+        let requests = RequestsParams {
+            per_kilosecond,
+            connections: number(spec.connections, DEFAULT_CONNECTIONS),
+            request_bytes: self.request(written),
+            response: response?,
+            server: server(spec),
+        };
+        self.check_server(written, &requests);
+        Some(ApplicationParams::Requests(requests))
+    }
+
+    fn short_flows(&mut self, written: &Written<'_>) -> Option<ApplicationParams> {
+        let spec = &written.placed.value;
+        Some(ApplicationParams::ShortFlows(ShortFlowsParams {
+            clients: number(spec.clients, 1),
+            request_bytes: self.request(written),
+            response: self.response(written)?,
+            pause: spec.pause,
+            server: server(spec),
+        }))
+    }
+
+    fn video(&mut self, written: &Written<'_>) -> Option<ApplicationParams> {
+        let spec = &written.placed.value;
+        let ladder = self.ladder(written);
+        let segment = spec.segment.map_or(DEFAULT_SEGMENT, |Positive(time)| time);
+        let buffer = spec.buffer.as_ref().map(|buffer| buffer.value.0);
+        let buffer = buffer.unwrap_or(DEFAULT_BUFFER);
+        if buffer < segment {
+            let at = written
+                .placed
+                .place("buffer")
+                .or(written.placed.place("segment"));
+            let message = format!("a buffer of {buffer} does not hold a segment of {segment}");
+            self.problems.add(at.unwrap_or(written.at), message);
+        }
+        if let Some(lowest) = ladder.first() {
+            let bytes = lowest.bytes_in(segment).bytes();
+            self.check_completes(written, "segment", "a segment of the lowest quality", bytes);
+        }
+        (!ladder.is_empty()).then(|| {
+            ApplicationParams::Video(VideoParams {
+                clients: number(spec.clients, 1),
+                ladder,
+                segment,
+                buffer,
+                rule: spec.rule,
+                stagger: spec.stagger,
+                server: server(spec),
+            })
+        })
+    }
+
+    /// The qualities of a video: some, and each better than the one before it.
+    fn ladder(&mut self, written: &Written<'_>) -> Vec<BitRate> {
+        let ladder = &written.placed.value.ladder.0;
+        if written.placed.place("ladder").is_none() {
+            let message = "`ladder` is missing: which bit rates is the video offered in?";
+            self.problems.add(written.at, message);
+        } else if self.problems.is_empty() && ladder.is_empty() {
+            self.problems.add(
+                written.place("ladder"),
+                "a ladder without a bit rate: there is nothing to play",
+            );
+        }
+        if let Some(first) = ladder.get(MAX_LADDER) {
+            let message = format!("a ladder may have at most {MAX_LADDER} bit rates");
+            self.problems.add(first.span, message);
+        }
+        for pair in ladder.windows(2) {
+            if let [before, it] = pair
+                && it.value <= before.value
+            {
+                let message = format!(
+                    "{} is not above {}, the quality before it: a ladder goes from the lowest bit rate to the highest",
+                    it.value.0, before.value.0
+                );
+                self.problems.add(it.span, message);
+            }
+        }
+        ladder.iter().map(|rate| rate.value.0).collect()
+    }
+
+    fn request(&mut self, written: &Written<'_>) -> u32 {
+        let Some(Bytes(size)) = written.placed.value.request else {
+            return DEFAULT_REQUEST;
+        };
+        self.check_completes(written, "request", "a request", size.bytes());
+        u32::try_from(size.bytes()).unwrap_or_else(|_| {
+            let message = format!("a request of {size} is above 4 GiB, the largest");
+            self.problems.add(written.place("request"), message);
+            u32::MAX
+        })
+    }
+
+    /// The sizes of what an application is sent.
+    fn response(&mut self, written: &Written<'_>) -> Option<ResponseSizes> {
+        if written.placed.place("response").is_none() {
+            let message = "`response` is missing: how large is a response?";
+            self.problems.add(written.at, message);
+        }
+        let spec = written.placed.value.response.as_ref()?;
+        let at = written.place("response");
+        let sizes = match &spec.value {
+            ResponseForm::One(size) => ResponseSizes::Equal(size.value.0.bytes()),
+            ResponseForm::Exponential(mean) => ResponseSizes::Exponential(mean.value.0.bytes()),
+            ResponseForm::Mix(mix) => {
+                ResponseSizes::Mix(self.mix(mix, at, Self::response_bytes)?)
+            }
+        };
+        let what = match &sizes {
+            ResponseSizes::Exponential(_) => "a mean response",
+            _ => "a response",
+        };
+        self.check_completes(written, "response", what, sizes.largest_bytes());
+        Some(sizes)
+    }
+
+    fn response_bytes(&mut self, size: ByteCount, at: Span) -> Option<u64> {
+        if size == ByteCount::ZERO {
+            self.problems
+                .add(at, "a size of zero: nothing would be sent");
+        }
+        (size > ByteCount::ZERO).then_some(size.bytes())
+    }
+
+    /// What is transferred may come to an end while the source lasts.
+    fn check_completes(&mut self, written: &Written<'_>, key: &str, what: &str, bytes: u64) {
+        let Written { network, lasts, .. } = written;
+        let rate = network.dut.capacity().rate.min(network.link.rate.rate);
+        let size = ByteCount::new(bytes);
+        let takes = rate.time_to_send(size);
+        if !network.is_known || takes.is_some_and(|takes| takes <= *lasts) {
+            return;
+        }
+        let takes = takes.map_or_else(|| "centuries".to_owned(), |takes| takes.to_string());
+        let message = format!(
+            "{what} of {size} takes {takes} at the {rate} that the device forwards, and the source lasts {lasts}: it \
+             would not be complete"
+        );
+        let help = "choose a smaller size, or let the source last longer";
+        self.problems
+            .add_with_help(written.place(key), message, help);
+    }
+
+    /// A server, or connections, that cannot answer as many requests as there are: what is asked for, but worth saying.
+    fn check_server(&mut self, written: &Written<'_>, requests: &RequestsParams) {
+        let Network { link, dut, .. } = written.network;
+        let service = requests.server.service_time.nanos();
+        let way = link.propagation.nanos().saturating_mul(2);
+        let there_and_back = way
+            .saturating_add(dut.processing_delay.nanos())
+            .saturating_add(way);
+        let slots = [
+            ("workers", requests.server.workers, service, "server"),
+            (
+                "connections",
+                Some(requests.connections),
+                service.saturating_add(there_and_back),
+                "client",
+            ),
+        ];
+        for (key, slots, nanos, who) in slots {
+            let Some(slots) = slots.filter(|_| nanos > 0) else {
+                continue;
+            };
+            let most = u128::from(slots) * 1_000_000_000_000 / u128::from(nanos);
+            if most < u128::from(requests.per_kilosecond) {
+                let message = format!(
+                    "{} requests/s are due, and with {slots} {key} that each take {} for one, the {who} manages {}: latency \
+                     grows for as long as the source lasts",
+                    in_a_second(requests.per_kilosecond.into()),
+                    Duration::from_nanos(nanos),
+                    in_a_second(most),
+                );
+                self.problems.warn(written.place("rate"), message);
+            }
+        }
+    }
+
+    /// All applications of a scenario together have no more connections than can be.
+    fn check_connections(
+        &mut self,
+        written: &Written<'_>,
+        application: &ApplicationParams,
+        others: &[ApplicationSourceParams],
+    ) {
+        let taken = others.iter().map(|other| other.application.connections());
+        let left = taken.fold(MAX_CONNECTIONS, u32::saturating_sub);
+        let key = written.kind.connections();
+        if application.connections() > left {
+            let message = format!(
+                "with {} {key} of this source, the applications of the scenario have more than {MAX_CONNECTIONS} \
+                 connections",
+                application.connections()
+            );
+            let help = format!("{left} are left for it: lower `{key}`");
+            self.problems
+                .add_with_help(written.place(key), message, help);
+        }
+    }
+
+    /// Header fields of the packets that the sender of an application sends on its first connection. Each connection has
+    /// a port of its own, and all of them are its slice's.
+    fn application_headers(
+        &mut self,
+        place: &Place<'_>,
+        source: &Placed<SourceSpec>,
+        slice: &Slice<'_>,
+        application: &ApplicationParams,
+    ) -> Option<SourceHeaders> {
+        let own = &source.value.headers;
+        let protocol = own.protocol.as_ref().or(slice.headers.protocol.as_ref());
+        if let Some(protocol) = protocol.filter(|protocol| protocol.value.0 != TCP) {
+            let message = format!(
+                "the application of source `{}` runs over TCP, and these packets have another protocol",
+                place.name.value
+            );
+            let help = "give the source `headers: {protocol: tcp}`, or leave `protocol` out";
+            self.problems.add_with_help(protocol.span, message, help);
+            return None;
+        }
+        if own.ecn.is_some()
+            && let Some(at) = source.place("headers")
+        {
+            let message =
+                "whether packets of an application are ECN-capable is up to its transport";
+            let help = "leave `ecn` out of `headers`, and give the source `transport: {ecn: yes}`";
+            self.problems.add_with_help(at, message, help);
+        }
+        let opens = application.sender_opens();
+        let defaults = if opens {
+            Defaults::CLIENT
+        } else {
+            Defaults::SERVER
+        };
+        let headers = SourceHeaders {
+            ecn: Ecn::NotEct,
+            ..self.headers(own, slice.headers, defaults)
+        };
+        let further = application.connections().saturating_sub(1);
+        let mut last = headers;
+        let (port, key) = match opens {
+            true => (&mut last.source_port, "source_port"),
+            false => (&mut last.destination_port, "destination_port"),
+        };
+        let first = *port;
+        let Some(end) = u16::try_from(further)
+            .ok()
+            .and_then(|n| first.checked_add(n))
+        else {
+            if application.connections() <= MAX_CONNECTIONS {
+                let message = format!(
+                    "every connection has a port of its own, and there are not {} of them from {first} on",
+                    application.connections()
+                );
+                let help = format!("give the source a lower `{key}` in its `headers`");
+                let at = source.place("application").unwrap_or(place.name.span);
+                self.problems.add_with_help(at, message, help);
+            }
+            return None;
+        };
+        *port = end;
+        self.check_match(place, slice, &headers);
+        self.check_match(place, slice, &last);
+        Some(headers)
+    }
+}
+
+fn number(count: Option<Count>, default: u32) -> u32 {
+    count.map_or(default, |Count(count)| count)
+}
+
+fn server(spec: &ApplicationSpec) -> ServerParams {
+    ServerParams {
+        service_time: spec.service_time,
+        workers: spec.workers.map(|Count(count)| count),
+    }
+}
+
+/// What happens so often in 1000 seconds, in a second: to a thousandth.
+fn in_a_second(per_kilosecond: u128) -> String {
+    let (whole, part) = (per_kilosecond / 1_000, per_kilosecond % 1_000);
+    match part {
+        0 => whole.to_string(),
+        _ => format!("{whole}.{part:03}")
+            .trim_end_matches('0')
+            .to_owned(),
+    }
+}

@@ -1,0 +1,397 @@
+//! What is said of mistakes in sources with an application.
+
+use crate::support::{changed, parse, with_application};
+use insta::assert_snapshot;
+use slicewise_study::Study;
+
+fn study(source: &str) -> Study {
+    parse(&with_application(source)).unwrap()
+}
+
+/// What is said of the small study with this source.
+fn said(source: &str) -> String {
+    parse(&with_application(source)).expect_err("this should be refused")
+}
+
+/// What is warned of in it.
+fn warned(source: &str) -> String {
+    study(source).warnings().to_string()
+}
+
+#[test]
+fn an_application_excludes_a_pattern_and_its_settings() {
+    assert_snapshot!(said("application: bulk, pattern: cbr, rate: 1 Mbit/s"), @"
+    error: a source has a `pattern` or an `application`, not both
+      --> study.yaml:18:50
+       |
+    18 |   app: {slice: rest, application: bulk, pattern: cbr, rate: 1 Mbit/s}
+       |                                                  ^^^
+       |
+       = help: in a scenario, `without` leaves out a source that all scenarios have
+    ");
+    assert_snapshot!(said("application: bulk, payload: 500 B"), @"
+    error: `payload` is of sources with a `pattern`: what this one sends follows from its `application`
+      --> study.yaml:18:50
+       |
+    18 |   app: {slice: rest, application: bulk, payload: 500 B}
+       |                                                  ^^^^^
+       |
+       = help: leave it out
+    ");
+    assert_snapshot!(said("application: bulk, pcap: video.pcap"), @"
+    error: `pcap` is of sources with a `pattern`: what this one sends follows from its `application`
+      --> study.yaml:18:47
+       |
+    18 |   app: {slice: rest, application: bulk, pcap: video.pcap}
+       |                                               ^^^^^^^^^^
+       |
+       = help: leave it out
+    ");
+    assert_snapshot!(said("transport: tcp, pattern: cbr, payload: 500 B, rate: 1 Mbit/s"), @"
+    error: a `transport` is that of an `application`, and this source has none: its packets leave when `pattern` says
+      --> study.yaml:18:33
+       |
+    18 |   app: {slice: rest, transport: tcp, pattern: cbr, payload: 500 B, rate: 1 Mbit/s}
+       |                                 ^^^
+    ");
+}
+
+#[test]
+fn an_application_runs_over_tcp() {
+    assert_snapshot!(said("application: bulk, headers: {protocol: udp}"), @"
+    error: the application of source `app` runs over TCP, and these packets have another protocol
+      --> study.yaml:18:61
+       |
+    18 |   app: {slice: rest, application: bulk, headers: {protocol: udp}}
+       |                                                             ^^^
+       |
+       = help: give the source `headers: {protocol: tcp}`, or leave `protocol` out
+    ");
+    assert_snapshot!(said("application: bulk, headers: {ecn: ect0}"), @"
+    error: whether packets of an application are ECN-capable is up to its transport
+      --> study.yaml:18:41
+       |
+    18 |   app: {slice: rest, application: bulk, headers: {ecn: ect0}}
+       |                                         ^^^^^^^
+       |
+       = help: leave `ecn` out of `headers`, and give the source `transport: {ecn: yes}`
+    ");
+    assert_snapshot!(said("application: bulk, transport: quic"), @"
+    error: `quic` is not a transport that is modelled: known are `tcp`
+      --> study.yaml:18:52
+       |
+    18 |   app: {slice: rest, application: bulk, transport: quic}
+       |                                                    ^^^^
+    ");
+}
+
+#[test]
+fn a_kind_has_its_own_settings() {
+    assert_snapshot!(said("application: {flows: 10}"), @"
+    error: `kind` is missing: is it `bulk`, `requests`, `short_flows` or `video`?
+      --> study.yaml:18:22
+       |
+    18 |   app: {slice: rest, application: {flows: 10}}
+       |                      ^^^^^^^^^^^
+    ");
+    assert_snapshot!(said("application: {kind: video, flows: 10, ladder: [1 Mbit/s]}"), @"
+    error: `flows` is no setting of `kind: video`
+      --> study.yaml:18:56
+       |
+    18 |   app: {slice: rest, application: {kind: video, flows: 10, ladder: [1 Mbit/s]}}
+       |                                                        ^^
+       |
+       = help: it has clients, ladder, segment, buffer, rule, stagger, service_time, workers
+    ");
+    assert_snapshot!(said("application: bluk"), @"
+    error: `bluk` is not an application: did you mean `bulk`?
+      --> study.yaml:18:35
+       |
+    18 |   app: {slice: rest, application: bluk}
+       |                                   ^^^^
+    ");
+}
+
+#[test]
+fn what_is_asked_for_and_how_often_has_to_be_said() {
+    assert_snapshot!(said("application: requests"), @"
+    error: `response` is missing: how large is a response?
+      --> study.yaml:18:35
+       |
+    18 |   app: {slice: rest, application: requests}
+       |                                   ^^^^^^^^
+
+    error: `rate` is missing: how many requests are due, for example `1000 /s`?
+      --> study.yaml:18:35
+       |
+    18 |   app: {slice: rest, application: requests}
+       |                                   ^^^^^^^^
+    ");
+    assert_snapshot!(said("application: {kind: requests, rate: 1000, response: 1 kB}"), @"
+    error: `1000` is not a rate of requests: write for example `1000 /s`
+      --> study.yaml:18:58
+       |
+    18 |   app: {slice: rest, application: {kind: requests, rate: 1000, response: 1 kB}}
+       |                                                          ^^^^
+    ");
+    assert_snapshot!(said("application: {kind: requests, rate: 0 /s, response: 1 kB}"), @"
+    error: a rate of zero: nothing would be asked for
+      --> study.yaml:18:58
+       |
+    18 |   app: {slice: rest, application: {kind: requests, rate: 0 /s, response: 1 kB}}
+       |                                                          ^^^^
+    ");
+    assert_snapshot!(said("application: {kind: requests, rate: 99000000 /s, response: 1 kB}"), @"
+    error: at most 10000000 /s can be simulated
+      --> study.yaml:18:58
+       |
+    18 |   app: {slice: rest, application: {kind: requests, rate: 99000000 /s, response: 1 kB}}
+       |                                                          ^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_segment_fits_in_buffers_and_packets() {
+    assert_snapshot!(said("application: bulk, transport: {receive_buffer: 1 kB}"), @"
+    error: a buffer of 1000 B does not hold one segment, which has 1448 B of data: nothing would be sent
+      --> study.yaml:18:69
+       |
+    18 |   app: {slice: rest, application: bulk, transport: {receive_buffer: 1 kB}}
+       |                                                                     ^^^^
+       |
+       = help: give it room for several segments, or leave it out
+    ");
+    assert_snapshot!(said("application: bulk, transport: {send_buffer: 2 GiB}"), @"
+    error: a buffer of 2147483648 B is above 1 GiB, the largest window of TCP
+      --> study.yaml:18:66
+       |
+    18 |   app: {slice: rest, application: bulk, transport: {send_buffer: 2 GiB}}
+       |                                                                  ^^^^^
+    ");
+    assert_snapshot!(said("application: bulk, transport: {mss: 1461 B}"), @"
+    error: an MSS of 1461 B makes IP packets of 1501 B, above the link's MTU of 1500 B
+      --> study.yaml:18:58
+       |
+    18 |   app: {slice: rest, application: bulk, transport: {mss: 1461 B}}
+       |                                                          ^^^^^^
+       |
+       = help: these headers leave room for an MSS of 1460 B, or raise `link.mtu`
+    ");
+    assert_snapshot!(said("application: bulk, transport: {mss: 20 B}"), @"
+    error: IP packets of at most 60 B leave a segment 8 B of data behind 52 B of headers: it takes 16 B at least
+      --> study.yaml:18:58
+       |
+    18 |   app: {slice: rest, application: bulk, transport: {mss: 20 B}}
+       |                                                          ^^^^
+       |
+       = help: raise `mss`, or `link.mtu`
+    ");
+}
+
+#[test]
+fn there_are_connections_and_not_too_many() {
+    assert_snapshot!(said("application: {kind: bulk, flows: 0}"), @"
+    error: there must be at least one
+      --> study.yaml:18:55
+       |
+    18 |   app: {slice: rest, application: {kind: bulk, flows: 0}}
+       |                                                       ^
+    ");
+    assert_snapshot!(said("application: {kind: bulk, flows: 1000000}"), @"
+    error: with 1000000 flows of this source, the applications of the scenario have more than 16000 connections
+      --> study.yaml:18:55
+       |
+    18 |   app: {slice: rest, application: {kind: bulk, flows: 1000000}}
+       |                                                       ^^^^^^^
+       |
+       = help: 16000 are left for it: lower `flows`
+    ");
+    let two = with_application("application: {kind: bulk, flows: 10000}").replace(
+        "scenarios:\n",
+        "  more: {slice: rest, application: {kind: video, clients: 6001, ladder: [1 kbit/s]}}\nscenarios:\n",
+    );
+    assert_snapshot!(parse(&two).unwrap_err(), @"
+    error: with 6001 clients of this source, the applications of the scenario have more than 16000 connections
+      --> study.yaml:19:59
+       |
+    19 |   more: {slice: rest, application: {kind: video, clients: 6001, ladder: [1 kbit/s]}}
+       |                                                           ^^^^
+       |
+       = help: 6000 are left for it: lower `clients`
+    ");
+    assert_snapshot!(said("application: {kind: bulk, flows: 10000}, headers: {source_port: 60000}"), @"
+    error: every connection has a port of its own, and there are not 10000 of them from 60000 on
+      --> study.yaml:18:22
+       |
+    18 |   app: {slice: rest, application: {kind: bulk, flows: 10000}, headers: {source_port: 60000}}
+       |                      ^^^^^^^^^^^
+       |
+       = help: give the source a lower `source_port` in its `headers`
+    ");
+}
+
+#[test]
+fn every_connection_belongs_to_the_slice() {
+    let text = changed("match: {vlan: 20}\n", "match: {source_port: 49152-49155}\n");
+    let text = text.replace(
+        "scenarios:\n",
+        "  app: {slice: rest, application: {kind: bulk, flows: 5}}\nscenarios:\n",
+    );
+    assert_snapshot!(parse(&text).unwrap_err(), @"
+    error: the packets of source `app` do not match slice `rest`
+      --> study.yaml:18:16
+       |
+    18 |   app: {slice: rest, application: {kind: bulk, flows: 5}}
+       |                ^^^^
+       |
+       = help: give the source, or the slice, the `headers` that the slice matches on
+    ");
+    parse(&text.replace("flows: 5", "flows: 4")).unwrap();
+}
+
+#[test]
+fn a_response_has_bytes_and_can_be_complete() {
+    assert_snapshot!(said("application: {kind: short_flows, response: 0 B}"), @"
+    error: a size of zero: nothing would be sent
+      --> study.yaml:18:65
+       |
+    18 |   app: {slice: rest, application: {kind: short_flows, response: 0 B}}
+       |                                                                 ^^^
+    ");
+    assert_snapshot!(said("application: {kind: short_flows, response: {1 kB: 1, 0 B: 1}}"), @"
+    error: a size of zero: nothing would be sent
+      --> study.yaml:18:75
+       |
+    18 |   app: {slice: rest, application: {kind: short_flows, response: {1 kB: 1, 0 B: 1}}}
+       |                                                                           ^^^
+    ");
+    assert_snapshot!(said("application: {kind: short_flows, response: 1000 GB}"), @"
+    error: a response of 1000 GB takes 800000 s at the 10 Mbit/s that the device forwards, and the source lasts 5 s: it would not be complete
+      --> study.yaml:18:65
+       |
+    18 |   app: {slice: rest, application: {kind: short_flows, response: 1000 GB}}
+       |                                                                 ^^^^^^^
+       |
+       = help: choose a smaller size, or let the source last longer
+    ");
+    assert_snapshot!(said("application: {kind: short_flows, response: {exponential: 10 MB}}"), @"
+    error: a mean response of 10 MB takes 8 s at the 10 Mbit/s that the device forwards, and the source lasts 5 s: it would not be complete
+      --> study.yaml:18:55
+       |
+    18 |   app: {slice: rest, application: {kind: short_flows, response: {exponential: 10 MB}}}
+       |                                                       ^^^^^^^^
+       |
+       = help: choose a smaller size, or let the source last longer
+    ");
+    assert_snapshot!(said("application: {kind: bulk, bytes: 10 MB}, stop: 1 s"), @"
+    error: a transfer of 10 MB takes 8 s at the 10 Mbit/s that the device forwards, and the source lasts 1 s: it would not be complete
+      --> study.yaml:18:55
+       |
+    18 |   app: {slice: rest, application: {kind: bulk, bytes: 10 MB}, stop: 1 s}
+       |                                                       ^^^^^
+       |
+       = help: choose a smaller size, or let the source last longer
+    ");
+}
+
+#[test]
+fn a_ladder_goes_up() {
+    assert_snapshot!(said("application: video"), @"
+    error: `ladder` is missing: which bit rates is the video offered in?
+      --> study.yaml:18:35
+       |
+    18 |   app: {slice: rest, application: video}
+       |                                   ^^^^^
+    ");
+    assert_snapshot!(said("application: {kind: video, ladder: []}"), @"
+    error: a ladder without a bit rate: there is nothing to play
+      --> study.yaml:18:49
+       |
+    18 |   app: {slice: rest, application: {kind: video, ladder: []}}
+       |                                                 ^^^^^^
+    ");
+    assert_snapshot!(said("application: {kind: video, ladder: [2 Mbit/s, 1 Mbit/s]}"), @"
+    error: 1 Mbit/s is not above 2 Mbit/s, the quality before it: a ladder goes from the lowest bit rate to the highest
+      --> study.yaml:18:68
+       |
+    18 |   app: {slice: rest, application: {kind: video, ladder: [2 Mbit/s, 1 Mbit/s]}}
+       |                                                                    ^^^^^^^^
+    ");
+    assert_snapshot!(said("application: {kind: video, ladder: [1 Mbit/s], buffer: 2 s}"), @"
+    error: a buffer of 2 s does not hold a segment of 4 s
+      --> study.yaml:18:77
+       |
+    18 |   app: {slice: rest, application: {kind: video, ladder: [1 Mbit/s], buffer: 2 s}}
+       |                                                                             ^^^
+    ");
+    assert_snapshot!(said("application: {kind: video, ladder: [100 Mbit/s]}"), @"
+    error: a segment of the lowest quality of 50 MB takes 40 s at the 10 Mbit/s that the device forwards, and the source lasts 5 s: it would not be complete
+      --> study.yaml:18:22
+       |
+    18 |   app: {slice: rest, application: {kind: video, ladder: [100 Mbit/s]}}
+       |                      ^^^^^^^^^^^
+       |
+       = help: choose a smaller size, or let the source last longer
+    ");
+}
+
+#[test]
+fn a_server_slower_than_what_it_is_asked_for_is_warned_of() {
+    assert_snapshot!(warned("application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, workers: 2}"), @"
+    warning: 100 requests/s are due, and with 2 workers that each take 30 ms for one, the server manages 66.666: latency grows for as long as the source lasts
+      --> study.yaml:18:58
+       |
+    18 |   app: {slice: rest, application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, workers: 2}}
+       |                                                          ^^^^^^
+    ");
+    assert_snapshot!(warned("application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, connections: 2}"), @"
+    warning: 100 requests/s are due, and with 2 connections that each take 30 ms for one, the client manages 66.666: latency grows for as long as the source lasts
+      --> study.yaml:18:58
+       |
+    18 |   app: {slice: rest, application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, connections: 2}}
+       |                                                          ^^^^^^
+    ");
+    assert_eq!(
+        warned(
+            "application: {kind: requests, rate: 66 /s, response: 1 kB, service_time: 30 ms, workers: 2}"
+        ),
+        ""
+    );
+}
+
+#[test]
+fn a_transport_that_answers_to_marks_is_warned_of_where_no_queue_marks() {
+    assert_snapshot!(warned("application: bulk, transport: {ecn: yes}"), @"
+    warning: no queue of this study marks packets (`flow_queue: {ecn: yes}`): this transport has losses alone to answer to
+      --> study.yaml:18:41
+       |
+    18 |   app: {slice: rest, application: bulk, transport: {ecn: yes}}
+       |                                         ^^^^^^^^^
+    ");
+    let study = study("application: bulk, transport: {congestion: dctcp}");
+    assert_eq!(study.warnings().count(), 1);
+    assert_snapshot!(study.description("test").assumptions.join("\n"), @"No queue marks packets, so transports with ECN have losses alone to answer to.");
+    let text = with_application("application: bulk, transport: {ecn: yes}");
+    let marking = text.replace("minimum: 60 %}", "minimum: 60 %, flow_queue: {ecn: true}}");
+    assert_eq!(parse(&marking).unwrap().warnings().count(), 0);
+    assert_snapshot!(said("application: bulk, transport: {congestion: dctcp, ecn: no}"), @"
+    error: DCTCP answers to marks, and without ECN nothing is marked
+      --> study.yaml:18:77
+       |
+    18 |   app: {slice: rest, application: bulk, transport: {congestion: dctcp, ecn: no}}
+       |                                                                             ^^
+       |
+       = help: leave `ecn` out, or choose another `congestion`
+    ");
+}
+
+#[test]
+fn an_application_starts_before_it_stops() {
+    assert_snapshot!(said("application: bulk, start: 3 s, stop: 3 s"), @"
+    error: the source would start at 3 s and stop at 3 s
+      --> study.yaml:18:48
+       |
+    18 |   app: {slice: rest, application: bulk, start: 3 s, stop: 3 s}
+       |                                                ^^^
+    ");
+}

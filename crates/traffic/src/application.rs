@@ -1,0 +1,178 @@
+//! What is said of an application: what it asks of its transport, and when.
+
+use crate::scenario::SourceHeaders;
+use crate::transport::TransportParams;
+use slicewise_units::{BitRate, Duration};
+
+/// A source that reacts: an application over TCP connections. Data flows from the sender of the study's path to its
+/// receiver, requests and acknowledgements the other way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApplicationSourceParams {
+    /// Name, unique in its scenario.
+    pub name: String,
+    /// Index of its slice in the study.
+    pub slice: usize,
+    /// Header fields of the packets that the sender sends. Each connection has a port of its own: the sender's where
+    /// the sender opens the connections, else the receiver's, counted up from the one given here.
+    pub headers: SourceHeaders,
+    /// Transport of its connections.
+    pub transport: TransportParams,
+    /// What it does.
+    pub application: ApplicationParams,
+    /// When it begins, from the start of the run.
+    pub start: Duration,
+    /// It begins nothing new from here on; at most the study's duration.
+    pub stop: Duration,
+}
+
+/// What an application does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApplicationParams {
+    /// Sends as much as the transport takes, as iperf3 does.
+    Bulk(BulkParams),
+    /// Requests at a constant rate, whatever the answers take, as wrk2 does.
+    Requests(RequestsParams),
+    /// Requests one after the other, each on a connection of its own.
+    ShortFlows(ShortFlowsParams),
+    /// Adaptive video (DASH).
+    Video(VideoParams),
+}
+
+/// Bulk transfers from the sender to the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BulkParams {
+    /// Connections.
+    pub flows: u32,
+    /// Bytes that each transfers; `None`: it sends until the source stops.
+    pub bytes: Option<u64>,
+    /// Each begins so much later than the one before it.
+    pub stagger: Duration,
+}
+
+/// An open-loop client: requests are due at a constant rate, and their latency counts from when they were due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestsParams {
+    /// Requests in 1000 seconds, of all connections together.
+    pub per_kilosecond: u64,
+    /// Connections, which stay open. Requests take turns on them; a connection carries one at a time.
+    pub connections: u32,
+    /// Bytes of a request, headers of HTTP included.
+    pub request_bytes: u32,
+    /// Bytes of a response, headers of HTTP included.
+    pub response: ResponseSizes,
+    /// The server.
+    pub server: ServerParams,
+}
+
+/// Clients that open a connection, ask, get the response, close, and begin again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShortFlowsParams {
+    /// Clients.
+    pub clients: u32,
+    /// Bytes of a request.
+    pub request_bytes: u32,
+    /// Bytes of a response.
+    pub response: ResponseSizes,
+    /// Time between the end of one flow and the beginning of the next of a client.
+    pub pause: Duration,
+    /// The server.
+    pub server: ServerParams,
+}
+
+/// A server of responses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ServerParams {
+    /// Time that it works on a request.
+    pub service_time: Duration,
+    /// Requests that it works on at once, others wait in order of arrival; `None`: all.
+    pub workers: Option<u32>,
+}
+
+/// Sizes of responses, bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResponseSizes {
+    /// All alike.
+    Equal(u64),
+    /// Exponentially distributed with this mean, at least 1.
+    Exponential(u64),
+    /// Drawn by weight: (bytes, weight).
+    Mix(Vec<(u64, u32)>),
+}
+
+/// Clients that play a stream of segments offered in several qualities.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VideoParams {
+    /// Clients, each over one connection that stays open.
+    pub clients: u32,
+    /// Bit rates of the qualities, lowest first.
+    pub ladder: Vec<BitRate>,
+    /// Length of a segment, in time played.
+    pub segment: Duration,
+    /// Most that a client has to play at the top quality; below it, three fifths of that. It asks for a segment once there
+    /// is room for it, or, where a segment is longer than that, once it has less to play.
+    pub buffer: Duration,
+    /// How it chooses qualities.
+    pub rule: AdaptationRule,
+    /// Each begins so much later than the one before it.
+    pub stagger: Duration,
+    /// The server.
+    pub server: ServerParams,
+}
+
+/// How a video client chooses the quality of the next segment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AdaptationRule {
+    /// By the throughput of the last segments.
+    Throughput,
+    /// By how much it has to play: BOLA (Spiteri, Urgaonkar, Sitaraman 2016).
+    Bola,
+    /// The first while there is little to play, the second once there is enough, as dash.js does.
+    #[default]
+    Dynamic,
+}
+
+impl ApplicationParams {
+    /// True where the sender of the data opens the connections; else the receiver does, and asks.
+    #[must_use]
+    pub const fn sender_opens(&self) -> bool {
+        matches!(self, Self::Bulk(_))
+    }
+
+    /// Connections that are open at once.
+    #[must_use]
+    pub const fn connections(&self) -> u32 {
+        match self {
+            Self::Bulk(bulk) => bulk.flows,
+            Self::Requests(requests) => requests.connections,
+            Self::ShortFlows(flows) => flows.clients,
+            Self::Video(video) => video.clients,
+        }
+    }
+}
+
+impl ResponseSizes {
+    /// Mean size, bytes, rounded down; 0 of a mix without weights.
+    #[must_use]
+    pub fn mean_bytes(&self) -> u64 {
+        match self {
+            Self::Equal(bytes) | Self::Exponential(bytes) => *bytes,
+            Self::Mix(sizes) => {
+                let weights: u128 = sizes.iter().map(|(_, weight)| u128::from(*weight)).sum();
+                let sum: u128 = sizes
+                    .iter()
+                    .map(|(bytes, weight)| u128::from(*bytes) * u128::from(*weight))
+                    .sum();
+                u64::try_from(sum / weights.max(1)).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// The largest, bytes; of an exponential distribution, which has none, its mean.
+    #[must_use]
+    pub fn largest_bytes(&self) -> u64 {
+        match self {
+            Self::Equal(bytes) | Self::Exponential(bytes) => *bytes,
+            Self::Mix(sizes) => sizes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What is said of a transport: which host's TCP it is, and what is set otherwise.
+
+use slicewise_units::Duration;
+
+/// A TCP transport, as the connections of an application use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransportParams {
+    /// Whose TCP.
+    pub profile: TcpProfile,
+    /// Congestion control.
+    pub congestion: CongestionControl,
+    /// Both ends use ECN (RFC 3168). DCTCP always does.
+    pub ecn: bool,
+    /// Data leaves at the pacing rate, as with Linux's `fq`, and not as acknowledgements arrive.
+    pub pacing: bool,
+    /// Largest IP packet, headers included.
+    pub mtu_bytes: u32,
+    /// Most bytes that the receiver keeps for its application: what the window grows to.
+    pub receive_buffer_bytes: u64,
+    /// Most bytes that the sender keeps until they are acknowledged.
+    pub send_buffer_bytes: u64,
+    /// Shortest retransmission time-out.
+    pub min_rto: Duration,
+}
+
+/// Whose TCP: what a host does beside the standards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TcpProfile {
+    /// A Linux host of today.
+    #[default]
+    Linux,
+    /// Linux 4.15.
+    Linux415,
+    /// The RFCs, without offloads, pacing or limits below the socket.
+    Rfc,
+}
+
+/// How a sender answers to congestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CongestionControl {
+    /// New Reno: RFC 5681 and RFC 6582.
+    NewReno,
+    /// CUBIC: RFC 9438, with HyStart++ (RFC 9406).
+    #[default]
+    Cubic,
+    /// DCTCP: RFC 8257.
+    Dctcp,
+}
+
+impl CongestionControl {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::NewReno, Self::Cubic, Self::Dctcp];
+}
+
+impl TransportParams {
+    /// Bytes of the TCP header with the time stamps that every segment carries (RFC 7323).
+    pub const TCP_BYTES: u32 = 32;
+
+    /// A host of this profile with its defaults: CUBIC, or New Reno for [`TcpProfile::Rfc`]; MTU 1500; Linux's
+    /// largest buffers (`tcp_rmem`, `tcp_wmem`); 200 ms of least time-out, or 1 s for [`TcpProfile::Rfc`] (RFC 6298).
+    #[must_use]
+    pub const fn of(profile: TcpProfile) -> Self {
+        let (congestion, min_rto) = match profile {
+            TcpProfile::Linux | TcpProfile::Linux415 => (CongestionControl::Cubic, 200),
+            TcpProfile::Rfc => (CongestionControl::NewReno, 1_000),
+        };
+        Self {
+            profile,
+            congestion,
+            ecn: false,
+            pacing: false,
+            mtu_bytes: 1_500,
+            receive_buffer_bytes: 6 << 20,
+            send_buffer_bytes: 4 << 20,
+            min_rto: Duration::from_millis(min_rto),
+        }
+    }
+}
