@@ -9,6 +9,7 @@
 //! ```
 
 use crate::acceptance::{Thresholds, stolen};
+use crate::applications::{Applications, Observed};
 use crate::baseline::Baseline;
 use crate::device::{Device, DeviceFacts, DeviceKind};
 use crate::error::AttemptError;
@@ -32,7 +33,7 @@ use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_stats::testbed::{SenderRecord, TestbedRecord};
 use slicewise_study::{Phase, RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
 use slicewise_traffic::{Sources, Timeline};
-use slicewise_units::Duration as Span;
+use slicewise_units::{Duration as Span, Instant};
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -87,6 +88,7 @@ struct Executed {
     /// What the change did with which each phase began.
     changes: Vec<Option<ChangeRecord>>,
     senders: Vec<SenderRecord>,
+    observed: Observed,
     steal_ratio: f64,
     idle_ratio: f64,
 }
@@ -137,6 +139,7 @@ impl Attempt<'_> {
         for (phase, change) in record.phases.iter_mut().zip(executed.changes) {
             phase.change = change;
         }
+        (executed.observed).report(&mut record, self.study, self.scenario);
         let sent = Offering::of(self.study, self.run.scenario);
         let offered = Offered::of(&sent, self.study, &record);
         Ok(Attempted {
@@ -163,7 +166,7 @@ impl Attempt<'_> {
     /// Build everything, send, and tear it down.
     fn execute(&self) -> Result<Executed, AttemptError> {
         let mtu = self.study.link.mtu_bytes;
-        let hosts = Hosts::new(self.lease, &self.scenario.sources, mtu)?;
+        let hosts = Hosts::new(self.lease, self.scenario, mtu)?;
         let link = self.study.dut.capacity();
         let interrupted = self.is_interrupted;
         let mut device = self.device.start(&hosts, self.policy, link, interrupted)?;
@@ -189,16 +192,31 @@ impl Attempt<'_> {
                 return Err(error);
             }
         };
+        let mut applications = Applications::listen(
+            &hosts,
+            self.workspace,
+            (self.scenario, self.run),
+            interrupted,
+        )?;
         let zero = TimeZero::after(SETTLING);
         sender.start_at(zero);
+        applications.start(&hosts, zero, self.study)?;
         let before = ProcessorTime::now();
-        let changes = self.watch(zero, before, &mut device, &mut captures, &mut clients)?;
+        let mut running = Running {
+            hosts: &hosts,
+            device: &mut device,
+            captures: &mut captures,
+            clients: &mut clients,
+            applications: &mut applications,
+        };
+        let changes = self.watch(zero, before, &mut running)?;
         let (steal_ratio, idle_ratio) = ProcessorTime::now().since(before);
         sender.stop();
         let senders = sender
             .join()
             .map_err(|error| AttemptError::Retryable(error.to_string()))?;
         drop(clients);
+        let observed = applications.finish(zero)?;
         self.drain(&hosts)?;
         drop(awake);
         drop(udp_sink);
@@ -214,6 +232,7 @@ impl Attempt<'_> {
             facts,
             changes,
             senders,
+            observed,
             steal_ratio,
             idle_ratio,
         })
@@ -289,9 +308,7 @@ impl Attempt<'_> {
         &self,
         zero: TimeZero,
         before: ProcessorTime,
-        device: &mut Device,
-        captures: &mut [Capturing; 2],
-        clients: &mut [Iperf3],
+        running: &mut Running<'_, '_>,
     ) -> Result<Vec<Option<ChangeRecord>>, AttemptError> {
         let end = zero.monotonic.saturating_add(self.study.duration);
         let whole = (self.study.duration.nanos() as f64) + SETTLING.nanos() as f64;
@@ -301,7 +318,7 @@ impl Attempt<'_> {
             let next = self.study.phases.get(changes.len());
             let begins = next.map(|phase| zero.monotonic.saturating_add(phase.begins));
             if begins.is_some_and(|begins| begins <= now) {
-                changes.push(self.begin_phase(changes.len(), device)?);
+                changes.push(self.begin_phase(changes.len(), running.device)?);
                 let late = |phase: &Phase| {
                     let measured_from = zero.monotonic.saturating_add(phase.measured_from);
                     slicewise_live::sys::time::now() > measured_from
@@ -318,14 +335,14 @@ impl Attempt<'_> {
             if left == Span::ZERO {
                 return Ok(changes);
             }
-            let wait = begins.map_or(left, |begins| left.min(begins.saturating_since(now)));
+            let next = running.proceed(zero, now)?;
+            let next = begins.into_iter().chain(next).min();
+            let wait = next.map_or(left, |next| left.min(next.saturating_since(now)));
             thread::sleep(Duration::from_nanos(wait.nanos()).min(WATCH));
             if (self.is_interrupted)() {
                 return Err(AttemptError::Interrupted);
             }
-            device.check()?;
-            captures.iter_mut().try_for_each(Capturing::check)?;
-            clients.iter_mut().try_for_each(Iperf3::check)?;
+            running.check()?;
             let done = 1.0 - left.nanos() as f64 / whole;
             self.check_steal(before, done)?;
         }
@@ -381,6 +398,34 @@ impl Attempt<'_> {
             }
         });
         SliceRule::Matched(matched.collect())
+    }
+}
+
+/// What runs during the measured time.
+struct Running<'a, 'b> {
+    hosts: &'a Hosts,
+    device: &'a mut Device,
+    captures: &'a mut [Capturing; 2],
+    clients: &'a mut [Iperf3],
+    applications: &'a mut Applications<'b>,
+}
+
+impl Running<'_, '_> {
+    /// Begin and stop applications; returns when the next is due.
+    fn proceed(&mut self, zero: TimeZero, now: Instant) -> Result<Option<Instant>, AttemptError> {
+        if now < zero.monotonic {
+            return Ok(Some(zero.monotonic));
+        }
+        let passed = now.saturating_since(zero.monotonic);
+        let next = self.applications.proceed(self.hosts, passed)?;
+        Ok(next.map(|next| zero.monotonic.saturating_add(next)))
+    }
+
+    fn check(&mut self) -> Result<(), AttemptError> {
+        self.device.check()?;
+        self.captures.iter_mut().try_for_each(Capturing::check)?;
+        self.clients.iter_mut().try_for_each(Iperf3::check)?;
+        self.applications.check()
     }
 }
 

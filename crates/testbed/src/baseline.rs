@@ -13,6 +13,8 @@ use slicewise_stats::record::RunRecord;
 use slicewise_stats::testbed::IdleBaseline;
 use slicewise_study::{PatternParams, ScenarioParams, SizesParams, SourceParams, Study};
 use slicewise_traffic::Sources;
+use slicewise_traffic::application::ApplicationSourceParams;
+use slicewise_traffic::scenario::{PacketSize, SourceHeaders};
 use slicewise_units::{BitRate, Duration as Span, FrameLengths};
 use slicewise_wire::PROTOCOL_UDP;
 use std::net::SocketAddr;
@@ -26,6 +28,8 @@ const REST: Duration = Duration::from_millis(100);
 /// Most packets over all slices, and the largest share of the link they use.
 const PACKETS_MAX: u64 = 500;
 const LINK_SHARE: u64 = 10;
+/// Payload of probes of applications.
+const PROBE_BYTES: u32 = 500;
 
 /// Start of a baseline measurement, and the probes sent.
 #[derive(Debug, Clone, Copy)]
@@ -95,13 +99,18 @@ impl Baseline {
 }
 
 /// One source per slice, like its first UDP source including ports, so that it gets the same class, but
-/// slow and evenly spaced, slices taking turns.
+/// slow and evenly spaced, slices taking turns. Of a slice with applications only, from their ports: it
+/// gets their class where that is not of TCP alone.
 fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
     let of_slice = |index: usize| {
         let mut sources = scenario.sources.iter();
-        sources.find(|source| source.slice == index && source.headers.protocol == PROTOCOL_UDP)
+        let is_udp = |source: &&SourceParams| source.headers.protocol == PROTOCOL_UDP;
+        let udp = sources.find(|source| source.slice == index && is_udp(source));
+        let mut applications = scenario.applications.iter();
+        udp.cloned()
+            .or_else(|| Some(like(applications.find(|source| source.slice == index)?)))
     };
-    let firsts: Vec<&SourceParams> = (0..study.slices.len()).filter_map(of_slice).collect();
+    let firsts: Vec<SourceParams> = (0..study.slices.len()).filter_map(of_slice).collect();
     let capacity = study.dut.capacity();
     let longest = firsts
         .iter()
@@ -120,7 +129,7 @@ fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
         .max(each)
         / each;
     let period = LASTS.nanos() / packets.max(1);
-    let probe = |(source, turn): (&&SourceParams, u64)| SourceParams {
+    let probe = |(source, turn): (&SourceParams, u64)| SourceParams {
         // On one clock, or they might overlap.
         machine: 0,
         pattern: PatternParams::Cbr,
@@ -130,9 +139,37 @@ fn probes(study: &Study, scenario: &ScenarioParams) -> Vec<SourceParams> {
         start: Span::from_nanos(turn * (period / each)),
         stop: LASTS,
         start_spread: Span::ZERO,
-        ..(*source).clone()
+        ..source.clone()
     };
     firsts.iter().zip(0u64..).map(probe).collect()
+}
+
+/// Datagrams with the addresses of an application.
+fn like(source: &ApplicationSourceParams) -> SourceParams {
+    let headers = SourceHeaders {
+        protocol: PROTOCOL_UDP,
+        ..source.headers
+    };
+    let before = u32::from(headers.l3_offset()) + headers.ip_bytes() + headers.transport_bytes();
+    let l2_bytes = before + PROBE_BYTES;
+    SourceParams {
+        name: source.name.clone(),
+        machine: 0,
+        slice: source.slice,
+        headers,
+        largest: PacketSize {
+            payload_bytes: PROBE_BYTES,
+            l2_bytes,
+            counted_bytes: l2_bytes,
+        },
+        sizes: SizesParams::Equal,
+        rate: BitRate::new(0),
+        pattern: PatternParams::Cbr,
+        on_off: None,
+        start: Span::ZERO,
+        stop: LASTS,
+        start_spread: Span::ZERO,
+    }
 }
 
 #[cfg(test)]
@@ -206,5 +243,15 @@ mod tests {
         let probes = probes(&study, &study.scenarios[0]);
         let names: Vec<&str> = probes.iter().map(|probe| probe.name.as_str()).collect();
         assert_eq!(names, ["voice", "video"], "files are TCP");
+        let mut scenario = study.scenarios[0].clone();
+        scenario.applications = vec![example::bulk()];
+        let probes = super::probes(&study, &scenario);
+        assert_eq!(probes.len(), 3);
+        let copies = &probes[2];
+        assert_eq!(
+            (copies.name.as_str(), copies.largest.l2_bytes),
+            ("copies", 542)
+        );
+        assert_eq!(copies.headers.protocol, PROTOCOL_UDP);
     }
 }

@@ -15,6 +15,8 @@ pub enum Tool {
     Iperf3,
     /// Captures.
     Tcpdump,
+    /// Responses to requests.
+    Nginx,
 }
 
 impl Tool {
@@ -26,17 +28,18 @@ impl Tool {
             Self::Tc => "tc",
             Self::Iperf3 => "iperf3",
             Self::Tcpdump => "tcpdump",
+            Self::Nginx => "nginx",
         }
     }
 
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Ip, Self::Tc, Self::Iperf3, Self::Tcpdump];
+    /// Those without which nothing can run. Without nginx, its work is done by a server of this program.
+    pub const REQUIRED: [Self; 4] = [Self::Ip, Self::Tc, Self::Iperf3, Self::Tcpdump];
 
-    /// Those that are not installed.
+    /// Those of them that are not installed.
     #[must_use]
     pub fn missing() -> Vec<Self> {
         let is_missing = |tool: &Self| tool.find().is_none();
-        Self::ALL.into_iter().filter(is_missing).collect()
+        Self::REQUIRED.into_iter().filter(is_missing).collect()
     }
 
     /// Its path, found through PATH.
@@ -54,6 +57,7 @@ impl Tool {
             Self::Ip | Self::Tc => "iproute2",
             Self::Iperf3 => "iperf3",
             Self::Tcpdump => "tcpdump",
+            Self::Nginx => "nginx",
         }
     }
 }

@@ -1,6 +1,10 @@
 //! A study for tests: three slices, one with two VLAN tags, one with IPv6 and one with TCP.
 
-use slicewise_study::{MemoryFiles, SourceParams, Study};
+use slicewise_study::{
+    ApplicationParams, ApplicationSourceParams, BulkParams, CongestionControl, MemoryFiles,
+    SourceParams, Study, TcpProfile, TransportParams,
+};
+use slicewise_units::Duration;
 
 const STUDY: &str = "
 name: example
@@ -51,4 +55,33 @@ pub(crate) fn parse(text: &str) -> Study {
 /// The sources of its scenario.
 pub(crate) fn sources() -> Vec<SourceParams> {
     study().scenarios.swap_remove(0).sources
+}
+
+/// Four bulk transfers with Reno, of the source of TCP packets.
+pub(crate) fn bulk() -> ApplicationSourceParams {
+    let files = sources().swap_remove(2);
+    ApplicationSourceParams {
+        name: "copies".to_owned(),
+        slice: files.slice,
+        headers: files.headers,
+        transport: TransportParams {
+            congestion: CongestionControl::NewReno,
+            ..TransportParams::of(TcpProfile::Linux)
+        },
+        application: ApplicationParams::Bulk(BulkParams {
+            flows: 4,
+            bytes: None,
+            stagger: Duration::ZERO,
+        }),
+        start: Duration::ZERO,
+        stop: Duration::from_millis(2_500),
+    }
+}
+
+/// What it transfers.
+pub(crate) fn transfers(source: &ApplicationSourceParams) -> BulkParams {
+    match source.application {
+        ApplicationParams::Bulk(bulk) => bulk,
+        _ => panic!("{source:?}"),
+    }
 }

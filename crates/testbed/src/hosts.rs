@@ -5,13 +5,16 @@
 //! tags are added and removed at the ends. A second link between generator and sink bypasses the device:
 //! it carries the control connection of iperf3 during a UDP test.
 
+use crate::applications::hosts::RouteSettings;
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
 use crate::lease::{self, Lease, PREFIX, delete_namespace};
 use slicewise_live::sys::interface::Interfaces;
 use slicewise_live::sys::namespace;
 use slicewise_live::tagging::{self, TagRule};
-use slicewise_study::SourceParams;
+use slicewise_study::ScenarioParams;
+use slicewise_traffic::application::ApplicationSourceParams;
+use slicewise_traffic::transport::CongestionControl;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
@@ -44,13 +47,13 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Create them for these sources, on links with this MTU.
+    /// Create them for a scenario, on links with this MTU.
     pub(crate) fn new(
         lease: &Lease,
-        sources: &[SourceParams],
+        scenario: &ScenarioParams,
         mtu_bytes: u32,
     ) -> Result<Self, AttemptError> {
-        let plan = Plan::of(sources)?;
+        let plan = Plan::of(scenario)?;
         let prefix = format!("{PREFIX}{}", std::process::id());
         let hosts = Self {
             names: ["generator", "device", "sink"].map(|host| format!("{prefix}-{host}")),
@@ -195,7 +198,7 @@ fn tag(host: &str, rules: &[TagRule], as_seen: impl Fn(&TagRule) -> TagRule) -> 
         .map_err(|error| format!("cannot add VLAN tags: {error}"))
 }
 
-/// Requirements of the sources on the two ends.
+/// Requirements of a scenario on the two ends.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     sources: BTreeSet<IpAddr>,
@@ -203,15 +206,20 @@ pub(crate) struct Plan {
     tags: Vec<TagRule>,
     /// UDP ports whose TCP port of the same number belongs to iperf3.
     aside: BTreeSet<(IpAddr, IpAddr, u16)>,
+    /// What applications ask of packets to an address, of either end.
+    routes: BTreeMap<IpAddr, RouteSettings>,
+    /// An application uses CUBIC, which need not be what hosts use unless told.
+    uses_cubic: bool,
 }
 
 impl Plan {
-    pub(crate) fn of(sources: &[SourceParams]) -> Result<Self, AttemptError> {
+    pub(crate) fn of(scenario: &ScenarioParams) -> Result<Self, AttemptError> {
         let mut plan = Self::default();
         let mut tags = BTreeMap::new();
         let mut tcp = BTreeSet::new();
-        for source in sources {
-            let headers = &source.headers;
+        let open = scenario.sources.iter().map(|source| &source.headers);
+        let closed = scenario.applications.iter().map(|source| &source.headers);
+        for headers in open.chain(closed) {
             let pair = (headers.source, headers.destination);
             let vlans = (headers.vlan, headers.inner_vlan);
             if let Some(other) = tags.insert(pair, vlans)
@@ -243,6 +251,9 @@ impl Plan {
                 "a TCP and a UDP source go from {from} to port {port} of {to}: give one another port"
             )));
         }
+        for source in &scenario.applications {
+            plan.route(source)?;
+        }
         plan.tags = tags
             .into_iter()
             .filter_map(|((source, destination), (vlan, inner_vlan))| {
@@ -257,14 +268,27 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Have packets between the ends of a source go as its transport asks.
+    fn route(&mut self, source: &ApplicationSourceParams) -> Result<(), AttemptError> {
+        let settings = RouteSettings::of(&source.transport);
+        self.uses_cubic |= source.transport.congestion == CongestionControl::Cubic;
+        for address in [source.headers.source, source.headers.destination] {
+            if let Some(other) = self.routes.insert(address, settings)
+                && other != settings
+            {
+                return Err(AttemptError::Unsupported(format!(
+                    "source {} and another one at {address} differ in MTU, ECN or the least time-out: the testbed sets \
+                     these by address, so give each its own",
+                    source.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn sending_end(&self, peer: &str, aside_peer: &str, mtu_bytes: u32) -> String {
-        end(
-            &self.sources,
-            &self.destinations,
-            peer,
-            aside_peer,
-            mtu_bytes,
-        )
+        let ends = (&self.sources, &self.destinations);
+        self.end(ends, peer, aside_peer, mtu_bytes)
     }
 
     /// What leaves the generator by the bypass link.
@@ -276,13 +300,8 @@ impl Plan {
     }
 
     fn receiving_end(&self, peer: &str, aside_peer: &str, mtu_bytes: u32) -> String {
-        end(
-            &self.destinations,
-            &self.sources,
-            peer,
-            aside_peer,
-            mtu_bytes,
-        )
+        let ends = (&self.destinations, &self.sources);
+        self.end(ends, peer, aside_peer, mtu_bytes)
     }
 
     /// What leaves the sink by the bypass link.
@@ -292,37 +311,41 @@ impl Plan {
         };
         self.aside.iter().map(rule).collect()
     }
-}
 
-/// One end: its own addresses, and routes to those of the other.
-fn end(
-    own: &BTreeSet<IpAddr>,
-    others: &BTreeSet<IpAddr>,
-    peer: &str,
-    aside_peer: &str,
-    mtu_bytes: u32,
-) -> String {
-    let mut batch = String::new();
-    for address in own {
-        let (bits, detection) = match address {
-            IpAddr::V4(_) => (32, ""),
-            IpAddr::V6(_) => (128, " nodad"),
-        };
-        let _ = writeln!(
-            batch,
-            "address add {address}/{bits} dev {INTERFACE}{detection}"
-        );
+    /// One end: its own addresses, and routes to those of the other.
+    fn end(
+        &self,
+        (own, others): (&BTreeSet<IpAddr>, &BTreeSet<IpAddr>),
+        peer: &str,
+        aside_peer: &str,
+        mtu_bytes: u32,
+    ) -> String {
+        let mut batch = String::new();
+        for address in own {
+            let (bits, detection) = match address {
+                IpAddr::V4(_) => (32, ""),
+                IpAddr::V6(_) => (128, " nodad"),
+            };
+            let _ = writeln!(
+                batch,
+                "address add {address}/{bits} dev {INTERFACE}{detection}"
+            );
+        }
+        for address in others {
+            let mut settings = RouteSettings::words(self.routes.get(address), mtu_bytes);
+            if self.uses_cubic {
+                settings.push_str(" congctl cubic");
+            }
+            let _ = writeln!(
+                batch,
+                "route add {address} dev {INTERFACE} {settings}\n\
+                 route add {address} dev {ASIDE} table {ASIDE_TABLE}\n\
+                 neighbour add {address} lladdr {peer} dev {INTERFACE} nud permanent\n\
+                 neighbour add {address} lladdr {aside_peer} dev {ASIDE} nud permanent"
+            );
+        }
+        batch
     }
-    for address in others {
-        let _ = writeln!(
-            batch,
-            "route add {address} dev {INTERFACE} mtu {mtu_bytes}\n\
-             route add {address} dev {ASIDE} table {ASIDE_TABLE}\n\
-             neighbour add {address} lladdr {peer} dev {INTERFACE} nud permanent\n\
-             neighbour add {address} lladdr {aside_peer} dev {ASIDE} nud permanent"
-        );
-    }
-    batch
 }
 
 #[cfg(test)]
@@ -330,11 +353,16 @@ mod tests {
     use super::*;
     use crate::example;
     use insta::assert_snapshot;
+    use slicewise_study::SourceParams;
+
+    fn scenario(change: impl FnOnce(&mut Vec<SourceParams>)) -> ScenarioParams {
+        let mut scenario = example::study().scenarios.swap_remove(0);
+        change(&mut scenario.sources);
+        scenario
+    }
 
     fn refusal(change: impl FnOnce(&mut Vec<SourceParams>)) -> String {
-        let mut sources = example::sources();
-        change(&mut sources);
-        Plan::of(&sources).unwrap_err().to_string()
+        Plan::of(&scenario(change)).unwrap_err().to_string()
     }
 
     #[test]
@@ -358,10 +386,11 @@ mod tests {
 
     #[test]
     fn sources_that_share_addresses_and_tags_are_one_host() {
-        let mut sources = example::sources();
-        sources.push(sources[0].clone());
-        sources[3].headers.destination_port += 1;
-        let plan = Plan::of(&sources).unwrap();
+        let plan = Plan::of(&scenario(|sources| {
+            sources.push(sources[0].clone());
+            sources[3].headers.destination_port += 1;
+        }))
+        .unwrap();
         assert_eq!(
             (plan.sources.len(), plan.tags.len(), plan.aside.len()),
             (3, 2, 3)
@@ -369,8 +398,25 @@ mod tests {
     }
 
     #[test]
+    fn routes_carry_what_applications_ask_of_tcp() {
+        let mut scenario = scenario(|sources| sources.truncate(1));
+        let mut source = example::bulk();
+        source.transport.ecn = true;
+        source.transport.congestion = CongestionControl::Cubic;
+        scenario.applications = vec![source.clone()];
+        let plan = Plan::of(&scenario).unwrap();
+        let batch = plan.sending_end("peer", "aside", 1_500);
+        let routes: Vec<&str> = batch.lines().filter(|line| line.contains("mtu")).collect();
+        assert_snapshot!(routes.join("\n"), @"route add 10.0.10.3 dev eth0 mtu 1500 congctl cubic
+route add 10.0.30.3 dev eth0 mtu 1500 features ecn congctl cubic");
+        source.transport.ecn = false;
+        scenario.applications.push(source);
+        assert_snapshot!(Plan::of(&scenario).unwrap_err(), @"source copies and another one at 10.0.30.2 differ in MTU, ECN or the least time-out: the testbed sets these by address, so give each its own");
+    }
+
+    #[test]
     fn ends_are_configured_to_send_nothing_else() {
-        let plan = Plan::of(&example::sources()).unwrap();
+        let plan = Plan::of(&scenario(|_| ())).unwrap();
         let [a, b, c, d] = ADDRESSES;
         assert_snapshot!(plan.sending_end(b, d, 1_500), @r"
         address add 10.0.10.2/32 dev eth0

@@ -1,11 +1,14 @@
 //! Sources that iperf3 can send: constant rate for the whole run, over UDP or TCP.
 
+use crate::applications::{Ends, congestion};
 use crate::command::Tool;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::process::Process;
 use slicewise_live::sys::scheduling;
 use slicewise_study::{HostTiming, PatternParams, SizesParams, SourceParams};
+use slicewise_traffic::application::{ApplicationSourceParams, BulkParams};
+use slicewise_traffic::scenario::SourceHeaders;
 use slicewise_units::Duration as Span;
 use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
 use std::path::{Path, PathBuf};
@@ -13,6 +16,12 @@ use std::process::Command;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest time that iperf3 accepts.
+const LONGEST_SECONDS: u32 = 86_400;
+/// A limit that no connection reaches: the kernel paces a connection that has any.
+const UNREACHED: &str = "16G";
+/// Most connections of one iperf3.
+pub(crate) const MOST_FLOWS: u32 = 128;
 
 /// Whether iperf3 can send this source in a run of this length.
 pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
@@ -43,8 +52,8 @@ pub(crate) struct Iperf3 {
     client: Option<Process>,
     arguments: Vec<String>,
     temporary: PathBuf,
-    /// Whether its client sleeps between packets; a TCP client may use a whole processor.
-    is_paced: bool,
+    /// Whether its client runs before ordinary processes, which it may as it sleeps between packets.
+    is_prompt: bool,
     name: String,
 }
 
@@ -59,23 +68,49 @@ impl Iperf3 {
         lasts: Span,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, AttemptError> {
-        let headers = &source.headers;
+        let ends = (source.name.as_str(), &source.headers);
+        let mut iperf3 = Self::serve(hosts, temporary, ends, is_interrupted)?;
+        iperf3.arguments = arguments(source, pacing_timer, lasts);
+        // A TCP client may use a whole processor.
+        iperf3.is_prompt = source.headers.protocol == PROTOCOL_UDP;
+        Ok(iperf3)
+    }
+
+    /// The same for bulk transfers over so many connections.
+    pub(crate) fn listen_for_bulk(
+        hosts: &Hosts,
+        temporary: &Path,
+        source: &ApplicationSourceParams,
+        bulk: &BulkParams,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Self, AttemptError> {
+        let ends = (source.name.as_str(), &source.headers);
+        let mut iperf3 = Self::serve(hosts, temporary, ends, is_interrupted)?;
+        iperf3.arguments = bulk_arguments(source, bulk);
+        Ok(iperf3)
+    }
+
+    fn serve(
+        hosts: &Hosts,
+        temporary: &Path,
+        (name, headers): (&str, &SourceHeaders),
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Self, AttemptError> {
         let (address, port) = (
             headers.destination.to_string(),
             headers.destination_port.to_string(),
         );
         let mut command = program(temporary);
         command.args(["-s", "-1", "--forceflush", "-B", &address, "-p", &port]);
-        let name = format!("iperf3 server of {}", source.name);
-        let mut server = Process::start(name, command, hosts.sink())?;
+        let mut server = Process::start(format!("iperf3 server of {name}"), command, hosts.sink())?;
         server.wait_for("listening", PATIENCE, is_interrupted)?;
         Ok(Self {
             server,
             client: None,
-            arguments: arguments(source, pacing_timer, lasts),
+            arguments: Vec::new(),
             temporary: temporary.to_path_buf(),
-            is_paced: source.headers.protocol == PROTOCOL_UDP,
-            name: format!("iperf3 client of {}", source.name),
+            is_prompt: false,
+            name: format!("iperf3 client of {name}"),
         })
     }
 
@@ -84,7 +119,7 @@ impl Iperf3 {
     pub(crate) fn connect(&mut self, hosts: &Hosts) -> Result<(), AttemptError> {
         let mut command = program(&self.temporary);
         command.args(&self.arguments);
-        if self.is_paced {
+        if self.is_prompt {
             // Otherwise it waits for other threads, repeatedly for some milliseconds.
             scheduling::be_prompt_before_exec(&mut command);
         }
@@ -169,6 +204,33 @@ fn arguments(source: &SourceParams, pacing_timer: Span, lasts: Span) -> Vec<Stri
     arguments
 }
 
+/// For all connections in one process, until it is ended.
+fn bulk_arguments(source: &ApplicationSourceParams, bulk: &BulkParams) -> Vec<String> {
+    let headers = &source.headers;
+    let mut arguments: Vec<String> = Vec::new();
+    let mut set = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+    set("-c", headers.destination.to_string());
+    set("-B", headers.source.to_string());
+    set("-p", headers.destination_port.to_string());
+    set("--cport", Ends::of(source).opening.port().to_string());
+    set("-P", bulk.flows.to_string());
+    set(
+        "-C",
+        congestion::name(source.transport.congestion).to_owned(),
+    );
+    set("-t", LONGEST_SECONDS.to_string());
+    if source.transport.pacing {
+        set("--fq-rate", UNREACHED.to_owned());
+    }
+    // Nobody reads what it says of each interval.
+    set("-i", "0".to_owned());
+    if headers.dscp > 0 {
+        set("--dscp", headers.dscp.to_string());
+    }
+    arguments.push("--forceflush".to_owned());
+    arguments
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,6 +250,17 @@ mod tests {
         };
         assert_snapshot!(line(0), @"-c 10.0.10.3 -B 10.0.10.2 -p 5201 --cport 49152 -b 774774 -l 172 -t 5 --pacing-timer 1001 --dscp 46 --forceflush -u");
         assert_snapshot!(line(2), @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 40000 -b 5000000 -l 1448 -t 5 --pacing-timer 1003 --forceflush");
+    }
+
+    #[test]
+    fn bulk_transfers_come_from_the_ports_of_the_source_until_they_are_ended() {
+        let mut source = example::bulk();
+        let line = bulk_arguments(&source, &example::transfers(&source)).join(" ");
+        assert_snapshot!(line, @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 40000 -P 4 -C reno -t 86400 -i 0 --forceflush");
+        source.transport.pacing = true;
+        source.headers.source_port = 0;
+        let line = bulk_arguments(&source, &example::transfers(&source)).join(" ");
+        assert_snapshot!(line, @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 20000 -P 4 -C reno -t 86400 --fq-rate 16G -i 0 --forceflush");
     }
 
     #[test]

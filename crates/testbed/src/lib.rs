@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod acceptance;
+mod applications;
 mod attempt;
 mod backend;
 mod baseline;

@@ -61,7 +61,7 @@ impl ProcessorTime {
 /// Versions of the kernel and the tools used by a run.
 pub(crate) fn versions() -> Vec<(String, String)> {
     let mut versions = vec![("Linux".to_owned(), kernel_version())];
-    for tool in [Tool::Iperf3, Tool::Tcpdump, Tool::Tc] {
+    for tool in [Tool::Iperf3, Tool::Tcpdump, Tool::Tc, Tool::Nginx] {
         let version = version(tool.name(), tool).unwrap_or_default();
         versions.push((tool.name().to_owned(), version));
     }
@@ -73,11 +73,14 @@ pub(crate) fn version(path: impl AsRef<OsStr>, tool: Tool) -> Option<String> {
     let argument = match tool {
         Tool::Ip | Tool::Tc => "-V",
         Tool::Iperf3 | Tool::Tcpdump => "--version",
+        Tool::Nginx => "-v",
     };
     let mut command = Command::new(path);
     let output = command.arg(argument).stdin(Stdio::null()).output().ok()?;
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    let first = stdout.lines().next()?.trim();
+    // nginx writes it to the other one.
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let first = said.lines().next()?.trim();
     output.status.success().then(|| first.to_owned())
 }
 

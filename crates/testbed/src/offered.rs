@@ -3,7 +3,7 @@
 use crate::iperf3;
 use crate::suitability::Offering;
 use slicewise_stats::record::{RunRecord, SliceRecord};
-use slicewise_study::{HostTiming, PatternParams, SizesParams, SourceParams, Study};
+use slicewise_study::{HostTiming, PatternParams, Periods, SizesParams, SourceParams, Study};
 use slicewise_wire::PROTOCOL_UDP;
 
 /// Traffic sent compared with the specification.
@@ -54,10 +54,14 @@ fn pause(source: &SourceParams, study: &Study, slice: &SliceRecord) -> Option<u6
     is_steady.then(|| longest.saturating_sub(period))
 }
 
-/// Packets that the source sends from its start to its stop; `None` if random (Poisson, a mix of sizes), from a
+/// Packets that the source sends from its start to its stop; `None` if random (Poisson, a mix of sizes, random periods), from a
 /// capture, or dependent on the network (TCP).
 fn frames(source: &SourceParams) -> Option<f64> {
-    let is_known = source.headers.protocol == PROTOCOL_UDP
+    let is_regular = source
+        .on_off
+        .is_none_or(|on_off| on_off.periods == Periods::Fixed);
+    let is_known = is_regular
+        && source.headers.protocol == PROTOCOL_UDP
         && source.sizes == SizesParams::Equal
         && matches!(source.pattern, PatternParams::Iperf3 | PatternParams::Cbr);
     let seconds = sending_seconds(source);
@@ -108,5 +112,8 @@ mod tests {
         let second = packets_per_second(video);
         assert!((frames(video).unwrap() - 1.3 * second).abs() < 1e-6);
         assert_eq!(frames(files), None);
+        let mut video = video.clone();
+        video.on_off.as_mut().unwrap().periods = Periods::Exponential;
+        assert_eq!(frames(&video), None, "random periods");
     }
 }

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub(crate) struct SendTimes {
     sources: Vec<SentBySource>,
     packets: u64,
+    /// Packets of applications depend on what became of those before them.
+    has_applications: bool,
 }
 
 struct SentBySource {
@@ -33,18 +35,19 @@ impl SendTimes {
                 })
                 .collect(),
             packets: 0,
+            has_applications: !scenario.applications.is_empty(),
         }
     }
 
     /// By name of the source; `None` if times alone do not describe the traffic: TCP chooses its own
-    /// packet sizes, and some packets of the record may be unattributed or ambiguous.
+    /// packet sizes and reacts, and some packets of the record may be unattributed or ambiguous.
     pub(crate) fn timelines(self, record: &RunRecord) -> Option<BTreeMap<String, Timeline>> {
         let sent: u64 = (record.slices.iter())
             .map(|slice| slice.whole.sent_frames)
             .sum();
         let is_whole = self.packets == sent;
         let is_udp = |source: &SentBySource| source.headers.protocol == PROTOCOL_UDP;
-        if !is_whole || !self.sources.iter().all(is_udp) {
+        if self.has_applications || !is_whole || !self.sources.iter().all(is_udp) {
             return None;
         }
         let sources = self.sources.into_iter();
@@ -168,5 +171,9 @@ mod tests {
         assert!(send_times.timelines(&record(1)).is_none());
         let with_tcp = SendTimes::of(&example::study().scenarios[0]);
         assert!(with_tcp.timelines(&record(0)).is_none());
+        let mut scenario = of_udp();
+        scenario.applications.push(example::bulk());
+        let with_application = SendTimes::of(&scenario);
+        assert!(with_application.timelines(&record(0)).is_none());
     }
 }

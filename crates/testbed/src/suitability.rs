@@ -1,5 +1,6 @@
 //! Rejects traffic a testbed cannot send, before anything is built.
 
+use crate::applications;
 use crate::error::AttemptError;
 use crate::hosts::Plan;
 use crate::iperf3;
@@ -18,7 +19,8 @@ pub fn check_sources(study: &Study, scenario: usize) -> Result<(), String> {
         return Ok(());
     };
     let located = |error: AttemptError| format!("scenario {}: {error}", scenario.name);
-    Plan::of(&scenario.sources).map_err(located)?;
+    Plan::of(scenario).map_err(located)?;
+    applications::check(scenario).map_err(located)?;
     let own: Vec<&SourceParams> = offered.own.iter().filter_map(|sent| sent.first()).collect();
     own.iter()
         .try_for_each(|source| sent_by_us(source))

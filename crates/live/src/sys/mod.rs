@@ -3,7 +3,10 @@
 
 #![allow(unsafe_code)]
 
+pub mod diag;
+pub mod epoll;
 pub mod interface;
+pub mod limits;
 pub mod map;
 pub mod namespace;
 pub mod netlink;
@@ -12,6 +15,7 @@ pub mod scheduling;
 pub mod signals;
 pub mod socket;
 pub mod storage;
+pub mod tcp;
 pub mod time;
 
 use std::io;

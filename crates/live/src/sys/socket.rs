@@ -15,6 +15,11 @@ pub unsafe trait Plain: Copy {}
 unsafe impl Plain for i32 {}
 // SAFETY: integers.
 unsafe impl Plain for u32 {}
+// SAFETY: integers.
+unsafe impl<const N: usize> Plain for [u8; N] {}
+
+/// Bytes of the name of a congestion control (`TCP_CA_NAME_MAX`).
+const CONGESTION_BYTES: usize = 16;
 
 /// A socket that does not outlive an `exec` and never blocks.
 ///
@@ -106,6 +111,18 @@ pub fn set_dscp(socket: BorrowedFd<'_>, is_v6: bool, dscp: u8) -> io::Result<()>
 /// As `setsockopt(2)`.
 pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &i32::from(bytes))
+}
+
+/// Have a TCP socket use the congestion control of this name; root may ask for every one that the kernel has.
+///
+/// # Errors
+/// As `setsockopt(2)`: `ENOENT` where the kernel has none of this name.
+pub fn set_congestion(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let mut padded = [0u8; CONGESTION_BYTES];
+    // The kernel knows no name that is longer.
+    let fits = padded.iter_mut().zip(name.bytes());
+    fits.for_each(|(to, from)| *to = from);
+    set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &padded)
 }
 
 /// Whether an error of sending means that the system could not take this datagram, and may well take

@@ -11,6 +11,7 @@ mod permission;
 mod place;
 mod programs;
 mod system;
+mod tcp;
 
 pub use finding::{Finding, Fix, Group, Purpose, Readiness, State};
 
@@ -117,7 +118,10 @@ impl Untried {
 
 /// Checks that need trials; `None` if interrupted.
 fn try_things(lease: TrialLease, is_interrupted: &dyn Fn() -> bool) -> Option<Vec<Finding>> {
-    let all = || network::CHECKS.into_iter().chain(features::checks());
+    let all = || {
+        let network = network::CHECKS.into_iter().chain(tcp::CHECKS);
+        network.chain(features::checks())
+    };
     let untried = match (lease, Tool::Ip.find()) {
         (Err(untried), _) => untried,
         (Ok(_), None) => Untried::new("cannot run `ip`", None),
@@ -142,6 +146,7 @@ fn try_in(scratch: &Scratch, is_interrupted: &dyn Fn() -> bool) -> Option<Vec<Fi
     if is_interrupted() {
         return None;
     }
+    findings.extend(tcp::examine(scratch));
     findings.extend(features::examine(scratch, has_interfaces));
     (!is_interrupted()).then_some(findings)
 }

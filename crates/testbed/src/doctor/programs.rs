@@ -17,13 +17,19 @@ const fn check(tool: Tool) -> Check {
             Tool::Tc => "queueing disciplines, and finding out which exist",
             Tool::Iperf3 => "constant-rate sources",
             Tool::Tcpdump => "captures at both ends",
+            Tool::Nginx => "responses to requests of applications",
         },
-        stops: BOTH_RUNS,
+        stops: match tool {
+            Tool::Nginx => &[],
+            _ => BOTH_RUNS,
+        },
     }
 }
 
 pub(super) fn examine(is_root: bool) -> Vec<Finding> {
-    Tool::ALL.map(|tool| look_for(tool, is_root)).into()
+    let required = Tool::REQUIRED.into_iter();
+    let all = required.chain([Tool::Nginx]);
+    all.map(|tool| look_for(tool, is_root)).collect()
 }
 
 fn look_for(tool: Tool, is_root: bool) -> Finding {
@@ -46,6 +52,9 @@ fn look_for(tool: Tool, is_root: bool) -> Finding {
             &folder.join(tool.name()),
             ", in the PATH of root",
         ),
+        None if tool == Tool::Nginx => check
+            .limited("not installed: a server of this program answers instead")
+            .with_fix(Fix::Install(tool.package())),
         None => check
             .missing("not installed")
             .with_fix(Fix::Install(tool.package())),
