@@ -110,7 +110,7 @@ pub struct ManOptions {
 }
 
 /// What a command that judges prints, and with which verdicts it fails.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct JudgementOptions {
     /// Print the verdicts and published figures as JSON instead of tables.
     #[arg(long)]
@@ -129,10 +129,13 @@ pub enum FailOn {
     Inconclusive,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct RunOptions {
     /// The study file.
     pub study: PathBuf,
+    /// Only this case of a file that holds several; may be given several times.
+    #[arg(long = "case", value_name = "NAME")]
+    pub cases: Vec<String>,
     /// Only this policy; may be given several times.
     #[arg(long = "policy", value_name = "NAME")]
     pub policies: Vec<String>,
@@ -161,7 +164,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
     /// The results folder [default: results/<name of the study>, with `-gateway` or `-tc` behind it, and
-    /// `-quick` behind that, as it was run].
+    /// `-quick` behind that, as it was run]. Of several cases, the folder that holds a results folder for each.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Discard results of another study or version in the results folder.
@@ -322,6 +325,9 @@ pub enum CompareFailOn {
 pub struct ExportOptions {
     /// The study file.
     pub study: PathBuf,
+    /// The case, of a file that holds several.
+    #[arg(long, value_name = "NAME")]
+    pub case: Option<String>,
     /// The policy.
     #[arg(long, value_name = "NAME")]
     pub policy: String,
@@ -350,6 +356,9 @@ pub struct GatewayOptions {
     /// Instead of a configuration: a study, whose link is emulated with one of its policies.
     #[arg(long, value_name = "STUDY", requires_all = ["policy", "interfaces"], conflicts_with = "config")]
     pub study: Option<PathBuf>,
+    /// The case, of a file that holds several.
+    #[arg(long, value_name = "NAME", requires = "study")]
+    pub case: Option<String>,
     /// The policy of the study.
     #[arg(long, value_name = "NAME", requires = "study")]
     pub policy: Option<String>,

@@ -46,19 +46,16 @@ pub fn check(
 }
 
 /// Say what was captured: a run that is kept is not carried out, so nothing of it can be.
-pub fn report(outcome: &Outcome, captures: &Path) {
-    if outcome.finished > 0 {
-        noteln!(
-            "captures of {} runs are in {}",
-            outcome.finished,
-            captures.display()
-        );
+pub fn report(outcomes: &[Outcome], captures: &Path) {
+    let finished: usize = outcomes.iter().map(|outcome| outcome.finished).sum();
+    let resumed: usize = outcomes.iter().map(|outcome| outcome.resumed).sum();
+    if finished > 0 {
+        noteln!("captures of {finished} runs are in {}", captures.display());
     }
-    if outcome.resumed > 0 {
+    if resumed > 0 {
         noteln!(
-            "no captures of the {} runs kept from before: use another results folder (`--out DIR`) to capture \
-             all of them",
-            outcome.resumed
+            "no captures of the {resumed} runs kept from before: use another results folder (`--out DIR`) to capture \
+             all of them"
         );
     }
 }

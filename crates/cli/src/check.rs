@@ -6,13 +6,38 @@ use crate::exit::Exit;
 use crate::output;
 use crate::{noteln, outln};
 use slicewise_study::{
-    Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study, StudyPolicy,
+    Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study, StudyFile, StudyPolicy,
 };
 use std::path::Path;
 
-/// Load a study, or say everything that is wrong with it.
-pub fn load_study(path: &Path) -> Result<Study, Failure> {
-    Study::load(path).map_err(|found| Failure::mistakes(found, path))
+/// Load a study file, or say everything that is wrong with it.
+pub fn load_study_file(path: &Path) -> Result<StudyFile, Failure> {
+    StudyFile::load(path).map_err(|found| Failure::mistakes(found, path))
+}
+
+/// Load a study, or the case of that name.
+pub fn load_study(path: &Path, case: Option<&str>) -> Result<Study, Failure> {
+    match (load_study_file(path)?, case) {
+        (StudyFile::Study(study), None) => Ok(study),
+        (StudyFile::Study(_), Some(_)) => Err(has_no_cases(path)),
+        (StudyFile::Series(series), Some(case)) => series.into_case(case).map_err(Failure::mistake),
+        (StudyFile::Series(series), None) => {
+            let names: Vec<&str> = series.case_names().collect();
+            Err(Failure::mistake(format!(
+                "{} holds cases: choose one of {} (`--case NAME`)",
+                path.display(),
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// A case was named, of a file that holds one study.
+pub fn has_no_cases(path: &Path) -> Failure {
+    Failure::mistake(format!(
+        "{} holds one study and no cases: leave out `--case`",
+        path.display()
+    ))
 }
 
 /// Print what a file says that is worth knowing and no mistake.
@@ -73,8 +98,24 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
 }
 
 fn check_study(path: &Path) -> Result<String, Failure> {
-    let study = load_study(path)?;
-    warn(study.warnings());
+    Ok(match load_study_file(path)? {
+        StudyFile::Study(study) => {
+            warn(study.warnings());
+            amount(&study)
+        }
+        StudyFile::Series(series) => {
+            warn(series.warnings());
+            let amounts = series.cases.iter();
+            let amounts: Vec<String> = amounts
+                .map(|study| format!("\n{}: {}", study.name, amount(study)))
+                .collect();
+            format!("{} cases{}", series.cases.len(), amounts.concat())
+        }
+    })
+}
+
+/// How much there is to run.
+fn amount(study: &Study) -> String {
     let runs = study.policies.len() * study.scenarios.len() * study.repetitions as usize;
     let mut summary = format!(
         "{} policies × {} scenarios × {} repetitions = {runs} runs of {}",
@@ -86,7 +127,7 @@ fn check_study(path: &Path) -> Result<String, Failure> {
     for note in study.too_few_repetitions().into_iter().chain(study.notes()) {
         summary.push_str(&format!("\nnote: {note}"));
     }
-    Ok(summary)
+    summary
 }
 
 pub fn schema(options: &SchemaOptions) -> Result<Exit, Failure> {

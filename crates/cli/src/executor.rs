@@ -43,64 +43,95 @@ pub struct Outcome {
     pub stopped_by: Option<ResultsError>,
 }
 
-/// Carry out `runs`, at most `jobs` at a time, reporting each to `on_event` from this thread.
-/// Stops taking new runs once `interrupt` is set, or once a record could not be written; those going
-/// on are finished.
+/// Runs of a study, by whom they are carried out, and where their records go.
+pub struct Work<'a> {
+    pub study: &'a Study,
+    pub folder: &'a ResultsFolder,
+    pub backend: &'a (dyn Backend + Sync),
+    pub runs: &'a [RunSpec],
+}
+
+/// Carry out the runs of `works`, at most `jobs` at a time, reporting each to `on_event` from this thread with the
+/// number of its work. Runs of several works take turns, repetition by repetition. Stops taking new runs once
+/// `interrupt` is set, or once a record could not be written; those going on are finished.
 pub fn execute(
-    study: &Study,
-    folder: &ResultsFolder,
-    backend: &(dyn Backend + Sync),
-    runs: &[RunSpec],
+    works: &[Work<'_>],
     jobs: usize,
     interrupt: &AtomicBool,
-    mut on_event: impl FnMut(&RunEvent),
-) -> Outcome {
+    mut on_event: impl FnMut(usize, &RunEvent),
+) -> Vec<Outcome> {
     let stop = AtomicBool::new(false);
-    let mut outcome = Outcome::default();
-    let jobs = if backend.is_concurrent() { jobs } else { 1 };
+    let mut outcomes: Vec<Outcome> = works.iter().map(|_| Outcome::default()).collect();
+    let is_concurrent = works.iter().all(|work| work.backend.is_concurrent());
+    let jobs = if is_concurrent { jobs } else { 1 };
+    let numbered = works.iter().enumerate();
+    let mut runs: Vec<(usize, &RunSpec)> = numbered
+        .flat_map(|(number, work)| work.runs.iter().map(move |run| (number, run)))
+        .collect();
+    if works.len() > 1 {
+        runs.sort_by_key(|(_, run)| run.repetition);
+    }
     in_parallel(
-        runs,
+        &runs,
         jobs,
         &[interrupt, &stop],
-        |run, send| {
-            run_one(study, folder, backend, run, |event| {
+        |&(number, run), send| {
+            let Some(work) = works.get(number) else {
+                return;
+            };
+            run_one(work, run, |event| {
                 if matches!(event, RunEvent::NotWritten(_)) {
                     stop.store(true, Ordering::Relaxed);
                 }
-                send(event);
+                send((number, event));
             });
         },
-        |event| {
-            on_event(&event);
-            match event {
-                RunEvent::Finished(key, time) => {
-                    outcome.finished += 1;
-                    let scenarios = outcome.times.entry(key.policy).or_default();
-                    let total = scenarios.entry(key.scenario).or_default();
-                    *total = total.and(time);
-                }
-                RunEvent::Resumed(_) => outcome.resumed += 1,
-                RunEvent::Damaged(_) => {}
-                RunEvent::Failed(key, reason) => outcome.failed.push((key, reason)),
-                RunEvent::NotWritten(error) => {
-                    outcome.stopped_by.get_or_insert(error);
-                }
+        |(number, event)| {
+            on_event(number, &event);
+            if let Some(outcome) = outcomes.get_mut(number) {
+                outcome.count(event);
             }
         },
     );
-    let done = outcome.finished + outcome.resumed + outcome.failed.len();
-    outcome.interrupted = done < runs.len() && outcome.stopped_by.is_none();
-    outcome.failed.sort();
-    outcome
+    for (outcome, work) in outcomes.iter_mut().zip(works) {
+        let done = outcome.finished + outcome.resumed + outcome.failed.len();
+        outcome.interrupted = done < work.runs.len() && outcome.stopped_by.is_none();
+        outcome.failed.sort();
+    }
+    outcomes
+}
+
+impl Outcome {
+    /// Some record is there.
+    pub const fn has_runs(&self) -> bool {
+        self.finished + self.resumed > 0
+    }
+
+    fn count(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::Finished(key, time) => {
+                self.finished += 1;
+                let scenarios = self.times.entry(key.policy).or_default();
+                let total = scenarios.entry(key.scenario).or_default();
+                *total = total.and(time);
+            }
+            RunEvent::Resumed(_) => self.resumed += 1,
+            RunEvent::Damaged(_) => {}
+            RunEvent::Failed(key, reason) => self.failed.push((key, reason)),
+            RunEvent::NotWritten(error) => {
+                self.stopped_by.get_or_insert(error);
+            }
+        }
+    }
 }
 
 /// Calls `work` for each of `runs`, at most `jobs` at a time, and `on_event` in this thread with what it
 /// sends. Takes no further runs once one of `stops` is set; those going on are finished.
-pub fn in_parallel<T: Send>(
-    runs: &[RunSpec],
+pub fn in_parallel<R: Sync, T: Send>(
+    runs: &[R],
     jobs: usize,
     stops: &[&AtomicBool],
-    work: impl Fn(&RunSpec, &dyn Fn(T)) + Sync,
+    work: impl Fn(&R, &dyn Fn(T)) + Sync,
     on_event: impl FnMut(T),
 ) {
     let next = AtomicUsize::new(0);
@@ -147,13 +178,13 @@ pub fn record_of(
     }
 }
 
-fn run_one(
-    study: &Study,
-    folder: &ResultsFolder,
-    backend: &dyn Backend,
-    run: &RunSpec,
-    send: impl Fn(RunEvent),
-) {
+fn run_one(work: &Work<'_>, run: &RunSpec, send: impl Fn(RunEvent)) {
+    let &Work {
+        study,
+        folder,
+        backend,
+        ..
+    } = work;
     let Some(key) = run.key(study) else {
         debug_assert!(false, "runs are of this study");
         return;

@@ -12,7 +12,7 @@ use slicewise_model::PolicySpec;
 const INTERFACE: &str = "eth0";
 
 pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
-    let study = load_study(&options.study)?;
+    let study = load_study(&options.study, options.case.as_deref())?;
     let policy = policy_named(&study, &options.policy)?;
     let text = match options.to {
         Language::Ios if options.interface.is_some() => {

@@ -53,7 +53,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
 
 /// The link and a policy of a study, in both directions.
 fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<GatewayParams, Failure> {
-    let study = load_study(file)?;
+    let study = load_study(file, options.case.as_deref())?;
     if let Some(digest) = &options.study_digest
         && digest != study.digest()
     {

@@ -24,6 +24,7 @@ mod report;
 mod results;
 mod run;
 mod seeds;
+mod series;
 mod testbed_run;
 mod top;
 

@@ -55,6 +55,11 @@ impl Progress {
         self.bar.suspend(|| errln!("{line}"));
     }
 
+    /// Print a note without tearing the bar.
+    pub fn note(&self, line: &str) {
+        self.bar.suspend(|| noteln!("{line}"));
+    }
+
     /// Prints lines without tearing the bar, from any thread.
     pub fn printer(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let bar = self.bar.clone();

@@ -6,17 +6,26 @@ use crate::exit::Exit;
 use crate::judgement::{as_json, gate};
 use crate::output::{self, columns};
 use crate::results::results_failure;
+use crate::series;
 use crate::{errln, noteln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::side::Side;
 use slicewise_report::terminal::Colours;
 use slicewise_report::{Report, prediction, terminal};
-use slicewise_results::{ResultsError, ResultsFolder};
+use slicewise_results::{ResultsError, ResultsFolder, SeriesFolder};
 use slicewise_stats::backend::{BACK_ENDS, BackendInfo, BackendKind};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use std::path::{Path, PathBuf};
 
 pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
+    if let Some(series) = SeriesFolder::open(&options.results).map_err(results_failure)? {
+        if !options.beside.is_empty() {
+            return Err(Failure::mistake(
+                "this folder holds several cases: `--beside` is for the folder of one",
+            ));
+        }
+        return series::write_reports(&series, &options.judgement, false);
+    }
     let folder = ResultsFolder::open(&options.results).map_err(results_failure)?;
     write_report(&folder, &options.beside, &options.judgement)
 }

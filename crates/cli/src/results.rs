@@ -1,17 +1,36 @@
 //! The results folder a command writes into.
 
 use crate::Failure;
+use crate::arguments::{BackendName, RunOptions};
 use slicewise_results::{Force, ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
+use slicewise_study::Study;
 use std::path::{Path, PathBuf};
 
+/// What is behind the name of a study in that of its folder, as it is run.
+pub fn suffix(options: &RunOptions) -> String {
+    let on = match options.on {
+        BackendName::Sim => "",
+        BackendName::Gateway => "-gateway",
+        BackendName::Tc => "-tc",
+    };
+    let quick = if options.quick { "-quick" } else { "" };
+    format!("{on}{quick}")
+}
+
 /// Where results go: where the user says, else `results/<name of the study>`, or that with something behind
-/// it for what is not the whole study in the simulator.
-pub fn results_path(out: Option<&Path>, study: &str, suffix: &str) -> PathBuf {
-    out.map_or_else(
-        || Path::new("results").join(format!("{study}{suffix}")),
-        Path::to_owned,
-    )
+/// it for what is not the whole study in the simulator. Cases of one file have a folder around theirs.
+pub fn results_path(out: Option<&Path>, study: &Study, suffix: &str) -> PathBuf {
+    let name = format!("{}{suffix}", study.name);
+    match study.series() {
+        Some(series) if out.is_none() => named_path(None, series).join(&name),
+        _ => named_path(out, &name),
+    }
+}
+
+/// Where the user says, else `results/<name>`.
+pub fn named_path(out: Option<&Path>, name: &str) -> PathBuf {
+    out.map_or_else(|| Path::new("results").join(name), Path::to_owned)
 }
 
 /// Opens the folder for results of the study described, or goes on with it; `replace` throws away what

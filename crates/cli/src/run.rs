@@ -3,13 +3,14 @@
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
-use crate::check::{load_study, note_too_few_repetitions, warn};
-use crate::executor::{self, Outcome, RunEvent};
+use crate::check::{has_no_cases, load_study_file, note_too_few_repetitions, warn};
+use crate::executor::{self, Outcome, RunEvent, Work};
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
-use crate::results::{open_results, results_failure, results_path};
+use crate::results::{open_results, results_failure, results_path, suffix};
 use crate::seeds;
+use crate::series;
 use crate::testbed_run;
 use crate::{errln, noteln};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -19,7 +20,7 @@ use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_sim::{Simulator, capture};
 use slicewise_stats::record::RunKey;
 use slicewise_stats::words;
-use slicewise_study::{Backend, RunFilter, RunSpec, Study};
+use slicewise_study::{RunFilter, RunSpec, Study, StudyFile};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,13 +31,20 @@ use std::time::Instant;
 const FAILURES_PRINTED: usize = 10;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
-    let mut study = load_study(&options.study)?;
-    warn(study.warnings());
-    if options.quick {
-        study = study.into_quick();
+    match load_study_file(&options.study)? {
+        StudyFile::Series(series) => series::run(options, series),
+        StudyFile::Study(study) => {
+            if !options.cases.is_empty() {
+                return Err(has_no_cases(&options.study));
+            }
+            warn(study.warnings());
+            run_study(options, as_asked(options, study))
+        }
     }
-    study.repetitions = options.repetitions.unwrap_or(study.repetitions);
-    study.seed = options.seed.unwrap_or(study.seed);
+}
+
+/// A study, or one case of a series.
+pub fn run_study(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     if let Some(count) = options.seeds {
         return seeds::run(options, &study, count);
     }
@@ -44,6 +52,16 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
         BackendName::Sim => simulate(options, &study),
         _ => testbed_run::run(options, study),
     }
+}
+
+/// The study with what the command line says instead.
+pub fn as_asked(options: &RunOptions, mut study: Study) -> Study {
+    if options.quick {
+        study = study.into_quick();
+    }
+    study.repetitions = options.repetitions.unwrap_or(study.repetitions);
+    study.seed = options.seed.unwrap_or(study.seed);
+    study
 }
 
 fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
@@ -55,8 +73,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
     let runs = wanted_runs(options, study)?;
     let simulator = simulator(options, study)?;
     let description = study.description(env!("CARGO_PKG_VERSION"));
-    let suffix = if options.quick { "-quick" } else { "" };
-    let path = results_path(options.out.as_deref(), &study.name, suffix);
+    let path = results_path(options.out.as_deref(), study, &suffix(options));
     let folder = open_results(&path, &description, options.replace)?;
     if let Some(root) = &options.captures {
         let names = &capture::FILE_NAMES;
@@ -76,15 +93,19 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
         folder: &folder,
         backend: &simulator,
         runs: &runs,
+    };
+    let execution = Execution {
+        works: &[work],
         jobs,
         interrupt: &interrupt,
         what: "runs",
     };
-    let (outcome, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
+    let progress = Progress::new(runs.len() as u64);
+    let (outcomes, exit) = execution.carry_out(progress, |_, _, _| {})?;
     if let Some(captures) = &options.captures {
-        captures::report(&outcome, captures);
+        captures::report(&outcomes, captures);
     }
-    report_of(options, &folder, &outcome, exit)
+    report_of(options, &folder, &outcomes, exit)
 }
 
 /// The runs that the command line asks for.
@@ -119,80 +140,138 @@ fn simulator(options: &RunOptions, study: &Study) -> Result<Simulator, Failure> 
     Ok(simulator.with_captures(root.clone(), snap_bytes))
 }
 
-/// Runs to carry out, and by whom.
-pub struct Work<'a> {
-    pub study: &'a Study,
-    pub folder: &'a ResultsFolder,
-    pub backend: &'a (dyn Backend + Sync),
-    pub runs: &'a [RunSpec],
+/// Runs to carry out.
+pub struct Execution<'a> {
+    pub works: &'a [Work<'a>],
     pub jobs: u32,
     pub interrupt: &'a AtomicBool,
-    /// What they are called.
+    /// What the runs are called.
     pub what: &'static str,
 }
 
-impl Work<'_> {
-    /// Carry them out, write down what the host took for it, and say what became of them.
-    pub fn carry_out(&self, mut progress: Progress) -> Result<(Outcome, Exit), Failure> {
+impl Execution<'_> {
+    /// Carry them out, write down what the host took for it, and say what became of them. `after` is called after each
+    /// run, with the number of its work and its repetition.
+    pub fn carry_out(
+        &self,
+        mut progress: Progress,
+        mut after: impl FnMut(&Progress, usize, u32),
+    ) -> Result<(Vec<Outcome>, Exit), Failure> {
         let started = Instant::now();
-        let outcome = executor::execute(
-            self.study,
-            self.folder,
-            self.backend,
-            self.runs,
-            self.jobs as usize,
-            self.interrupt,
-            |event| match event {
+        let jobs = self.jobs as usize;
+        let outcomes = executor::execute(self.works, jobs, self.interrupt, |number, event| {
+            let key = match event {
                 RunEvent::Finished(key, time) => {
-                    progress.on_run(&key.policy, &key.scenario);
                     let took = words::time(time.elapsed_ns as f64);
-                    progress.detail(&format!("{}: done in {took}", run_name(key)));
+                    progress.detail(&format!("{}: done in {took}", self.run_name(number, key)));
+                    key
                 }
                 RunEvent::Resumed(key) => {
-                    progress.on_run(&key.policy, &key.scenario);
-                    progress.detail(&format!("{}: kept from before", run_name(key)));
+                    progress.detail(&format!("{}: kept from before", self.run_name(number, key)));
+                    key
                 }
                 RunEvent::Failed(key, reason) => {
-                    progress.on_run(&key.policy, &key.scenario);
-                    progress.detail(&format!("{}: failed: {reason}", run_name(key)));
+                    progress.detail(&format!("{}: failed: {reason}", self.run_name(number, key)));
+                    key
                 }
                 RunEvent::Damaged(what) => {
                     progress.warn(&format!("warning: {what}: this run is repeated"));
+                    return;
                 }
-                RunEvent::NotWritten(_) => {}
-            },
-        );
+                RunEvent::NotWritten(_) => return,
+            };
+            progress.on_run(&self.policy_name(number, &key.policy), &key.scenario);
+            after(&progress, number, key.repetition);
+        });
         progress.finish();
-        if let Some(error) = &outcome.stopped_by {
-            print_failed(&outcome.failed);
-            return Err(not_written(error, self.folder));
+        for (outcome, work) in outcomes.iter().zip(self.works) {
+            if let Some(error) = &outcome.stopped_by {
+                self.print_failed(&outcomes);
+                return Err(not_written(error, work.folder));
+            }
         }
-        let host = HostFacts {
-            jobs: self.jobs,
-            runs_done: outcome.finished as u64,
-            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            simulated: outcome.times.clone(),
-            ..HostFacts::of_this_host()
-        };
-        let host = host.with_times_of(self.folder.read_host());
-        self.folder.write_host(&host).map_err(results_failure)?;
-        let exit = conclude(&outcome, self.runs.len(), self.what);
-        Ok((outcome, exit))
+        let elapsed = started.elapsed();
+        for (outcome, work) in outcomes.iter().zip(self.works) {
+            let host = HostFacts {
+                jobs: self.jobs,
+                runs_done: outcome.finished as u64,
+                elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+                simulated: outcome.times.clone(),
+                ..HostFacts::of_this_host()
+            };
+            let host = host.with_times_of(work.folder.read_host());
+            work.folder.write_host(&host).map_err(results_failure)?;
+        }
+        let exit = self.conclude(&outcomes);
+        Ok((outcomes, exit))
     }
-}
 
-fn run_name(key: &RunKey) -> String {
-    format!("{} / {} / {:03}", key.policy, key.scenario, key.repetition)
+    /// A policy, and of which study where there are several.
+    fn policy_name(&self, work: usize, policy: &str) -> String {
+        match self.works.get(work) {
+            Some(work) if self.works.len() > 1 => format!("{}: {policy}", work.study.name),
+            _ => policy.to_owned(),
+        }
+    }
+
+    fn run_name(&self, work: usize, key: &RunKey) -> String {
+        let policy = self.policy_name(work, &key.policy);
+        format!("{policy} / {} / {:03}", key.scenario, key.repetition)
+    }
+
+    /// Say what became of the runs, on standard error.
+    fn conclude(&self, outcomes: &[Outcome]) -> Exit {
+        let total: usize = self.works.iter().map(|work| work.runs.len()).sum();
+        let resumed: usize = outcomes.iter().map(|outcome| outcome.resumed).sum();
+        let finished: usize = outcomes.iter().map(|outcome| outcome.finished).sum();
+        let what = self.what;
+        if resumed > 0 {
+            noteln!("{resumed} of {total} {what} were finished before and are kept");
+        }
+        self.print_failed(outcomes);
+        if outcomes.iter().any(|outcome| outcome.interrupted) {
+            let done = finished + resumed;
+            errln!(
+                "stopped: {done} of {total} {what} are on disk; the same command continues with the rest"
+            );
+            Exit::Interrupted
+        } else if outcomes.iter().all(|outcome| outcome.failed.is_empty()) {
+            Exit::Success
+        } else {
+            Exit::Failure
+        }
+    }
+
+    fn print_failed(&self, outcomes: &[Outcome]) {
+        let failed = outcomes.iter().enumerate();
+        let failed = failed.flat_map(|(number, outcome)| {
+            let failed = outcome.failed.iter();
+            failed.map(move |(key, reason)| (number, key, reason))
+        });
+        for (number, key, reason) in failed.clone().take(FAILURES_PRINTED) {
+            errln!(
+                "error: policy {}, scenario {}, repetition {}: {reason}",
+                self.policy_name(number, &key.policy),
+                key.scenario,
+                key.repetition
+            );
+        }
+        let count = failed.count();
+        if count > FAILURES_PRINTED {
+            errln!("error: and {} more runs failed", count - FAILURES_PRINTED);
+        }
+    }
 }
 
 /// The report of what is there, unless the user stopped it.
 pub fn report_of(
     options: &RunOptions,
     folder: &ResultsFolder,
-    outcome: &Outcome,
+    outcomes: &[Outcome],
     exit: Exit,
 ) -> Result<Exit, Failure> {
-    if outcome.finished + outcome.resumed > 0 && exit != Exit::Interrupted {
+    let has_runs = outcomes.iter().any(Outcome::has_runs);
+    if has_runs && exit != Exit::Interrupted {
         let beside = beside_default(options.out.as_deref(), folder.path());
         let judged = write_report(folder, &beside, &options.judgement)?;
         if exit == Exit::Success {
@@ -200,45 +279,6 @@ pub fn report_of(
         }
     }
     Ok(exit)
-}
-
-/// Say what became of the runs, on standard error.
-fn conclude(outcome: &Outcome, total: usize, what: &str) -> Exit {
-    if outcome.resumed > 0 {
-        noteln!(
-            "{} of {total} {what} were finished before and are kept",
-            outcome.resumed
-        );
-    }
-    print_failed(&outcome.failed);
-    if outcome.interrupted {
-        let done = outcome.finished + outcome.resumed;
-        errln!(
-            "stopped: {done} of {total} {what} are on disk; the same command continues with the rest"
-        );
-        Exit::Interrupted
-    } else if outcome.failed.is_empty() {
-        Exit::Success
-    } else {
-        Exit::Failure
-    }
-}
-
-fn print_failed(failed: &[(RunKey, String)]) {
-    for (key, reason) in failed.iter().take(FAILURES_PRINTED) {
-        errln!(
-            "error: policy {}, scenario {}, repetition {}: {reason}",
-            key.policy,
-            key.scenario,
-            key.repetition
-        );
-    }
-    if failed.len() > FAILURES_PRINTED {
-        errln!(
-            "error: and {} more runs failed",
-            failed.len() - FAILURES_PRINTED
-        );
-    }
 }
 
 /// What stopped the study, and what became of the runs that were finished.

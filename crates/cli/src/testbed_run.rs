@@ -5,10 +5,11 @@ use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
 use crate::check::note_too_few_repetitions;
+use crate::executor::Work;
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::results::{open_results, results_failure, results_path};
-use crate::run::{Work, on_interrupt, processors, report_of, wanted_runs};
+use crate::results::{open_results, results_failure, results_path, suffix};
+use crate::run::{Execution, on_interrupt, processors, report_of, wanted_runs};
 use crate::{errln, noteln};
 use indicatif::HumanDuration;
 use slicewise_results::{ResultsFolder, Unsupported};
@@ -45,7 +46,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     let study = study.into_testbed(pacing).map_err(Failure::mistake)?;
     let wanted = wanted_runs(options, &study)?;
     can_be_sent(&study, &wanted)?;
-    let device = device(options, study.text_digest().to_owned())?;
+    let device = device(options, &study)?;
     let interrupt = on_interrupt("ending this run and cleaning up")?;
     let Some(lease) = lease(&interrupt)? else {
         return Ok(Exit::Interrupted);
@@ -68,9 +69,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         )));
     }
     let description = describe(&study, &device);
-    let quick = if options.quick { "-quick" } else { "" };
-    let suffix = format!("-{}{quick}", device.info().id);
-    let path = results_path(options.out.as_deref(), &study.name, &suffix);
+    let path = results_path(options.out.as_deref(), &study, &suffix(options));
     let folder = open_results(&path, &description, options.replace)?;
     if let Some(root) = &options.captures {
         let is_free = |path: &Path| Ok(path.symlink_metadata().is_err());
@@ -120,19 +119,20 @@ fn tools_are_there() -> Result<(), Failure> {
     )))
 }
 
-fn device(options: &RunOptions, digest: String) -> Result<DeviceKind, Failure> {
+fn device(options: &RunOptions, study: &Study) -> Result<DeviceKind, Failure> {
     if options.on == BackendName::Tc {
         return Ok(DeviceKind::Tc);
     }
     let program = std::env::current_exe().map_err(|error| {
         Failure::system(format!("cannot find the executable of slicewise: {error}"))
     })?;
-    let study = std::path::absolute(&options.study)
+    let file = std::path::absolute(&options.study)
         .map_err(|error| Failure::system(format!("{}: {error}", options.study.display())))?;
     Ok(DeviceKind::Gateway {
         program,
-        study,
-        digest,
+        study: file,
+        case: study.case.clone(),
+        digest: study.text_digest().to_owned(),
     })
 }
 
@@ -255,11 +255,15 @@ fn predict(
         folder: &folder,
         backend: &Simulator::default(),
         runs,
+    };
+    let execution = Execution {
+        works: &[work],
         jobs: options.jobs.map_or_else(processors, NonZeroU32::get),
         interrupt,
         what: "predictions",
     };
-    let (_, exit) = work.carry_out(Progress::new(runs.len() as u64))?;
+    let progress = Progress::new(runs.len() as u64);
+    let (_, exit) = execution.carry_out(progress, |_, _, _| {})?;
     Ok(exit)
 }
 
@@ -325,13 +329,16 @@ fn measure(
         folder,
         backend: &testbed,
         runs,
+    };
+    let execution = Execution {
+        works: &[work],
         jobs: 1,
         interrupt,
         what: "runs",
     };
-    let (outcome, exit) = work.carry_out(progress)?;
+    let (outcomes, exit) = execution.carry_out(progress, |_, _, _| {})?;
     if let Some(captures) = &options.captures {
-        captures::report(&outcome, captures);
+        captures::report(&outcomes, captures);
     }
-    report_of(options, folder, &outcome, exit)
+    report_of(options, folder, &outcomes, exit)
 }

@@ -20,6 +20,7 @@ pub mod populations;
 pub mod prediction;
 mod published;
 pub mod seeds;
+mod series;
 pub mod side;
 mod signs;
 pub mod terminal;
@@ -32,6 +33,7 @@ pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
 pub use findings::Findings;
 pub use link_losses::LinkLosses;
+pub use series::{CaseReport, write_series};
 pub use timeline::Changes;
 
 use data::{DataFolder, RunTables};

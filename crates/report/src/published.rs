@@ -42,6 +42,15 @@ pub(crate) const fn outcome_word(outcome: PublishedOutcome) -> &'static str {
     }
 }
 
+/// What it is drawn as.
+pub(crate) const fn outcome_sign(outcome: PublishedOutcome) -> &'static str {
+    match outcome {
+        PublishedOutcome::Agrees => "holds",
+        PublishedOutcome::Differs => "broken",
+        PublishedOutcome::NotMeasured => "inconclusive",
+    }
+}
+
 /// What a figure is of: metric, slice, cells, and what it is relative to.
 pub(crate) fn subject(figure: &PublishedFigure) -> String {
     let mut parts = vec![described(figure.metric).1.to_owned()];

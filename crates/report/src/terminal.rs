@@ -4,6 +4,7 @@ use crate::attribute::{AttributeText, attributes};
 use crate::captured::{CapturedFindings, FlowFinding};
 use crate::flows;
 use crate::populations::{PopulationFinding, grouped, memory, time_a_frame};
+use crate::published::{expected, ours, outcome_sign, outcome_word};
 use crate::side::{Side, main_first, scalability};
 use crate::text_table::{or_dash, time_or_dash};
 use crate::unbroken;
@@ -14,6 +15,7 @@ use comfy_table::{
 };
 use slicewise_stats::application_summary::ApplicationQuantity;
 use slicewise_stats::description::StudyDescription;
+use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::record::RunKey;
 use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
@@ -242,6 +244,31 @@ pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
     Some(text(&table))
 }
 
+/// Published figures beside ours, a row each. `None` where there are none, or more than a summary has room for: the report
+/// shows them.
+#[must_use]
+pub fn published_table_text(
+    published: &[PublishedComparison],
+    width: u16,
+    colours: Colours,
+) -> Option<String> {
+    if published.is_empty() || published.len() > MOST_PUBLISHED_ROWS {
+        return None;
+    }
+    let mut table = plain_table(["Published", "Expected", "Ours", "Result"], width);
+    for comparison in published {
+        let figure = &comparison.figure;
+        let sign = outcome_sign(comparison.outcome);
+        table.add_row([
+            figure.claim.clone(),
+            expected(figure),
+            ours(comparison),
+            marked_as(sign, outcome_word(comparison.outcome)),
+        ]);
+    }
+    Some(coloured(&text(&table), colours))
+}
+
 /// What populations got: one row per policy and scenario, the largest delay of each population beside
 /// its proved bound. `None` for a study without any.
 ///
@@ -446,5 +473,7 @@ const NO_BREAK: char = '\u{a0}';
 const FLOWS_SHOWN: usize = 10;
 const NARROWEST: u16 = 80;
 const WIDEST: u16 = 120;
+/// More published figures than this are no summary.
+const MOST_PUBLISHED_ROWS: usize = 60;
 /// More rows than this are no summary.
 const MOST_APPLICATION_ROWS: usize = 16;

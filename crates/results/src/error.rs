@@ -14,6 +14,22 @@ pub enum ResultsError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// The folder holds the results of one study.
+    #[error("`{}` holds the results of a study: name another folder for those of its cases", path.display())]
+    NotASeries {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds other cases.
+    #[error("`{}` holds cases of `{theirs}`, not of `{ours}`: name another folder", path.display())]
+    OtherSeries {
+        /// The folder.
+        path: PathBuf,
+        /// What is there.
+        theirs: String,
+        /// What was to be written.
+        ours: String,
+    },
     /// The path is a file, not a folder.
     #[error("`{}` is a file: name a folder for the results", path.display())]
     NotAFolder {
@@ -186,6 +202,8 @@ impl ResultsError {
     pub fn is_users_mistake(&self) -> bool {
         match self {
             Self::NotAFolder { .. }
+            | Self::NotASeries { .. }
+            | Self::OtherSeries { .. }
             | Self::NotAResultsFolder { .. }
             | Self::Missing { .. }
             | Self::NoResults { .. }

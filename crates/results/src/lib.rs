@@ -13,6 +13,9 @@
 //! DIR/replay/                             the same, of the packets that were sent in each run
 //! ```
 //!
+//! Around the folders of several cases lies another one: `DIR/series.json`, `DIR/report.html` and a results folder for
+//! each case ([`SeriesFolder`]).
+//!
 //! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
 //! that could be taken for one. Results of different studies, versions or seeds never mix. Files of
 //! others are left alone: nothing is written through a link, and only files that a study writes are removed.
@@ -32,6 +35,7 @@ pub mod host;
 mod names;
 mod open;
 mod own;
+mod series;
 mod testbed;
 
 pub use atomic::{AtomicFile, write_file};
@@ -40,4 +44,5 @@ pub use folder::{Force, ResultsFolder};
 pub use names::{FIGURE_KINDS, TABLES};
 pub use open::make_folder;
 pub use own::is_packet_file;
+pub use series::{SeriesDescription, SeriesFolder};
 pub use testbed::Unsupported;

@@ -34,6 +34,7 @@ impl FileKind {
             "scenarios",
             "sources",
             "populations",
+            "cases",
         ]) {
             Self::Study
         } else if has_any(&["buffer", "largest_frame", "counts", "delays", "tenants"]) {

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bound;
+mod cases;
 mod check;
 mod description;
 mod device;
@@ -29,6 +30,7 @@ mod study;
 mod testbed;
 mod timeline;
 
+pub use cases::{Series, StudyFile};
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub(crate) use file::settings;
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};

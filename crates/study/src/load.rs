@@ -1,5 +1,6 @@
 //! Reading a file of any kind: the file, what it names, and every check, in one go.
 
+use crate::cases::{self, Series, StudyFile};
 use crate::check::{Checker, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, timeline};
 use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
@@ -129,17 +130,47 @@ impl<'a> Reading<'a> {
     }
 
     fn study(mut self) -> Result<Study, Diagnostics> {
-        let root = self.root.take().map(|mut root| {
-            expand_sources(&mut root, &mut self.problems);
-            root
-        });
-        let study = root.as_ref().and_then(|root| self.study_with_phases(root));
+        let root = self.root.take();
+        if let Some((key, _)) = root.as_ref().and_then(cases::written) {
+            let message =
+                "this file holds cases, each of them a study: this command takes one study";
+            let help = "choose a case (`--case NAME`), where the command has that option";
+            self.problems.add_with_help(key.span, message, help);
+        }
+        let study = root.and_then(|root| self.study_with_phases(root));
         let (study, warnings) = self.outcome(study)?;
         Ok(Study { warnings, ..study })
     }
 
+    /// The study, or the studies that are its cases.
+    fn study_file(mut self) -> Result<StudyFile, Diagnostics> {
+        let Some(root) = self.root.take_if(|root| cases::written(root).is_some()) else {
+            return self.study().map(StudyFile::Study);
+        };
+        let series = self.series(root);
+        let (mut series, warnings) = self.outcome(series)?;
+        series.warnings = warnings;
+        Ok(StudyFile::Series(series))
+    }
+
+    /// Every case as a study of its own.
+    fn series(&mut self, root: Node) -> Option<Series> {
+        let (mut series, cases) = cases::split(root, &mut self.problems)?;
+        for case in cases {
+            self.problems.enter("case", &case.name);
+            let study = self.study_with_phases(case.root);
+            self.problems.leave();
+            series
+                .cases
+                .extend(study.map(|study| study.of_case(&case.name)));
+        }
+        Some(series)
+    }
+
     /// The study, and as it is after each change of its timeline.
-    fn study_with_phases(&mut self, root: &Node) -> Option<Study> {
+    fn study_with_phases(&mut self, mut root: Node) -> Option<Study> {
+        expand_sources(&mut root, &mut self.problems);
+        let root = &root;
         let study = self.check(root, |checker, spec: &StudySpec, name| {
             checker.study(spec, name)
         })?;
@@ -150,11 +181,11 @@ impl<'a> Reading<'a> {
         let mut before = root.clone();
         for change in timeline::changes(root) {
             before = change.on_top_of(&before, &mut self.problems);
-            self.problems.enter_phase(Some(change.name()));
+            self.problems.enter("phase", change.name());
             later.extend(self.check(&before, |checker, spec: &StudySpec, name| {
                 checker.study(spec, name)
             }));
-            self.problems.enter_phase(None);
+            self.problems.leave();
         }
         let phases = self.check(root, |checker, spec: &StudySpec, _| {
             Some(checker.phases(spec, &study, later))
@@ -192,6 +223,25 @@ impl<'a> Reading<'a> {
             checker.measured(spec, name, folder, program_version)
         })?;
         Ok(study.0)
+    }
+}
+
+impl StudyFile {
+    /// Read and check the study file at `path`: a study, or a series of cases.
+    ///
+    /// # Errors
+    /// As [`Study::load`]. What is wrong in one case says in which.
+    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+        Opened::at(path)?.reading(&mut None).study_file()
+    }
+
+    /// Check a study file given as text. `file_name` is what messages call it; the files it names are
+    /// read from `files`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
+        Reading::of_text(text, file_name, files)?.study_file()
     }
 }
 

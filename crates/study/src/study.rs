@@ -17,6 +17,8 @@ use slicewise_units::Duration;
 pub struct Study {
     /// Name: also the results folder's.
     pub name: String,
+    /// The case of its file that it is; `None` where the file holds one study.
+    pub case: Option<String>,
     /// One line for people.
     pub title: String,
     /// A paragraph for people; may be empty.
@@ -126,6 +128,13 @@ impl Study {
     #[must_use]
     pub fn text_digest(&self) -> &str {
         &self.text_digest
+    }
+
+    /// Of a case, the name of the series that it belongs to.
+    #[must_use]
+    pub fn series(&self) -> Option<&str> {
+        let name = self.name.strip_suffix(self.case.as_deref()?)?;
+        name.strip_suffix('-')
     }
 
     /// Settings that do not do in a simulation what they say, each with its place; may be empty.

@@ -243,6 +243,19 @@ fn whole_microseconds(hosts: HostTiming) -> u32 {
     u32::try_from((micros * 1_000_000_000_000).div_ceil(timer)).unwrap_or(u32::MAX)
 }
 
+impl Study {
+    /// The study as the case `name` of its file: results of two cases never mix.
+    pub(crate) fn of_case(self, name: &str) -> Self {
+        let digest = derived(&self.digest, &format!("case {name}"));
+        Self {
+            case: Some(name.to_owned()),
+            text_digest: digest.clone(),
+            digest,
+            ..self
+        }
+    }
+}
+
 /// The digest of a study derived from another: results of both never mix.
 fn derived(digest: &str, how: &str) -> String {
     let mut hash = Sha256::new();

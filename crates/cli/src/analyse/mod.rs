@@ -9,7 +9,7 @@ use crate::arguments::AnalyseOptions;
 use crate::errln;
 use crate::exit::Exit;
 use crate::report::write_report;
-use crate::results::{open_results, results_failure, results_path};
+use crate::results::{named_path, open_results, results_failure};
 use crate::run::on_interrupt;
 use plan::{Plan, PlannedRun};
 use progress::Bytes;
@@ -30,7 +30,7 @@ use std::time::Instant;
 
 pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
     let mut plan = plan::plan(options)?;
-    let path = results_path(options.out.as_deref(), &plan.description.name, "");
+    let path = named_path(options.out.as_deref(), &plan.description.name);
     let interrupt = on_interrupt("stopping")?;
     let mut work = Work {
         options,

@@ -7,6 +7,7 @@ mod analyse_times;
 mod analyse_unclear;
 mod architecture;
 mod beside;
+mod cases;
 mod check;
 mod command;
 mod compare;

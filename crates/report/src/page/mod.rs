@@ -10,6 +10,7 @@ mod prediction;
 mod published;
 mod scale;
 mod script;
+mod series;
 mod study;
 mod testbed;
 mod timeline;
@@ -22,6 +23,7 @@ use crate::findings::Findings;
 use markup::Section;
 use maud::html;
 use script::Script;
+pub(crate) use series::write_series_page;
 use slicewise_results::{ResultsError, write_file};
 use std::path::Path;
 
@@ -50,18 +52,22 @@ pub(crate) fn write_page(
         }
         (several(&after))
     };
-    let html = fill(&[
-        ("version", &escaped(&findings.study().program_version)),
-        ("echarts_version", ECHARTS_VERSION),
-        ("title", &escaped(&title.replace('`', ""))),
-        ("css", CSS),
-        ("masthead", &masthead),
-        ("contents", &contents.into_string()),
-        ("main", &main.into_string()),
-        ("results", &script_safe(&results)),
-        ("echarts", ECHARTS),
-        ("script", &script()),
-    ]);
+    let html = fill(
+        TEMPLATE,
+        &[
+            ("icons", ICONS),
+            ("version", &escaped(&findings.study().program_version)),
+            ("echarts_version", ECHARTS_VERSION),
+            ("title", &escaped(&title.replace('`', ""))),
+            ("css", CSS),
+            ("masthead", &masthead),
+            ("contents", &contents.into_string()),
+            ("main", &main.into_string()),
+            ("results", &script_safe(&results)),
+            ("echarts", ECHARTS),
+            ("script", &script()),
+        ],
+    );
     write_file(path, html.as_bytes())?;
     Ok(())
 }
@@ -114,10 +120,10 @@ fn title(findings: &Findings) -> &str {
 }
 
 /// The template with each `{{name}}` replaced, in one pass: what is put in is not looked at again.
-fn fill(values: &[(&str, &str)]) -> String {
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut html =
-        String::with_capacity(TEMPLATE.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
-    let mut rest = TEMPLATE;
+        String::with_capacity(template.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
+    let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
         html.push_str(before);
         let Some((name, after)) = after.split_once("}}") else {
@@ -155,6 +161,7 @@ fn script() -> String {
 }
 
 const TEMPLATE: &str = include_str!("../../assets/page/report.html");
+const ICONS: &str = include_str!("../../assets/page/icons.svg");
 const CSS: &str = include_str!("../../assets/page/report.css");
 const SCRIPTS: [&str; 8] = [
     include_str!("../../assets/page/base.js"),
@@ -175,12 +182,13 @@ mod tests {
 
     #[test]
     fn fills_every_place_of_the_template_once() {
-        let html = fill(&[("title", "{{css}}"), ("version", "1")]);
+        let html = fill(TEMPLATE, &[("title", "{{css}}"), ("version", "1")]);
         assert!(
             html.contains("<title>{{css}}</title>"),
             "what is put in is not filled again"
         );
         let places = [
+            "icons",
             "version",
             "echarts_version",
             "title",

@@ -2,7 +2,7 @@
 
 use super::markup::{Prose, Section, outcome};
 use crate::findings::Findings;
-use crate::published::{expected, ours, outcome_word, seen_in, subject};
+use crate::published::{expected, ours, outcome_sign, outcome_word, seen_in, subject};
 use maud::{Markup, html};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 
@@ -16,12 +16,18 @@ pub(super) fn section(findings: &Findings) -> Option<Section> {
         .filter(|figure| figure.outcome == PublishedOutcome::Agrees);
     let body = html! {
         p.note { (agreeing.count()) " of " (figures.len()) " published figures agree with ours. The last column explains known differences." }
-        div.table-frame #published-table { table.cards role="table" {
+        (table(figures, "published-table"))
+    };
+    Some(Section::new("published", "Published", body).headed("Compared with published figures"))
+}
+
+pub(super) fn table(figures: &[PublishedComparison], id: &str) -> Markup {
+    html! {
+        div.table-frame id=(id) { table.cards role="table" {
             thead role="rowgroup" { tr role="row" { @for text in HEAD { th scope="col" role="columnheader" { (text) } } } }
             tbody role="rowgroup" { @for figure in figures { (row(figure)) } }
         } }
-    };
-    Some(Section::new("published", "Published", body).headed("Compared with published figures"))
+    }
 }
 
 const HEAD: [&str; 6] = [
@@ -36,11 +42,7 @@ const HEAD: [&str; 6] = [
 fn row(comparison: &PublishedComparison) -> Markup {
     let [_, place, of, by_us, result, explanation] = HEAD;
     let figure = &comparison.figure;
-    let sign = match comparison.outcome {
-        PublishedOutcome::Agrees => "holds",
-        PublishedOutcome::Differs => "broken",
-        PublishedOutcome::NotMeasured => "inconclusive",
-    };
+    let sign = outcome_sign(comparison.outcome);
     let seen_in = seen_in(comparison);
     html! { tr role="row" {
         th.claim scope="row" role="rowheader" {

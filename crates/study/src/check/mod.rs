@@ -145,6 +145,9 @@ settings! {
         margins: Option<Placed<MarginsSpec>>,
         /// Figures of the publication, to compare with ours.
         published: List<Placed<PublishedSpec>>,
+        /// Studies that share the settings of this file, by name: what each has on top of them. A list `without` names
+        /// settings that a case does not take over.
+        cases: timeline::Overlay<Named<StudySpec>>,
     }
 }
 
@@ -354,6 +357,7 @@ impl<'a> Checker<'a> {
                 spec.title.clone()
             },
             name,
+            case: None,
             description: spec.description.clone(),
             source: spec.source.clone(),
             file_name: file_name.to_owned(),

@@ -150,8 +150,8 @@ pub(crate) struct Problems {
     seen: BTreeSet<(Span, String)>,
     /// What is worth a warning and no mistake.
     warnings: Vec<Problem>,
-    /// The phase of the study that is being checked; none for the study as it begins.
-    phase: Option<String>,
+    /// Which part of the file is being checked, from the outermost: a case, a phase.
+    parts: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -184,8 +184,8 @@ impl Problems {
     ) {
         let mut message = message.into();
         if self.seen.insert((span, message.clone())) {
-            if let Some(phase) = &self.phase {
-                message.push_str(&format!(" (in phase `{phase}`)"));
+            if !self.parts.is_empty() {
+                message.push_str(&format!(" (in {})", self.parts.join(", ")));
             }
             self.found.push(Problem {
                 span,
@@ -195,9 +195,15 @@ impl Problems {
         }
     }
 
-    /// What is found from now on is wrong in this phase of the study, and not before.
-    pub(crate) fn enter_phase(&mut self, phase: Option<&str>) {
-        self.phase = phase.map(str::to_owned);
+    /// What is found until [`leave`](Self::leave) is wrong in this part of the file, and not before: in the phase or the
+    /// case `name`.
+    pub(crate) fn enter(&mut self, part: &str, name: &str) {
+        self.parts.push(format!("{part} `{name}`"));
+    }
+
+    /// Back to the part around it.
+    pub(crate) fn leave(&mut self) {
+        self.parts.pop();
     }
 
     /// Something that is worth knowing at its place although it is no mistake.

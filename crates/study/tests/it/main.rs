@@ -3,6 +3,7 @@
 
 mod applications;
 mod bounds;
+mod cases;
 mod clocks;
 mod examples;
 mod extends;

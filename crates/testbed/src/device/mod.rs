@@ -30,6 +30,8 @@ pub enum DeviceKind {
         program: PathBuf,
         /// The study file, from which the gateway reads its policy.
         study: PathBuf,
+        /// The case of that file.
+        case: Option<String>,
         /// Its digest: if it changes meanwhile, the gateway rejects it.
         digest: String,
     },
@@ -94,11 +96,15 @@ impl DeviceKind {
             Self::Gateway {
                 program,
                 study,
+                case,
                 digest,
             } => {
                 let mut command = Command::new(program);
+                command.args(["gateway", "--policy", &policy.name]);
+                if let Some(case) = case {
+                    command.args(["--case", case]);
+                }
                 command
-                    .args(["gateway", "--policy", &policy.name])
                     .args(["--phases", "--study-digest", digest, "--study"])
                     .arg(study);
                 GatewayDevice::start(hosts, command, is_interrupted).map(Device::Gateway)

@@ -1,0 +1,236 @@
+//! `slicewise run` of a file with cases: all of them in turns, a report for each and a page over them.
+
+use crate::Failure;
+use crate::arguments::{BackendName, JudgementOptions, RunOptions};
+use crate::check::warn;
+use crate::executor::Work;
+use crate::exit::Exit;
+use crate::judgement::{as_json, gate};
+use crate::output::{self, columns};
+use crate::progress::Progress;
+use crate::report::{colours, siblings};
+use crate::results::{named_path, open_results, results_failure, results_path, suffix};
+use crate::run::{Execution, as_asked, on_interrupt, processors, run_study, wanted_runs};
+use crate::{noteln, outln};
+use slicewise_report::{CaseReport, terminal, write_series};
+use slicewise_results::{ResultsFolder, SeriesDescription, SeriesFolder};
+use slicewise_sim::Simulator;
+use slicewise_study::{RunSpec, Series, Study};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+pub fn run(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
+    warn(series.warnings());
+    let known: Vec<&str> = series.case_names().collect();
+    if let Some(unknown) = options
+        .cases
+        .iter()
+        .find(|name| !known.contains(&name.as_str()))
+    {
+        let missing = series.clone().into_case(unknown);
+        return missing.map_or_else(
+            |message| Err(Failure::mistake(message)),
+            |_| Ok(Exit::Success),
+        );
+    }
+    let is_wanted = |study: &&Study| {
+        let case = study.case.as_ref();
+        options.cases.is_empty() || case.is_some_and(|case| options.cases.contains(case))
+    };
+    let wanted = series.cases.iter().filter(is_wanted);
+    let mut studies: Vec<Study> = wanted
+        .map(|study| as_asked(options, study.clone()))
+        .collect();
+    if studies.len() == 1
+        && let Some(study) = studies.pop()
+    {
+        return run_study(options, study);
+    }
+    let of_one_case = [
+        (options.seeds.is_some(), "--seeds"),
+        (options.captures.is_some(), "--captures"),
+    ];
+    if let Some((_, option)) = of_one_case.iter().find(|(is_set, _)| *is_set) {
+        return Err(Failure::mistake(format!(
+            "`{option}` is for one study: choose a case (`--case NAME`)"
+        )));
+    }
+    match options.on {
+        BackendName::Sim => simulate(options, &series, &studies),
+        _ => on_testbed(options, &series, studies),
+    }
+}
+
+/// One case after the other: a testbed carries out one run at a time.
+fn on_testbed(options: &RunOptions, series: &Series, studies: Vec<Study>) -> Result<Exit, Failure> {
+    let mut worst = Exit::Success;
+    for study in studies {
+        noteln!("{}: {}", study.name, study.title);
+        let mut of_case = options.clone();
+        if let Some(out) = &options.out {
+            of_case.out = Some(out.join(&study.name));
+        }
+        match run_study(&of_case, study)? {
+            Exit::Success => {}
+            Exit::Interrupted => return Ok(Exit::Interrupted),
+            other => worst = other,
+        }
+    }
+    let suffix = suffix(options);
+    let path = named_path(options.out.as_deref(), &series.name);
+    let names = series.cases.iter();
+    let names = names.map(|study| match options.out {
+        Some(_) => study.name.clone(),
+        None => format!("{}{suffix}", study.name),
+    });
+    let folder = series_folder(&path, series, names.collect())?;
+    write_reports(&folder, &options.judgement, options.out.is_none()).map(|judged| match worst {
+        Exit::Success => judged,
+        other => other,
+    })
+}
+
+fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
+    let path = named_path(options.out.as_deref(), &series.name);
+    let suffix = suffix(options);
+    let name = |study: &Study| match options.out {
+        Some(_) => study.name.clone(),
+        None => format!("{}{suffix}", study.name),
+    };
+    let folder = series_folder(&path, series, studies.iter().map(name).collect())?;
+    let runs: Vec<Vec<RunSpec>> = studies
+        .iter()
+        .map(|study| wanted_runs(options, study))
+        .collect::<Result<_, _>>()?;
+    let open = |study: &Study| -> Result<ResultsFolder, Failure> {
+        let of_case = options.out.as_ref().map(|out| out.join(&study.name));
+        let path = results_path(of_case.as_deref(), study, &suffix);
+        let description = study.description(env!("CARGO_PKG_VERSION"));
+        open_results(&path, &description, options.replace)
+    };
+    let folders: Vec<ResultsFolder> = studies.iter().map(open).collect::<Result<_, _>>()?;
+    let simulator = Simulator::default();
+    let works: Vec<Work<'_>> = studies
+        .iter()
+        .zip(&folders)
+        .zip(&runs)
+        .map(|((study, folder), runs)| Work {
+            study,
+            folder,
+            backend: &simulator,
+            runs,
+        })
+        .collect();
+    let interrupt = on_interrupt("finishing the runs in progress")?;
+    let execution = Execution {
+        works: &works,
+        jobs: options.jobs.map_or_else(processors, NonZeroU32::get),
+        interrupt: &interrupt,
+        what: "runs",
+    };
+    let all = runs.iter().flatten();
+    let total = all.clone().count();
+    // A first look, as soon as every case has run once.
+    let mut left = all.filter(|run| run.repetition == 0).count();
+    let progress = Progress::new(total as u64);
+    let (outcomes, exit) = execution.carry_out(progress, |progress, _, repetition| {
+        left -= usize::from(repetition == 0);
+        if repetition == 0 && left == 0 && total > studies.len() {
+            let written = write_series(&folder, |_| Vec::new());
+            progress.note(&match written {
+                Ok(_) => format!(
+                    "every case has run once; a first report: {}",
+                    folder.report_path().display()
+                ),
+                Err(error) => format!("a first report cannot be written: {error}"),
+            });
+        }
+    })?;
+    let has_runs = outcomes.iter().any(|outcome| outcome.has_runs());
+    if exit == Exit::Interrupted || !has_runs {
+        return Ok(exit);
+    }
+    let judged = write_reports(&folder, &options.judgement, options.out.is_none())?;
+    Ok(match exit {
+        Exit::Success => judged,
+        other => other,
+    })
+}
+
+fn series_folder(
+    path: &Path,
+    series: &Series,
+    cases: Vec<String>,
+) -> Result<SeriesFolder, Failure> {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let description = SeriesDescription {
+        title: series.title.clone(),
+        description: series.description.clone(),
+        source: series.source.clone(),
+        ..SeriesDescription::new(series.name.clone(), version, cases)
+    };
+    SeriesFolder::create(path, description).map_err(results_failure)
+}
+
+/// The report of every case and the page over them; prints what each case came to. [`Exit::Verdict`] where a verdict of
+/// one of them is what `judgement` fails on.
+pub fn write_reports(
+    folder: &SeriesFolder,
+    judgement: &JudgementOptions,
+    has_siblings: bool,
+) -> Result<Exit, Failure> {
+    let beside = |path: &Path| -> Vec<PathBuf> {
+        match has_siblings {
+            true => siblings(path),
+            false => Vec::new(),
+        }
+    };
+    let cases = write_series(folder, beside).map_err(|error| {
+        if error.is_users_mistake() {
+            Failure::mistake(error)
+        } else {
+            Failure::system(error)
+        }
+    })?;
+    if judgement.json {
+        print_json(folder, &cases)?;
+    } else {
+        cases.iter().for_each(print_case);
+        outln!("Report: {}", folder.report_path().display());
+    }
+    let mut exit = Exit::Success;
+    for case in &cases {
+        let verdicts = &case.report.findings.main().verdicts;
+        if let Some(fail_on) = judgement.fail_on
+            && gate(verdicts, fail_on) != Exit::Success
+        {
+            exit = Exit::Verdict;
+        }
+    }
+    Ok(exit)
+}
+
+fn print_json(folder: &SeriesFolder, cases: &[CaseReport]) -> Result<(), Failure> {
+    let mut all = serde_json::Map::new();
+    for case in cases {
+        let path = folder.path().join(&case.folder);
+        let results = ResultsFolder::open(&path).map_err(results_failure)?;
+        all.insert(case.name().to_owned(), as_json(&results, &case.report)?);
+    }
+    output::json(&serde_json::Value::Object(all));
+    Ok(())
+}
+
+fn print_case(case: &CaseReport) {
+    let findings = &case.report.findings;
+    outln!("{}: {}", case.name(), case.title());
+    let published = &findings.published;
+    if let Some(table) = terminal::published_table_text(published, columns(), colours()) {
+        output::coloured_line(&table);
+    } else {
+        let verdicts = &findings.main().verdicts;
+        if let Some(table) = terminal::verdict_table_text(verdicts, columns(), colours()) {
+            output::coloured_line(&table);
+        }
+    }
+}

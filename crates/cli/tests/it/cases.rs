@@ -1,0 +1,103 @@
+//! Several studies in one file, from the file to the reports.
+
+use crate::support::small_study::STUDY;
+use crate::support::{Sandbox, text};
+use std::fs;
+
+const CASES: &str = "
+published:
+  - {claim: critical is not lost, source: table 1, metric: loss_ratio, slice: critical, scenarios: calm, about: 0 %, within: 1 %}
+cases:
+  narrow: {title: A narrow link}
+  wide: {title: A wide link, link: {propagation: 1 ms}}
+";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("cases.yaml", format!("{STUDY}{CASES}"));
+    sandbox
+}
+
+#[test]
+fn every_case_has_results_and_a_report_of_its_own_and_a_page_is_over_all() {
+    let sandbox = sandbox();
+    let output = sandbox.slicewise(&["run", "cases.yaml", "--out", "out"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    for said in [
+        "A narrow link",
+        "A wide link",
+        "critical is not lost",
+        "Report: out/report.html",
+    ] {
+        assert!(printed.contains(said), "{said}: {printed}");
+    }
+    let first_look = "every case has run once; a first report: out/report.html";
+    assert!(text(&output.stderr).contains(first_look));
+    let page = fs::read_to_string(sandbox.path("out/report.html")).unwrap();
+    let names = fs::read_dir(sandbox.path("out")).unwrap();
+    let mut names: Vec<String> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let cases: Vec<&String> = names.iter().filter(|name| !name.contains('.')).collect();
+    assert_eq!(cases.len(), 2, "{names:?}");
+    for case in cases {
+        assert!(page.contains(&format!("href=\"{case}/report.html\"")), "{case}");
+        assert!(sandbox.path(&format!("out/{case}/report.html")).exists());
+    }
+    // The reports can be made again from the folder alone, with the same page.
+    let again = sandbox.slicewise(&["report", "out"]);
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert_eq!(fs::read_to_string(sandbox.path("out/report.html")).unwrap(), page);
+}
+
+#[test]
+fn a_case_can_be_run_alone_and_the_rest_goes_on_where_it_stopped() {
+    let sandbox = sandbox();
+    let alone = sandbox.slicewise(&["run", "cases.yaml", "--case", "wide"]);
+    assert!(alone.status.success(), "{}", text(&alone.stderr));
+    let all = sandbox.slicewise(&["run", "cases.yaml"]);
+    assert!(all.status.success(), "{}", text(&all.stderr));
+    assert!(
+        text(&all.stderr).contains("runs were finished before and are kept"),
+        "{}",
+        text(&all.stderr)
+    );
+}
+
+#[test]
+fn what_is_for_one_study_asks_for_a_case() {
+    let sandbox = sandbox();
+    let refused = |arguments: &[&str], said: &str| {
+        let output = sandbox.slicewise(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let message = text(&output.stderr);
+        assert!(message.contains(said), "{arguments:?}: {message}");
+    };
+    refused(
+        &["run", "cases.yaml", "--seeds", "2"],
+        "`--seeds` is for one study: choose a case (`--case NAME`)",
+    );
+    refused(
+        &["run", "cases.yaml", "--captures", "frames"],
+        "`--captures` is for one study",
+    );
+    refused(
+        &["run", "cases.yaml", "--case", "wid"],
+        "there is no case `wid`: did you mean `wide`?",
+    );
+    refused(
+        &["export", "cases.yaml", "--policy", "first", "--to", "tc"],
+        "cases.yaml holds cases: choose one of narrow, wide (`--case NAME`)",
+    );
+    sandbox.write("one.yaml", STUDY);
+    refused(
+        &["run", "one.yaml", "--case", "wide"],
+        "one.yaml holds one study and no cases: leave out `--case`",
+    );
+    let exported = sandbox.slicewise(&[
+        "export", "cases.yaml", "--case", "wide", "--policy", "first", "--to", "ios",
+    ]);
+    assert!(exported.status.success(), "{}", text(&exported.stderr));
+}

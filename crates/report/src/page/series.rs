@@ -1,0 +1,113 @@
+//! The page over several cases: the verdicts of each and its published figures, with links to the cases' own reports.
+
+use super::markup::{Prose, facts, outcome};
+use super::{CSS, ICONS, escaped, fill, published};
+use crate::attribute::attributes;
+use crate::error::ReportError;
+use crate::series::CaseReport;
+use maud::{Markup, html};
+use slicewise_results::{SeriesFolder, write_file};
+use slicewise_stats::words::count;
+
+const TEMPLATE: &str = include_str!("../../assets/page/series.html");
+const HEAD: [&str; 4] = [
+    "Case",
+    "Policy",
+    "Performance isolation",
+    "Resource reallocation",
+];
+
+/// Write the page of `folder` over `cases`.
+pub(crate) fn write_series_page(
+    folder: &SeriesFolder,
+    cases: &[CaseReport],
+) -> Result<(), ReportError> {
+    let series = folder.description();
+    let title = match series.title.as_str() {
+        "" => &series.name,
+        title => title,
+    };
+    let masthead = html! {
+        p.overline { "Slicewise report" }
+        h1 #title { (Prose(title)) }
+        p.lead { (Prose(&series.description)) }
+        (facts([
+            ("Cases", count(cases.len() as u64, "case").as_str()),
+            ("Publication", series.source.as_str()),
+        ]))
+    };
+    let contents = html! {
+        a href="#cases" { "Cases" } " "
+        @for case in cases.iter().filter(|case| !case.report.findings.published.is_empty()) {
+            a href=(format!("#{}", case.folder)) { (case.name()) } " "
+        }
+    };
+    let main = html! {
+        section #cases aria-labelledby="cases-heading" {
+            h2 #cases-heading { "Cases" }
+            (verdicts(cases))
+        }
+        @for case in cases { (published_of(case)) }
+    };
+    let html = fill(
+        TEMPLATE,
+        &[
+            ("icons", ICONS),
+            ("version", &escaped(&series.program_version)),
+            ("title", &escaped(&title.replace('`', ""))),
+            ("css", CSS),
+            ("masthead", &masthead.into_string()),
+            ("contents", &contents.into_string()),
+            ("main", &main.into_string()),
+        ],
+    );
+    write_file(&folder.report_path(), html.as_bytes())?;
+    Ok(())
+}
+
+fn verdicts(cases: &[CaseReport]) -> Markup {
+    html! {
+        div.table-frame { table.cards role="table" {
+            thead role="rowgroup" { tr role="row" { @for text in HEAD { th scope="col" role="columnheader" { (text) } } } }
+            tbody role="rowgroup" { @for case in cases { (rows(case)) } }
+        } }
+    }
+}
+
+/// A row for each policy.
+fn rows(case: &CaseReport) -> Markup {
+    let [_, policy, isolation, reallocation] = HEAD;
+    let main = case.report.findings.main();
+    let verdicts = &main.verdicts.policies;
+    html! {
+        @for (index, verdict) in verdicts.iter().enumerate() {
+            tr.begins[index == 0] role="row" {
+                th.claim scope="row" role="rowheader" {
+                    @if index == 0 {
+                        a href=(case.link()) { (Prose(case.title())) }
+                        @if main.finished_runs < main.expected_runs {
+                            span.said { (main.finished_runs) " of " (main.expected_runs) " runs" }
+                        }
+                    }
+                }
+                td role="cell" data-label=(policy) { (verdict.policy) }
+                @let [of_isolation, of_reallocation, _] = attributes(verdict);
+                td role="cell" data-label=(isolation) { (outcome(of_isolation.sign, &of_isolation.word)) }
+                td role="cell" data-label=(reallocation) { (outcome(of_reallocation.sign, &of_reallocation.word)) }
+            }
+        }
+    }
+}
+
+fn published_of(case: &CaseReport) -> Markup {
+    let figures = &case.report.findings.published;
+    html! {
+        @if !figures.is_empty() {
+            section id=(case.folder) aria-labelledby=(format!("{}-heading", case.folder)) {
+                h2 id=(format!("{}-heading", case.folder)) { (Prose(case.title())) }
+                p.note { a href=(case.link()) { "The report of this case" } }
+                (published::table(figures, &format!("{}-published", case.folder)))
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The report over several cases.
+
+use crate::error::ReportError;
+use crate::page::write_series_page;
+use crate::{Report, write_beside};
+use slicewise_results::{ResultsFolder, SeriesFolder};
+use std::path::{Path, PathBuf};
+
+/// A case and its report.
+#[derive(Debug)]
+pub struct CaseReport {
+    /// Name of its folder.
+    pub folder: String,
+    /// Its report.
+    pub report: Report,
+}
+
+impl CaseReport {
+    /// The name of the study that it is.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.report.findings.study().name
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        match self.report.findings.study().title.as_str() {
+            "" => self.name(),
+            title => title,
+        }
+    }
+
+    pub(crate) fn link(&self) -> String {
+        format!("{}/report.html", self.folder)
+    }
+}
+
+/// Make the reports of all cases of `folder` that have runs, each with those that `beside` names for its folder, and the
+/// page over them.
+///
+/// # Errors
+/// As [`write_beside`], of any case.
+pub fn write_series(
+    folder: &SeriesFolder,
+    beside: impl Fn(&Path) -> Vec<PathBuf>,
+) -> Result<Vec<CaseReport>, ReportError> {
+    let mut cases = Vec::new();
+    for path in folder.cases() {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let is_there = path.join("study.json").exists();
+        let Some(results) = is_there.then(|| ResultsFolder::open(&path)).transpose()? else {
+            continue;
+        };
+        if results.runs_on_disk() > 0 {
+            cases.push(CaseReport {
+                folder: name.to_owned(),
+                report: write_beside(&results, &beside(&path))?,
+            });
+        }
+    }
+    write_series_page(folder, &cases)?;
+    Ok(cases)
+}

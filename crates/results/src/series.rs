@@ -1,0 +1,184 @@
+//! The folder around the results of several cases: which there are.
+
+use crate::atomic::write_file;
+use crate::error::ResultsError;
+use crate::open::{check_folder, make_folder};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Version of [`SeriesDescription`].
+const SCHEMA_VERSION: u32 = 1;
+const FILE: &str = "series.json";
+
+/// What `series.json` says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesDescription {
+    /// Version of this schema.
+    pub schema_version: u32,
+    /// Name of the series.
+    pub name: String,
+    /// One line for people; may be empty.
+    pub title: String,
+    /// A paragraph for people; may be empty.
+    pub description: String,
+    /// Where the published figures come from; may be empty.
+    pub source: String,
+    /// Version of the program that wrote it.
+    pub program_version: String,
+    /// The cases, in their order: names of the folders beside this file.
+    pub cases: Vec<String>,
+}
+
+impl SeriesDescription {
+    /// A description in the schema of this version of the program.
+    #[must_use]
+    pub const fn new(name: String, program_version: String, cases: Vec<String>) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            name,
+            title: String::new(),
+            description: String::new(),
+            source: String::new(),
+            program_version,
+            cases,
+        }
+    }
+}
+
+/// A folder with a results folder for each case.
+#[derive(Debug, Clone)]
+pub struct SeriesFolder {
+    path: PathBuf,
+    description: SeriesDescription,
+}
+
+impl SeriesFolder {
+    /// Make the folder, or take over that of the same series. Cases that are there and not among these stay known.
+    ///
+    /// # Errors
+    /// Where it holds something else, or cannot be written.
+    pub fn create(path: &Path, mut description: SeriesDescription) -> Result<Self, ResultsError> {
+        if path.join("study.json").exists() {
+            return Err(ResultsError::NotASeries {
+                path: path.to_owned(),
+            });
+        }
+        if let Some(earlier) = Self::open(path)? {
+            let earlier = earlier.description;
+            if earlier.name != description.name {
+                return Err(ResultsError::OtherSeries {
+                    path: path.to_owned(),
+                    theirs: earlier.name,
+                    ours: description.name,
+                });
+            }
+            let new = |case: &String| !description.cases.contains(case);
+            let others: Vec<String> = earlier.cases.into_iter().filter(new).collect();
+            description.cases.extend(others);
+        }
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)
+                .map_err(|error| ResultsError::io("create the folder", parent, error))?;
+        }
+        make_folder(path)?;
+        let file = path.join(FILE);
+        let json = serde_json::to_vec_pretty(&description)
+            .map_err(|error| ResultsError::io("write", &file, error.into()))?;
+        write_file(&file, &json)?;
+        Ok(Self {
+            path: path.to_owned(),
+            description,
+        })
+    }
+
+    /// The folder at `path`, if it is one of a series.
+    ///
+    /// # Errors
+    /// Where its description cannot be read.
+    pub fn open(path: &Path) -> Result<Option<Self>, ResultsError> {
+        check_folder(path)?;
+        let file = path.join(FILE);
+        let text = match std::fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(ResultsError::io("read", &file, error)),
+        };
+        let description: SeriesDescription = serde_json::from_slice(&text)
+            .map_err(|error| ResultsError::io("read", &file, error.into()))?;
+        Ok(Some(Self {
+            path: path.to_owned(),
+            description,
+        }))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub const fn description(&self) -> &SeriesDescription {
+        &self.description
+    }
+
+    /// The folders of its cases, in their order; some may not be there yet.
+    pub fn cases(&self) -> impl Iterator<Item = PathBuf> {
+        let names = self.description.cases.iter();
+        // A name leads nowhere else.
+        let plain = names.filter(|name| !name.contains(['/', '\\']) && name.as_str() != "..");
+        plain.map(|name| self.path.join(name))
+    }
+
+    /// The page over all cases.
+    #[must_use]
+    pub fn report_path(&self) -> PathBuf {
+        self.path.join("report.html")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(name: &str, cases: &[&str]) -> SeriesDescription {
+        let cases = cases.iter().map(|&case| case.to_owned()).collect();
+        SeriesDescription::new(name.to_owned(), "1".to_owned(), cases)
+    }
+
+    #[test]
+    fn a_folder_keeps_the_cases_that_were_run_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/series");
+        SeriesFolder::create(&path, described("s", &["s-a", "s-b"])).unwrap();
+        SeriesFolder::create(&path, described("s", &["s-b", "s-c"])).unwrap();
+        let opened = SeriesFolder::open(&path).unwrap().unwrap();
+        assert_eq!(opened.description().cases, ["s-b", "s-c", "s-a"]);
+        assert_eq!(opened.cases().next(), Some(path.join("s-b")));
+    }
+
+    #[test]
+    fn what_is_something_else_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("series");
+        SeriesFolder::create(&path, described("one", &[])).unwrap();
+        let refused = SeriesFolder::create(&path, described("other", &[])).unwrap_err();
+        assert!(refused.is_users_mistake(), "{refused}");
+        std::fs::write(folder.path().join("study.json"), "{}").unwrap();
+        let refused = SeriesFolder::create(folder.path(), described("one", &[])).unwrap_err();
+        assert!(refused.is_users_mistake(), "{refused}");
+        assert!(!folder.path().join(FILE).exists());
+    }
+
+    #[test]
+    fn a_folder_of_a_case_lies_beside_its_description() {
+        let folder = tempfile::tempdir().unwrap();
+        let cases = described("s", &["../elsewhere", "..", "s-a"]);
+        let series = SeriesFolder::create(&folder.path().join("s"), cases).unwrap();
+        let cases: Vec<PathBuf> = series.cases().collect();
+        assert_eq!(cases, [folder.path().join("s/s-a")]);
+    }
+}

@@ -1,0 +1,170 @@
+//! Cases: studies that share settings, in one file.
+//!
+//! Each case is settings on top of what the file says for all of them, as in a file that extends another, and is checked
+//! as a study of its own. So devices, policies and timelines may differ from case to case.
+
+use crate::diagnostics::{Diagnostics, suggestion};
+use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
+use crate::study::Study;
+
+/// Most cases of a file.
+const MAX_CASES: usize = 256;
+/// What belongs to the file and not to a case.
+const OF_THE_FILE: [&str; 3] = ["extends", "name", "cases"];
+
+/// What a study file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StudyFile {
+    /// One study.
+    Study(Study),
+    /// Studies that share settings.
+    Series(Series),
+}
+
+/// Studies that share settings, in the order of the file; at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Name: also that of the folder that the results folders of its cases lie in.
+    pub name: String,
+    /// One line for people; may be empty.
+    pub title: String,
+    /// A paragraph for people; may be empty.
+    pub description: String,
+    /// Where the published figures come from; may be empty.
+    pub source: String,
+    /// The cases. The name of each study is that of the series, a hyphen, and that of the case.
+    pub cases: Vec<Study>,
+    /// Settings that do not do in a simulation what they say.
+    pub(crate) warnings: Diagnostics,
+}
+
+impl Series {
+    /// Settings that do not do in a simulation what they say, each with its place; may be empty.
+    #[must_use]
+    pub const fn warnings(&self) -> &Diagnostics {
+        &self.warnings
+    }
+
+    /// The names of its cases.
+    pub fn case_names(&self) -> impl Iterator<Item = &str> {
+        self.cases.iter().filter_map(|study| study.case.as_deref())
+    }
+
+    /// The case `name`.
+    ///
+    /// # Errors
+    /// There is none: a message that says which there are.
+    pub fn into_case(self, name: &str) -> Result<Study, String> {
+        let names: Vec<&str> = self.case_names().collect();
+        let help = suggestion(name, &names).unwrap_or_default();
+        let missing = format!("there is no case `{name}`: {help}");
+        let mut cases = self.cases.into_iter();
+        let found = cases.find(|study| study.case.as_deref() == Some(name));
+        found.ok_or(missing)
+    }
+}
+
+/// A case as it is written, on top of what all cases share.
+pub(crate) struct WrittenCase {
+    pub(crate) name: String,
+    pub(crate) root: Node,
+}
+
+/// Where a file has cases.
+pub(crate) fn written(root: &Node) -> Option<(&Key, &Node)> {
+    root.entry("cases")
+}
+
+/// What the file says of all cases together, and the tree of each; `None` where it cannot be read.
+pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<(Series, Vec<WrittenCase>)> {
+    let Value::Mapping(entries) = &mut root.value else {
+        return None;
+    };
+    let index = entries.iter().position(|(key, _)| key.text == "cases")?;
+    let (key, cases) = entries.remove(index);
+    let text = |setting: &str| match root.entry(setting).map(|(_, node)| &node.value) {
+        Some(Value::Scalar(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let series = Series {
+        name: text("name"),
+        title: text("title"),
+        description: text("description"),
+        source: text("source"),
+        cases: Vec::new(),
+        warnings: Diagnostics::new(Vec::new(), 0),
+    };
+    let Value::Mapping(cases) = cases.value else {
+        let message =
+            "`cases` holds settings by the name of the case, for example `c1: {title: ...}`";
+        problems.add(key.span, message);
+        return None;
+    };
+    if cases.is_empty() || cases.len() > MAX_CASES {
+        let message = format!(
+            "a file has from 1 to {MAX_CASES} cases, and not {}",
+            cases.len()
+        );
+        problems.add(key.span, message);
+        return None;
+    }
+    let cases = cases
+        .into_iter()
+        .filter_map(|(key, over)| case(&root, &key, over, problems));
+    Some((series, cases.collect()))
+}
+
+/// The tree of one case.
+fn case(shared: &Node, key: &Key, over: Node, problems: &mut Problems) -> Option<WrittenCase> {
+    let mut base = shared.clone();
+    let span = over.span;
+    let mut entries = match over.value {
+        Value::Mapping(entries) => entries,
+        Value::Null => Vec::new(),
+        Value::Scalar(_) | Value::List(_) => {
+            let message = format!("case `{}` holds settings, as a study does", key.text);
+            problems.add(key.span, message);
+            return None;
+        }
+    };
+    entries.retain(|(setting, node)| {
+        if OF_THE_FILE.contains(&setting.text.as_str()) {
+            let message = format!(
+                "`{}` is said of the whole file, not of a case",
+                setting.text
+            );
+            problems.add(setting.span, message);
+            return false;
+        }
+        if setting.text == "without" {
+            remove_keys(&mut base, node, problems);
+            return false;
+        }
+        true
+    });
+    let over = Node {
+        value: Value::Mapping(entries),
+        span,
+    };
+    let mut root = merge_nodes(base, over);
+    name_case(&mut root, key);
+    Some(WrittenCase {
+        name: key.text.clone(),
+        root,
+    })
+}
+
+/// The name of the study that a case is. What is wrong with it is wrong where the name of the case is written.
+fn name_case(root: &mut Node, case: &Key) {
+    let Value::Mapping(entries) = &mut root.value else {
+        return;
+    };
+    let mut names = entries.iter_mut().filter(|(key, _)| key.text == "name");
+    if let Some((_, name)) = names.next()
+        && let Value::Scalar(text) = &mut name.value
+    {
+        text.push('-');
+        text.push_str(&case.text);
+        name.span = case.span;
+    }
+}

@@ -1,0 +1,181 @@
+//! Studies that share settings, in one file.
+
+use crate::support::{STUDY, files};
+use insta::assert_snapshot;
+use slicewise_study::{Study, StudyFile};
+
+/// The study of the other tests, with cases.
+fn with(cases: &str) -> Result<StudyFile, String> {
+    let text = format!("{STUDY}{cases}");
+    StudyFile::parse(&text, "study.yaml", &files()).map_err(|mistakes| mistakes.to_string())
+}
+
+fn cases(cases: &str) -> Vec<Study> {
+    match with(cases) {
+        Ok(StudyFile::Series(series)) => series.cases,
+        other => panic!("no cases: {other:?}"),
+    }
+}
+
+fn refused(cases: &str) -> String {
+    with(cases).expect_err("this should be refused")
+}
+
+const CASES: &str = "\
+cases:
+  wide:
+    title: twice the rate
+    dut: {port_rate: 20 Mbit/s}
+  bare:
+    without: [policies.router, policies.weighted]
+    duration: 2 s
+";
+
+#[test]
+fn a_case_is_the_study_with_settings_of_its_own() {
+    let studies = cases(CASES);
+    let names: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
+    assert_eq!(names, ["small-wide", "small-bare"]);
+    let rates = studies.iter().map(|study| study.dut.port_rate.rate);
+    let rates: Vec<u64> = rates.map(|rate| rate.bits_per_second()).collect();
+    assert_eq!(rates, [20_000_000, 10_000_000]);
+    // A share in percent is of the case's own device.
+    let shares = studies.iter().map(|study| study.slices[0].share);
+    let shares: Vec<u64> = shares.map(|share| share.bits_per_second()).collect();
+    assert_eq!(shares, [12_000_000, 6_000_000]);
+    let policies: Vec<usize> = studies.iter().map(|study| study.policies.len()).collect();
+    assert_eq!(policies, [3, 1]);
+    let titles: Vec<&str> = studies.iter().map(|study| study.title.as_str()).collect();
+    assert_eq!(titles, ["twice the rate", "small-bare"]);
+}
+
+#[test]
+fn results_of_two_cases_never_mix() {
+    let studies = cases(CASES);
+    assert_ne!(studies[0].digest(), studies[1].digest());
+    assert_ne!(studies[0].text_digest(), studies[1].text_digest());
+    assert_eq!(studies[0].series(), Some("small"));
+}
+
+#[test]
+fn a_file_without_cases_is_a_study() {
+    let Ok(StudyFile::Study(study)) = with("") else {
+        panic!("no study");
+    };
+    assert_eq!((study.case.as_deref(), study.series()), (None, None));
+}
+
+#[test]
+fn a_case_is_found_by_its_name() {
+    let Ok(StudyFile::Series(series)) = with(CASES) else {
+        panic!("no cases");
+    };
+    let bare = series.clone().into_case("bare").unwrap();
+    assert_eq!(bare.duration.nanos(), 2_000_000_000);
+    let names = |name: &str| series.clone().into_case(name).unwrap_err();
+    assert_eq!(names("bar"), "there is no case `bar`: did you mean `bare`?");
+    assert_eq!(
+        names("other"),
+        "there is no case `other`: known are `wide`, `bare`"
+    );
+}
+
+#[test]
+fn a_mistake_says_in_which_case_it_is() {
+    assert_snapshot!(refused("cases:\n  a: {dut: {port_rate: 20 MB}}\n  b: {duraton: 2 s}\n"), @r"
+    error: `MB` is not a unit of a rate: did you mean `MB/s`? (in case `a`)
+      --> study.yaml:35:24
+       |
+    35 |   a: {dut: {port_rate: 20 MB}}
+       |                        ^^^^^
+
+    error: `duraton` is not a setting here (in case `b`)
+      --> study.yaml:36:7
+       |
+    36 |   b: {duraton: 2 s}
+       |       ^^^^^^^
+       |
+       = help: did you mean `duration`?
+    ");
+    assert_snapshot!(refused("cases:\n  a: {policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 200 Mbit/s}]}}}\n"), @r"
+    error: class `gold`, minimum: guarantees 200 Mbit/s, more than the available 10 Mbit/s (in case `a`)
+      --> study.yaml:35:74
+       |
+    35 |   a: {policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 200 Mbit/s}]}}}
+       |                                                                          ^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn what_is_no_case_is_refused_where_it_stands() {
+    assert_snapshot!(refused("cases: {}\n"), @r"
+    error: a file has from 1 to 256 cases, and not 0
+      --> study.yaml:34:1
+       |
+    34 | cases: {}
+       | ^^^^^
+    ");
+    assert_snapshot!(refused("cases: [a]\n"), @r"
+    error: `cases` holds settings by the name of the case, for example `c1: {title: ...}`
+      --> study.yaml:34:1
+       |
+    34 | cases: [a]
+       | ^^^^^
+    ");
+    assert_snapshot!(refused("cases:\n  a: x\n  b: {name: c, extends: d.yaml, cases: {}}\n"), @r"
+    error: case `a` holds settings, as a study does
+      --> study.yaml:35:3
+       |
+    35 |   a: x
+       |   ^
+
+    error: `name` is said of the whole file, not of a case
+      --> study.yaml:36:7
+       |
+    36 |   b: {name: c, extends: d.yaml, cases: {}}
+       |       ^^^^
+
+    error: `extends` is said of the whole file, not of a case
+      --> study.yaml:36:16
+       |
+    36 |   b: {name: c, extends: d.yaml, cases: {}}
+       |                ^^^^^^^
+
+    error: `cases` is said of the whole file, not of a case
+      --> study.yaml:36:33
+       |
+    36 |   b: {name: c, extends: d.yaml, cases: {}}
+       |                                 ^^^^^
+    ");
+    assert_snapshot!(refused("cases:\n  a: {without: [policies.rooter]}\n"), @r"
+    error: `rooter` cannot be left out: it does not exist
+      --> study.yaml:35:17
+       |
+    35 |   a: {without: [policies.rooter]}
+       |                 ^^^^^^^^^^^^^^^
+       |
+       = help: did you mean `router`?
+    ");
+    assert_snapshot!(refused("cases:\n  a/b: {duration: 2 s}\n"), @r"
+    error: the name `small-a/b` has an invalid character: letters, digits, `.`, `_` and `-` are allowed (in case `a/b`)
+      --> study.yaml:35:3
+       |
+    35 |   a/b: {duration: 2 s}
+       |   ^^^
+    ");
+}
+
+#[test]
+fn whoever_takes_one_study_refuses_a_file_with_cases() {
+    let text = format!("{STUDY}{CASES}");
+    let refused = Study::parse(&text, "study.yaml", &files()).unwrap_err();
+    assert_snapshot!(refused.to_string(), @r"
+    error: this file holds cases, each of them a study: this command takes one study
+      --> study.yaml:34:1
+       |
+    34 | cases:
+       | ^^^^^
+       |
+       = help: choose a case (`--case NAME`), where the command has that option
+    ");
+}
