@@ -25,6 +25,13 @@ const fn described(metric: Metric) -> (&'static str, &'static str) {
         Metric::TransientEnd => ("ns", "end of the transient"),
         Metric::TransientThroughput => ("bit/s", "rate before the transient ends"),
         Metric::AggregateThroughput => ("bit/s", "rate of all slices"),
+        Metric::Goodput => ("bit/s", "goodput"),
+        Metric::RttMean => ("ns", "mean round-trip time"),
+        Metric::RequestsAchieved => ("responses/s", "responses a second"),
+        Metric::RequestLatencyMean => ("ns", "mean request latency"),
+        Metric::RequestLatencyP99 => ("ns", "99th percentile of request latency"),
+        Metric::CompletionTimeMean => ("ns", "mean completion time of flows"),
+        Metric::QualityMean => ("quality", "mean quality of video"),
     }
 }
 

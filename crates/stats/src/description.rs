@@ -6,6 +6,7 @@
 use crate::backend::{self, BackendInfo, BackendKind};
 use crate::objective::Objective;
 use crate::phase::PhaseDescription;
+use crate::application_summary::ApplicationQuantity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -355,6 +356,37 @@ pub enum Metric {
     TransientThroughput,
     /// Received rate of all slices together after the transient, bit/s.
     AggregateThroughput,
+    /// Rate of bytes that reached applications in order, bit/s.
+    Goodput,
+    /// Mean round-trip time that applications' connections measured, ns.
+    RttMean,
+    /// Responses a second.
+    RequestsAchieved,
+    /// Mean latency of requests, from when they were due, ns.
+    RequestLatencyMean,
+    /// Its 99th percentile, ns.
+    RequestLatencyP99,
+    /// Mean completion time of flows, ns.
+    CompletionTimeMean,
+    /// Mean place of a video segment's quality in the ladder, from 0.
+    QualityMean,
+}
+
+impl Metric {
+    /// What applications of a slice got, where it is that.
+    #[must_use]
+    pub const fn of_applications(self) -> Option<ApplicationQuantity> {
+        match self {
+            Self::Goodput => Some(ApplicationQuantity::Goodput),
+            Self::RttMean => Some(ApplicationQuantity::RttMean),
+            Self::RequestsAchieved => Some(ApplicationQuantity::RequestsAchieved),
+            Self::RequestLatencyMean => Some(ApplicationQuantity::RequestLatencyMean),
+            Self::RequestLatencyP99 => Some(ApplicationQuantity::RequestLatencyP99),
+            Self::CompletionTimeMean => Some(ApplicationQuantity::CompletionTimeMean),
+            Self::QualityMean => Some(ApplicationQuantity::QualityMean),
+            _ => None,
+        }
+    }
 }
 
 /// A published figure, and the corresponding figure of ours.

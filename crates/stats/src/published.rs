@@ -249,7 +249,7 @@ impl Measure<'_> {
 
     fn values(&self, policy: usize, scenario: usize) -> Vec<f64> {
         self.observations.values(policy, scenario, |run| {
-            value(self.figure.metric, run, self.slice)
+            value(self.study, self.figure.metric, run, self.slice)
         })
     }
 
@@ -308,7 +308,12 @@ impl Measure<'_> {
 
 /// The value of a metric in one run, of one slice or of all together; `None` where the run has
 /// none.
-fn value(metric: Metric, run: &RunObservation, slice: Option<usize>) -> Option<f64> {
+fn value(
+    study: &StudyDescription,
+    metric: Metric,
+    run: &RunObservation,
+    slice: Option<usize>,
+) -> Option<f64> {
     let observed = match slice {
         Some(slice) => Some(run.slices.get(slice)?),
         None => None,
@@ -345,6 +350,17 @@ fn value(metric: Metric, run: &RunObservation, slice: Option<usize>) -> Option<f
             (transient.end_ns > 0).then_some(transient.throughput_before_bits_per_second)
         }
         Metric::AggregateThroughput => Some(transient.throughput_after_bits_per_second),
+        Metric::Goodput
+        | Metric::RttMean
+        | Metric::RequestsAchieved
+        | Metric::RequestLatencyMean
+        | Metric::RequestLatencyP99
+        | Metric::CompletionTimeMean
+        | Metric::QualityMean => {
+            let name = &study.slices.get(slice?)?.name;
+            let own = run.applications.iter().filter(|of| &of.slice == name);
+            metric.of_applications()?.of(own)
+        }
     }
 }
 

@@ -252,9 +252,10 @@ enum Unit {
 
 fn unit_of(metric: Metric) -> Unit {
     match metric {
-        Metric::Throughput | Metric::TransientThroughput | Metric::AggregateThroughput => {
-            Unit::Rate
-        }
+        Metric::Throughput
+        | Metric::TransientThroughput
+        | Metric::AggregateThroughput
+        | Metric::Goodput => Unit::Rate,
         Metric::LossRatio => Unit::Percent,
         Metric::DelayMean
         | Metric::DelayMeanWhole
@@ -263,9 +264,16 @@ fn unit_of(metric: Metric) -> Unit {
         | Metric::DelayP99
         | Metric::DelayMax
         | Metric::IatMean
-        | Metric::TransientEnd => Unit::Time,
+        | Metric::TransientEnd
+        | Metric::RttMean
+        | Metric::RequestLatencyMean
+        | Metric::RequestLatencyP99
+        | Metric::CompletionTimeMean => Unit::Time,
         Metric::IatVariance => Unit::TimeSquared,
-        Metric::IatSamples | Metric::IatKolmogorovSmirnov => Unit::Number,
+        Metric::IatSamples
+        | Metric::IatKolmogorovSmirnov
+        | Metric::RequestsAchieved
+        | Metric::QualityMean => Unit::Number,
     }
 }
 

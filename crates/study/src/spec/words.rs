@@ -175,6 +175,9 @@ words! {
         iat_samples: Self::IatSamples, iat_mean: Self::IatMean, iat_variance: Self::IatVariance,
         iat_kolmogorov_smirnov: Self::IatKolmogorovSmirnov,
         transient_end: Self::TransientEnd, transient_throughput: Self::TransientThroughput,
+        goodput: Self::Goodput, rtt_mean: Self::RttMean, requests_achieved: Self::RequestsAchieved,
+        request_latency_mean: Self::RequestLatencyMean, request_latency_p99: Self::RequestLatencyP99,
+        completion_time_mean: Self::CompletionTimeMean, quality_mean: Self::QualityMean,
         aggregate_throughput: Self::AggregateThroughput,
     }
 }
