@@ -435,14 +435,23 @@ impl Checker<'_> {
             self.problems.add_with_help(at, message, help);
             return;
         }
-        let identity = |source: &SourceParams| (source.slice, source.headers, source.name.clone());
+        let identity = |source: &SourceParams| {
+            let SourceParams {
+                slice,
+                headers,
+                host,
+                name,
+                ..
+            } = source;
+            (*slice, *headers, host.clone(), name.clone())
+        };
         let of = |study: &Study| -> Vec<_> {
             let sources = study.scenarios.iter().flat_map(|s| &s.sources);
             sources.map(identity).collect()
         };
         let pairs = of(before).into_iter().zip(of(later));
-        for ((_, _, name), _) in pairs.filter(|(one, other)| one != other) {
-            let message = format!("slice and headers of source `{name}` cannot change");
+        for ((.., name), _) in pairs.filter(|(one, other)| one != other) {
+            let message = format!("slice, headers and host of source `{name}` cannot change");
             self.problems.add(at, message);
         }
     }

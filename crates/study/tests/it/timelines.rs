@@ -210,13 +210,13 @@ fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
        |
        = help: known are `steady`, `other`
     "#);
-    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @r#"
-    error: slice and headers of source `other` cannot change
+    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @"
+    error: slice, headers and host of source `other` cannot change
       --> study.yaml:38:11
        |
     38 |       at: 2 s
        |           ^^^
-    "#);
+    ");
     assert_snapshot!(refused("{gold: {share: 80 %}", "{gold: {share: 80 %, match: {vlan: 11}}"), @r#"
     error: the packets of source `steady` do not match slice `gold` (in phase `raised`)
       --> study.yaml:17:19
