@@ -296,3 +296,42 @@ fn figures_of_applications_in_a_phase_are_those_of_its_measured_bins() {
         .map(|phase| &phase.applications[0].transport);
     assert!(judged.eq(own));
 }
+
+#[test]
+fn an_application_that_has_not_begun_is_not_judged_in_that_phase() {
+    let study = changed(
+        TCP,
+        &[
+            (
+                "{slice: gold, application: bulk, host: a}",
+                "{slice: gold, application: bulk, host: a, start: 3 s}",
+            ),
+            ("weight: 4", "weight: 1"),
+            (
+                "both: {reference: true}",
+                "alone: {reference: true, without: [rest]}\n  both: {}",
+            ),
+            ("start: 4 s", "start: 5 s"),
+            ("stop: 5 s", "stop: 6 s"),
+            ("share: 60 %", "share: 80 %"),
+            ("share: 40 %", "share: 20 %"),
+            ("repetitions: 1", "repetitions: 2"),
+        ],
+    );
+    let judged = study.description("test").by_phase();
+    let mut builder = SummaryBuilder::new(&judged);
+    for run in &study.runs(&RunFilter::default()).unwrap() {
+        let record = Simulator::default().run(&study, run).unwrap();
+        builder.add(&record).unwrap();
+    }
+    let verdicts = verdict::judge(&judged, builder.observations()).policies;
+    let outcomes = verdicts.iter();
+    let outcomes = outcomes.map(|v| (v.policy.as_str(), v.isolation.outcome));
+    assert_eq!(
+        outcomes.collect::<Vec<_>>(),
+        [
+            ("shared/start", Outcome::Inconclusive),
+            ("shared/more", Outcome::Broken)
+        ]
+    );
+}
