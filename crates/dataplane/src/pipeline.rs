@@ -17,7 +17,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
-use std::collections::LinkedList;
+use std::collections::{BTreeMap, LinkedList};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -52,6 +52,8 @@ pub struct Pipeline {
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     pub(crate) credits: CreditNodes,
+    /// The named queues, by their path.
+    pub(crate) named: BTreeMap<String, QueueId>,
     /// Where frames wait that a change took out of their queues.
     pub(crate) drain: Option<QueueId>,
     pub(crate) pool: FramePool,
@@ -76,8 +78,8 @@ impl Pipeline {
             policers,
             tree,
             credits,
+            named,
             capacity,
-            ..
         } = built;
         let (classifier, seed) = (Classifier::new(&params.policy), params.seed);
         let mut params = params.clone();
@@ -91,6 +93,7 @@ impl Pipeline {
             policers,
             tree,
             credits,
+            named,
             drain: None,
             pool: FramePool::with_capacity(buffer_frames(capacity)),
             room: capacity,
@@ -191,8 +194,9 @@ impl Pipeline {
                 0
             };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
+            let queue = class.queue_of(frame.colour);
             self.tree
-                .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
+                .try_enqueue(queue, queued, &mut self.pool, &mut self.random)
         });
         match verdict {
             Ok(is_new_front) => {

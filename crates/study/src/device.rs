@@ -1,7 +1,7 @@
 //! What the devices that can be studied are known for: names, and the limits their makers state.
 
 use crate::params::{DutModel, DutParams, HopParams, SwitchParams};
-use slicewise_model::{Discipline, PolicyError, PolicyParams, Rate};
+use slicewise_model::{Discipline, FlowQueueParams, Part, PolicyError, PolicyParams, Rate};
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_units::{Duration, FrameLengths, Layer};
 
@@ -26,17 +26,18 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
 /// The queues of a policy fit on a port.
 fn check_queues(switch: SwitchParams, policy: &PolicyParams) -> Result<(), PolicyError> {
     let (mut needed, mut first_beyond) = (0, None);
-    for (class, queues) in queues(policy) {
-        needed += u64::from(queues);
+    for queue in queues(policy) {
+        needed += u64::from(queue.queues);
         if needed > u64::from(switch.queues) {
-            first_beyond = first_beyond.or(Some(class));
+            first_beyond = first_beyond.or(Some(queue));
         }
     }
-    let Some(class) = first_beyond else {
+    let Some(Queues { part, of: class, .. }) = first_beyond else {
         return Ok(());
     };
     Err(PolicyError {
         policy: policy.name.clone(),
+        part,
         class: class.to_owned(),
         field: "name",
         problem: format!(
@@ -47,22 +48,41 @@ fn check_queues(switch: SwitchParams, policy: &PolicyParams) -> Result<(), Polic
     })
 }
 
-/// The queues of a policy, and the class that each is of. A class with a child has those of its child, and one with a
-/// queue for each flow as many as it has flows.
-fn queues(policy: &PolicyParams) -> Vec<(&str, u32)> {
+/// Queues that a class has, or a named one.
+#[derive(Debug, Clone, Copy)]
+struct Queues<'a> {
+    part: Part,
+    of: &'a str,
+    queues: u32,
+}
+
+/// The queues of a policy. A class with a child has those of its child, one that waits in a named queue has none, and one
+/// with a queue for each flow has as many as it has flows.
+fn queues(policy: &PolicyParams) -> Vec<Queues<'_>> {
+    let flows = |flow_queue: &Option<FlowQueueParams>| flow_queue.as_ref().map_or(1, |it| it.flows);
     if policy.discipline == Discipline::Fifo {
-        let class = policy.classes.last();
-        return class
-            .map(|class| (class.name.as_str(), 1))
-            .into_iter()
-            .collect();
+        let class = policy.classes.last().into_iter();
+        let one = class.map(|class| Queues {
+            part: Part::Class,
+            of: &class.name,
+            queues: 1,
+        });
+        return one.collect();
     }
-    let mut all = Vec::new();
-    for class in &policy.classes {
-        match (&class.child, &class.flow_queue) {
-            (Some(child), _) => all.extend(queues(child)),
-            (None, Some(flow_queue)) => all.push((class.name.as_str(), flow_queue.flows)),
-            (None, None) => all.push((class.name.as_str(), 1)),
+    let named = policy.queues.iter().map(|queue| Queues {
+        part: Part::Queue,
+        of: &queue.name,
+        queues: flows(&queue.flow_queue),
+    });
+    let mut all: Vec<Queues<'_>> = named.collect();
+    for class in policy.classes.iter().filter(|class| class.queue.is_none()) {
+        match &class.child {
+            Some(child) => all.extend(queues(child)),
+            None => all.push(Queues {
+                part: Part::Class,
+                of: &class.name,
+                queues: flows(&class.flow_queue),
+            }),
         }
     }
     all
@@ -72,6 +92,7 @@ fn check_isr4221(policy: &PolicyParams) -> Result<(), PolicyError> {
     let fail = |class: &str, field, problem: String| {
         Err(PolicyError {
             policy: policy.name.clone(),
+            part: Part::Class,
             class: class.to_owned(),
             field,
             problem,

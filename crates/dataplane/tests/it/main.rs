@@ -7,6 +7,7 @@ mod classifier;
 mod deficit_round_robin;
 mod flow_queue;
 mod guaranteed;
+mod named_queues;
 mod no_allocation;
 mod policing;
 mod schedulers;
