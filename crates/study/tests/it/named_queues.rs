@@ -22,13 +22,16 @@ const QUEUES: &str = "    discipline: deficit_round_robin
 
 /// [`STUDY`] with only the policy `p` of these lines.
 fn with(policy: &str) -> Result<Study, String> {
-    let start = STUDY.find("policies:").unwrap();
     let end = STUDY.find("repetitions:").unwrap();
     parse(&format!(
         "{}policies:\n  p:\n{policy}{}",
-        &STUDY[..start],
+        before_policies(),
         &STUDY[end..]
     ))
+}
+
+fn before_policies() -> &'static str {
+    &STUDY[..STUDY.find("policies:").unwrap()]
 }
 
 fn policy() -> StudyPolicy {
@@ -253,6 +256,27 @@ fn named_queues_are_for_disciplines_with_a_queue_per_class() {
 }
 
 #[test]
+fn a_router_has_no_named_queues() {
+    let text = QUEUES.replace("7 Mbit/s", "1 Mbit/s");
+    let study = format!(
+        "{}policies:\n  p:\n{text}repetitions: 2\nduration: 5 s\n",
+        before_policies()
+    );
+    let study = study.replacen(
+        "model: port\n  port_rate: 10 Mbit/s",
+        "model: isr4221\n  licence: {rate: 10 Mbit/s, credit: 1 s}",
+        1,
+    );
+    assert_snapshot!(parse(&study).unwrap_err(), @"
+    error: each class of an ISR 4221 has a queue of its own: leave `queues` out
+      --> study.yaml:28:16
+       |
+    28 |       - {name: high, priority: 1, queue_limit: 25000 packets}
+       |                ^^^^
+    ");
+}
+
+#[test]
 fn a_policy_in_ios_text_has_no_named_queues() {
     let ios = "    ios: router.cfg\n    queues: [{name: high}]\n";
     assert_snapshot!(with(ios).unwrap_err(), @"
@@ -278,11 +302,10 @@ fn a_queue_that_no_class_uses_is_warned_of_unless_a_phase_may_use_it() {
     let timeline = "timeline:\n  settle: 500 ms\n  changes:\n    later:\n      at: 2 s\n      policies:\n        \
                     p: {classes: [{name: class-default, queue: udp}]}\n";
     let phases = QUEUES.replacen("    classes:", "    title: phases\n    classes:", 1);
-    let start = STUDY.find("policies:").unwrap();
     let end = STUDY.find("repetitions:").unwrap();
     let text = format!(
         "{}policies:\n  p:\n{phases}{}{timeline}",
-        &STUDY[..start],
+        before_policies(),
         &STUDY[end..]
     );
     let study = parse(&text).unwrap();
