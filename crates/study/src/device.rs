@@ -106,6 +106,17 @@ fn check_isr4221(policy: &PolicyParams) -> Result<(), PolicyError> {
         );
         return fail("", "classes", problem);
     }
+    if let Some(queue) = policy.queues.first() {
+        let problem =
+            "each class of an ISR 4221 has a queue of its own: leave `queues` out".to_owned();
+        return Err(PolicyError {
+            policy: policy.name.clone(),
+            part: Part::Queue,
+            class: queue.name.clone(),
+            field: "queues",
+            problem,
+        });
+    }
     for class in &policy.classes {
         if class
             .priority
