@@ -105,8 +105,21 @@ impl Pipeline {
     /// O(1), but for class maps that do not compile into tables (`docs/mechanisms/classifier.md`).
     #[inline]
     pub fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.on_frame_in_buffer(frame, headers, now, true)
+    }
+
+    /// [`on_frame`](Self::on_frame) for a device whose buffer holds less than all queues together: a frame that would be
+    /// queued without room in it (`has_room` is false) is dropped as [`DropReason::BufferFull`].
+    #[inline]
+    pub fn on_frame_in_buffer(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        now: Instant,
+        has_room: bool,
+    ) -> Verdict {
         let class = self.classifier.classify(headers);
-        let verdict = self.offer(frame, headers, class, now, |_, _| true);
+        let verdict = self.offer(frame, headers, class, now, |_, _| has_room);
         self.count_dropped();
         verdict
     }

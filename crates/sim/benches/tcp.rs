@@ -1,5 +1,6 @@
-//! Simulated data packets a second with TCP: bulk transfers over a link of 10 Gbit/s with full-size frames,
-//! acknowledgements and measurement included; 10 flows, and 2000.
+//! Simulated data packets a second at 10 Gbit/s with full-size frames, acknowledgements and measurement included: bulk
+//! transfers over TCP through a port, 10 flows and 2000; and two hosts behind a switch, with UDP of 10 Gbit/s each, and with
+//! 2 and 200 flows of TCP.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use slicewise_sim::Simulator;
@@ -8,22 +9,37 @@ use slicewise_study::{Backend, RunFilter, Study};
 use std::hint::black_box;
 use std::path::Path;
 
-const STUDY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/tcp.yaml");
+const STUDIES: [(&str, &str); 2] = [
+    (
+        "tcp",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/benches/tcp.yaml"),
+    ),
+    (
+        "switch",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/benches/switch.yaml"),
+    ),
+];
 
 fn tcp(criterion: &mut Criterion) {
-    let study = Study::load(Path::new(STUDY)).expect("the study of this benchmark is valid");
+    for (name, path) in STUDIES {
+        let study = Study::load(Path::new(path)).expect("the study of this benchmark is valid");
+        bench(criterion, name, &study);
+    }
+}
+
+fn bench(criterion: &mut Criterion, name: &str, study: &Study) {
     let simulator = Simulator::default();
-    let mut group = criterion.benchmark_group("tcp");
+    let mut group = criterion.benchmark_group(name);
     group.sample_size(10);
-    for scenario in ["flows-10", "flows-2000"] {
+    for scenario in study.scenarios.iter().map(|scenario| &scenario.name) {
         let filter = RunFilter {
-            scenarios: vec![scenario.to_owned()],
+            scenarios: vec![scenario.clone()],
             ..RunFilter::default()
         };
         let runs = study.runs(&filter).expect("the study has this scenario");
         let run = || {
             simulator
-                .run(&study, &runs[0])
+                .run(study, &runs[0])
                 .expect("a run of a valid study")
         };
         let first = run();

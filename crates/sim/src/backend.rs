@@ -3,6 +3,7 @@
 use crate::capture::{CaptureObserver, CaptureParams};
 use crate::device::isr4221::{LicenceParams, isr4221};
 use crate::device::port::port;
+use crate::device::switch::Switch;
 use crate::device::tc::Tc;
 use crate::device::{DeviceParams, Plane};
 use crate::endpoint::EndpointParams;
@@ -24,11 +25,13 @@ use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
-    Backend, DutModel, DutParams, ImpairmentParams, RunError, RunSpec, ScenarioParams, Study,
+    Backend, DutModel, DutParams, ImpairmentParams, LinkImpairments, RunError, RunSpec,
+    ScenarioParams, Study,
 };
 use slicewise_traffic::{Random, Sources};
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// How long after the sources have stopped the network may take to drain. Queues are finite, so
@@ -172,7 +175,7 @@ impl Simulator {
     ) -> Result<(O, Outcome), RunError> {
         let Built {
             mut network,
-            senders,
+            links,
             egress,
         } = self.network(study, run, observe)?;
         let (phases, gone) = timeline::run(&mut network, study, run.policy, &egress);
@@ -187,8 +190,7 @@ impl Simulator {
             )));
         }
         let drops = [dropped(&network, &egress), gone].concat();
-        let links = senders.map(|port| network.impairments(port));
-        let lost_on_links = losses_on_links(study, run, links);
+        let lost_on_links = losses_on_links(study, run, &network, &links);
         let (observer, transports) = network.into_parts();
         let outcome = Outcome {
             drops,
@@ -199,7 +201,7 @@ impl Simulator {
         Ok((observer, outcome))
     }
 
-    /// The network of one run: a sender, the devices, a receiver.
+    /// The network of one run: the hosts that send, the devices, a receiver.
     fn network<O: Observer>(
         &self,
         study: &Study,
@@ -218,11 +220,11 @@ impl Simulator {
             processing: RECEIVE_PROCESSING,
             seed: run.source_seed(HOSTS),
         };
-        let sender = topology.endpoint(endpoint);
-        let receiver = topology.endpoint(endpoint);
-        let adapter = topology.port(sender);
-        // The port behind which the rest of the path is built, and the link on which it sends.
-        let mut from = adapter;
+        let hosts = Hosts::new(&mut topology, scenario, endpoint);
+        let senders = hosts.senders.values();
+        let adapters: Vec<PortId> = senders.map(|host| topology.port(*host)).collect();
+        // The ports behind which the rest of the path is built, and the link on which each sends.
+        let mut from = adapters.clone();
         let mut on = LinkParams {
             rate: study.link.rate,
             propagation: study.link.propagation,
@@ -234,32 +236,27 @@ impl Simulator {
             let node = topology.device(DeviceParams {
                 processing: device.processing_delay,
             });
-            let ingress = if answers {
-                topology.egress(node, way_back(study, run.seed)?)
-            } else {
-                topology.port(node)
-            };
-            topology.unequal_link((from, on), (ingress, back(on, study)));
-            from = topology.egress(node, forwarding(device, policy, run.seed)?);
-            egress.push(from);
+            for from in from {
+                let ingress = if answers {
+                    topology.egress(node, way_back(study, run.seed)?)
+                } else {
+                    topology.port(node)
+                };
+                topology.unequal_link((from, on), (ingress, back(on, study)));
+            }
+            let port = topology.egress(node, forwarding(device, policy, run.seed)?);
+            from = vec![port];
+            egress.push(port);
             on = egress_link(study, device);
         }
-        let last = from;
-        let sink = topology.port(receiver);
-        topology.unequal_link((last, on), (sink, back(on, study)));
-        let applications = applications(study, run, scenario, [sender, receiver])?;
-        let impaired = [
-            (adapter, study.link.impairments.ingress),
-            (last, study.link.impairments.egress),
-        ];
-        for (link, (from, params)) in (0..).zip(impaired) {
-            if params != ImpairmentParams::default() {
-                let seeds = scenario.sources.iter().map(|s| run.source_seed(&s.name));
-                let seeds = seeds.chain(seeds_of_connections(run, scenario));
-                topology.impair(from, Impairments::new(params, seeds, link));
-            }
+        for last in &from {
+            let sink = topology.port(hosts.receiver);
+            topology.unequal_link((*last, on), (sink, back(on, study)));
         }
-        let flows = self.flows(study, run, scenario, [sender, receiver])?;
+        let links = [adapters, from];
+        impair(&mut topology, study, run, scenario, &links);
+        let applications = applications(study, run, scenario, &hosts)?;
+        let flows = self.flows(study, run, scenario, &hosts)?;
         let directions = directions(&applications);
         let headers = flows.iter().map(|flow| &flow.headers);
         let headers = headers.chain(directions.iter().map(|direction| &direction.headers));
@@ -277,7 +274,7 @@ impl Simulator {
         let network = network.map_err(failed)?;
         Ok(Built {
             network,
-            senders: [adapter, last],
+            links,
             egress,
         })
     }
@@ -288,7 +285,7 @@ impl Simulator {
         study: &Study,
         run: &RunSpec,
         scenario: &ScenarioParams,
-        [sender, receiver]: [Node; 2],
+        hosts: &Hosts<'_>,
     ) -> Result<Vec<FlowParams>, RunError> {
         let mut sources_of_slice = vec![0u16; study.slices.len()];
         let mut flows = Vec::with_capacity(scenario.sources.len());
@@ -309,8 +306,8 @@ impl Simulator {
             let headers = Headers::from(&params.headers);
             flows.push(FlowParams {
                 id,
-                sender,
-                receiver,
+                sender: hosts.sender(params.host.as_deref())?,
+                receiver: hosts.receiver,
                 headers,
                 source,
             });
@@ -322,10 +319,58 @@ impl Simulator {
 /// A network that was built.
 struct Built<O> {
     network: Network<Plane, O>,
-    /// The ports that send on [`LINKS`].
-    senders: [PortId; 2],
+    /// The ports that send on [`LINKS`]: one of each host on the first.
+    links: [Vec<PortId>; 2],
     /// The ports by which frames leave the devices, in the order of the path.
     egress: Vec<PortId>,
+}
+
+/// The hosts of a run.
+struct Hosts<'a> {
+    /// Those that send, in the order of their adapters' ports.
+    senders: BTreeMap<Option<&'a str>, Node>,
+    receiver: Node,
+}
+
+impl<'a> Hosts<'a> {
+    fn new(
+        topology: &mut Topology<Plane>,
+        scenario: &'a ScenarioParams,
+        endpoint: EndpointParams,
+    ) -> Self {
+        let mut names = scenario.hosts().into_iter();
+        let first = names.next().flatten();
+        let mut senders = BTreeMap::from([(first, topology.endpoint(endpoint))]);
+        let receiver = topology.endpoint(endpoint);
+        senders.extend(names.map(|name| (name, topology.endpoint(endpoint))));
+        Self { senders, receiver }
+    }
+
+    fn sender(&self, host: Option<&str>) -> Result<Node, RunError> {
+        let sender = self.senders.get(&host).copied();
+        sender.ok_or_else(|| RunError::Failed("a source is on no host".to_owned()))
+    }
+}
+
+/// Let links lose and delay frames as the study says; `links` are the ports that send on [`LINKS`].
+fn impair(
+    topology: &mut Topology<Plane>,
+    study: &Study,
+    run: &RunSpec,
+    scenario: &ScenarioParams,
+    links: &[Vec<PortId>; 2],
+) {
+    let LinkImpairments { ingress, egress } = study.link.impairments;
+    for ((link, ports), params) in (0..).zip(links).zip([ingress, egress]) {
+        if params == ImpairmentParams::default() {
+            continue;
+        }
+        for port in ports {
+            let seeds = scenario.sources.iter().map(|s| run.source_seed(&s.name));
+            let seeds = seeds.chain(seeds_of_connections(run, scenario));
+            topology.impair(*port, Impairments::new(params, seeds, link));
+        }
+    }
 }
 
 /// What decides in a device which frame leaves next.
@@ -333,6 +378,9 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
     let policy = policy.clone();
     let plane = match (device.model, device.licence) {
         (DutModel::Port | DutModel::Gateway, None) => port(policy, seed).map(Plane::Pipeline),
+        (DutModel::Switch(switch), None) => {
+            Switch::new(policy, switch.buffer_packets, seed).map(Plane::Switch)
+        }
         (DutModel::Tc { burst }, None) => {
             port(policy, seed).map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst)))
         }
@@ -344,9 +392,10 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
             };
             isr4221(policy, &licence, seed).map(Plane::Pipeline)
         }
-        (DutModel::Port | DutModel::Gateway | DutModel::Tc { .. }, Some(_)) => {
-            return Err(unsupported("a plain port with a licence"));
-        }
+        (
+            DutModel::Port | DutModel::Gateway | DutModel::Switch(_) | DutModel::Tc { .. },
+            Some(_),
+        ) => return Err(unsupported("a plain port with a licence")),
         (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
     };
     plane.map_err(failed)
@@ -356,7 +405,9 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
 fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
     let (rate, handover) = match device.model {
         DutModel::Gateway => (device.port_rate, Handover::FirstBit),
-        DutModel::Port | DutModel::Isr4221 => (device.port_rate, Handover::LastBit),
+        DutModel::Port | DutModel::Isr4221 | DutModel::Switch(_) => {
+            (device.port_rate, Handover::LastBit)
+        }
         // A token bucket decides when a frame leaves, not the interface.
         DutModel::Tc { .. } => (study.link.rate, Handover::LastBit),
     };
@@ -398,7 +449,7 @@ fn applications<'a>(
     study: &'a Study,
     run: &RunSpec,
     scenario: &'a ScenarioParams,
-    [sender, receiver]: [Node; 2],
+    hosts: &Hosts<'_>,
 ) -> Result<Vec<ApplicationFlows<'a>>, RunError> {
     let flows = scenario.applications.iter().map(|params| {
         let slice = study
@@ -410,8 +461,8 @@ fn applications<'a>(
             slice_name: &slice.name,
             slice: u16::try_from(params.slice).map_err(failed)?,
             seed: run.source_seed(&params.name),
-            sender,
-            receiver,
+            sender: hosts.sender(params.host.as_deref())?,
+            receiver: hosts.receiver,
         })
     });
     flows.collect()
@@ -460,26 +511,20 @@ fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
 }
 
 /// What impaired links lost of each slice, by reason.
-fn losses_on_links(
+fn losses_on_links<O: Observer>(
     study: &Study,
     run: &RunSpec,
-    links: [Option<&Impairments>; 2],
+    network: &Network<Plane, O>,
+    links: &[Vec<PortId>; 2],
 ) -> Vec<LinkLoss> {
     let mut losses = Vec::new();
     let Some(scenario) = study.scenarios.get(run.scenario) else {
         return losses;
     };
-    for (link, impairments) in LINKS.into_iter().zip(links) {
-        let Some(impairments) = impairments else {
-            continue;
-        };
+    for (link, ports) in LINKS.into_iter().zip(links) {
+        let impaired = || ports.iter().filter_map(|port| network.impairments(*port));
         for (index, slice) in study.slices.iter().enumerate() {
-            let sources = scenario.sources.iter().map(|source| source.slice);
-            let connections = scenario.applications.iter().flat_map(|params| {
-                let flows = 2 * params.application.connections() as usize;
-                std::iter::repeat_n(params.slice, flows)
-            });
-            let flows = sources.chain(connections).zip(impairments.lost());
+            let flows = impaired().flat_map(|link| slices_of_flows(scenario).zip(link.lost()));
             let own = flows.filter(|(slice, _)| *slice == index);
             let lost = own.fold(Lost::default(), |sum, (_, lost)| sum + lost);
             let reasons = [("loss", lost.at_random), ("bit_error", lost.by_bit_errors)];
@@ -494,6 +539,16 @@ fn losses_on_links(
         }
     }
     losses
+}
+
+/// The slice of each flow: of sources, then of both directions of connections.
+fn slices_of_flows(scenario: &ScenarioParams) -> impl Iterator<Item = usize> {
+    let sources = scenario.sources.iter().map(|source| source.slice);
+    let connections = scenario.applications.iter().flat_map(|params| {
+        let flows = 2 * params.application.connections() as usize;
+        std::iter::repeat_n(params.slice, flows)
+    });
+    sources.chain(connections)
 }
 
 /// What measures a run of `study` under a scenario.

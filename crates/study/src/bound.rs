@@ -29,7 +29,7 @@ use crate::params::{
     SourceParams,
 };
 use crate::study::Study;
-use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams};
+use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams, Rate};
 use slicewise_stats::description::{DelayBound, Unbounded};
 use slicewise_traffic::arrivals::{ArrivalCurve, Backlog, backlog, bytes_up};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
@@ -183,7 +183,7 @@ fn bound(
             scenario,
         };
         let in_device = if study.populations.is_empty() {
-            outside = situation.outside(hops);
+            outside = situation.outside(slice, hops);
             situation.in_device(slice)?
         } else {
             situation.of_population(slice)?
@@ -363,31 +363,19 @@ impl Situation<'_> {
         Ok(())
     }
 
-    /// What one-way delay contains beside the schedulers of `hops`.
-    fn outside(&self, hops: &[(&DutParams, &PolicyParams)]) -> Result<u64, String> {
+    /// What one-way delay of a slice contains beside the schedulers of `hops`: on the way to the device what it contains
+    /// from the host from which that takes longest.
+    fn outside(&self, slice: usize, hops: &[(&DutParams, &PolicyParams)]) -> Result<u64, String> {
         let (study, link) = (self.study, self.study.link);
         if link.impairments.ingress.delay_variation.is_some() {
             // Frames that follow each other closer than they were sent may be above the burst.
             return Err("delay varies on it (`link.impairments.ingress`)".to_owned());
         }
-        if let Some(source) = self.scenario.applications.first() {
-            return Err(reacts(source));
+        let mut sent = 0;
+        for host in self.scenario.hosts_of(slice) {
+            sent = sent.max(self.on_link_of(host)?);
         }
         let varies = link.impairments.egress.delay_variation;
-        let curves = self.curves(self.scenario.sources.iter(), link.rate.accounting)?;
-        let rate = link.rate.rate;
-        let waiting = match backlog(&curves, rate).ok_or(TOO_MUCH)? {
-            Backlog::AtMost(most) => most,
-            Backlog::Grows(offered) => {
-                return Err(format!(
-                    "all sources together send {} on a link of {rate}",
-                    bit_rate(offered)
-                ));
-            }
-        };
-        // Until the last bit of a frame and of all before it is out.
-        let sent = waiting.div_ceil(u128::from(rate.bits_per_second().max(1)));
-        let sent = u64::try_from(sent).map_err(|_| TOO_MUCH.to_owned())?;
         let in_hop = |(device, _): &(&DutParams, _)| {
             let processing = device.processing_delay.nanos();
             processing.saturating_add(link.propagation.nanos())
@@ -400,6 +388,29 @@ impl Situation<'_> {
             study.hosts.interrupt_moderation.nanos(),
         ];
         Ok(parts.into_iter().fold(sent, u64::saturating_add))
+    }
+
+    /// How long a frame of a host takes at most until its last bit, and all that was sent before it, is on the link, ns.
+    fn on_link_of(&self, host: Option<&str>) -> Result<u64, String> {
+        let mut reacting = self.scenario.applications.iter();
+        if let Some(source) = reacting.find(|source| source.host.as_deref() == host) {
+            return Err(reacts(source));
+        }
+        let Rate { rate, accounting } = self.study.link.rate;
+        let sources = self.scenario.sources.iter();
+        let of_host = sources.filter(|source| source.host.as_deref() == host);
+        let curves = self.curves(of_host, accounting)?;
+        let waiting = match backlog(&curves, rate).ok_or(TOO_MUCH)? {
+            Backlog::AtMost(most) => most,
+            Backlog::Grows(offered) => {
+                return Err(format!(
+                    "all sources together send {} on a link of {rate}",
+                    bit_rate(offered)
+                ));
+            }
+        };
+        let sent = waiting.div_ceil(u128::from(rate.bits_per_second().max(1)));
+        u64::try_from(sent).map_err(|_| TOO_MUCH.to_owned())
     }
 
     fn curves<'s>(

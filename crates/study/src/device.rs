@@ -1,7 +1,7 @@
 //! What the devices that can be studied are known for: names, and the limits their makers state.
 
-use crate::params::{DutModel, DutParams, HopParams};
-use slicewise_model::{PolicyError, PolicyParams, Rate};
+use crate::params::{DutModel, DutParams, HopParams, SwitchParams};
+use slicewise_model::{Discipline, PolicyError, PolicyParams, Rate};
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_units::{Duration, FrameLengths, Layer};
 
@@ -11,12 +11,64 @@ const ISR4221_CLASSES: usize = 256;
 const ISR4221_PRIORITY_LEVELS: u8 = 2;
 /// Where both are stated: measured on the device, IOS XE 16.12.04.
 const ISR4221_SOURCE: &str = "limits of the Cisco ISR 4221 with IOS XE 16.12.04 (Grøsvik 2023)";
+/// Where the number of queues of a switch is stated.
+const SWITCH_SOURCE: &str = "queues of a port of the Intel Tofino switch (Chen et al. 2022)";
 
 /// Whether the device can hold `policy` at all.
 pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(), PolicyError> {
-    if model != DutModel::Isr4221 {
-        return Ok(());
+    match model {
+        DutModel::Isr4221 => check_isr4221(policy),
+        DutModel::Switch(switch) => check_queues(switch, policy),
+        DutModel::Port | DutModel::Gateway | DutModel::Tc { .. } => Ok(()),
     }
+}
+
+/// The queues of a policy fit on a port.
+fn check_queues(switch: SwitchParams, policy: &PolicyParams) -> Result<(), PolicyError> {
+    let (mut needed, mut first_beyond) = (0, None);
+    for (class, queues) in queues(policy) {
+        needed += u64::from(queues);
+        if needed > u64::from(switch.queues) {
+            first_beyond = first_beyond.or(Some(class));
+        }
+    }
+    let Some(class) = first_beyond else {
+        return Ok(());
+    };
+    Err(PolicyError {
+        policy: policy.name.clone(),
+        class: class.to_owned(),
+        field: "name",
+        problem: format!(
+            "the policy needs {needed} queues, that of class-default included, and a port of the switch has {}: merge \
+             classes",
+            switch.queues
+        ),
+    })
+}
+
+/// The queues of a policy, and the class that each is of. A class with a child has those of its child, and one with a
+/// queue for each flow as many as it has flows.
+fn queues(policy: &PolicyParams) -> Vec<(&str, u32)> {
+    if policy.discipline == Discipline::Fifo {
+        let class = policy.classes.last();
+        return class
+            .map(|class| (class.name.as_str(), 1))
+            .into_iter()
+            .collect();
+    }
+    let mut all = Vec::new();
+    for class in &policy.classes {
+        match (&class.child, &class.flow_queue) {
+            (Some(child), _) => all.extend(queues(child)),
+            (None, Some(flow_queue)) => all.push((class.name.as_str(), flow_queue.flows)),
+            (None, None) => all.push((class.name.as_str(), 1)),
+        }
+    }
+    all
+}
+
+fn check_isr4221(policy: &PolicyParams) -> Result<(), PolicyError> {
     let fail = |class: &str, field, problem: String| {
         Err(PolicyError {
             policy: policy.name.clone(),
@@ -42,7 +94,7 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
             return fail(&class.name, "priority", problem);
         }
         if let Some(child) = &class.child {
-            check_limits(model, child)?;
+            check_isr4221(child)?;
         }
     }
     Ok(())
@@ -55,6 +107,11 @@ pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability
             slices: SliceLimit::NotStated,
             limited_by: "none is stated for this device".to_owned(),
             source: "a single port has no tables".to_owned(),
+        },
+        DutModel::Switch(SwitchParams { queues, .. }) => Scalability {
+            slices: SliceLimit::Slices(queues.into()),
+            limited_by: format!("{queues} queues a port"),
+            source: SWITCH_SOURCE.to_owned(),
         },
         DutModel::Isr4221 => {
             let (slices, limited_by) = if uses_priority(policy) {
@@ -136,6 +193,16 @@ fn describe(dut: &DutParams) -> String {
             "Linux traffic control (model), link of {} {}",
             dut.port_rate.rate, dut.port_rate.accounting.layer
         ),
+        (DutModel::Switch(switch), _) => {
+            let buffer = switch.buffer_packets;
+            let buffer = buffer.map_or_else(String::new, |packets| {
+                format!(", which share a buffer of {packets} packets")
+            });
+            format!(
+                "switch (model), ports of {} with {} queues{buffer}",
+                dut.port_rate.rate, switch.queues
+            )
+        }
         (DutModel::Port, _) => format!("egress port of {} (model)", dut.port_rate.rate),
     }
 }

@@ -45,7 +45,8 @@ pub use params::{
     ImpairmentParams, LicenceParams, LinkImpairments, LossParams, MeasureParams, OnOffParams,
     PacketSize, PatternParams, Periods, PopulationParams, PopulationPatternParams, RequestsParams,
     ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams, SizesParams, SourceHeaders,
-    SourceParams, StudyLink, StudySlice, TcpProfile, TransportParams, VideoParams, WeightedSize,
+    SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile, TransportParams, VideoParams,
+    WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

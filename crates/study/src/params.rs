@@ -18,6 +18,7 @@ pub use slicewise_traffic::scenario::{
 };
 pub use slicewise_traffic::transport::{CongestionControl, TcpProfile, TransportParams};
 use slicewise_units::{BitRate, ByteCount, Duration};
+use std::collections::BTreeSet;
 
 /// The links between the hosts and the device under test; but for impairments both are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub enum DutModel {
     Isr4221,
     /// One egress port and nothing else.
     Port,
+    /// A switch: a port with a few queues, which share a buffer.
+    Switch(SwitchParams),
     /// The live gateway, or another program that paces departures: as a port, but a frame is handed on,
     /// whole, at the moment when its first bit would leave such a port.
     Gateway,
@@ -48,6 +51,29 @@ pub enum DutModel {
         /// Depth of the bucket.
         burst: ByteCount,
     },
+}
+
+/// The egress port of a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwitchParams {
+    /// Queues of the port: a policy that needs more is refused.
+    pub queues: u32,
+    /// Packets that wait in all of them together; `None`: what their limits add up to.
+    pub buffer_packets: Option<u32>,
+}
+
+impl Default for SwitchParams {
+    /// Eight queues, as the ports of the Intel Tofino have in the study of Chen et al. (2022).
+    fn default() -> Self {
+        Self::TOFINO
+    }
+}
+
+impl SwitchParams {
+    pub(crate) const TOFINO: Self = Self {
+        queues: 8,
+        buffer_packets: None,
+    };
 }
 
 /// The device under test.
@@ -157,10 +183,30 @@ pub enum PopulationPatternParams {
 impl ScenarioParams {
     /// The slice of each of its sources.
     pub fn slices(&self) -> impl Iterator<Item = usize> {
-        let of_applications = self.applications.iter().map(|source| source.slice);
-        self.sources
-            .iter()
-            .map(|source| source.slice)
+        self.slices_and_hosts().map(|(slice, _)| slice)
+    }
+
+    /// The hosts that send, each once, in the order in which sources name them; `None` is that of sources that name
+    /// none.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<Option<&str>> {
+        let mut known = BTreeSet::new();
+        let hosts = self.slices_and_hosts().map(|(_, host)| host);
+        hosts.filter(|host| known.insert(*host)).collect()
+    }
+
+    /// The hosts that send packets of a slice.
+    pub(crate) fn hosts_of(&self, slice: usize) -> BTreeSet<Option<&str>> {
+        let own = self.slices_and_hosts().filter(|(of, _)| *of == slice);
+        own.map(|(_, host)| host).collect()
+    }
+
+    fn slices_and_hosts(&self) -> impl Iterator<Item = (usize, Option<&str>)> {
+        let of_applications = self.applications.iter();
+        let of_applications = of_applications.map(|s| (s.slice, s.host.as_deref()));
+        let of_sources = self.sources.iter();
+        of_sources
+            .map(|s| (s.slice, s.host.as_deref()))
             .chain(of_applications)
     }
 

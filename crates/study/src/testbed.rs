@@ -178,6 +178,14 @@ impl Study {
         for phase in &mut self.phases {
             phase.study = phase.study.clone().into_testbed(pacing)?;
         }
+        for scenario in &mut self.scenarios {
+            let of_sources = scenario.sources.iter_mut().map(|s| &mut s.host);
+            let of_applications = scenario.applications.iter_mut().map(|s| &mut s.host);
+            // The link to the device carries whatever its one host sends.
+            of_sources
+                .chain(of_applications)
+                .for_each(|host| *host = None);
+        }
         let capacity = self.dut.capacity();
         for policy in &mut self.policies {
             let resolved = policy.spec.resolve_for(PortParams {

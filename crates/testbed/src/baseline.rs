@@ -155,6 +155,7 @@ fn like(source: &ApplicationSourceParams) -> SourceParams {
     SourceParams {
         name: source.name.clone(),
         machine: 0,
+        host: None,
         slice: source.slice,
         headers,
         largest: PacketSize {

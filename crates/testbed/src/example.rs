@@ -62,6 +62,7 @@ pub(crate) fn bulk() -> ApplicationSourceParams {
     let files = sources().swap_remove(2);
     ApplicationSourceParams {
         name: "copies".to_owned(),
+        host: None,
         slice: files.slice,
         headers: files.headers,
         transport: TransportParams {

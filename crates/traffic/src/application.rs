@@ -10,6 +10,8 @@ use slicewise_units::{BitRate, Duration};
 pub struct ApplicationSourceParams {
     /// Name, unique in its scenario.
     pub name: String,
+    /// The host that sends its data, as [`SourceParams::host`](crate::scenario::SourceParams::host).
+    pub host: Option<String>,
     /// Index of its slice in the study.
     pub slice: usize,
     /// Header fields of the packets that the sender sends. Each connection has a port of its own: the sender's where

@@ -72,6 +72,9 @@ pub struct SourceParams {
     /// The machine that it is on, from 0: its name's place among those of all sources of the study. So it
     /// has the same clock in every scenario.
     pub machine: u32,
+    /// The host that it is on: sources of one host share its adapter and its link. `None`: the host of all sources
+    /// that name none.
+    pub host: Option<String>,
     /// Index of its slice in the study.
     pub slice: usize,
     /// Header fields of its packets.

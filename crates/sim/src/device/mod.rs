@@ -7,11 +7,13 @@
 
 pub mod isr4221;
 pub mod port;
+pub mod switch;
 pub mod tc;
 
 use slicewise_dataplane::{Frame, Pipeline, Verdict};
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
+use switch::Switch;
 use tc::Tc;
 
 /// What decides which frame leaves next: the contract of [`Pipeline`], open to models of devices
@@ -58,6 +60,8 @@ impl Forwarding for Pipeline {
 pub enum Plane {
     /// A policy over a link.
     Pipeline(Pipeline),
+    /// A policy over a link, with a buffer that its queues share.
+    Switch(Switch),
     /// The same under Linux traffic control.
     Tc(Tc),
 }
@@ -68,6 +72,7 @@ impl Plane {
     pub const fn pipeline(&self) -> &Pipeline {
         match self {
             Self::Pipeline(pipeline) => pipeline,
+            Self::Switch(switch) => switch.pipeline(),
             Self::Tc(tc) => tc.pipeline(),
         }
     }
@@ -76,6 +81,7 @@ impl Plane {
     pub const fn pipeline_mut(&mut self) -> &mut Pipeline {
         match self {
             Self::Pipeline(pipeline) => pipeline,
+            Self::Switch(switch) => switch.pipeline_mut(),
             Self::Tc(tc) => tc.pipeline_mut(),
         }
     }
@@ -86,6 +92,7 @@ impl Forwarding for Plane {
     fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
         match self {
             Self::Pipeline(pipeline) => pipeline.on_frame(frame, headers, now),
+            Self::Switch(switch) => switch.on_frame(frame, headers, now),
             Self::Tc(tc) => tc.on_frame(frame, headers, now),
         }
     }
@@ -94,6 +101,7 @@ impl Forwarding for Plane {
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
         match self {
             Self::Pipeline(pipeline) => pipeline.poll_egress(now),
+            Self::Switch(switch) => switch.poll_egress(now),
             Self::Tc(tc) => tc.poll_egress(now),
         }
     }
@@ -102,6 +110,7 @@ impl Forwarding for Plane {
     fn poll_dropped(&mut self) -> Option<Frame> {
         match self {
             Self::Pipeline(pipeline) => Forwarding::poll_dropped(pipeline),
+            Self::Switch(switch) => switch.poll_dropped(),
             Self::Tc(tc) => tc.poll_dropped(),
         }
     }
@@ -110,6 +119,7 @@ impl Forwarding for Plane {
     fn poll_at(&self) -> Option<Instant> {
         match self {
             Self::Pipeline(pipeline) => pipeline.poll_at(),
+            Self::Switch(switch) => switch.poll_at(),
             Self::Tc(tc) => tc.poll_at(),
         }
     }

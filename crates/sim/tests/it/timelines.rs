@@ -2,6 +2,7 @@
 
 use crate::support::changed;
 use slicewise_sim::Simulator;
+use slicewise_stats::application::ApplicationRecord;
 use slicewise_stats::record::{DropCount, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome};
@@ -192,4 +193,145 @@ fn each_phase_is_judged_by_its_own_objectives() {
         .steady
         .throughput_bits_per_second;
     assert!(throughput.as_ref().unwrap().mean > 67e6);
+}
+
+/// TCP in both slices of a switch, and a change of shares in the middle.
+const TCP: &str = "\
+name: tcp-changes
+link: {rate: 50 Mbit/s, propagation: 100 us}
+dut: {model: switch, buffer: 400 packets}
+slices:
+  gold: {match: {vlan: 10}, share: 60 %, guaranteed: true, headers: {vlan: 10, protocol: tcp}}
+  rest: {match: {vlan: 20}, share: 40 %, headers: {vlan: 20, protocol: tcp}}
+sources:
+  gold: {slice: gold, application: bulk, host: a}
+  rest: {slice: rest, application: bulk, host: b}
+  asks: {slice: rest, application: {kind: requests, rate: 100 /s, response: 2 kB}, host: b}
+  late: {slice: gold, application: bulk, host: c, start: 4 s, stop: 5 s}
+scenarios:
+  both: {reference: true}
+policies:
+  shared:
+    discipline: deficit_round_robin
+    classes:
+      - {name: gold, slice: gold, weight: 1, queue_limit: 100 packets}
+      - {name: rest, slice: rest, weight: 1, queue_limit: 100 packets}
+timeline:
+  settle: 500 ms
+  changes:
+    more:
+      at: 3 s
+      policies:
+        shared:
+          classes:
+            - {name: gold, slice: gold, weight: 4, queue_limit: 100 packets}
+            - {name: rest, slice: rest, weight: 1, queue_limit: 100 packets}
+repetitions: 1
+duration: 6 s
+";
+
+#[test]
+fn a_policy_changes_under_tcp_without_loss_or_reordering_and_each_phase_has_its_goodput() {
+    let study = changed(TCP, &[]);
+    let record = run(&study, "shared", "both");
+    let goodput = |phase: usize| -> Vec<f64> {
+        let of_phase = record.phases[phase].applications.iter();
+        of_phase
+            .map(|of| of.transport.goodput_bits_per_second / 1e6)
+            .collect()
+    };
+    let names = |of: &[ApplicationRecord]| -> Vec<String> {
+        of.iter().map(|of| of.source.clone()).collect()
+    };
+    let (before, after) = (goodput(0), goodput(1));
+    // Of 50 Mbit/s, 1448 of 1538 B are data: 47 Mbit/s, in halves, then four fifths for gold.
+    assert!((22.0..25.0).contains(&before[0]), "{before:?}");
+    assert!((35.0..38.5).contains(&(after[0] + after[3])), "{after:?}");
+    assert!((7.0..8.5).contains(&after[1]), "{after:?}");
+    assert!(
+        (1.5..1.7).contains(&before[2]) && after[2] > 0.5,
+        "{before:?} {after:?}"
+    );
+    assert_eq!(before[3], 0.0);
+    let change = record.phases[1].change.as_ref().unwrap();
+    assert!(change.waiting_frames > 20, "{change:?}");
+    assert_eq!((change.lost_frames, &change.refused), (0, &None));
+    for phase in &record.phases {
+        assert_eq!(names(&phase.applications), names(&record.applications));
+        assert!(phase.slices.iter().all(|slice| slice.reordered_frames == 0));
+    }
+}
+
+#[test]
+fn figures_of_applications_in_a_phase_are_those_of_its_measured_bins() {
+    let study = changed(TCP, &[]);
+    let record = run(&study, "shared", "both");
+    for phase in &record.phases {
+        let bin = |ns: u64| usize::try_from(ns / record.bin_ns).unwrap();
+        let bins = bin(phase.measured_from_ns)..bin(phase.ends_ns);
+        for (of_phase, of_run) in phase.applications.iter().zip(&record.applications) {
+            let (figures, series) = (&of_phase.transport, &of_run.series);
+            let span_ns = phase.ends_ns - phase.measured_from_ns;
+            assert_eq!(figures.span_ns, span_ns);
+            let bytes: u64 = series.goodput_bytes[bins.clone()].iter().sum();
+            let rate = bytes as f64 * 8e9 / span_ns as f64;
+            assert!((figures.goodput_bits_per_second - rate).abs() < 1e-3);
+            let resent = series.retransmitted_segments[bins.clone()].iter();
+            let resent: u64 = resent.map(|n| u64::from(*n)).sum();
+            assert_eq!(figures.retransmitted_segments, resent);
+            if let Some(requests) = &of_phase.requests {
+                assert!(
+                    (requests.offered_per_second - 100.0).abs() < 1.0,
+                    "{requests:?}"
+                );
+            }
+        }
+    }
+    // What is judged and shown of a phase is that.
+    let views = record.by_phase();
+    let judged = views.iter().map(|view| &view.applications[0].transport);
+    let own = record
+        .phases
+        .iter()
+        .map(|phase| &phase.applications[0].transport);
+    assert!(judged.eq(own));
+}
+
+#[test]
+fn an_application_that_has_not_begun_is_not_judged_in_that_phase() {
+    let study = changed(
+        TCP,
+        &[
+            (
+                "{slice: gold, application: bulk, host: a}",
+                "{slice: gold, application: bulk, host: a, start: 3 s}",
+            ),
+            ("weight: 4", "weight: 1"),
+            (
+                "both: {reference: true}",
+                "alone: {reference: true, without: [rest]}\n  both: {}",
+            ),
+            ("start: 4 s", "start: 5 s"),
+            ("stop: 5 s", "stop: 6 s"),
+            ("share: 60 %", "share: 80 %"),
+            ("share: 40 %", "share: 20 %"),
+            ("repetitions: 1", "repetitions: 2"),
+        ],
+    );
+    let judged = study.description("test").by_phase();
+    let mut builder = SummaryBuilder::new(&judged);
+    for run in &study.runs(&RunFilter::default()).unwrap() {
+        let record = Simulator::default().run(&study, run).unwrap();
+        builder.add(&record).unwrap();
+    }
+    let verdicts = verdict::judge(&judged, builder.observations()).policies;
+    let outcomes = verdicts.iter();
+    let outcomes = outcomes.map(|v| (v.policy.as_str(), v.isolation.outcome));
+    assert_eq!(
+        outcomes.collect::<Vec<_>>(),
+        [
+            ("shared/start", Outcome::Inconclusive),
+            ("shared/more", Outcome::Broken)
+        ]
+    );
 }

@@ -9,7 +9,7 @@ use crate::params::{
     ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams, ResponseSizes,
     ServerParams, ShortFlowsParams, SourceHeaders, VideoParams,
 };
-use crate::spec::{ApplicationKind, PassingRate, Positive, word_for};
+use crate::spec::{ApplicationKind, Name, PassingRate, Positive, word_for};
 use slicewise_traffic::scenario::Ecn;
 use slicewise_units::{BitRate, ByteCount, Duration};
 
@@ -93,6 +93,7 @@ impl Checker<'_> {
         let headers = self.application_headers(place, source, &slice, &application)?;
         Some(ApplicationSourceParams {
             name: place.name.value.clone(),
+            host: source.value.host.clone().map(|Name(host)| host),
             slice: slice.index,
             headers,
             transport: self.transport(

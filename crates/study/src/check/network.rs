@@ -1,11 +1,12 @@
 //! Links, the device under test, the hosts, measuring and margins.
 
+use super::application::Count;
 use super::policies::PolicyFileSpec;
 use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{
     CRYSTAL_PPB, DutModel, DutParams, HostTiming, LicenceParams, MAX_SLOWNESS_PPB, MeasureParams,
-    StudyLink,
+    StudyLink, SwitchParams,
 };
 use crate::settings;
 use crate::spec::{
@@ -48,6 +49,38 @@ narrowed! {
             false => Err("a clock drift may be at most 10 %".to_owned()),
         }
     };
+}
+
+/// A number of packets, and not none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packets(u32);
+
+impl Scalar for Packets {
+    const NAME: &'static str = "Packets";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let number = || {
+            let written = text.trim();
+            let packets = written.strip_suffix("packets");
+            let number = packets.or(written.strip_suffix("packet"))?;
+            number.trim().replace('_', "").parse().ok()
+        };
+        match number() {
+            Some(0) => Err("there must be room for at least one packet".to_owned()),
+            Some(packets) => Ok(Self(packets)),
+            None => Err(format!(
+                "`{text}` is not a number of packets: write for example `25000 packets`"
+            )),
+        }
+    }
+
+    fn accepted() -> serde_json::Value {
+        serde_json::json!({
+            "type": "string",
+            "pattern": "^ *[0-9][0-9_]* *packets? *$",
+            "examples": ["25000 packets"],
+        })
+    }
 }
 
 settings! {
@@ -99,7 +132,8 @@ settings! {
     /// The device under test, or a device of a path.
     struct DutSpec as "DutSpec" {
         /// Which device: `isr4221` (Cisco ISR 4221, whose licence limits what it forwards), `port` (one
-        /// egress port) or `gateway` (a port emulated by software, which hands frames on whole).
+        /// egress port), `gateway` (a port emulated by software, which hands frames on whole) or `switch` (a port with a
+        /// few queues, which share a buffer).
         [expected] model: Option<DutModel>,
         /// Rate of the egress port. Default: the link's.
         port_rate: Option<PassingRate>,
@@ -107,6 +141,11 @@ settings! {
         port_counts: Option<Accounting>,
         /// From the last bit received to the earliest departure. Default 0 s.
         processing_delay: Duration,
+        /// Queues of a port of a `switch`: a policy that needs more is refused. Default 8.
+        queues: Option<Count>,
+        /// Packets that wait in all queues of a port of a `switch` together, for example `25000 packets`. Default: what the
+        /// queues' limits add up to.
+        buffer: Option<Packets>,
         /// The licence that limits what `isr4221` forwards.
         licence: Option<Placed<LicenceParams>>,
         /// Of a device in `devices`: its own policy, under which it is in every run. Default: the policy that is
@@ -211,6 +250,15 @@ settings! {
     }
 }
 
+fn switch(spec: &DutSpec) -> SwitchParams {
+    SwitchParams {
+        queues: spec
+            .queues
+            .map_or(SwitchParams::default().queues, |Count(queues)| queues),
+        buffer_packets: spec.buffer.map(|Packets(packets)| packets),
+    }
+}
+
 impl Checker<'_> {
     pub(super) fn dut(
         &mut self,
@@ -223,14 +271,20 @@ impl Checker<'_> {
             Some(_) => spec.port_rate.map(|rate| rate.0),
             None => link.map(|link| link.rate.rate),
         };
-        let model = spec.model?;
+        let model = match spec.model? {
+            DutModel::Switch(_) => DutModel::Switch(switch(spec)),
+            other => {
+                self.check_no_switch(written);
+                other
+            }
+        };
         match (model, written.place("licence")) {
             (DutModel::Isr4221, None) => {
                 let message = "`licence` is missing: an ISR 4221 forwards what its licence allows";
                 self.problems.add(written.span, message);
                 return None;
             }
-            (DutModel::Port | DutModel::Gateway | DutModel::Tc { .. }, Some(at)) => {
+            (_, Some(at)) if model != DutModel::Isr4221 => {
                 let help = "leave it out, or use the model `isr4221`";
                 let message = "only the model `isr4221` has a licence";
                 self.problems.add_with_help(at, message, help);
@@ -268,6 +322,17 @@ impl Checker<'_> {
             self.problems.add(at, message);
         }
         Some(dut)
+    }
+
+    /// A device that is no switch has no settings of one.
+    fn check_no_switch(&mut self, written: &Placed<DutSpec>) {
+        for key in ["queues", "buffer"] {
+            if let Some(at) = written.place(key) {
+                let message = format!("`{key}` is of the model `switch` alone");
+                let help = "leave it out, or use the model `switch`";
+                self.problems.add_with_help(at, message, help);
+            }
+        }
     }
 
     pub(super) fn hosts(&mut self, spec: Option<&Placed<HostTiming>>) -> HostTiming {

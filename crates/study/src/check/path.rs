@@ -2,11 +2,12 @@
 
 use super::traffic::Network;
 use super::{Checker, StudySpec, Table, entry_as_meant};
+use crate::device;
 use crate::file::Span;
 use crate::params::{DutParams, HopParams, StudyLink};
 use crate::spec::{At, Reference};
 use crate::study::StudyPolicy;
-use slicewise_model::{PolicyParams, PortParams};
+use slicewise_model::{PolicyError, PolicyParams, PolicySpec, PortParams};
 
 /// A path that is written.
 pub(super) struct Path {
@@ -136,7 +137,7 @@ impl Checker<'_> {
         let policy = written.value.policy.as_ref()?;
         let path = ["devices", &name.value, "policy"];
         let understood = self.understand(name, &path, policy, &spec.slices)?;
-        match understood.spec.resolve_for(port(device)) {
+        match fitting(&understood.spec, device) {
             Ok(params) => Some(vec![params; count]),
             Err(error) => {
                 let message = format!("on device `{}`: {}", name.value, error.problem);
@@ -154,10 +155,9 @@ impl Checker<'_> {
         params: &DutParams,
         policies: &[StudyPolicy],
     ) -> Option<Vec<PolicyParams>> {
-        let resolve = |policy: &StudyPolicy| policy.spec.resolve_for(port(params));
         let mut resolved = Vec::new();
         for policy in policies {
-            match resolve(policy) {
+            match fitting(&policy.spec, params) {
                 Ok(policy) => resolved.push(policy),
                 Err(error) => {
                     let mut written = spec.policies.iter();
@@ -176,6 +176,13 @@ impl Checker<'_> {
 fn own_policy(spec: &StudySpec, place: usize) -> Option<Span> {
     let (_, device) = spec.devices.0.get(place)?;
     device.place("policy")
+}
+
+/// A policy as a device runs it, if that can hold it.
+fn fitting(policy: &PolicySpec, device: &DutParams) -> Result<PolicyParams, PolicyError> {
+    let params = policy.resolve_for(port(device))?;
+    device::check_limits(device.model, &params)?;
+    Ok(params)
 }
 
 const fn port(device: &DutParams) -> PortParams {

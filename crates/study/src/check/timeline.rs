@@ -400,6 +400,25 @@ impl Checker<'_> {
                 phase.name
             );
             self.problems.add(phase.at, message);
+        } else {
+            self.check_traffic(phase, study);
+        }
+    }
+
+    /// Something is sent in what is measured of a phase.
+    fn check_traffic(&mut self, phase: &PhaseTimes, study: &Study) {
+        for scenario in &study.scenarios {
+            let of_sources = scenario.sources.iter().map(|s| (s.start, s.stop));
+            let of_applications = scenario.applications.iter().map(|s| (s.start, s.stop));
+            let mut spans = of_sources.chain(of_applications);
+            if !spans.any(|(start, stop)| start < phase.ends && stop > phase.measured_from) {
+                let message = format!(
+                    "no source of scenario `{}` sends in phase `{}`, from {} to {}: there would be nothing to measure",
+                    scenario.name, phase.name, phase.measured_from, phase.ends
+                );
+                let help = "give a source another `start` or `stop`, or the change another moment";
+                self.problems.add_with_help(phase.at, message, help);
+            }
         }
     }
 
@@ -435,14 +454,23 @@ impl Checker<'_> {
             self.problems.add_with_help(at, message, help);
             return;
         }
-        let identity = |source: &SourceParams| (source.slice, source.headers, source.name.clone());
+        let identity = |source: &SourceParams| {
+            let SourceParams {
+                slice,
+                headers,
+                host,
+                name,
+                ..
+            } = source;
+            (*slice, *headers, host.clone(), name.clone())
+        };
         let of = |study: &Study| -> Vec<_> {
             let sources = study.scenarios.iter().flat_map(|s| &s.sources);
             sources.map(identity).collect()
         };
         let pairs = of(before).into_iter().zip(of(later));
-        for ((_, _, name), _) in pairs.filter(|(one, other)| one != other) {
-            let message = format!("slice and headers of source `{name}` cannot change");
+        for ((.., name), _) in pairs.filter(|(one, other)| one != other) {
+            let message = format!("slice, headers and host of source `{name}` cannot change");
             self.problems.add(at, message);
         }
     }

@@ -14,7 +14,9 @@ use crate::params::{
     SourceParams, StudyLink, StudySlice,
 };
 use crate::settings;
-use crate::spec::{At, Counted, List, Named, PatternName, Percent, Positive, Reference, Share};
+use crate::spec::{
+    At, Counted, List, Name, Named, PatternName, Percent, Positive, Reference, Share,
+};
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_stats::objective::Objective;
 use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
@@ -44,6 +46,9 @@ settings! {
     struct SourceSpec as "SourceSpec" {
         /// The slice it belongs to.
         slice: Option<At<Reference>>,
+        /// The host that sends it: sources that name the same one share its adapter and its link to the device.
+        /// Default: the host of all sources that name none.
+        host: Option<Name>,
         /// When packets leave: `iperf3` (on a timer, all packets due at once), `cbr` (evenly),
         /// `poisson` (at random), `replay` (as in a capture).
         pattern: Option<PatternName>,
@@ -297,9 +302,9 @@ impl Checker<'_> {
         misspelt
     }
 
-    /// The generators cannot offer more than the link between them and the device carries.
+    /// The generators of a host cannot offer more than the link between it and the device carries.
     fn check_link_load(&mut self, name: &At<String>, sources: &[SourceParams], link: &StudyLink) {
-        let mut offered: u128 = 0;
+        let mut by_host: BTreeMap<Option<&str>, u128> = BTreeMap::new();
         for source in sources {
             let occupied = source.weighted_sum(|size| {
                 let lengths = FrameLengths {
@@ -309,18 +314,27 @@ impl Checker<'_> {
                 link.rate.accounting.count(lengths).bytes()
             });
             let counted = source.weighted_sum(|size| u64::from(size.counted_bytes));
-            offered += u128::from(source.rate.bits_per_second()) * occupied / counted.max(1);
+            *by_host.entry(source.host.as_deref()).or_default() +=
+                u128::from(source.rate.bits_per_second()) * occupied / counted.max(1);
         }
-        if offered > u128::from(link.rate.rate.bits_per_second()) {
+        let are_all = by_host.len() == 1;
+        for (host, offered) in by_host {
+            if offered <= u128::from(link.rate.rate.bits_per_second()) {
+                continue;
+            }
             let rounded_up = offered.div_ceil(1_000_000).saturating_mul(1_000_000);
             let offered = BitRate::new(u64::try_from(rounded_up).unwrap_or(u64::MAX));
+            let of = match host {
+                Some(host) => format!("on host `{host}`"),
+                None if are_all => "of this scenario".to_owned(),
+                None => "that name no `host`".to_owned(),
+            };
             let message = format!(
-                "the sources of this scenario send up to {offered}, more than the {} of the link \
-                 they send on",
+                "the sources {of} send up to {offered}, more than the {} of the link they send on",
                 link.rate.rate
             );
-            let help = "overload must occur at the device, not before it: give `link` a higher rate \
-                        than `dut.port_rate`";
+            let help = "overload must occur at the device, not before it: give some of them another `host`, or \
+                        `link` a higher rate than `dut.port_rate`";
             self.problems.add_with_help(name.span, message, help);
         }
     }
@@ -350,6 +364,7 @@ impl Checker<'_> {
         let mut params = SourceParams {
             name: place.name.value.clone(),
             machine: 0,
+            host: spec.host.clone().map(|Name(host)| host),
             slice: slice.index,
             headers,
             largest,

@@ -3,7 +3,7 @@
 use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant};
 use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
-use crate::params::{AdaptationRule, CongestionControl, DutModel, TcpProfile};
+use crate::params::{AdaptationRule, CongestionControl, DutModel, SwitchParams, TcpProfile};
 use serde_json::{Value, json};
 use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
@@ -114,7 +114,7 @@ pub(crate) enum Counted {
 
 words! {
     DutModel as "DeviceModel", "a modelled device" {
-        isr4221: Self::Isr4221, port: Self::Port, gateway: Self::Gateway,
+        isr4221: Self::Isr4221, port: Self::Port, gateway: Self::Gateway, switch: Self::Switch(SwitchParams::TOFINO),
     }
     ComparedDelay as "ComparedDelay", "a delay that is compared" {
         queueing: Self::Queueing, one_way: Self::OneWay,

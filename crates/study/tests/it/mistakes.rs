@@ -187,7 +187,7 @@ fn the_link_carries_what_is_sent() {
     22 |   storm:
        |   ^^^^^
        |
-       = help: overload must occur at the device, not before it: give `link` a higher rate than `dut.port_rate`
+       = help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`
     ");
 }
 

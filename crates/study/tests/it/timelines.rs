@@ -210,13 +210,13 @@ fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
        |
        = help: known are `steady`, `other`
     "#);
-    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @r#"
-    error: slice and headers of source `other` cannot change
+    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @"
+    error: slice, headers and host of source `other` cannot change
       --> study.yaml:38:11
        |
     38 |       at: 2 s
        |           ^^^
-    "#);
+    ");
     assert_snapshot!(refused("{gold: {share: 80 %}", "{gold: {share: 80 %, match: {vlan: 11}}"), @r#"
     error: the packets of source `steady` do not match slice `gold` (in phase `raised`)
       --> study.yaml:17:19
@@ -367,4 +367,23 @@ fn a_testbed_changes_policies_on_the_gateway_and_sources_everywhere() {
     );
     let study = with(&same_policies).unwrap();
     assert!(study.into_testbed(Pacing::TokenBucket).is_ok());
+}
+
+#[test]
+fn a_phase_in_which_nothing_is_sent_is_refused() {
+    let text = format!("{STUDY}{TIMELINE}")
+        .replace("rate: 50 %, payload", "rate: 50 %, stop: 4 s, payload")
+        .replace(
+            "rate: 2 Mbit/s, payload",
+            "rate: 2 Mbit/s, stop: 2500 ms, payload",
+        );
+    assert_snapshot!(parse(&text).unwrap_err(), @"
+    error: no source of scenario `calm` sends in phase `restored`, from 4.5 s to 5 s: there would be nothing to measure
+      --> study.yaml:43:11
+       |
+    43 |       at: 4 s
+       |           ^^^
+       |
+       = help: give a source another `start` or `stop`, or the change another moment
+    ");
 }

@@ -28,6 +28,7 @@ fn params(pattern: PatternParams) -> SourceParams {
     SourceParams {
         name: "voice".to_owned(),
         machine: 0,
+        host: None,
         slice: 0,
         headers: SourceHeaders {
             vlan: None,

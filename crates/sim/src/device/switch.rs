@@ -1,0 +1,71 @@
+//! A switch: ports of one rate, a few queues a port, and a buffer that the queues of a port share.
+//!
+//! How many queues a policy may use is checked with the study. `docs/devices/switch.md` states where each parameter comes
+//! from.
+
+use super::Forwarding;
+use super::port::port;
+use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
+use slicewise_model::PolicyParams;
+use slicewise_units::Instant;
+use slicewise_wire::Headers;
+
+/// An egress port of a switch.
+#[derive(Debug)]
+pub struct Switch {
+    pipeline: Pipeline,
+    buffer_packets: u32,
+}
+
+impl Switch {
+    /// A port under `policy`, whose queues hold at most `buffer_packets` together; `None`: what their limits add up to.
+    /// Its rate is that of the link that the topology connects to it.
+    ///
+    /// # Errors
+    /// Where the data plane cannot hold the policy.
+    pub fn new(
+        policy: PolicyParams,
+        buffer_packets: Option<u32>,
+        seed: u64,
+    ) -> Result<Self, BuildError> {
+        Ok(Self {
+            pipeline: port(policy, seed)?,
+            buffer_packets: buffer_packets.unwrap_or(u32::MAX),
+        })
+    }
+
+    /// The disciplines of its policy.
+    #[must_use]
+    pub const fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    pub(super) const fn pipeline_mut(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
+    }
+}
+
+impl Forwarding for Switch {
+    /// A frame that is being sent has left the buffer.
+    #[inline]
+    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        let has_room = self.pipeline.backlog() < self.buffer_packets;
+        self.pipeline
+            .on_frame_in_buffer(frame, headers, now, has_room)
+    }
+
+    #[inline]
+    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+        self.pipeline.poll_egress(now)
+    }
+
+    #[inline]
+    fn poll_dropped(&mut self) -> Option<Frame> {
+        Forwarding::poll_dropped(&mut self.pipeline)
+    }
+
+    #[inline]
+    fn poll_at(&self) -> Option<Instant> {
+        self.pipeline.poll_at()
+    }
+}

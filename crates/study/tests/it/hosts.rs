@@ -1,0 +1,133 @@
+//! The hosts that sources are on.
+
+use crate::support::{STUDY, parse};
+use insta::assert_snapshot;
+use slicewise_study::{Pacing, Study};
+
+/// The study of the other tests with two sources of 600 Mbit/s, on these hosts, on links of 1 Gbit/s.
+fn on(steady: &str, other: &str) -> Result<Study, String> {
+    let text = STUDY
+        .replace(
+            "pattern: cbr, rate: 50 %",
+            &format!("pattern: cbr, rate: 600 Mbit/s{steady}"),
+        )
+        .replace(
+            "pattern: poisson, rate: 20 Mbit/s",
+            &format!("pattern: cbr, rate: 600 Mbit/s{other}"),
+        );
+    parse(&text)
+}
+
+#[test]
+fn sources_of_two_hosts_send_more_together_than_one_link_carries() {
+    let study = on(", host: a", ", host: b").unwrap();
+    assert_eq!(study.scenarios[1].hosts(), [Some("a"), Some("b")]);
+    // Sources that name none are together on a host of their own.
+    let study = on(", host: a", "").unwrap();
+    assert_eq!(study.scenarios[1].hosts(), [Some("a"), None]);
+}
+
+#[test]
+fn what_a_host_sends_is_compared_with_its_own_link() {
+    let refused = |steady, other| on(steady, other).unwrap_err();
+    assert_snapshot!(refused("", ""), @"
+    error: the sources of this scenario send up to 1.241 Gbit/s, more than the 1 Gbit/s of the link they send on
+      --> study.yaml:22:3
+       |
+    22 |   storm:
+       |   ^^^^^
+       |
+       = help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`
+    ");
+    assert_snapshot!(refused(", host: a", ", host: a"), @"
+    error: the sources on host `a` send up to 1.241 Gbit/s, more than the 1 Gbit/s of the link they send on
+      --> study.yaml:22:3
+       |
+    22 |   storm:
+       |   ^^^^^
+       |
+       = help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`
+    ");
+    let three = STUDY.replace(
+        "sources:\n  steady",
+        "sources:\n  third: {slice: rest, pattern: cbr, rate: 10 Mbit/s, payload: 500 B, host: a}\n  steady",
+    );
+    let three = three.replace("rate: 20 Mbit/s", "rate: 2 Gbit/s");
+    assert_snapshot!(parse(&three).unwrap_err(), @"
+    error: the sources that name no `host` send up to 2.094 Gbit/s, more than the 1 Gbit/s of the link they send on
+      --> study.yaml:23:3
+       |
+    23 |   storm:
+       |   ^^^^^
+       |
+       = help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`
+    ");
+}
+
+#[test]
+fn a_host_has_a_name() {
+    assert_snapshot!(on(", host: \"a b\"", ", host: b").unwrap_err(), @r#"
+    error: the name `a b` has an invalid character: letters, digits, `.`, `_` and `-` are allowed
+      --> study.yaml:17:63
+       |
+    17 |   steady: {slice: gold, pattern: cbr, rate: 600 Mbit/s, host: "a b", payload: 1000 B}
+       |                                                               ^^^^^
+    "#);
+    assert_snapshot!(on(", host: \"\"", ", host: b").unwrap_err(), @r#"
+    error: the name `` is empty
+      --> study.yaml:17:63
+       |
+    17 |   steady: {slice: gold, pattern: cbr, rate: 600 Mbit/s, host: "", payload: 1000 B}
+       |                                                               ^^
+    "#);
+}
+
+#[test]
+fn a_source_stays_on_its_host() {
+    let timeline = "timeline:\n  settle: 500 ms\n  changes:\n    moved: {at: 2 s, sources: {steady: {host: b}}}\n";
+    assert_snapshot!(parse(&format!("{STUDY}{timeline}")).unwrap_err(), @"
+    error: slice, headers and host of source `steady` cannot change
+      --> study.yaml:37:17
+       |
+    37 |     moved: {at: 2 s, sources: {steady: {host: b}}}
+       |                 ^^^
+    ");
+}
+
+#[test]
+fn on_real_packets_there_is_one_host() {
+    let study = on(", host: a", ", host: b").unwrap();
+    let study = study.into_testbed(Pacing::Departures).unwrap();
+    assert_eq!(study.scenarios[1].hosts(), [None]);
+}
+
+#[test]
+fn the_bound_of_a_slice_counts_what_its_own_host_sends() {
+    let bound = |steady: &str, rest: &str| {
+        let text = STUDY
+            .replace("payload: 1000 B", &format!("payload: 1000 B{steady}"))
+            .replace("pattern: poisson", "pattern: cbr")
+            .replace(
+                "    classes:\n",
+                "    discipline: guaranteed\n    classes:\n",
+            )
+            .replace(
+                "minimum: 60 %",
+                "guarantee: {rate: 6 Mbit/s, burst: 3044 B, delay: 10 ms}",
+            )
+            .replace(
+                "    sources: {other",
+                &format!("    sources: {{{rest}other"),
+            );
+        let study = parse(&text).unwrap();
+        let policies = study.description("test").policies;
+        policies[1].delay_bounds.get("gold").map(|b| b.outside_ns)
+    };
+    let alone = bound(", host: a", "").unwrap();
+    let shared = bound("", "").unwrap();
+    // A frame of 546 B, of 24 B more on the wire.
+    assert_eq!(shared - alone, 570 * 8);
+    let tcp = "bulk: {slice: rest, headers: {vlan: 20}, application: bulk}, ";
+    assert_eq!(bound("", tcp), None);
+    assert_eq!(bound(", host: a", tcp), Some(alone));
+}

@@ -1,0 +1,172 @@
+//! The switch as a device under test: queues, buffer, and policies that need more of them.
+
+use crate::support::{STUDY, parse};
+use insta::assert_snapshot;
+use slicewise_study::{DutModel, Study, SwitchParams};
+use std::fmt::Write;
+
+/// The study of the other tests on a switch, with these further settings of it.
+fn on_switch(settings: &str) -> Result<Study, String> {
+    parse(&STUDY.replace("  model: port\n", &format!("  model: switch\n{settings}")))
+}
+
+/// The same with a policy of so many classes beside class-default.
+fn with_classes(count: usize, settings: &str) -> Result<Study, String> {
+    policy_of("", count, settings)
+}
+
+fn policy_of(discipline: &str, count: usize, settings: &str) -> Result<Study, String> {
+    let mut classes = format!("  many:\n{discipline}    classes:\n");
+    for class in 0..count {
+        writeln!(
+            classes,
+            "      - {{name: c{class}, match: {{vlan: {}}}}}",
+            class + 100
+        )
+        .unwrap();
+    }
+    let text = STUDY.replace("  model: port\n", &format!("  model: switch\n{settings}"));
+    parse(&text.replace("  router:\n    ios: router.cfg\n", &classes))
+}
+
+#[test]
+fn a_switch_has_eight_queues_a_port_and_their_limits_unless_it_says_otherwise() {
+    let model = |settings| on_switch(settings).unwrap().dut.model;
+    let of = |queues, buffer_packets| {
+        DutModel::Switch(SwitchParams {
+            queues,
+            buffer_packets,
+        })
+    };
+    assert_eq!(model(""), of(8, None));
+    assert_eq!(
+        model("  queues: 4\n  buffer: 25_000 packets\n"),
+        of(4, Some(25_000))
+    );
+    assert_eq!(model("  buffer: 1 packet\n"), of(8, Some(1)));
+    let described = on_switch("  buffer: 300 packets\n").unwrap();
+    assert_snapshot!(described.description("test").dut, @"switch (model), ports of 10 Mbit/s with 8 queues, which share a buffer of 300 packets");
+    assert_snapshot!(on_switch("").unwrap().description("test").dut, @"switch (model), ports of 10 Mbit/s with 8 queues");
+}
+
+#[test]
+fn a_policy_that_needs_more_queues_than_a_port_has_is_refused_at_its_first_class_beyond() {
+    assert!(with_classes(7, "").is_ok());
+    assert_snapshot!(with_classes(8, "").unwrap_err(), @"
+    error: the policy needs 9 queues, that of class-default included, and a port of the switch has 8: merge classes
+      --> study.yaml:30:3
+       |
+    30 |   many:
+       |   ^^^^
+    ");
+    assert_snapshot!(with_classes(10, "").unwrap_err(), @"
+    error: the policy needs 11 queues, that of class-default included, and a port of the switch has 8: merge classes
+      --> study.yaml:40:16
+       |
+    40 |       - {name: c8, match: {vlan: 108}}
+       |                ^^
+    ");
+    assert_snapshot!(with_classes(2, "  queues: 2\n").unwrap_err(), @"
+    error: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes
+      --> study.yaml:27:3
+       |
+    27 |   weighted:
+       |   ^^^^^^^^
+
+    error: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes
+      --> study.yaml:31:3
+       |
+    31 |   many:
+       |   ^^^^
+    ");
+}
+
+#[test]
+fn classes_of_a_shared_queue_need_one_and_flow_queues_one_for_each_flow() {
+    let fifo = policy_of("    discipline: fifo\n", 20, "");
+    assert_eq!(fifo.map(drop), Ok(()));
+    let text = STUDY.replace("  model: port\n", "  model: switch\n");
+    let with = |class: &str| {
+        parse(&text.replace("name: gold, slice: gold, minimum: 60 %", class)).map(drop)
+    };
+    assert_eq!(
+        with("name: gold, slice: gold, flow_queue: {flows: 6}"),
+        Ok(())
+    );
+    assert_snapshot!(with("name: gold, slice: gold, flow_queue: {}").unwrap_err(), @"
+    error: the policy needs 1026 queues, that of class-default included, and a port of the switch has 8: merge classes
+      --> study.yaml:28:16
+       |
+    28 |       - {name: gold, slice: gold, flow_queue: {}}
+       |                ^^^^
+    ");
+    let child = "name: gold, slice: gold, child: {classes: [{name: x, match: {dscp: ef}}, {name: y, match: {dscp: 0}}]}";
+    assert_eq!(with(child), Ok(()));
+}
+
+#[test]
+fn settings_of_a_switch_that_cannot_be_are_refused() {
+    let refused = |settings| on_switch(settings).unwrap_err();
+    assert_snapshot!(refused("  queues: 0\n"), @"
+    error: there must be at least one
+     --> study.yaml:5:11
+      |
+    5 |   queues: 0
+      |           ^
+    ");
+    assert_snapshot!(refused("  buffer: 0 packets\n"), @"
+    error: there must be room for at least one packet
+     --> study.yaml:5:11
+      |
+    5 |   buffer: 0 packets
+      |           ^^^^^^^^^
+    ");
+    assert_snapshot!(refused("  buffer: 25000\n"), @"
+    error: `25000` is not a number of packets: write for example `25000 packets`
+     --> study.yaml:5:11
+      |
+    5 |   buffer: 25000
+      |           ^^^^^
+    ");
+    assert_snapshot!(refused("  buffer: 37 MB\n"), @"
+    error: `37 MB` is not a number of packets: write for example `25000 packets`
+     --> study.yaml:5:11
+      |
+    5 |   buffer: 37 MB
+      |           ^^^^^
+    ");
+    let on_port = STUDY.replace(
+        "  model: port\n",
+        "  model: port\n  queues: 8\n  buffer: 9 packets\n",
+    );
+    assert_snapshot!(parse(&on_port).unwrap_err(), @"
+    error: `queues` is of the model `switch` alone
+     --> study.yaml:5:11
+      |
+    5 |   queues: 8
+      |           ^
+      |
+      = help: leave it out, or use the model `switch`
+
+    error: `buffer` is of the model `switch` alone
+     --> study.yaml:6:11
+      |
+    6 |   buffer: 9 packets
+      |           ^^^^^^^^^
+      |
+      = help: leave it out, or use the model `switch`
+    ");
+}
+
+#[test]
+fn every_device_of_a_path_holds_the_policies_it_is_under() {
+    let dut = "dut:\n  model: port\n  port_rate: 10 Mbit/s\n";
+    let path = "path: [a, b]\ndevices:\n  a: {model: port, port_rate: 10 Mbit/s}\n  b: {model: switch, queues: 2}\n";
+    assert_snapshot!(parse(&STUDY.replace(dut, path)).unwrap_err(), @"
+    error: on device `b`: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes
+      --> study.yaml:27:3
+       |
+    27 |   weighted:
+       |   ^^^^^^^^
+    ");
+}
