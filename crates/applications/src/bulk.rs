@@ -4,14 +4,18 @@ use crate::agenda::Agenda;
 use crate::flows::Flows;
 use crate::responses::Awaited;
 use crate::{Action, Client, Figures};
-use slicewise_traffic::application::BulkParams;
-use slicewise_units::Instant;
+use slicewise_traffic::application::{BULK_BLOCK_BYTES, BulkParams};
+use slicewise_units::{BitRate, ByteCount, Credit, Duration, Instant};
+
+/// How often iperf3 looks whether a block is due.
+const PACING_TIMER: Duration = Duration::from_millis(1);
 
 /// Flows of one direction. One that fails is not begun again, as iperf3 ends then.
 #[derive(Debug)]
 pub struct Bulk {
     stop: Instant,
     bytes: Option<u64>,
+    bitrate: Option<BitRate>,
     transfers: Vec<Transfer>,
     agenda: Agenda,
     flows: Flows,
@@ -24,6 +28,8 @@ struct Transfer {
     began: Instant,
     /// What the receiver lacks, where there is a size.
     awaited: Option<Awaited>,
+    /// Blocks handed to the transport, where the rate is limited.
+    blocks: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,15 +53,35 @@ impl Bulk {
                 state: State::Waiting,
                 began,
                 awaited: params.bytes.map(|bytes| Awaited::new(bytes.max(1))),
+                blocks: 0,
             }
         });
         Self {
             stop,
             bytes: params.bytes.map(|bytes| bytes.max(1)),
+            bitrate: params.bitrate,
             transfers: transfers.collect(),
             agenda,
             flows: Flows::default(),
         }
+    }
+}
+
+impl Transfer {
+    /// Blocks that are due by now and were not sent, and when the next one is: a block may be sent while fewer bits were
+    /// sent than the rate allows, as iperf3 decides at each tick of its pacing timer.
+    fn blocks_due(&mut self, rate: BitRate, now: Instant) -> (u64, Instant) {
+        let tick = PACING_TIMER.nanos();
+        let allowed = rate.bytes_in(now - self.began).bytes();
+        let due = allowed / BULK_BLOCK_BYTES + 1;
+        let blocks = due.saturating_sub(self.blocks);
+        self.blocks = self.blocks.max(due);
+        let sent = Credit::for_bytes(ByteCount::new(self.blocks.saturating_mul(BULK_BLOCK_BYTES)));
+        // At a rate of zero no further block is ever due.
+        let until = sent.time_to_earn(rate).map_or(u64::MAX, Duration::nanos);
+        let ticks = until.div_ceil(tick);
+        let next = self.began + Duration::from_nanos(ticks.saturating_mul(tick));
+        (blocks, next.max(now + PACING_TIMER))
     }
 }
 
@@ -75,6 +101,18 @@ impl Client for Bulk {
                 transfer.state = State::Opening;
                 transfer.began = now;
                 Some(Action::Open { connection: number })
+            }
+            State::Sending | State::Open if now < self.stop && self.bitrate.is_some() => {
+                if transfer.state == State::Open {
+                    transfer.state = State::Sending;
+                    transfer.began = now;
+                }
+                let (blocks, next) = transfer.blocks_due(self.bitrate?, now);
+                self.agenda.add(next.min(self.stop), number);
+                (blocks > 0).then_some(Action::Send {
+                    connection: number,
+                    bytes: blocks.saturating_mul(BULK_BLOCK_BYTES),
+                })
             }
             State::Open => {
                 transfer.state = State::Sending;

@@ -5,7 +5,13 @@ use crate::{
     ClassMap, PolicerParams, PolicerSpec, QueueLimitParams, QueueLimitSpec, QueueParams, QueueSpec,
     Rate, WredParams, WredSpec,
 };
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
+
+/// A frame with an IP packet of 1500 B behind two VLAN tags.
+const DEFAULT_FRAME: FrameLengths = FrameLengths {
+    l2_bytes: 1522,
+    l3_offset: 22,
+};
 
 /// Name of the class for frames no other class matches; it always exists.
 pub const CLASS_DEFAULT: &str = "class-default";
@@ -174,8 +180,8 @@ impl From<RateSpec> for MaximumSpec {
 pub struct GuaranteedSpec {
     /// Accounting of guaranteed and maximum rates and bursts, the largest frame and the buffer.
     pub accounting: Accounting,
-    /// The largest possible frame.
-    pub largest_frame: ByteCount,
+    /// The largest possible frame; default 1522 B of L2, as `accounting` counts them.
+    pub largest_frame: Option<ByteCount>,
     /// The shortest delay that can be promised.
     pub shortest_delay: Duration,
     /// The longest delay class.
@@ -191,12 +197,21 @@ impl Default for GuaranteedSpec {
     fn default() -> Self {
         Self {
             accounting: Accounting::L2,
-            largest_frame: ByteCount::new(1522),
+            largest_frame: None,
             shortest_delay: Duration::from_micros(10),
             longest_delay: Duration::from_millis(100),
             tenants: Vec::new(),
             buffer: None,
         }
+    }
+}
+
+impl GuaranteedSpec {
+    /// The largest possible frame, as `accounting` counts it.
+    #[must_use]
+    pub fn largest_frame(&self) -> ByteCount {
+        let default = || self.accounting.count(DEFAULT_FRAME);
+        self.largest_frame.unwrap_or_else(default)
     }
 }
 

@@ -61,27 +61,68 @@ pub const fn traffic_class(dscp: u8, ecn: Ecn) -> u8 {
 /// Where a packet lies in its [`PacketStore`]; the data plane's frame handle.
 pub type PacketId = u32;
 
-/// The packets in transit. Places are reused last in, first out, to stay in the cache.
+/// Places that a store begins with.
+const FIRST_PLACES: usize = 64;
+
+/// The packets in transit. Places are given in turn, those that are taken left out, and at least a quarter of them are
+/// free: packets that wait in one queue lie one behind the other in memory, so that a queue of tens of thousands is read in
+/// order. Places reused last in, first out would lie all over the store after a while.
 #[derive(Debug, Clone, Default)]
 pub struct PacketStore {
     packets: Vec<Packet>,
     /// What packets of connections hold, at the same places; empty in a network without connections.
     segments: Vec<Segment>,
-    free: Vec<PacketId>,
+    /// A bit for each place: it is taken.
+    taken: Vec<u64>,
+    /// Where the search for a free place begins.
+    cursor: usize,
+    len: usize,
 }
 
 impl PacketStore {
-    /// Store a packet.
+    /// Store a packet. O(1), amortized over a turn.
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
-        if let Some(id) = self.free.pop() {
-            self.packets[id as usize] = packet;
-            id
-        } else {
-            // 2³² packets would fill 100 GB before the number could overflow.
-            let id = PacketId::try_from(self.packets.len()).unwrap_or(PacketId::MAX);
-            self.packets.push(packet);
-            id
+        if self.len * 4 >= self.packets.len() * 3 {
+            self.grow(packet);
+        }
+        let place = self.free_place();
+        self.taken[place / 64] |= 1 << (place % 64);
+        self.packets[place] = packet;
+        self.cursor = place + 1;
+        self.len += 1;
+        // 2³² packets would fill 100 GB before the number could overflow.
+        PacketId::try_from(place).unwrap_or(PacketId::MAX)
+    }
+
+    /// The first place from the cursor on that is free; there is one.
+    #[inline]
+    fn free_place(&self) -> usize {
+        let mut word = self.cursor / 64;
+        let mut free = match self.taken.get(word) {
+            Some(taken) => !taken & u64::MAX << (self.cursor % 64),
+            None => 0,
+        };
+        while free == 0 {
+            word = if word + 1 < self.taken.len() {
+                word + 1
+            } else {
+                0
+            };
+            free = !self.taken[word];
+        }
+        word * 64 + free.trailing_zeros() as usize
+    }
+
+    /// Twice as many places; `packet` fills those that are free.
+    #[cold]
+    fn grow(&mut self, packet: Packet) {
+        self.cursor = self.packets.len();
+        let places = (self.cursor * 2).max(FIRST_PLACES);
+        self.packets.resize(places, packet);
+        self.taken.resize(places / 64, 0);
+        if !self.segments.is_empty() {
+            self.segments.resize(places, Segment::default());
         }
     }
 
@@ -89,9 +130,8 @@ impl PacketStore {
     #[inline]
     pub fn insert_segment(&mut self, packet: Packet, segment: &Segment) -> PacketId {
         let id = self.insert(packet);
-        if self.segments.len() < self.packets.len() {
-            self.segments
-                .resize(self.packets.capacity(), Segment::default());
+        if self.segments.is_empty() {
+            self.segments.resize(self.packets.len(), Segment::default());
         }
         self.segments[id as usize] = *segment;
         id
@@ -120,26 +160,29 @@ impl PacketStore {
     /// Remove a packet.
     #[inline]
     pub fn remove(&mut self, id: PacketId) -> Packet {
-        self.free.push(id);
-        self.packets[id as usize]
+        let place = id as usize;
+        self.taken[place / 64] &= !(1 << (place % 64));
+        self.len -= 1;
+        self.packets[place]
     }
 
     /// Number of packets on their way.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.packets.len() - self.free.len()
+    pub const fn len(&self) -> usize {
+        self.len
     }
 
     /// True if no packet is in transit.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn packet(sequence: u64) -> Packet {
         Packet {
@@ -159,15 +202,46 @@ mod tests {
     }
 
     #[test]
-    fn reuses_the_place_left_last() {
+    fn packets_stored_in_turn_lie_one_behind_the_other() {
         let mut store = PacketStore::default();
-        let ids: Vec<PacketId> = (0..3).map(|n| store.insert(packet(n))).collect();
-        assert_eq!(store.remove(ids[0]).sequence, 0);
-        assert_eq!(store.remove(ids[2]).sequence, 2);
-        assert_eq!(store.len(), 1);
-        assert_eq!(store.insert(packet(3)), ids[2]);
-        assert_eq!(store.insert(packet(4)), ids[0]);
-        assert_eq!(store.get(ids[1]).sequence, 1);
-        assert_eq!(store.len(), 3);
+        let first: Vec<PacketId> = (0..40).map(|n| store.insert(packet(n))).collect();
+        assert_eq!(first, (0..40).collect::<Vec<_>>());
+        // Every other packet leaves, as where two queues are served in turn.
+        for id in first.iter().step_by(2) {
+            assert_eq!(store.remove(*id).sequence, u64::from(*id));
+        }
+        let later: Vec<PacketId> = (0..28).map(|n| store.insert(packet(n))).collect();
+        assert_eq!(later[..24], (40..64).collect::<Vec<_>>());
+        assert_eq!(later[24..], [0, 2, 4, 6]);
+    }
+
+    proptest! {
+        /// Compare with a map, for packets that leave in any order.
+        #[test]
+        fn a_packet_stays_what_it_is_until_it_is_removed(
+            steps in prop::collection::vec(prop_oneof![3 => Just(None), 2 => any::<u16>().prop_map(Some)], 1..600),
+        ) {
+            let mut store = PacketStore::default();
+            let mut kept: Vec<(PacketId, u64)> = Vec::new();
+            for (number, step) in (0u64..).zip(steps) {
+                match step {
+                    Some(which) if !kept.is_empty() => {
+                        let (id, sequence) = kept.swap_remove(usize::from(which) % kept.len());
+                        prop_assert_eq!(store.remove(id).sequence, sequence);
+                    }
+                    _ => {
+                        let segment = Segment { sequence: number, ..Segment::default() };
+                        let id = store.insert_segment(packet(number), &segment);
+                        prop_assert!(kept.iter().all(|(other, _)| *other != id));
+                        kept.push((id, number));
+                    }
+                }
+                prop_assert_eq!(store.len(), kept.len());
+                for (id, sequence) in &kept {
+                    prop_assert_eq!(store.get(*id).sequence, *sequence);
+                    prop_assert_eq!(store.segment(*id).sequence, *sequence);
+                }
+            }
+        }
     }
 }

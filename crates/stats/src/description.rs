@@ -3,10 +3,10 @@
 //! Written once into the results folder (`study.json`), so that verdicts and report can be regenerated
 //! from the folder alone.
 
+use crate::application_summary::ApplicationQuantity;
 use crate::backend::{self, BackendInfo, BackendKind};
 use crate::objective::Objective;
 use crate::phase::PhaseDescription;
-use crate::application_summary::ApplicationQuantity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

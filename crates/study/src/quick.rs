@@ -133,7 +133,10 @@ fn mean_rate(source: &SourceParams) -> u128 {
 fn demand(application: &ApplicationParams, port: BitRate) -> u128 {
     let port = u128::from(port.bits_per_second());
     match application {
-        ApplicationParams::Bulk(_) | ApplicationParams::ShortFlows(_) => port,
+        ApplicationParams::Bulk(bulk) => bulk.bitrate.map_or(port, |rate| {
+            u128::from(rate.bits_per_second()) * u128::from(bulk.flows)
+        }),
+        ApplicationParams::ShortFlows(_) => port,
         ApplicationParams::Requests(requests) => {
             let bits = u128::from(requests.response.mean_bytes()) * 8;
             bits * u128::from(requests.per_kilosecond) / 1_000

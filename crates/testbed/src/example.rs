@@ -72,6 +72,7 @@ pub(crate) fn bulk() -> ApplicationSourceParams {
         application: ApplicationParams::Bulk(BulkParams {
             flows: 4,
             bytes: None,
+            bitrate: None,
             stagger: Duration::ZERO,
         }),
         start: Duration::ZERO,

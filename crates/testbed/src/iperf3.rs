@@ -214,6 +214,9 @@ fn bulk_arguments(source: &ApplicationSourceParams, bulk: &BulkParams) -> Vec<St
     set("-p", headers.destination_port.to_string());
     set("--cport", Ends::of(source).opening.port().to_string());
     set("-P", bulk.flows.to_string());
+    if let Some(rate) = bulk.bitrate {
+        set("-b", rate.bits_per_second().to_string());
+    }
     set(
         "-C",
         congestion::name(source.transport.congestion).to_owned(),
@@ -259,8 +262,12 @@ mod tests {
         assert_snapshot!(line, @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 40000 -P 4 -C reno -t 86400 -i 0 --forceflush");
         source.transport.pacing = true;
         source.headers.source_port = 0;
-        let line = bulk_arguments(&source, &example::transfers(&source)).join(" ");
-        assert_snapshot!(line, @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 20000 -P 4 -C reno -t 86400 --fq-rate 16G -i 0 --forceflush");
+        let limited = BulkParams {
+            bitrate: Some(slicewise_units::BitRate::new(2_000_000)),
+            ..example::transfers(&source)
+        };
+        let line = bulk_arguments(&source, &limited).join(" ");
+        assert_snapshot!(line, @"-c 10.0.30.3 -B 10.0.30.2 -p 80 --cport 20000 -P 4 -b 2000000 -C reno -t 86400 --fq-rate 16G -i 0 --forceflush");
     }
 
     #[test]

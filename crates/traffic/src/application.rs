@@ -40,6 +40,9 @@ pub enum ApplicationParams {
     Video(VideoParams),
 }
 
+/// What a transfer of limited rate hands to its transport at a time: iperf3's default block for TCP.
+pub const BULK_BLOCK_BYTES: u64 = 128 << 10;
+
 /// Bulk transfers from the sender to the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkParams {
@@ -47,6 +50,9 @@ pub struct BulkParams {
     pub flows: u32,
     /// Bytes that each transfers; `None`: it sends until the source stops.
     pub bytes: Option<u64>,
+    /// Most that each hands to its transport, on average since it began, in blocks of [`BULK_BLOCK_BYTES`]; `None`: as
+    /// much as the transport takes. Not together with `bytes`.
+    pub bitrate: Option<BitRate>,
     /// Each begins so much later than the one before it.
     pub stagger: Duration,
 }

@@ -2,12 +2,13 @@ use crate::at;
 use crate::network::Network;
 use slicewise_applications::{Action, Application};
 use slicewise_traffic::application::{ApplicationParams, BulkParams, ServerParams};
-use slicewise_units::Duration;
+use slicewise_units::{BitRate, Duration};
 
 fn run(bytes: Option<u64>, stop: u64) -> (Application, Vec<String>) {
     let params = BulkParams {
         flows: 3,
         bytes,
+        bitrate: None,
         stagger: Duration::from_millis(100),
     };
     let mut application = Application::new(&ApplicationParams::Bulk(params), at(50), at(stop), 1);
@@ -58,10 +59,41 @@ fn flows_of_a_size_end_with_it_and_are_measured_at_the_receiver() {
 }
 
 #[test]
+fn a_transfer_of_limited_rate_hands_over_blocks_as_they_are_due() {
+    let params = BulkParams {
+        flows: 1,
+        bytes: None,
+        // A block takes 262.144 ms.
+        bitrate: Some(BitRate::new(4_000_000)),
+        stagger: Duration::ZERO,
+    };
+    let mut application = Application::new(&ApplicationParams::Bulk(params), at(0), at(900), 1);
+    let mut network = Network::new(
+        8_000_000,
+        Duration::from_millis(10),
+        ServerParams::default(),
+    );
+    network.run(&mut application, at(10_000));
+    let actions = network.actions.iter();
+    let actions: Vec<String> = actions
+        .map(|(t, action)| format!("{t} {action:?}"))
+        .collect();
+    insta::assert_snapshot!(actions.join("\n"), @r"
+    0 ns Open { connection: 0 }
+    10 ms Send { connection: 0, bytes: 131072 }
+    273 ms Send { connection: 0, bytes: 131072 }
+    535 ms Send { connection: 0, bytes: 131072 }
+    797 ms Send { connection: 0, bytes: 131072 }
+    900 ms Close { connection: 0 }
+    ");
+}
+
+#[test]
 fn a_transfer_that_fails_is_over() {
     let params = BulkParams {
         flows: 1,
         bytes: None,
+        bitrate: None,
         stagger: Duration::ZERO,
     };
     let mut application = Application::new(&ApplicationParams::Bulk(params), at(0), at(9_000), 1);

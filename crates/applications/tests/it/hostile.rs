@@ -42,15 +42,21 @@ fn responses() -> impl Strategy<Value = ResponseSizes> {
 fn applications() -> impl Strategy<Value = ApplicationParams> {
     let server = ServerParams::default();
     let millis = |range| Strategy::prop_map(range, Duration::from_millis);
-    let bulk = (0u32..4, prop::option::of(sizes()), millis(0u64..3_000)).prop_map(
-        |(flows, bytes, stagger)| {
+    let rate = prop::option::of(any::<u64>().prop_map(BitRate::new));
+    let bulk = (
+        0u32..4,
+        prop::option::of(sizes()),
+        rate,
+        millis(0u64..3_000),
+    )
+        .prop_map(|(flows, bytes, bitrate, stagger)| {
             ApplicationParams::Bulk(BulkParams {
                 flows,
                 bytes,
+                bitrate,
                 stagger,
             })
-        },
-    );
+        });
     let requests = (0u64..20_000, 0u32..4, responses()).prop_map(
         move |(per_kilosecond, connections, response)| {
             ApplicationParams::Requests(RequestsParams {

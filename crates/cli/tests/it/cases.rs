@@ -43,13 +43,19 @@ fn every_case_has_results_and_a_report_of_its_own_and_a_page_is_over_all() {
     let cases: Vec<&String> = names.iter().filter(|name| !name.contains('.')).collect();
     assert_eq!(cases.len(), 2, "{names:?}");
     for case in cases {
-        assert!(page.contains(&format!("href=\"{case}/report.html\"")), "{case}");
+        assert!(
+            page.contains(&format!("href=\"{case}/report.html\"")),
+            "{case}"
+        );
         assert!(sandbox.path(&format!("out/{case}/report.html")).exists());
     }
     // The reports can be made again from the folder alone, with the same page.
     let again = sandbox.slicewise(&["report", "out"]);
     assert!(again.status.success(), "{}", text(&again.stderr));
-    assert_eq!(fs::read_to_string(sandbox.path("out/report.html")).unwrap(), page);
+    assert_eq!(
+        fs::read_to_string(sandbox.path("out/report.html")).unwrap(),
+        page
+    );
 }
 
 #[test]
@@ -97,7 +103,14 @@ fn what_is_for_one_study_asks_for_a_case() {
         "one.yaml holds one study and no cases: leave out `--case`",
     );
     let exported = sandbox.slicewise(&[
-        "export", "cases.yaml", "--case", "wide", "--policy", "first", "--to", "ios",
+        "export",
+        "cases.yaml",
+        "--case",
+        "wide",
+        "--policy",
+        "first",
+        "--to",
+        "ios",
     ]);
     assert!(exported.status.success(), "{}", text(&exported.stderr));
 }

@@ -80,14 +80,14 @@ impl PolicySpec {
         let links = links.into_iter().map(|link| AdmissionParams {
             link,
             accounting: spec.accounting,
-            largest_frame: spec.largest_frame,
+            largest_frame: spec.largest_frame(),
             buffer: spec.buffer,
             delay_classes: delay_classes.clone(),
         });
         let links: Vec<AdmissionParams> = links.collect();
         let params = GuaranteedParams {
             accounting: spec.accounting,
-            largest_frame: spec.largest_frame,
+            largest_frame: spec.largest_frame(),
             delay_classes,
             tenants: self.tenants(&spec),
         };
@@ -137,11 +137,12 @@ impl GuaranteedSpec {
                 l3_offset: L3_OFFSET_MAX,
             })
         });
-        if !(smallest..=largest).contains(&spec.largest_frame) {
+        if !(smallest..=largest).contains(&spec.largest_frame()) {
             let problem = format!(
                 "{} is outside {smallest} to {largest}, the shortest and the longest frame as {} \
                  counts them",
-                spec.largest_frame, spec.accounting.layer
+                spec.largest_frame(),
+                spec.accounting.layer
             );
             return Err(("largest_frame", problem));
         }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Every header a study can give a source; the port is overloaded, and remarks the second slice.
+/// Every header a study can give a source, three hosts; the port is overloaded, and remarks the second slice.
 const STUDY: &str = "\
 name: small
 link: {rate: 1 Gbit/s}
@@ -18,10 +18,10 @@ slices:
   gold: {match: {vlan: 10}, share: 60 %, guaranteed: true}
   rest: {match: {vlan: 20}, share: 40 %}
 sources:
-  plain: {slice: gold, pattern: iperf3, rate: 30 %, payload: 1000 B, headers: {vlan: 10, source: 10.1.2.3, destination: 10.3.2.1, dscp: ef}}
+  plain: {slice: gold, host: one, pattern: iperf3, rate: 30 %, payload: 1000 B, headers: {vlan: 10, source: 10.1.2.3, destination: 10.3.2.1, dscp: ef}}
   double: {slice: gold, pattern: cbr, rate: 20 %, payload: 333 B, headers: {vlan: 10, inner_vlan: 7}}
   six: {slice: rest, pattern: poisson, rate: 4 Mbit/s, payload: 777 B, headers: {vlan: 20, source: '2001:db8::1', destination: '2001:db8::2'}}
-  tcp: {slice: rest, pattern: cbr, rate: 4 Mbit/s, payload: 1200 B, headers: {vlan: 20, protocol: tcp}}
+  tcp: {slice: rest, host: two, pattern: cbr, rate: 4 Mbit/s, payload: 1200 B, headers: {vlan: 20, protocol: tcp}}
   ping: {slice: rest, pattern: cbr, rate: 50 kbit/s, payload: 5 B, headers: {vlan: 20, protocol: icmp}}
   tiny: {slice: rest, pattern: cbr, rate: 50 kbit/s, payload: 1 B, headers: {vlan: 20}}
 scenarios:

@@ -125,6 +125,8 @@ settings! {
         flows: Option<Count>,
         /// Of `bulk`: what each connection transfers. Default: it sends until the source stops.
         bytes: Option<Bytes>,
+        /// Of `bulk`: most that each connection sends, on average since it began. Default: as much as its transport takes.
+        bitrate: Option<PassingRate>,
         /// Of `requests`: requests of all connections together, for example `1000 /s`.
         rate: Option<EventRate>,
         /// Of `requests`: connections, which stay open and carry one request at a time. Default 10.
@@ -168,7 +170,7 @@ impl ApplicationKind {
     /// The settings that it has beside `kind`.
     pub(super) const fn settings(self) -> &'static [&'static str] {
         match self {
-            Self::Bulk => &["flows", "bytes", "stagger"],
+            Self::Bulk => &["flows", "bytes", "bitrate", "stagger"],
             Self::Requests => &[
                 "rate",
                 "connections",

@@ -133,7 +133,7 @@ settings! {
     impl GuaranteedSpec as "GuaranteedFileSpec", strict = Self::default(); {
         /// Which bytes of a frame rates, bursts, largest frame and buffer count. Default L2.
         counts => accounting,
-        /// The largest frame there can be. Default 1522 B.
+        /// The largest frame there can be. Default 1522 B of L2.
         largest_frame,
         /// The range of delay classes. Default 10 µs to 100 ms.
         delays: Delays = |common, delays| delays.apply(common),

@@ -9,7 +9,7 @@ use crate::params::{
     ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams, ResponseSizes,
     ServerParams, ShortFlowsParams, SourceHeaders, VideoParams,
 };
-use crate::spec::{ApplicationKind, Name, Positive, word_for};
+use crate::spec::{ApplicationKind, Name, PassingRate, Positive, word_for};
 use slicewise_traffic::scenario::Ecn;
 use slicewise_units::{BitRate, ByteCount, Duration};
 
@@ -147,10 +147,16 @@ impl Checker<'_> {
         let bytes = spec.bytes.map(|Bytes(bytes)| bytes);
         if let Some(bytes) = bytes {
             self.check_completes(written, "bytes", "a transfer", bytes.bytes());
+            if let Some(at) = written.placed.place("bitrate") {
+                let message =
+                    "`bitrate` is of transfers that send until the source stops: leave out `bytes`";
+                self.problems.add(at, message);
+            }
         }
         ApplicationParams::Bulk(BulkParams {
             flows: number(spec.flows, 1),
             bytes: bytes.map(ByteCount::bytes),
+            bitrate: spec.bitrate.map(|PassingRate(rate)| rate),
             stagger: spec.stagger,
         })
     }

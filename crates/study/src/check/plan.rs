@@ -25,7 +25,7 @@ settings! {
         [expected] link,
         /// How much can wait in all slices together, where that is limited.
         buffer => common.buffer,
-        /// The largest frame there can be. Default 1522 B.
+        /// The largest frame there can be. Default 1522 B of L2.
         largest_frame => common.largest_frame,
         /// Which bytes of a frame rates, bursts, largest frame and buffer count. Default L2.
         counts => common.accounting,
@@ -77,7 +77,7 @@ impl Checker<'_> {
             link: AdmissionParams {
                 link,
                 accounting: common.accounting,
-                largest_frame: common.largest_frame,
+                largest_frame: common.largest_frame(),
                 buffer: common.buffer,
                 delay_classes: DelayClasses::geometric(common.shortest_delay, common.longest_delay),
             },
@@ -119,7 +119,7 @@ impl Checker<'_> {
             let known: Vec<&str> = tenants.map(|(name, _)| name.as_str()).collect();
             is_whole &= self.index_of(Table::TENANTS, tenant, &known).is_some();
         }
-        let frame = common.largest_frame;
+        let frame = common.largest_frame();
         let request = match &spec.guarantee {
             Some(it) => {
                 Some(self.reported(slice, "guarantee", it.value.request(link.rate, frame))?)

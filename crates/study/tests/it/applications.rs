@@ -25,6 +25,7 @@ fn a_word_is_an_application_with_the_defaults_of_its_kind() {
     let bulk = BulkParams {
         flows: 1,
         bytes: None,
+        bitrate: None,
         stagger: Duration::ZERO,
     };
     assert_eq!(source.application, ApplicationParams::Bulk(bulk));

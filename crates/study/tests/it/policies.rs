@@ -346,7 +346,7 @@ fn a_guarantee_is_a_rate_or_all_its_settings() {
     assert_eq!((guarantee.burst, guarantee.delay), (None, None));
     let common = policy.spec.guaranteed.unwrap();
     assert_eq!(common.accounting, Accounting::L1);
-    assert_eq!(common.largest_frame, ByteCount::new(1_546));
+    assert_eq!(common.largest_frame, Some(ByteCount::new(1_546)));
     assert_eq!(common.shortest_delay, Duration::from_micros(50));
     assert_eq!(common.longest_delay, Duration::from_secs(1));
     assert_eq!(

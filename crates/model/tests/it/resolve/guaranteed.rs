@@ -58,6 +58,19 @@ fn refused_policy(spec: &PolicySpec) -> String {
 }
 
 #[test]
+fn the_largest_frame_is_counted_as_guarantees_are() {
+    let counted = |accounting| {
+        let spec = GuaranteedSpec {
+            accounting,
+            ..GuaranteedSpec::default()
+        };
+        spec.largest_frame().bytes()
+    };
+    let of = [Accounting::L3, Accounting::L2, Accounting::L1].map(counted);
+    assert_eq!(of, [1_500, 1_522, 1_546]);
+}
+
+#[test]
 fn a_burst_covers_4_ms_at_the_rate_and_two_largest_frames_at_least() {
     let burst = |rate| slice(promised("a", rate)).guarantee.unwrap().burst.bytes();
     assert_eq!(burst("10 Mbit/s"), 5_000);
@@ -180,16 +193,16 @@ fn contradictory_numbers_are_rejected() {
 fn common_settings_of_classes_are_checked() {
     let message = |common| refused_policy(&with(common, vec![]));
     let default = GuaranteedSpec::default;
-    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(59), ..default() }), @"policy `p`, class `class-default`: largest_frame: 59 B is outside 60 B to 65.557 kB, the shortest and the longest frame as L2 counts them");
-    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(83), accounting: Accounting::L1, ..default() }), @"policy `p`, class `class-default`: largest_frame: 83 B is outside 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them");
-    assert_snapshot!(message(GuaranteedSpec { largest_frame: ByteCount::new(37), accounting: Accounting::L3, ..default() }), @"policy `p`, class `class-default`: largest_frame: 37 B is outside 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: Some(ByteCount::new(59)), ..default() }), @"policy `p`, class `class-default`: largest_frame: 59 B is outside 60 B to 65.557 kB, the shortest and the longest frame as L2 counts them");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: Some(ByteCount::new(83)), accounting: Accounting::L1, ..default() }), @"policy `p`, class `class-default`: largest_frame: 83 B is outside 84 B to 65.581 kB, the shortest and the longest frame as L1 counts them");
+    assert_snapshot!(message(GuaranteedSpec { largest_frame: Some(ByteCount::new(37)), accounting: Accounting::L3, ..default() }), @"policy `p`, class `class-default`: largest_frame: 37 B is outside 38 B to 65.535 kB, the shortest and the longest frame as L3 counts them");
     for (largest_frame, accounting) in [
         (84, Accounting::L1),
         (65_581, Accounting::L1),
         (38, Accounting::L3),
     ] {
         let common = GuaranteedSpec {
-            largest_frame: ByteCount::new(largest_frame),
+            largest_frame: Some(ByteCount::new(largest_frame)),
             accounting,
             ..default()
         };

@@ -170,11 +170,11 @@ fn common_settings_of_slices_at_their_limits() {
     let default = GuaranteedSpec::default;
     for common in [
         GuaranteedSpec {
-            largest_frame: ByteCount::new(60),
+            largest_frame: Some(ByteCount::new(60)),
             ..default()
         },
         GuaranteedSpec {
-            largest_frame: ByteCount::new(65_557),
+            largest_frame: Some(ByteCount::new(65_557)),
             ..default()
         },
         GuaranteedSpec {
@@ -186,7 +186,7 @@ fn common_settings_of_slices_at_their_limits() {
         assert_eq!(common.check(), Ok(()), "{common:?}");
     }
     let above = GuaranteedSpec {
-        largest_frame: ByteCount::new(65_558),
+        largest_frame: Some(ByteCount::new(65_558)),
         ..default()
     };
     assert!(above.check().is_err());

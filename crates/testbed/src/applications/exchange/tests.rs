@@ -83,6 +83,7 @@ fn bulk_transfers_of_a_size_are_completed() {
     let params = ApplicationParams::Bulk(BulkParams {
         flows: 3,
         bytes: Some(3_000_000),
+        bitrate: None,
         stagger: Span::from_millis(10),
     });
     let (start, ended) = over_loopback(params, (21_400, 21_500), after(Span::from_millis(800)));
