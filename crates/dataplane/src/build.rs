@@ -96,6 +96,15 @@ impl Special {
         is_needed.then(|| Box::new(self))
     }
 
+    /// The queue of frames of a colour, of a class whose own is `queue`.
+    #[inline]
+    pub(crate) const fn queue_of(&self, colour: Colour, queue: QueueId) -> QueueId {
+        match &self.by_colour {
+            Some(queues) => queues[colour as usize],
+            None => queue,
+        }
+    }
+
     /// Of a class that was removed.
     pub(crate) fn removed() -> Option<Box<Self>> {
         let ingress = vec![Ingress::Removed];
@@ -141,20 +150,12 @@ impl ClassState {
         self.special.as_ref().is_some_and(|special| special.by_flow)
     }
 
-    /// The queue of frames of a colour.
-    #[inline]
-    pub(crate) fn queue_of(&self, colour: Colour) -> QueueId {
-        match &self.special {
-            Some(special) => special
-                .by_colour
-                .map_or(self.queue, |queues| queues[colour as usize]),
-            None => self.queue,
-        }
-    }
-
     /// Its queue for each colour.
     pub(crate) fn queues(&self) -> [QueueId; Colour::ALL.len()] {
-        Colour::ALL.map(|colour| self.queue_of(colour))
+        let special = self.special.as_deref();
+        Colour::ALL.map(|colour| {
+            special.map_or(self.queue, |special| special.queue_of(colour, self.queue))
+        })
     }
 
     /// What is left of a class that a change removed while its frames wait: its counters.

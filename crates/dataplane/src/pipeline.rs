@@ -188,13 +188,18 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
-            let flow = if class.is_by_flow() {
-                self.flow_hash.of(headers)
-            } else {
-                0
+            let (queue, flow) = match class.special.as_deref() {
+                None => (class.queue, 0),
+                Some(special) => {
+                    let flow = if special.by_flow {
+                        self.flow_hash.of(headers)
+                    } else {
+                        0
+                    };
+                    (special.queue_of(frame.colour, class.queue), flow)
+                }
             };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
-            let queue = class.queue_of(frame.colour);
             self.tree
                 .try_enqueue(queue, queued, &mut self.pool, &mut self.random)
         });

@@ -78,7 +78,7 @@ pub enum TestbedError {
         /// The link.
         rate: BitRate,
         /// Why.
-        error: PolicyError,
+        error: Box<PolicyError>,
     },
 }
 
@@ -195,7 +195,7 @@ impl Study {
             let error = |error| TestbedError::Policy {
                 policy: policy.name.clone(),
                 rate: capacity.rate,
-                error,
+                error: Box::new(error),
             };
             policy.params = resolved.map_err(error)?;
             if policy.scalability_is_of_device {

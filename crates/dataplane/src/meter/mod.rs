@@ -110,7 +110,16 @@ impl MeterState {
 /// When the buckets were last replenished, as of `now`.
 #[inline]
 fn replenished(interval: Option<Duration>, now: Instant) -> Instant {
-    let since = interval.and_then(|interval| now.nanos().checked_rem(interval.nanos()));
+    match interval {
+        Some(interval) => last_multiple(interval, now),
+        None => now,
+    }
+}
+
+/// Not inlined, so that a meter that is replenished continuously does not pay for it.
+#[inline(never)]
+fn last_multiple(interval: Duration, now: Instant) -> Instant {
+    let since = now.nanos().checked_rem(interval.nanos());
     Instant::from_nanos(now.nanos() - since.unwrap_or(0))
 }
 
