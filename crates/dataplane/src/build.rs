@@ -2,6 +2,7 @@
 
 use crate::TokenBucket;
 use crate::counters::ClassCounters;
+use crate::elephants::Elephants;
 use crate::guaranteed::{Guaranteed, SliceError};
 use crate::meter::policer::PolicerState;
 use crate::queue::{FifoQueue, FlowQueue};
@@ -76,12 +77,14 @@ pub(crate) struct Special {
     pub(crate) ingress: Vec<Ingress>,
     /// Its queue keeps flows apart.
     pub(crate) by_flow: bool,
+    /// Flows of it move to another queue.
+    pub(crate) elephants: Option<Box<Elephants>>,
 }
 
 impl Special {
     /// `None` where it does nothing.
     fn boxed(self) -> Option<Box<Self>> {
-        let is_needed = !self.ingress.is_empty() || self.by_flow;
+        let is_needed = !self.ingress.is_empty() || self.by_flow || self.elephants.is_some();
         is_needed.then(|| Box::new(self))
     }
 
@@ -91,6 +94,7 @@ impl Special {
         let removed = Self {
             ingress,
             by_flow: false,
+            elephants: None,
         };
         removed.boxed()
     }
@@ -127,6 +131,15 @@ impl ClassState {
     #[inline]
     pub(crate) fn is_by_flow(&self) -> bool {
         self.special.as_ref().is_some_and(|special| special.by_flow)
+    }
+
+    pub(crate) fn elephants(&self) -> Option<&Elephants> {
+        self.special.as_ref()?.elephants.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn elephants_mut(&mut self) -> Option<&mut Elephants> {
+        self.special.as_mut()?.elephants.as_deref_mut()
     }
 
     /// What is left of a class that a change removed while its frames wait: its counters.
@@ -389,6 +402,7 @@ impl Builder {
         let special = Special {
             ingress: context.ingress.clone(),
             by_flow: class.flow_queue.is_some(),
+            elephants: None,
         };
         let mut class = ClassState::new(context.path.clone(), queue, special);
         let bucket = |(rate, burst)| Box::new(TokenBucket::full(rate, burst, self.now));
@@ -423,6 +437,13 @@ pub(crate) fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
 pub(crate) fn leaves(policy: &PolicyParams) -> usize {
     let children = |class: &ClassParams| class.child.as_ref().map_or(1, |child| leaves(child));
     policy.classes.iter().map(children).sum()
+}
+
+/// The classes that move elephants, by position.
+pub(crate) fn with_elephants(classes: &Slots<ClassState>) -> Box<[u32]> {
+    let classes = classes.iter().zip(0..);
+    let moving = classes.filter(|(class, _)| class.elephants().is_some());
+    moving.map(|(_, position)| position).collect()
 }
 
 pub(crate) fn join(path: &str, name: &str) -> String {

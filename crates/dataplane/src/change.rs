@@ -17,8 +17,9 @@ pub use slice::{NewSlice, SliceChange, SliceChangeError, SliceChanged};
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
+use crate::elephants::change::{self as elephants, Matched};
 use crate::pipeline::{Pipeline, buffer_frames};
-use crate::queue::FifoQueue;
+use crate::queue::{FifoQueue, QueuedFrame};
 use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use crate::slots::Slots;
@@ -233,7 +234,19 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     } = prepared;
     slice::finish_all(pipeline, now);
     let (kept, drained) = match_queues(pipeline, &built.classes, &successors);
-    let waiting = u64::from(pipeline.tree.backlog());
+    let successor_of = |class: usize| {
+        let successor = successors.get(class).copied().flatten();
+        successor.map(|successor| successor.class as usize)
+    };
+    let mut matched = Matched { kept, drained };
+    matched.keep_together(
+        &pipeline.tree,
+        &pipeline.classes,
+        &built.classes,
+        successor_of,
+    );
+    let Matched { kept, drained } = matched;
+    let waiting = u64::from(pipeline.backlog());
     pipeline
         .pool
         .grow_to(buffer_frames(built.capacity + waiting));
@@ -246,14 +259,22 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     let (class_map, removed) = carry_classes(pipeline, &mut built.classes, &successors, now);
     let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
     let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
-    for (old, new) in kept {
+    for &(old, new) in &kept {
         built.tree.take_over(new, tree, old, pool, renamed, now);
     }
     if let Some(drain) = drain {
         let mut frames = tree.pop_by_arrival(draining.as_slice(), pool);
-        frames.extend(tree.pop_by_arrival(&drained, pool));
+        let mut drained = tree.pop_by_arrival(&drained, pool);
+        // Behind those of their flow that arrived at the same time.
+        drained.extend(elephants::take_drained(&mut pipeline.classes, &kept, pool));
+        drained.sort_by_key(QueuedFrame::arrival);
+        frames.extend(drained);
         built.tree.append(drain, &frames, pool, renamed);
     }
+    let classes = (&mut pipeline.classes, &mut built.classes);
+    pipeline.aside =
+        elephants::resume(classes, &kept, successor_of, &mut built.tree, pool, renamed);
+    pipeline.with_elephants = build::with_elephants(&built.classes);
     std::mem::swap(&mut pipeline.tree, &mut built.tree);
     std::mem::swap(&mut pipeline.classes, &mut built.classes);
     std::mem::swap(&mut pipeline.policers, &mut built.policers);
