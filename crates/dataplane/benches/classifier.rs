@@ -39,6 +39,7 @@ fn empty() -> Classifier {
         classes: Vec::new(),
         discipline: Discipline::MinimumShare,
         guaranteed: None,
+        queues: Vec::new(),
     };
     Classifier::new(&policy.resolve(BitRate::new(10_000_000_000)).expect("valid"))
 }

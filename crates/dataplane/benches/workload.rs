@@ -140,6 +140,7 @@ impl Workload {
             classes,
             discipline,
             guaranteed: None,
+            queues: Vec::new(),
         }
         .resolve(LINK)
         .expect("the workload's policies are valid");

@@ -12,9 +12,18 @@ use crate::scheduler::shaper::Shaper;
 use crate::scheduler::strict_priority::{MAX_LEVELS, StrictPriority};
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
 use crate::slots::Slots;
-use slicewise_model::{ClassParams, Discipline, PolicyParams, ShaperParams};
-use slicewise_units::Instant;
+use slicewise_model::{
+    ClassParams, Colour, Discipline, FlowQueueParams, PolicyParams, QueueLimitParams, QueueParams,
+    Rate, ShaperParams, WredParams,
+};
+use slicewise_units::{ByteCount, Instant};
 use std::collections::BTreeMap;
+
+/// Limit of the queue of a policy without classes.
+const DEFAULT_LIMIT: QueueLimitParams = QueueLimitParams {
+    packets: 64,
+    bytes: ByteCount::new(u64::MAX),
+};
 
 /// Parameters of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,17 +84,28 @@ const _: () = assert!(size_of::<ClassState>() == 192, "three cache lines");
 pub(crate) struct Special {
     /// Outermost class first.
     pub(crate) ingress: Vec<Ingress>,
-    /// Its queue keeps flows apart.
+    /// A queue of it keeps flows apart.
     pub(crate) by_flow: bool,
     /// Flows of it move to another queue.
     pub(crate) elephants: Option<Box<Elephants>>,
+    /// The queue of each colour, where its meter chooses.
+    pub(crate) by_colour: Option<[QueueId; Colour::ALL.len()]>,
 }
 
 impl Special {
     /// `None` where it does nothing.
     fn boxed(self) -> Option<Box<Self>> {
-        let is_needed = !self.ingress.is_empty() || self.by_flow || self.elephants.is_some();
+        let is_needed = !self.ingress.is_empty()
+            || self.by_flow
+            || self.by_colour.is_some()
+            || self.elephants.is_some();
         is_needed.then(|| Box::new(self))
+    }
+
+    /// The queue that its meter chooses for frames of a colour.
+    #[inline]
+    pub(crate) fn queue_of(&self, colour: Colour) -> Option<QueueId> {
+        self.by_colour.map(|queues| queues[colour as usize])
     }
 
     /// Of a class that was removed.
@@ -95,6 +115,7 @@ impl Special {
             ingress,
             by_flow: false,
             elephants: None,
+            by_colour: None,
         };
         removed.boxed()
     }
@@ -127,19 +148,24 @@ impl ClassState {
         self.queue == QueueId::NONE
     }
 
-    /// Its queue keeps flows apart.
+    /// A queue of it keeps flows apart.
     #[inline]
     pub(crate) fn is_by_flow(&self) -> bool {
         self.special.as_ref().is_some_and(|special| special.by_flow)
     }
 
-    pub(crate) fn elephants(&self) -> Option<&Elephants> {
-        self.special.as_ref()?.elephants.as_deref()
+    /// The queue of frames of a colour.
+    fn queue_of(&self, colour: Colour) -> QueueId {
+        let special = self.special.as_ref();
+        let chosen = special.and_then(|special| special.queue_of(colour));
+        chosen.unwrap_or(self.queue)
     }
 
-    #[inline]
-    pub(crate) fn elephants_mut(&mut self) -> Option<&mut Elephants> {
-        self.special.as_mut()?.elephants.as_deref_mut()
+    /// Its queue for each colour, and that of its elephants or [`QueueId::NONE`].
+    pub(crate) fn queues(&self) -> [QueueId; Colour::ALL.len() + 1] {
+        let [green, yellow, red] = Colour::ALL.map(|colour| self.queue_of(colour));
+        let elephants = self.elephants().map(Elephants::queue);
+        [green, yellow, red, elephants.unwrap_or(QueueId::NONE)]
     }
 
     /// What is left of a class that a change removed while its frames wait: its counters.
@@ -171,17 +197,31 @@ pub(crate) struct Built {
     pub(crate) tree: Tree,
     /// Nodes with credit to carry over on a change.
     pub(crate) credits: CreditNodes,
+    /// The named queues, by their path.
+    pub(crate) named: BTreeMap<String, QueueId>,
     /// Frames that all queue limits together admit.
     pub(crate) capacity: u64,
 }
 
-/// Locations of token-bucket credit in a tree, by class path.
+/// Locations of token-bucket credit in a tree.
 #[derive(Debug, Default)]
 pub(crate) struct CreditNodes {
     /// Shapers; the port's has the empty path.
-    pub(crate) shapers: BTreeMap<String, NodeId>,
+    pub(crate) shapers: BTreeMap<Owner, NodeId>,
     /// Two-tier nodes, and the class's position among their children.
-    pub(crate) minimums: BTreeMap<String, (NodeId, u32)>,
+    pub(crate) minimums: BTreeMap<Owner, (NodeId, u32)>,
+}
+
+/// What has a queue, by its path (names from the outermost): a class, or a named queue itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    Class(String),
+    Queue(String),
+}
+
+impl Owner {
+    /// The port.
+    const PORT: Self = Self::Class(String::new());
 }
 
 /// Everything but the port's shaper, which [`add_port_shaper`] puts on top.
@@ -192,6 +232,7 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
             policers: Vec::new(),
             tree: Tree::new(),
             credits: CreditNodes::default(),
+            named: BTreeMap::new(),
             capacity: 0,
         },
         now,
@@ -208,7 +249,7 @@ pub(crate) fn add_port_shaper(built: &mut Built, shaper: Option<&ShaperParams>, 
         let shaper = Inner::Shaper(Shaper::new(shaper, now));
         let root = built.tree.root();
         let shaper = built.tree.add_inner(shaper, &[root]);
-        built.credits.shapers.insert(String::new(), shaper);
+        built.credits.shapers.insert(Owner::PORT, shaper);
     }
 }
 
@@ -232,30 +273,48 @@ impl Builder {
         context: &mut Context,
     ) -> Result<NodeId, BuildError> {
         let shared = match policy.discipline {
-            Discipline::Fifo => Some(self.queue_node(policy.classes.last(), false)),
+            Discipline::Fifo => Some(match policy.classes.last() {
+                Some(default) => self.queue_of_class(default, false),
+                None => self.queue_node(DEFAULT_LIMIT, None, None, false),
+            }),
             Discipline::Guaranteed => Some(self.guaranteed_node(policy)?),
             Discipline::MinimumShare | Discipline::DeficitRoundRobin => None,
         };
-        let mut levels: BTreeMap<u8, Vec<NodeId>> = BTreeMap::new();
-        let mut others: Vec<(NodeId, &ClassParams)> = Vec::new();
+        let mut nodes: Vec<(NodeId, Waiting)> = Vec::new();
+        for queue in &policy.queues {
+            let node = self.named_queue(queue, &context.path);
+            nodes.push((node, Waiting::of_queue(queue, &context.path)));
+        }
         for class in &policy.classes {
             let mut inner = Context {
                 path: join(&context.path, &class.name),
                 ingress: context.ingress.clone(),
             };
-            let node = self.class(class, shared, &mut inner)?;
-            match class.priority {
-                Some(priority) => levels.entry(priority.level).or_default().push(node),
-                None => others.push((node, class)),
-            }
+            let queues = self.queues_of(class, &context.path);
+            let node = self.class(class, shared, queues, &mut inner)?;
+            nodes.extend(node.map(|node| (node, Waiting::of_class(class, inner.path))));
         }
         if let Some(leaf) = shared {
             return Ok(NodeId::Leaf(leaf));
         }
-        let rest = self.sharing_node(policy, &others, context);
-        if levels.is_empty() {
-            return Ok(rest);
+        let mut levels: BTreeMap<u8, Vec<NodeId>> = BTreeMap::new();
+        let mut others = Vec::new();
+        for (node, waiting) in nodes {
+            match waiting.level {
+                Some(level) => levels.entry(level).or_default().push(node),
+                None => others.push((node, waiting)),
+            }
         }
+        self.by_priority(policy, levels, &others)
+    }
+
+    /// Levels of strict priority above what shares the rest.
+    fn by_priority(
+        &mut self,
+        policy: &PolicyParams,
+        levels: BTreeMap<u8, Vec<NodeId>>,
+        others: &[(NodeId, Waiting)],
+    ) -> Result<NodeId, BuildError> {
         if levels.len() >= MAX_LEVELS {
             let levels = levels.len();
             return Err(BuildError::TooManyLevels {
@@ -263,11 +322,13 @@ impl Builder {
                 levels,
             });
         }
-        let mut children: Vec<NodeId> = levels
-            .into_values()
-            .map(|nodes| self.level_node(nodes))
-            .collect();
-        children.push(rest);
+        let rest = (!others.is_empty()).then(|| self.sharing_node(policy, others));
+        let levels = levels.into_values().map(|nodes| self.level_node(nodes));
+        let children: Vec<NodeId> = levels.collect();
+        let children = [children, rest.into_iter().collect()].concat();
+        if let [only] = children.as_slice() {
+            return Ok(*only);
+        }
         Ok(self
             .built
             .tree
@@ -287,45 +348,69 @@ impl Builder {
         }
     }
 
-    fn sharing_node(
-        &mut self,
-        policy: &PolicyParams,
-        others: &[(NodeId, &ClassParams)],
-        context: &Context,
-    ) -> NodeId {
+    fn sharing_node(&mut self, policy: &PolicyParams, others: &[(NodeId, Waiting)]) -> NodeId {
         if let [(only, _)] = others {
             return *only;
         }
         let children: Vec<NodeId> = others.iter().map(|(node, _)| *node).collect();
         let discipline = if policy.discipline == Discipline::DeficitRoundRobin {
-            let weights: Vec<u32> = others.iter().map(|(_, class)| class.weight).collect();
+            let weights: Vec<u32> = others.iter().map(|(_, waiting)| waiting.weight).collect();
             Inner::DeficitRoundRobin(DeficitRoundRobin::new(&weights))
         } else {
             let shares: Vec<Share> = others
                 .iter()
-                .map(|(_, class)| Share {
-                    minimum: class.minimum,
-                    weight: class.weight,
+                .map(|(_, waiting)| Share {
+                    minimum: waiting.minimum,
+                    weight: waiting.weight,
                 })
                 .collect();
             Inner::MinimumShare(MinimumShare::new(&shares, self.now))
         };
         let id = self.built.tree.add_inner(discipline, &children);
-        for (position, (_, class)) in (0u32..).zip(others) {
-            self.built
-                .credits
-                .minimums
-                .insert(join(&context.path, &class.name), (id, position));
+        for (position, (_, waiting)) in (0u32..).zip(others) {
+            let owner = waiting.owner.clone();
+            self.built.credits.minimums.insert(owner, (id, position));
         }
         id
     }
 
+    /// A named queue of the policy at `path`, below its shaper.
+    fn named_queue(&mut self, queue: &QueueParams, path: &str) -> NodeId {
+        let path = join(path, &queue.name);
+        let leaf = self.queue_node(
+            queue.queue_limit,
+            queue.flow_queue.as_ref(),
+            queue.wred.as_ref(),
+            queue.priority.is_some(),
+        );
+        self.built.named.insert(path.clone(), QueueId::of(leaf));
+        self.below_shaper(NodeId::Leaf(leaf), queue.shape.as_ref(), Owner::Queue(path))
+    }
+
+    /// The named queues that a class of the policy at `path` uses.
+    fn queues_of(&self, class: &ClassParams, path: &str) -> NamedQueues {
+        let named = |name: &str| self.built.named.get(&join(path, name)).copied();
+        NamedQueues {
+            base: class.queue.as_deref().and_then(named),
+            by_colour: Colour::ALL.map(|colour| {
+                let police = class.police.as_ref()?;
+                police.action(colour).queue().and_then(named)
+            }),
+            elephants: class
+                .elephants
+                .as_ref()
+                .and_then(|elephants| named(&elephants.queue)),
+        }
+    }
+
+    /// Returns the node of its own, which it has unless it waits in a named queue.
     fn class(
         &mut self,
         class: &ClassParams,
         shared: Option<u32>,
+        queues: NamedQueues,
         context: &mut Context,
-    ) -> Result<NodeId, BuildError> {
+    ) -> Result<Option<NodeId>, BuildError> {
         if let Some(dscp) = class.set_dscp {
             context.ingress.push(Ingress::SetDscp(dscp));
         }
@@ -337,17 +422,30 @@ impl Builder {
         }
         let node = match &class.child {
             Some(child) => self.policy(child, context)?,
-            None => self.leaf(class, shared, context)?,
-        };
-        Ok(match &class.shape {
-            None => node,
-            Some(shape) => {
-                let shaper = Inner::Shaper(Shaper::new(shape, self.now));
-                let id = self.built.tree.add_inner(shaper, &[node]);
-                self.built.credits.shapers.insert(context.path.clone(), id);
-                id
+            None => {
+                let queue = match queues.base {
+                    Some(queue) => queue,
+                    None => self.queue(class, shared, context)?,
+                };
+                self.leaf(class, queue, queues, context);
+                if queues.base.is_some() {
+                    return Ok(None);
+                }
+                NodeId::Leaf(queue.leaf)
             }
-        })
+        };
+        let owner = Owner::Class(context.path.clone());
+        Ok(Some(self.below_shaper(node, class.shape.as_ref(), owner)))
+    }
+
+    fn below_shaper(&mut self, node: NodeId, shape: Option<&ShaperParams>, owner: Owner) -> NodeId {
+        let Some(shape) = shape else {
+            return node;
+        };
+        let shaper = Inner::Shaper(Shaper::new(shape, self.now));
+        let id = self.built.tree.add_inner(shaper, &[node]);
+        self.built.credits.shapers.insert(owner, id);
+        id
     }
 
     /// A leaf for the slices of a guaranteed policy; they are added class by class.
@@ -371,7 +469,7 @@ impl Builder {
         context: &Context,
     ) -> Result<QueueId, BuildError> {
         let Some(leaf) = shared else {
-            let leaf = self.queue_node(Some(class), class.priority.is_some());
+            let leaf = self.queue_of_class(class, class.priority.is_some());
             return Ok(QueueId::of(leaf));
         };
         let (Some(Leaf::Guaranteed(guaranteed)), Some(slice)) =
@@ -391,45 +489,94 @@ impl Builder {
         Ok(QueueId::of_slice(leaf, slice))
     }
 
-    fn leaf(
-        &mut self,
-        class: &ClassParams,
-        shared: Option<u32>,
-        context: &Context,
-    ) -> Result<NodeId, BuildError> {
-        let queue = self.queue(class, shared, context)?;
+    /// A class without child, whose frames wait in `queue`, or in that of their colour.
+    fn leaf(&mut self, class: &ClassParams, queue: QueueId, named: NamedQueues, context: &Context) {
+        let by_colour = named.by_colour;
         let police = class.priority.and_then(|priority| priority.police);
-        let special = Special {
-            ingress: context.ingress.clone(),
-            by_flow: class.flow_queue.is_some(),
-            elephants: None,
-        };
+        let by_colour = by_colour
+            .iter()
+            .any(Option::is_some)
+            .then(|| by_colour.map(|of_colour| of_colour.unwrap_or(queue)));
+        let mut queues = by_colour.iter().flatten().chain([&queue]);
+        let special =
+            Special {
+                ingress: context.ingress.clone(),
+                by_flow: class.flow_queue.is_some()
+                    || queues.any(|&queue| self.built.tree.keeps_flows_apart(queue)),
+                by_colour,
+                elephants: class.elephants.as_ref().zip(named.elephants).map(
+                    |(params, elephants)| Box::new(Elephants::new(params, [queue, elephants])),
+                ),
+            };
         let mut class = ClassState::new(context.path.clone(), queue, special);
         let bucket = |(rate, burst)| Box::new(TokenBucket::full(rate, burst, self.now));
         class.priority_police = police.map(bucket);
         self.built.classes.push(class);
-        Ok(NodeId::Leaf(queue.leaf))
     }
 
-    fn queue_node(&mut self, class: Option<&ClassParams>, priority: bool) -> u32 {
-        let limit = class.map_or(
-            slicewise_model::QueueLimitParams {
-                packets: 64,
-                bytes: slicewise_units::ByteCount::new(u64::MAX),
-            },
-            |class| class.queue_limit,
-        );
+    fn queue_of_class(&mut self, class: &ClassParams, priority: bool) -> u32 {
+        let (flow_queue, wred) = (class.flow_queue.as_ref(), class.wred.as_ref());
+        self.queue_node(class.queue_limit, flow_queue, wred, priority)
+    }
+
+    fn queue_node(
+        &mut self,
+        limit: QueueLimitParams,
+        flow_queue: Option<&FlowQueueParams>,
+        wred: Option<&WredParams>,
+        priority: bool,
+    ) -> u32 {
         self.built.capacity += room(limit);
-        let leaf = match class.and_then(|c| c.flow_queue.as_ref()) {
+        let leaf = match flow_queue {
             Some(flow_queue) => Leaf::Flows(Box::new(FlowQueue::new(flow_queue, limit))),
-            None => Leaf::Fifo(FifoQueue::new(limit, class.and_then(|c| c.wred.as_ref()))),
+            None => Leaf::Fifo(FifoQueue::new(limit, wred)),
         };
         self.built.tree.add_leaf(leaf, priority)
     }
 }
 
+/// What takes part in sharing a policy's rate: a class, or a named queue.
+struct Waiting {
+    owner: Owner,
+    /// Of strict priority.
+    level: Option<u8>,
+    minimum: Option<(Rate, ByteCount)>,
+    weight: u32,
+}
+
+impl Waiting {
+    fn of_class(class: &ClassParams, path: String) -> Self {
+        Self {
+            owner: Owner::Class(path),
+            level: class.priority.map(|priority| priority.level),
+            minimum: class.minimum,
+            weight: class.weight,
+        }
+    }
+
+    fn of_queue(queue: &QueueParams, path: &str) -> Self {
+        Self {
+            owner: Owner::Queue(join(path, &queue.name)),
+            level: queue.priority.map(|priority| priority.level),
+            minimum: queue.minimum,
+            weight: queue.weight,
+        }
+    }
+}
+
+/// Named queues that a class uses.
+#[derive(Debug, Clone, Copy)]
+struct NamedQueues {
+    /// That of the class.
+    base: Option<QueueId>,
+    /// Those that the colours of its meter choose.
+    by_colour: [Option<QueueId>; Colour::ALL.len()],
+    /// That of its elephants.
+    elephants: Option<QueueId>,
+}
+
 /// Frames a queue may hold, plus one: a flow queue accepts a frame before it drops another.
-pub(crate) fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
+pub(crate) fn room(limit: QueueLimitParams) -> u64 {
     u64::from(limit.packets) + 1
 }
 
@@ -437,13 +584,6 @@ pub(crate) fn room(limit: slicewise_model::QueueLimitParams) -> u64 {
 pub(crate) fn leaves(policy: &PolicyParams) -> usize {
     let children = |class: &ClassParams| class.child.as_ref().map_or(1, |child| leaves(child));
     policy.classes.iter().map(children).sum()
-}
-
-/// The classes that move elephants, by position.
-pub(crate) fn with_elephants(classes: &Slots<ClassState>) -> Box<[u32]> {
-    let classes = classes.iter().zip(0..);
-    let moving = classes.filter(|(class, _)| class.elephants().is_some());
-    moving.map(|(_, position)| position).collect()
 }
 
 pub(crate) fn join(path: &str, name: &str) -> String {

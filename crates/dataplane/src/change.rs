@@ -17,14 +17,14 @@ pub use slice::{NewSlice, SliceChange, SliceChangeError, SliceChanged};
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::elephants::change::{self as elephants, Matched};
+use crate::elephants::{self, change::Matched};
 use crate::pipeline::{Pipeline, buffer_frames};
 use crate::queue::{FifoQueue, QueuedFrame};
 use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use crate::slots::Slots;
 use ledger::Slices;
-use slicewise_model::{PolicyParams, QueueLimitParams, ShaperParams};
+use slicewise_model::{Colour, PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -233,7 +233,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         successors,
     } = prepared;
     slice::finish_all(pipeline, now);
-    let (kept, drained) = match_queues(pipeline, &built.classes, &successors);
+    let (kept, drained) = match_queues(pipeline, &built, &successors);
     let successor_of = |class: usize| {
         let successor = successors.get(class).copied().flatten();
         successor.map(|successor| successor.class as usize)
@@ -266,19 +266,23 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         let mut frames = tree.pop_by_arrival(draining.as_slice(), pool);
         let mut drained = tree.pop_by_arrival(&drained, pool);
         // Behind those of their flow that arrived at the same time.
-        drained.extend(elephants::take_drained(&mut pipeline.classes, &kept, pool));
+        drained.extend(elephants::change::take_drained(
+            &mut pipeline.classes,
+            &kept,
+            pool,
+        ));
         drained.sort_by_key(QueuedFrame::arrival);
         frames.extend(drained);
         built.tree.append(drain, &frames, pool, renamed);
     }
     let classes = (&mut pipeline.classes, &mut built.classes);
-    pipeline.aside =
-        elephants::resume(classes, &kept, successor_of, &mut built.tree, pool, renamed);
-    pipeline.with_elephants = build::with_elephants(&built.classes);
+    pipeline.aside = elephants::change::resume(classes, &kept, successor_of, &mut built.tree);
+    pipeline.with_elephants = elephants::classes_of(&built.classes);
     std::mem::swap(&mut pipeline.tree, &mut built.tree);
     std::mem::swap(&mut pipeline.classes, &mut built.classes);
     std::mem::swap(&mut pipeline.policers, &mut built.policers);
     std::mem::swap(&mut pipeline.credits, &mut built.credits);
+    std::mem::swap(&mut pipeline.named, &mut built.named);
     pipeline.version += 1;
     pipeline.room = built.capacity;
     pipeline.drain = drain;
@@ -296,43 +300,78 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     }
 }
 
-/// Which queues are kept, old → new, and which have frames to drain. A queue is kept where the same
-/// classes with the same members use it. One that keeps flows apart takes over only from another such:
-/// elsewhere frames do not carry their flow's hash, and those behind them would overtake them.
+/// Which queues are kept, old → new, and which have frames to drain. A named queue is kept where the classes that used
+/// it still do, with the same members and for the same colours; another where it is used by the same classes with the
+/// same members. One that keeps flows apart takes over only from another such: elsewhere frames do not carry their
+/// flow's hash, and those behind them would overtake them.
 fn match_queues(
     pipeline: &mut Pipeline,
-    new: &Slots<ClassState>,
+    new: &Built,
     successors: &[Option<Successor>],
 ) -> (Vec<(QueueId, QueueId)>, Vec<QueueId>) {
     let mut users: BTreeMap<QueueId, u32> = BTreeMap::new();
-    for class in new.iter() {
-        *users.entry(class.queue).or_default() += 1;
+    for class in new.classes.iter() {
+        for (queue, _) in uses(class) {
+            *users.entry(queue).or_default() += 1;
+        }
     }
     // Old queue → the new queue of all its classes, and how many they are.
     let awaited = awaited(pipeline);
     let mut targets: BTreeMap<QueueId, (Option<QueueId>, u32)> = BTreeMap::new();
     for (class, successor) in pipeline.classes.iter().zip(successors) {
-        let target = successor
+        let successor = successor
             .filter(|successor| successor.same_members)
-            .and_then(|successor| new.get(successor.class as usize))
+            .and_then(|successor| new.classes.get(successor.class as usize))
             .filter(|new| class.is_by_flow() || !new.is_by_flow())
-            .filter(|_| Some(class.queue) != awaited)
-            .map(|new| new.queue);
-        let (same, count) = targets.entry(class.queue).or_insert((target, 0));
-        *count += 1;
-        if *same != target {
-            *same = None;
+            .filter(|_| Some(class.queue) != awaited);
+        for (queue, used_for) in uses(class) {
+            let target = successor.and_then(|new| target_of(new, used_for));
+            let (same, count) = targets.entry(queue).or_insert((target, 0));
+            *count += 1;
+            if *same != target {
+                *same = None;
+            }
         }
     }
+    let names = |named: &BTreeMap<String, QueueId>| -> HashMap<QueueId, String> {
+        let named = named.iter();
+        named.map(|(path, &queue)| (queue, path.clone())).collect()
+    };
+    let (old_names, new_names) = (names(&pipeline.named), names(&new.named));
     let (mut kept, mut drained) = (Vec::new(), Vec::new());
     for (old, (target, count)) in targets {
-        match target.filter(|target| users.get(target) == Some(&count)) {
+        let name = old_names.get(&old);
+        let is_same = |target: &QueueId| {
+            new_names.get(target) == name && (name.is_some() || users.get(target) == Some(&count))
+        };
+        match target.filter(is_same) {
             Some(target) => kept.push((old, target)),
             None => drained.push(old),
         }
     }
     drained.retain(|&queue| pipeline.tree.packets(queue) > 0);
     (kept, drained)
+}
+
+/// What a class uses a queue for: frames of each colour, and elephants.
+type Use = [bool; Colour::ALL.len() + 1];
+
+/// The queues of a class, and what it uses each for.
+fn uses(class: &ClassState) -> impl Iterator<Item = (QueueId, Use)> {
+    let queues = class.queues();
+    (0..queues.len()).filter_map(move |colour| {
+        let queue = *queues.get(colour)?;
+        let is_first = !queues.iter().take(colour).any(|before| *before == queue);
+        (is_first && queue != QueueId::NONE).then(|| (queue, queues.map(|other| other == queue)))
+    })
+}
+
+/// The only queue that a class uses for this.
+fn target_of(class: &ClassState, used_for: Use) -> Option<QueueId> {
+    let queues = class.queues().into_iter().zip(used_for);
+    let mut queues = queues.filter_map(|(queue, is_used)| is_used.then_some(queue));
+    let first = queues.next()?;
+    (first != QueueId::NONE && queues.all(|queue| queue == first)).then_some(first)
 }
 
 /// The queue whose frames have to leave before those of slices that were added, if there are such.

@@ -7,7 +7,7 @@ use crate::change::{
 };
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::elephants::{ElephantCounters, Enqueued};
+use crate::elephants::{self, ElephantCounters, Enqueued};
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::guaranteed::{READ_AHEAD, SliceId};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
@@ -18,7 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
-use std::collections::LinkedList;
+use std::collections::{BTreeMap, LinkedList};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub struct Pipeline {
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     pub(crate) credits: CreditNodes,
+    /// The named queues, by their path.
+    pub(crate) named: BTreeMap<String, QueueId>,
     /// Where frames wait that a change took out of their queues.
     pub(crate) drain: Option<QueueId>,
     /// Frames of flows that change queues, which wait beside these: see [`elephants`](crate::elephants).
@@ -81,10 +83,10 @@ impl Pipeline {
             policers,
             tree,
             credits,
+            named,
             capacity,
-            ..
         } = built;
-        let with_elephants = build::with_elephants(&classes);
+        let with_elephants = elephants::classes_of(&classes);
         let (classifier, seed) = (Classifier::new(&params.policy), params.seed);
         let mut params = params.clone();
         Ok(Self {
@@ -97,6 +99,7 @@ impl Pipeline {
             policers,
             tree,
             credits,
+            named,
             drain: None,
             aside: 0,
             with_elephants,
@@ -180,22 +183,27 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
-            if let Some(elephants) = class.elephants_mut() {
-                let flow = self.flow_hash.wide(headers);
-                let queued = QueuedFrame::new(&frame, index, now, 0);
-                let (tree, pool) = (&mut self.tree, &mut self.pool);
-                let enqueued = elephants.on_frame(flow, queued, tree, pool, &mut self.random)?;
-                self.aside += u32::from(enqueued == Enqueued::Aside);
-                return Ok(enqueued == Enqueued::Front);
+            let (mut queue, mut flow) = (class.queue, 0);
+            if let Some(special) = &mut class.special {
+                queue = special.queue_of(frame.colour).unwrap_or(queue);
+                if queue == class.queue
+                    && let Some(elephants) = &mut special.elephants
+                {
+                    let flow = self.flow_hash.wide(headers);
+                    let queued = QueuedFrame::new(&frame, index, now, 0);
+                    let (tree, pool) = (&mut self.tree, &mut self.pool);
+                    let enqueued =
+                        elephants.on_frame(flow, queued, tree, pool, &mut self.random)?;
+                    self.aside += u32::from(enqueued == Enqueued::Aside);
+                    return Ok(enqueued == Enqueued::Front);
+                }
+                if special.by_flow {
+                    flow = self.flow_hash.of(headers);
+                }
             }
-            let flow = if class.is_by_flow() {
-                self.flow_hash.of(headers)
-            } else {
-                0
-            };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
             self.tree
-                .try_enqueue(class.queue, queued, &mut self.pool, &mut self.random)
+                .try_enqueue(queue, queued, &mut self.pool, &mut self.random)
         });
         match verdict {
             Ok(is_new_front) => {

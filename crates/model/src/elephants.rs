@@ -15,17 +15,6 @@ pub enum Detector {
     HeavyHitters,
 }
 
-impl Detector {
-    /// Flows followed by default.
-    #[must_use]
-    pub const fn default_flows(self) -> u32 {
-        match self {
-            Self::Counters => 16_384,
-            Self::HeavyHitters => 256,
-        }
-    }
-}
-
 /// What becomes of elephants, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElephantsSpec {
@@ -35,10 +24,10 @@ pub struct ElephantsSpec {
     pub rate: RateSpec,
     /// How they are found.
     pub detector: Detector,
-    /// Time over which bytes of flows are counted.
-    pub interval: Duration,
-    /// Intervals in a row above the rate that make a flow an elephant; as many below half of it end that.
-    pub times: u32,
+    /// Time over which bytes of flows are counted; default by detector.
+    pub interval: Option<Duration>,
+    /// Intervals in a row above the rate that make a flow an elephant; as many below half of it end that. Default 2.
+    pub times: Option<u32>,
     /// Flows with a counter; default by detector.
     pub flows: Option<u32>,
 }

@@ -11,6 +11,7 @@ pub mod elephants;
 pub mod flow_queue;
 pub mod guaranteed;
 pub mod meter;
+mod named_queue;
 pub mod policy;
 pub mod queue;
 mod resolve;
@@ -24,13 +25,14 @@ pub use guaranteed::{
     SliceParams, TenantParams,
 };
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
+pub use named_queue::{QueueParams, QueueSpec};
 pub use policy::{
     BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec,
     MaximumSpec, PolicyParams, PolicySpec, PriorityParams, PrioritySpec, RateSpec, ShaperParams,
     ShaperSpec,
 };
 pub use queue::{QueueLimitParams, QueueLimitSpec, RedCurve, WredKey, WredParams, WredSpec};
-pub use resolve::{PolicyError, PortParams};
+pub use resolve::{Part, PolicyError, PortParams};
 
 use slicewise_units::{Accounting, BitRate};
 

@@ -2,7 +2,7 @@
 
 use crate::Rate;
 use crate::policy::{BurstSpec, RateSpec};
-use slicewise_units::{Accounting, ByteCount};
+use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// The colour a meter gives a packet, in order of preference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +14,11 @@ pub enum Colour {
     Yellow,
     /// Beyond all rates.
     Red,
+}
+
+impl Colour {
+    /// All of them, in order of preference.
+    pub const ALL: [Self; 3] = [Self::Green, Self::Yellow, Self::Red];
 }
 
 /// Whether a meter respects the incoming colour of a packet.
@@ -70,8 +75,21 @@ pub enum MeterAlgorithm {
     },
 }
 
+impl MeterAlgorithm {
+    /// The committed rate.
+    #[must_use]
+    pub const fn committed_rate(&self) -> Rate {
+        match *self {
+            Self::SingleRateTwoColour { cir, .. }
+            | Self::SingleRateThreeColour { cir, .. }
+            | Self::TwoRateThreeColour { cir, .. }
+            | Self::TwoRateThreeColourEfficient { cir, .. } => cir,
+        }
+    }
+}
+
 /// What a policer does with packets of a colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Forward it unchanged.
     Transmit,
@@ -81,21 +99,49 @@ pub enum Action {
     SetDscp(u8),
     /// Set a device-internal QoS group and forward it.
     SetQosGroup(u8),
+    /// Forward it through this named queue of the policy.
+    Queue(String),
+}
+
+impl Action {
+    /// The named queue that it chooses.
+    #[must_use]
+    pub fn queue(&self) -> Option<&str> {
+        match self {
+            Self::Queue(queue) => Some(queue),
+            _ => None,
+        }
+    }
 }
 
 /// A validated policer: a meter, and an action per colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicerParams {
     /// The meter.
     pub algorithm: MeterAlgorithm,
     /// Colour-blind or colour-aware.
     pub mode: ColourMode,
+    /// Its buckets are replenished at multiples of this interval only, as those of switches are; `None` for
+    /// continuously.
+    pub refill_interval: Option<Duration>,
     /// Action on green.
     pub conform: Action,
     /// Action on yellow.
     pub exceed: Action,
     /// Action on red.
     pub violate: Action,
+}
+
+impl PolicerParams {
+    /// The action on a colour.
+    #[must_use]
+    pub const fn action(&self, colour: Colour) -> &Action {
+        match colour {
+            Colour::Green => &self.conform,
+            Colour::Yellow => &self.exceed,
+            Colour::Red => &self.violate,
+        }
+    }
 }
 
 /// A policer as written; what is `None` takes the default of [`crate::PolicySpec::resolve`].
@@ -119,6 +165,9 @@ pub struct PolicerSpec {
     pub accounting: Accounting,
     /// Colour-blind or colour-aware.
     pub mode: ColourMode,
+    /// Replenish the buckets at multiples of this interval only; default continuously. What a bucket cannot
+    /// hold is lost: one that is smaller than the rate times the interval passes less than its rate.
+    pub refill_interval: Option<Duration>,
     /// Action on green; default transmit.
     pub conform: Option<Action>,
     /// Action on yellow; default drop. With a two-colour meter: the action beyond the rate.
@@ -128,6 +177,16 @@ pub struct PolicerSpec {
 }
 
 impl PolicerSpec {
+    /// Its actions as written, on green, yellow and red, each with the name of the setting.
+    #[must_use]
+    pub fn actions(&self) -> [(&'static str, Option<&Action>); 3] {
+        [
+            ("conform", self.conform.as_ref()),
+            ("exceed", self.exceed.as_ref()),
+            ("violate", self.violate.as_ref()),
+        ]
+    }
+
     /// A policer at `cir` with defaults otherwise: colour-blind, counting L2.
     #[must_use]
     pub const fn new(cir: RateSpec) -> Self {
@@ -140,6 +199,7 @@ impl PolicerSpec {
             eir: None,
             accounting: Accounting::L2,
             mode: ColourMode::Blind,
+            refill_interval: None,
             conform: None,
             exceed: None,
             violate: None,

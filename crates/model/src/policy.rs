@@ -2,8 +2,8 @@
 
 use crate::{AdmissionParams, FlowQueueParams, FlowQueueSpec, GuaranteedParams, SliceParams};
 use crate::{
-    ClassMap, PolicerParams, PolicerSpec, QueueLimitParams, QueueLimitSpec, Rate, WredParams,
-    WredSpec,
+    ClassMap, ElephantsParams, ElephantsSpec, PolicerParams, PolicerSpec, QueueLimitParams,
+    QueueLimitSpec, QueueParams, QueueSpec, Rate, WredParams, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
@@ -225,6 +225,10 @@ pub struct ClassSpec {
     pub wred: Option<WredSpec>,
     /// One queue per flow instead of one for the class.
     pub flow_queue: Option<FlowQueueSpec>,
+    /// The named queue of the policy in which it waits, instead of a queue of its own.
+    pub queue: Option<String>,
+    /// Its elephants wait in another queue.
+    pub elephants: Option<ElephantsSpec>,
     /// Child policy that divides the class.
     pub child: Option<Box<PolicySpec>>,
     /// Guaranteed rate with a delay bound; only under [`Discipline::Guaranteed`].
@@ -261,6 +265,8 @@ impl ClassSpec {
             queue_limit: None,
             wred: None,
             flow_queue: None,
+            queue: None,
+            elephants: None,
             child: None,
             guarantee: None,
             maximum: None,
@@ -280,6 +286,8 @@ pub struct PolicySpec {
     pub discipline: Discipline,
     /// Parameters common to the classes of a guaranteed policy; not allowed under another discipline.
     pub guaranteed: Option<GuaranteedSpec>,
+    /// Queues that several classes may use; not under the disciplines FIFO and guaranteed.
+    pub queues: Vec<QueueSpec>,
 }
 
 /// One validated class.
@@ -307,6 +315,10 @@ pub struct ClassParams {
     pub wred: Option<WredParams>,
     /// One queue per flow instead of one for the class.
     pub flow_queue: Option<FlowQueueParams>,
+    /// The named queue in which it waits. Its settings count then, and not those of the class.
+    pub queue: Option<String>,
+    /// Its elephants wait in another queue.
+    pub elephants: Option<ElephantsParams>,
     /// Child policy that divides the class; then it has no queue of its own.
     pub child: Option<Box<PolicyParams>>,
     /// The class as a slice of a guaranteed scheduler: set if and only if the discipline is
@@ -328,4 +340,6 @@ pub struct PolicyParams {
     /// The links that have admitted the guarantees of its slices: none unless the discipline is
     /// [`Discipline::Guaranteed`].
     pub links: Vec<AdmissionParams>,
+    /// Its named queues.
+    pub queues: Vec<QueueParams>,
 }

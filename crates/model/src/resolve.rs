@@ -3,8 +3,10 @@
 //! Defaults follow Cisco IOS XE, because the studied policies relied on its defaults; each constant
 //! names its origin.
 
+mod elephants;
 mod flow_queue;
 mod guaranteed;
+mod named_queue;
 mod policer;
 mod queue;
 
@@ -27,16 +29,36 @@ const MAX_DEPTH: usize = 5;
 
 /// Why a policy cannot run: class, setting, and problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("policy `{policy}`, class `{class}`: {field}: {problem}")]
+#[error("policy `{policy}`, {part} `{class}`: {field}: {problem}")]
 pub struct PolicyError {
     /// The policy.
     pub policy: String,
-    /// The class.
+    /// Which part of it.
+    pub part: Part,
+    /// The class or named queue.
     pub class: String,
-    /// The setting, as named in a study file: `shape`, `priority`, `minimum` …
+    /// The setting, as named in a study file: `shape`, `priority`, `police.exceed` …
     pub field: &'static str,
     /// What is wrong and what to do.
     pub problem: String,
+}
+
+/// What a setting of a policy belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A class.
+    Class,
+    /// A named queue.
+    Queue,
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Class => "class",
+            Self::Queue => "queue",
+        })
+    }
 }
 
 /// The port a policy is for.
@@ -87,6 +109,7 @@ impl PolicySpec {
         let fail = |class: &str, field, problem: String| {
             Err(PolicyError {
                 policy: self.name.clone(),
+                part: Part::Class,
                 class: class.to_owned(),
                 field,
                 problem,
@@ -107,6 +130,7 @@ impl PolicySpec {
             );
         }
         let mut shared = self.shared(&port, depth)?;
+        let queues = self.named_queues(port, depth)?;
         let implicit = ClassSpec::class_default();
         let (others, mut defaults): (Vec<&ClassSpec>, Vec<&ClassSpec>) =
             self.classes.iter().partition(|c| c.name != CLASS_DEFAULT);
@@ -122,6 +146,7 @@ impl PolicySpec {
             }
             let resolver = ClassResolver {
                 policy: self,
+                part: Part::Class,
                 spec,
                 port,
                 depth,
@@ -136,6 +161,7 @@ impl PolicySpec {
                 .as_ref()
                 .map_or_else(Vec::new, |shared| shared.links.clone()),
             guaranteed: shared.map(|shared| shared.params),
+            queues,
         };
         self.check_sums(&params, port.rate.rate.min(port.admissible.rate))?;
         Ok(params)
@@ -143,22 +169,31 @@ impl PolicySpec {
 
     /// Guarantees, of priority and of minimum, must fit together in the parent's rate.
     fn check_sums(&self, params: &PolicyParams, link: BitRate) -> Result<(), PolicyError> {
+        let queues = params.queues.iter().map(|queue| {
+            let minimum = queue.minimum.map(|(rate, _)| rate.rate);
+            (Part::Queue, &queue.name, vec![("minimum", minimum)])
+        });
+        let classes = params.classes.iter().map(|class| {
+            let priority = class.priority.and_then(|priority| priority.police);
+            let rates = vec![
+                ("priority", priority.map(|(rate, _)| rate.rate)),
+                ("minimum", class.minimum.map(|(rate, _)| rate.rate)),
+                ("police", params.committed_by_meter(class)),
+            ];
+            (Part::Class, &class.name, rates)
+        });
         let mut sum: u128 = 0;
-        for class in &params.classes {
-            let priority = class
-                .priority
-                .and_then(|p| p.police)
-                .map(|(rate, _)| rate.rate);
-            let minimum = class.minimum.map(|(rate, _)| rate.rate);
-            for (rate, field) in [(priority, "priority"), (minimum, "minimum")] {
+        for (part, name, rates) in queues.chain(classes) {
+            for (field, rate) in rates {
                 let Some(rate) = rate else { continue };
                 sum += u128::from(rate.bits_per_second());
                 if sum > u128::from(link.bits_per_second()) {
                     return Err(PolicyError {
                         policy: self.name.clone(),
-                        class: class.name.clone(),
+                        part,
+                        class: name.clone(),
                         field,
-                        problem: over_committed(rate, sum, link),
+                        problem: over_committed(part, rate, sum, link),
                     });
                 }
             }
@@ -168,15 +203,23 @@ impl PolicySpec {
 }
 
 /// That guarantees of `sum` bit/s, of which the last is `rate`, do not fit in `link`.
-fn over_committed(rate: BitRate, sum: u128, link: BitRate) -> String {
+fn over_committed(part: Part, rate: BitRate, sum: u128, link: BitRate) -> String {
     if sum == u128::from(rate.bits_per_second()) {
         return format!("guarantees {rate}, more than the available {link}");
     }
-    let sum = BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX));
+    let others = sum - u128::from(rate.bits_per_second());
+    let [others, sum] =
+        [others, sum].map(|sum| BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX)));
+    let left = link
+        .bits_per_second()
+        .saturating_sub(others.bits_per_second());
+    let fits = match left {
+        0 => "nothing is left for it".to_owned(),
+        left => format!("{} would fit", BitRate::new(left)),
+    };
     format!(
-        "with {rate} for this class the guarantees add up to {sum}, more than the available \
-         {link}: \
-         lower one of them"
+        "with {rate} for this {part} the guarantees add up to {sum}, more than the available \
+         {link}: lower one of them ({fits})"
     )
 }
 
@@ -201,6 +244,8 @@ impl RateSpec {
 
 struct ClassResolver<'a> {
     policy: &'a PolicySpec,
+    /// What `spec` is: a named queue is checked as a class that has its settings.
+    part: Part,
     spec: &'a ClassSpec,
     port: PortParams,
     depth: usize,
@@ -210,6 +255,7 @@ impl ClassResolver<'_> {
     fn error(&self, field: &'static str, problem: impl Into<String>) -> PolicyError {
         PolicyError {
             policy: self.policy.name.clone(),
+            part: self.part,
             class: self.spec.name.clone(),
             field,
             problem: problem.into(),
@@ -218,8 +264,11 @@ impl ClassResolver<'_> {
 
     fn class(&self, shared: Option<&mut Shared>) -> Result<ClassParams, PolicyError> {
         let spec = self.spec;
-        self.check_match()?;
+        if self.part == Part::Class {
+            self.check_match()?;
+        }
         self.check_guarantee_settings()?;
+        self.check_named_queues()?;
         self.check_combination()?;
         let shape = spec.shape.map(|s| self.shaper(s)).transpose()?;
         let minimum = spec.minimum.map(|m| self.rate(m, "minimum")).transpose()?;
@@ -246,7 +295,10 @@ impl ClassResolver<'_> {
             .or(minimum.map(|(m, _)| m.rate))
             .unwrap_or(self.port.rate.rate);
         if spec.weight == Some(0) {
-            return Err(self.error("weight", "is 0: a class needs a weight of at least 1"));
+            return Err(self.error(
+                "weight",
+                format!("is 0: a {} needs a weight of at least 1", self.part),
+            ));
         }
         if spec.set_dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
             return Err(self.error(
@@ -278,6 +330,12 @@ impl ClassResolver<'_> {
                 .flow_queue
                 .as_ref()
                 .map(|flow_queue| self.flow_queue(flow_queue))
+                .transpose()?,
+            queue: spec.queue.clone(),
+            elephants: spec
+                .elephants
+                .as_ref()
+                .map(|elephants| self.elephants(elephants))
                 .transpose()?,
             child: self.child(shape)?,
             slice,
@@ -324,7 +382,10 @@ impl ClassResolver<'_> {
             if let Some((field, _)) = excluded.into_iter().find(|(_, set)| *set) {
                 return Err(self.error(
                     field,
-                    "cannot be set on a priority class: it is served before everything else",
+                    format!(
+                        "cannot be set on a priority {}: it is served before everything else",
+                        self.part
+                    ),
                 ));
             }
         }

@@ -454,6 +454,7 @@ fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
         classes: Vec::new(),
         discipline: Discipline::Fifo,
         guaranteed: None,
+        queues: Vec::new(),
     };
     let policy = policy.resolve_for(study.link.rate.into()).map_err(failed)?;
     port(policy, seed).map(Plane::Pipeline).map_err(failed)

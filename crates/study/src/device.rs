@@ -1,7 +1,7 @@
 //! What the devices that can be studied are known for: names, and the limits their makers state.
 
 use crate::params::{DutModel, DutParams, HopParams};
-use slicewise_model::{PolicyError, PolicyParams, Rate};
+use slicewise_model::{Part, PolicyError, PolicyParams, Rate};
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_units::{Duration, FrameLengths, Layer};
 
@@ -20,6 +20,7 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
     let fail = |class: &str, field, problem: String| {
         Err(PolicyError {
             policy: policy.name.clone(),
+            part: Part::Class,
             class: class.to_owned(),
             field,
             problem,

@@ -113,6 +113,7 @@ impl Kind {
             classes: (0..slices).map(|slice| self.class(slice)).collect(),
             discipline: Discipline::Guaranteed,
             guaranteed: None,
+            queues: Vec::new(),
         };
         policy.resolve(link).expect("all are admitted")
     }

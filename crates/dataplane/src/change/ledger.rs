@@ -68,7 +68,7 @@ impl Slice {
         ClassParams {
             name: self.name.to_string(),
             matches,
-            police: self.rare.as_ref().and_then(|rare| rare.police),
+            police: self.rare.as_ref().and_then(|rare| rare.police.clone()),
             set_dscp: self.set_dscp,
             priority: None,
             minimum: None,
@@ -77,6 +77,8 @@ impl Slice {
             queue_limit: self.params.queue_limit,
             wred: None,
             flow_queue: self.rare.as_ref().and_then(|rare| rare.flow_queue),
+            queue: None,
+            elephants: None,
             child: None,
             slice: Some(self.params),
         }
@@ -97,6 +99,8 @@ impl From<NewSlice> for ClassParams {
             queue_limit: new.params.queue_limit,
             wred: None,
             flow_queue: new.flow_queue,
+            queue: None,
+            elephants: None,
             child: None,
             slice: Some(new.params),
         }

@@ -73,14 +73,7 @@ impl Elephants {
 
     /// Go on with the flows of `old` where the configuration is the same, once its queues have been taken over or drained.
     /// Returns how many frames are aside.
-    fn resume_from(
-        &mut self,
-        old: &mut Self,
-        is_kept: bool,
-        tree: &mut Tree,
-        pool: &mut FramePool,
-        rename: impl Fn(u32) -> u32,
-    ) -> u32 {
+    fn resume_from(&mut self, old: &mut Self, is_kept: bool, tree: &mut Tree) -> u32 {
         self.counters.absorb(old.counters);
         if self.params != old.params {
             return 0;
@@ -101,7 +94,6 @@ impl Elephants {
                 let queue = tree.fifo(self.queues[wanted]);
                 flow.last = queue.map_or(flow.last, FifoQueue::end);
             } else if flow.aside.packets() > 0 {
-                flow.aside.rename(pool, &rename);
                 aside += flow.aside.packets();
                 if let Some(queue) = tree.fifo_mut(self.queues[1 - flow.queue]) {
                     queue.hold_again(&flow.aside);
@@ -133,18 +125,23 @@ pub(crate) fn resume(
     kept: &[(QueueId, QueueId)],
     successor_of: impl Fn(usize) -> Option<usize>,
     tree: &mut Tree,
-    pool: &mut FramePool,
-    rename: impl Fn(u32) -> u32,
 ) -> u32 {
     let mut aside = 0;
     for (index, class) in old.iter_mut().enumerate() {
-        let successor = successor_of(index).and_then(|index| new.get_mut(index));
+        let Some(successor) = successor_of(index) else {
+            continue;
+        };
         if let Some(old) = class.elephants_mut()
-            && let Some(new) = successor.and_then(ClassState::elephants_mut)
+            && let Some(new) = new.get_mut(successor).and_then(ClassState::elephants_mut)
         {
-            let mut pairs = old.queues.into_iter().zip(new.queues);
-            let is_kept = pairs.all(|pair| kept.contains(&pair));
-            aside += new.resume_from(old, is_kept, tree, pool, &rename);
+            // That of elephants is kept with it, or has no frame of the class.
+            let is_kept = kept.contains(&(old.queues[0], new.queues[0]));
+            // Frames aside keep the number of their class.
+            debug_assert!(
+                !is_kept || successor == index,
+                "those before it are the same"
+            );
+            aside += new.resume_from(old, is_kept, tree);
         }
     }
     aside

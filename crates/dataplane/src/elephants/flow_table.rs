@@ -31,6 +31,7 @@ impl<T> FlowTable<T> {
         }
     }
 
+    #[cfg(test)]
     pub(super) const fn len(&self) -> usize {
         self.entries.len()
     }

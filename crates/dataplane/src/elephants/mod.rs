@@ -10,9 +10,11 @@ mod flow;
 mod flow_table;
 mod space_saving;
 
+use crate::build::ClassState;
 use crate::frame::DropReason;
 use crate::queue::{FifoQueue, FramePool, QueuedFrame};
 use crate::scheduler::{QueueId, Tree};
+use crate::slots::Slots;
 use flow::Flow;
 use flow_table::FlowTable;
 use rand_core::Rng;
@@ -80,6 +82,11 @@ impl Elephants {
             leaving: [0, 1].map(|_| VecDeque::with_capacity(most)),
             counters: ElephantCounters::default(),
         }
+    }
+
+    /// The queue of elephants.
+    pub(crate) const fn queue(&self) -> QueueId {
+        self.queues[1]
     }
 
     /// Count a frame that has passed the policers, and queue it, or put it aside while its flow moves.
@@ -288,4 +295,22 @@ impl Enqueued {
 fn is_past(tree: &Tree, queues: [QueueId; 2], flow: &Flow) -> bool {
     tree.fifo(queues[flow.queue])
         .is_none_or(|queue| queue.is_past(flow.last))
+}
+
+impl ClassState {
+    pub(crate) fn elephants(&self) -> Option<&Elephants> {
+        self.special.as_ref()?.elephants.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn elephants_mut(&mut self) -> Option<&mut Elephants> {
+        self.special.as_mut()?.elephants.as_deref_mut()
+    }
+}
+
+/// The classes that move elephants, by position.
+pub(crate) fn classes_of(classes: &Slots<ClassState>) -> Box<[u32]> {
+    let classes = classes.iter().zip(0..);
+    let moving = classes.filter(|(class, _)| class.elephants().is_some());
+    moving.map(|(_, position)| position).collect()
 }

@@ -228,6 +228,7 @@ mod tests {
             classes: vec![class],
             discipline: Discipline::MinimumShare,
             guaranteed: None,
+            queues: Vec::new(),
         };
         let policy = policy.resolve(BitRate::new(1_000_000)).unwrap();
         let class = &policy.classes[0];

@@ -15,7 +15,7 @@ pub use policer::{PolicerState, PolicerVerdict};
 use rfc4115::Rfc4115;
 use single_rate::SingleRate;
 use slicewise_model::{Colour, ColourMode, MeterAlgorithm};
-use slicewise_units::{FrameLengths, Instant};
+use slicewise_units::{Duration, FrameLengths, Instant};
 use sr_tcm::SrTcm;
 use tr_tcm::TrTcm;
 
@@ -23,6 +23,8 @@ use tr_tcm::TrTcm;
 #[derive(Debug, Clone, Copy)]
 pub struct MeterState {
     mode: ColourMode,
+    /// Buckets earn credit at its multiples only.
+    refill_interval: Option<Duration>,
     marker: Marker,
 }
 
@@ -35,9 +37,22 @@ enum Marker {
 }
 
 impl MeterState {
-    /// A meter whose buckets are full at `now`.
+    /// A meter whose buckets are full at `now`, and replenished continuously.
     #[must_use]
     pub fn new(algorithm: MeterAlgorithm, mode: ColourMode, now: Instant) -> Self {
+        Self::with_interval(algorithm, mode, None, now)
+    }
+
+    /// A meter whose buckets are full at `now`, and replenished at multiples of `refill_interval` only: what a bucket
+    /// would earn during an interval beyond its burst is lost.
+    #[must_use]
+    pub fn with_interval(
+        algorithm: MeterAlgorithm,
+        mode: ColourMode,
+        refill_interval: Option<Duration>,
+        now: Instant,
+    ) -> Self {
+        let now = replenished(refill_interval, now);
         let marker = match algorithm {
             MeterAlgorithm::SingleRateTwoColour { cir, cbs } => {
                 Marker::SingleRate(SingleRate::new(cir, cbs, now))
@@ -52,7 +67,11 @@ impl MeterState {
                 Marker::Rfc4115(Rfc4115::new(cir, cbs, eir, ebs, now))
             }
         };
-        Self { mode, marker }
+        Self {
+            mode,
+            refill_interval,
+            marker,
+        }
     }
 
     /// The colour of a frame that arrives at `now` with the colour `incoming`. O(1).
@@ -65,6 +84,7 @@ impl MeterState {
             ColourMode::Blind => Colour::Green,
             ColourMode::Aware => incoming,
         };
+        let now = replenished(self.refill_interval, now);
         match &mut self.marker {
             Marker::SingleRate(meter) => meter.colour(frame, incoming, now),
             Marker::SrTcm(meter) => meter.colour(frame, incoming, now),
@@ -76,6 +96,7 @@ impl MeterState {
     /// Continue with the credit of `old`, up to this meter's bursts, so that changing parameters gives
     /// no fresh burst. A change of algorithm starts with full buckets.
     pub fn resume_from(&mut self, old: &Self, now: Instant) {
+        let now = replenished(self.refill_interval, now);
         match (&mut self.marker, &old.marker) {
             (Marker::SingleRate(new), Marker::SingleRate(old)) => new.resume_from(old, now),
             (Marker::SrTcm(new), Marker::SrTcm(old)) => new.resume_from(old, now),
@@ -84,6 +105,13 @@ impl MeterState {
             _ => {}
         }
     }
+}
+
+/// When the buckets were last replenished, as of `now`.
+#[inline]
+fn replenished(interval: Option<Duration>, now: Instant) -> Instant {
+    let since = interval.and_then(|interval| now.nanos().checked_rem(interval.nanos()));
+    Instant::from_nanos(now.nanos() - since.unwrap_or(0))
 }
 
 #[cfg(test)]

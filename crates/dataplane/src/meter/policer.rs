@@ -9,9 +9,29 @@ use slicewise_units::Instant;
 #[derive(Debug, Clone, Copy)]
 pub struct PolicerState {
     meter: MeterState,
-    conform: Action,
-    exceed: Action,
-    violate: Action,
+    conform: Step,
+    exceed: Step,
+    violate: Step,
+}
+
+/// An action, as far as it is carried out here: which queue a colour chooses is known where queues are.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Transmit,
+    Drop,
+    SetDscp(u8),
+    SetQosGroup(u8),
+}
+
+impl From<&Action> for Step {
+    fn from(action: &Action) -> Self {
+        match *action {
+            Action::Transmit | Action::Queue(_) => Self::Transmit,
+            Action::Drop => Self::Drop,
+            Action::SetDscp(dscp) => Self::SetDscp(dscp),
+            Action::SetQosGroup(group) => Self::SetQosGroup(group),
+        }
+    }
 }
 
 /// Decision of a policer on a frame.
@@ -31,10 +51,15 @@ impl PolicerState {
     #[must_use]
     pub fn new(params: &PolicerParams, now: Instant) -> Self {
         Self {
-            meter: MeterState::new(params.algorithm, params.mode, now),
-            conform: params.conform,
-            exceed: params.exceed,
-            violate: params.violate,
+            meter: MeterState::with_interval(
+                params.algorithm,
+                params.mode,
+                params.refill_interval,
+                now,
+            ),
+            conform: (&params.conform).into(),
+            exceed: (&params.exceed).into(),
+            violate: (&params.violate).into(),
         }
     }
 
@@ -48,13 +73,13 @@ impl PolicerState {
             Colour::Red => self.violate,
         };
         match action {
-            Action::Transmit => PolicerVerdict::Transmit,
-            Action::Drop => PolicerVerdict::Drop,
-            Action::SetDscp(dscp) => {
+            Step::Transmit => PolicerVerdict::Transmit,
+            Step::Drop => PolicerVerdict::Drop,
+            Step::SetDscp(dscp) => {
                 frame.dscp = dscp;
                 PolicerVerdict::Transmit
             }
-            Action::SetQosGroup(group) => PolicerVerdict::TransmitInGroup(group),
+            Step::SetQosGroup(group) => PolicerVerdict::TransmitInGroup(group),
         }
     }
 
@@ -98,6 +123,7 @@ mod tests {
         let params = PolicerParams {
             algorithm,
             mode,
+            refill_interval: None,
             conform,
             exceed,
             violate,
@@ -124,7 +150,7 @@ mod tests {
 
     #[test]
     fn tags_with_a_qos_group() {
-        let mut policer = policer(ColourMode::Blind, [Action::SetQosGroup(3); 3]);
+        let mut policer = policer(ColourMode::Blind, [const { Action::SetQosGroup(3) }; 3]);
         let verdict = policer.on_frame(&mut frame(100), Instant::ZERO);
         assert_eq!(verdict, PolicerVerdict::TransmitInGroup(3));
     }
@@ -132,7 +158,7 @@ mod tests {
     #[test]
     fn a_second_policer_respects_the_colour_of_the_first() {
         let actions = [Action::Transmit, Action::Transmit, Action::Drop];
-        let mut first = policer(ColourMode::Blind, actions);
+        let mut first = policer(ColourMode::Blind, actions.clone());
         let mut second = policer(ColourMode::Aware, actions);
         let colours = [0; 3].map(|_| {
             let mut frame = frame(100);
@@ -146,7 +172,7 @@ mod tests {
     #[test]
     fn new_parameters_give_no_fresh_burst() {
         let actions = [Action::Transmit, Action::Drop, Action::Drop];
-        let mut before = policer(ColourMode::Blind, actions);
+        let mut before = policer(ColourMode::Blind, actions.clone());
         let passes = |policer: &mut PolicerState| {
             policer.on_frame(&mut frame(100), Instant::ZERO) == PolicerVerdict::Transmit
         };
@@ -165,6 +191,7 @@ mod tests {
             &PolicerParams {
                 algorithm: MeterAlgorithm::SingleRateTwoColour { cir, cbs },
                 mode: ColourMode::Blind,
+                refill_interval: None,
                 conform: Action::Transmit,
                 exceed: Action::Drop,
                 violate: Action::Drop,

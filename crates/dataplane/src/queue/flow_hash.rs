@@ -24,7 +24,6 @@ impl FlowHash {
 
     /// [`FLOW_BITS`] bits for the 5-tuple. Non-IP frames are one flow per pair of VLAN tags.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the bits kept of a hash")]
     pub(crate) fn of(self, h: &Headers) -> u16 {
         (self.of_tuple(h).wrapping_mul(MULTIPLIERS.0) >> (64 - FLOW_BITS)) as u16
     }

@@ -113,17 +113,6 @@ impl FrameList {
         self.bytes += other.bytes;
     }
 
-    /// Give the frames other numbers of their classes.
-    pub(crate) fn rename(&mut self, pool: &mut FramePool, rename: impl Fn(u32) -> u32) {
-        let mut renamed = Self::new();
-        while let Some(mut queued) = self.pop(pool) {
-            queued.set_class(rename(queued.class()));
-            let pushed = renamed.try_push(pool, queued);
-            debug_assert!(pushed.is_ok(), "the slot just freed is there");
-        }
-        *self = renamed;
-    }
-
     /// Count on from where `old` is, so that places in it mean the same frames once they have been moved here.
     pub(crate) fn resume_from(&mut self, old: &Self) {
         debug_assert_eq!(self.packets(), 0, "it is new");

@@ -163,6 +163,12 @@ impl Tree {
         node.map_or(0, |node| node.leaf.packets(queue.slice()))
     }
 
+    /// Whether the only queue of a leaf keeps flows apart.
+    pub(crate) fn keeps_flows_apart(&self, queue: QueueId) -> bool {
+        let node = self.leaves.get(queue.leaf as usize);
+        node.is_some_and(|node| matches!(node.leaf, Leaf::Flows(_)))
+    }
+
     /// Put the frame that `queued` makes into a queue; returns whether another may now be the next to leave it.
     /// O(1), and O(depth) where the queue was empty.
     ///

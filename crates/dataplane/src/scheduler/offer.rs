@@ -4,7 +4,7 @@ use crate::guaranteed::SliceId;
 use slicewise_units::{FrameLengths, Instant};
 
 /// A queue: a leaf, and a slice of it if that is a guaranteed scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId {
     /// Position of the leaf in its tree.
     pub(crate) leaf: u32,

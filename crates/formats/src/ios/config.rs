@@ -339,6 +339,7 @@ impl IosConfig {
             classes: classes.collect(),
             discipline: Discipline::MinimumShare,
             guaranteed: None,
+            queues: Vec::new(),
         }
     }
 

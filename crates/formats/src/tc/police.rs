@@ -14,7 +14,7 @@ pub(super) enum Police {
 
 /// The one bucket that `params` drops by.
 pub(super) fn police(params: &PolicerParams) -> Result<Police, String> {
-    let actions = [params.conform, params.exceed, params.violate];
+    let actions = [&params.conform, &params.exceed, &params.violate];
     for action in actions {
         match action {
             Action::Transmit | Action::Drop => {}
@@ -29,12 +29,22 @@ pub(super) fn police(params: &PolicerParams) -> Result<Police, String> {
                     "sets QoS group {group}: packets in the kernel have none"
                 ));
             }
+            Action::Queue(queue) => {
+                return Err(format!(
+                    "chooses the queue `{queue}`: act_police passes or drops, and chooses no queue"
+                ));
+            }
         }
+    }
+    if let Some(interval) = params.refill_interval {
+        return Err(format!(
+            "is replenished every {interval} only: act_police replenishes its bucket continuously"
+        ));
     }
     if params.mode == ColourMode::Aware {
         return Err("is colour-aware: packets in the kernel have no colour".to_owned());
     }
-    let passes = actions.map(|action| action == Action::Transmit);
+    let passes = actions.map(|action| *action == Action::Transmit);
     if passes == [true; 3] {
         return Ok(Police::Nothing);
     }

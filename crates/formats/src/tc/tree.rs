@@ -90,6 +90,14 @@ impl Writer<'_> {
             self.refuse_guarantees(policy, place.path);
             return;
         }
+        if let Some(queue) = policy.queues.first() {
+            let why = format!(
+                "several classes may use the queue `{}`: here each class of HTB has a queue of its own",
+                queue.name
+            );
+            self.refuse(place.path, "queues", why);
+            return;
+        }
         let is_fifo = policy.discipline == Discipline::Fifo;
         let is_plain = |class: &ClassParams| {
             class.shape.is_none()

@@ -17,6 +17,7 @@ fn policy(class: ClassSpec) -> PolicySpec {
         classes: vec![class],
         discipline: Discipline::MinimumShare,
         guaranteed: None,
+        queues: Vec::new(),
     }
 }
 

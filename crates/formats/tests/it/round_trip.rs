@@ -168,6 +168,7 @@ fn policer() -> impl Strategy<Value = PolicerSpec> {
                 pbs: excess.filter(|_| two_rates),
                 eir: None,
                 accounting: Accounting::L2,
+                refill_interval: None,
                 mode: ColourMode::Blind,
                 conform,
                 exceed,
@@ -329,6 +330,7 @@ fn level(first: u32, name: &'static str) -> impl Strategy<Value = PolicySpec> {
             classes,
             discipline: Discipline::MinimumShare,
             guaranteed: None,
+            queues: Vec::new(),
         }
     })
 }

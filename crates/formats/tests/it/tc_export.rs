@@ -409,6 +409,7 @@ fn flow_queues_are_codel_and_fq_codel() {
             }],
             discipline: Discipline::MinimumShare,
             guaranteed: None,
+            queues: Vec::new(),
         };
         commands(&tc::write(&resolve(&spec), LICENCE, "eth0").unwrap())
     };
@@ -470,6 +471,7 @@ fn guarantees_with_a_delay_bound_are_refused_class_by_class() {
         classes: vec![class("a", true), class("b", false), class("c", true)],
         discipline: Discipline::Guaranteed,
         guaranteed: None,
+        queues: Vec::new(),
     };
     let error = tc::write(&resolve(&spec), LICENCE, "eth0").unwrap_err();
     assert_snapshot!(error, @"

@@ -50,6 +50,7 @@ fn direction(rate: u64, classes: Vec<ClassSpec>) -> DirectionParams {
         classes,
         discipline: Discipline::MinimumShare,
         guaranteed: None,
+        queues: Vec::new(),
     };
     DirectionParams {
         link,

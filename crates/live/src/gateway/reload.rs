@@ -145,6 +145,7 @@ mod tests {
             classes: Vec::new(),
             discipline: Discipline::MinimumShare,
             guaranteed: None,
+            queues: Vec::new(),
         };
         let direction = DirectionParams {
             link,

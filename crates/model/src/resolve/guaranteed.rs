@@ -1,6 +1,6 @@
 //! Slices with a guarantee: defaults, contradictions, and the admission test.
 
-use super::{ClassResolver, PolicyError, PortParams};
+use super::{ClassResolver, Part, PolicyError, PortParams};
 use crate::{
     AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayClasses, Discipline, GuaranteeParams,
     GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec, MaximumParams, MaximumSpec,
@@ -42,6 +42,7 @@ impl PolicySpec {
         let fail = |field, problem: String| {
             Err(PolicyError {
                 policy: self.name.clone(),
+                part: Part::Class,
                 class: CLASS_DEFAULT.to_owned(),
                 field,
                 problem,

@@ -1,6 +1,6 @@
 //! Policers: which meter the settings select, and its defaults.
 
-use super::{ClassResolver, MAX_DSCP, PolicyError};
+use super::{ClassResolver, LARGEST_FRAME, MAX_DSCP, PolicyError};
 use crate::{Action, BurstSpec, MeterAlgorithm, PolicerParams, PolicerSpec, Rate};
 use slicewise_units::{Duration, FrameLengths};
 
@@ -15,20 +15,27 @@ const SHORTEST: FrameLengths = FrameLengths {
 impl ClassResolver<'_> {
     pub(super) fn policer(&self, spec: &PolicerSpec) -> Result<PolicerParams, PolicyError> {
         let algorithm = self.meter(spec)?;
-        let exceed = spec.exceed.unwrap_or(Action::Drop);
-        let violate = spec.violate.unwrap_or(exceed);
-        let conform = spec.conform.unwrap_or(Action::Transmit);
-        for action in [conform, exceed, violate] {
-            if matches!(action, Action::SetDscp(dscp) if dscp > MAX_DSCP) {
+        let exceed = spec.exceed.clone().unwrap_or(Action::Drop);
+        let violate = spec.violate.clone().unwrap_or_else(|| exceed.clone());
+        let conform = spec.conform.clone().unwrap_or(Action::Transmit);
+        for action in [&conform, &exceed, &violate] {
+            if matches!(action, Action::SetDscp(dscp) if *dscp > MAX_DSCP) {
                 return Err(self.error(
                     "police",
                     format!("sets a code point above {MAX_DSCP}, the largest"),
                 ));
             }
         }
+        if spec.refill_interval == Some(Duration::ZERO) {
+            return Err(self.error(
+                "police.refill_interval",
+                "is 0: leave it out where the buckets are replenished continuously",
+            ));
+        }
         Ok(PolicerParams {
             algorithm,
             mode: spec.mode,
+            refill_interval: spec.refill_interval,
             conform,
             exceed,
             violate,
@@ -59,6 +66,8 @@ impl ClassResolver<'_> {
                 accounting: spec.accounting,
             })
         };
+        let mut actions = spec.actions().into_iter().filter_map(|(_, action)| action);
+        let chooses_queue = actions.any(|action| action.queue().is_some());
         let burst_of = |burst: Option<BurstSpec>, rate: Rate| {
             let size = burst
                 .unwrap_or(BurstSpec::Time(POLICER_BURST))
@@ -71,6 +80,15 @@ impl ClassResolver<'_> {
                         "has a burst of {size}: no packet would ever conform, because the \
                          shortest counts {least} as {}",
                         spec.accounting.layer
+                    ),
+                ));
+            }
+            if chooses_queue && size < LARGEST_FRAME {
+                return Err(self.error(
+                    "police",
+                    format!(
+                        "has a burst of {size}, less than one largest frame ({LARGEST_FRAME}): such \
+                         frames would never reach the queue of their colour"
                     ),
                 ));
             }
@@ -102,7 +120,7 @@ impl ClassResolver<'_> {
                 // An excess burst of zero means none in RFC 2697. An action beyond the excess burst
                 // implies one: as large as the committed burst (IOS).
                 let ebs = spec.ebs.map(|ebs| ebs.size(cir.rate));
-                match ebs.or(spec.violate.map(|_| cbs)) {
+                match ebs.or(spec.violate.as_ref().map(|_| cbs)) {
                     Some(ebs) => MeterAlgorithm::SingleRateThreeColour { cir, cbs, ebs },
                     None => MeterAlgorithm::SingleRateTwoColour { cir, cbs },
                 }

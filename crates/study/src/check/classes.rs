@@ -1,6 +1,8 @@
 //! Policies written as classes in the study file.
 
 use super::matching::{Matches, class_map};
+use super::named_queues::Queue;
+use super::police::Police;
 use super::traffic::SliceSpec;
 use super::{Checker, MAX_ENTRIES, Table, check_names};
 use crate::file::{Decode, Entry, Placed, Problems, Schemas};
@@ -9,15 +11,14 @@ use crate::spec::{At, AtLeastOne, Dscp, List, Name, Named, Reference, Short};
 use serde_json::Value;
 use slicewise_model::{
     CLASS_DEFAULT, ClassMap, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
-    MaximumSpec, PolicerSpec, PolicySpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey,
-    WredSpec,
+    MaximumSpec, PolicySpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// Default mark probability denominator of a curve (IOS).
 const MARK_DENOMINATOR: u32 = 10;
 /// Stands for a rate that must be written.
-const NO_RATE: RateSpec = RateSpec::Absolute(BitRate::ZERO);
+pub(super) const NO_RATE: RateSpec = RateSpec::Absolute(BitRate::ZERO);
 
 /// A class: what the model takes, and what refers to other settings.
 #[derive(Debug, Clone)]
@@ -25,6 +26,9 @@ pub(crate) struct Class {
     name: Option<At<Name>>,
     matches: Option<Matches>,
     slice: Option<At<Reference>>,
+    queue: Option<At<Reference>>,
+    /// Queues that its policer chooses.
+    chosen: Vec<At<Reference>>,
     child: Option<Box<Child>>,
     spec: ClassSpec,
 }
@@ -35,6 +39,8 @@ settings! {
         name: None,
         matches: None,
         slice: None,
+        queue: None,
+        chosen: Vec::new(),
         child: None,
         spec: ClassSpec::class_default(),
     };
@@ -46,7 +52,10 @@ settings! {
         /// Instead of `match`: the frames of this slice.
         slice,
         /// Meter the class, and act on what exceeds.
-        police: Short<RateSpec, PolicerSpec> = |class, police| class.spec.police = Some(police.value),
+        police: Short<RateSpec, Police> = |class, police| {
+            class.chosen = police.value.queues;
+            class.spec.police = Some(police.value.spec);
+        },
         /// Set the code point of every packet.
         set_dscp: Dscp = |class, dscp| class.spec.set_dscp = Some(dscp.0),
         /// Serve the class before all that have no priority.
@@ -63,6 +72,8 @@ settings! {
         wred => spec.wred,
         /// A queue for each flow with `CoDel`, instead of one for the class.
         flow_queue => spec.flow_queue,
+        /// The queue of the policy in which the class waits, instead of one of its own.
+        queue,
         /// Divide the class in turn.
         child: Child = |class, child| class.child = Some(Box::new(child)),
         /// Guaranteed rate and delay bound; for the discipline
@@ -82,6 +93,8 @@ settings! {
         [required] classes: List<Placed<Class>>,
         /// How the classes without priority share.
         discipline: Discipline,
+        /// Queues that its classes may use.
+        queues: List<Placed<Queue>>,
     }
 }
 
@@ -177,35 +190,6 @@ impl Decode for Tenants {
 
     fn schema(schemas: &mut Schemas) -> Value {
         Named::<u32>::schema(schemas)
-    }
-}
-
-settings! {
-    /// A policer. One rate and one burst, or the three-colour markers: `excess_burst` alone is
-    /// RFC 2697, `peak_rate` is RFC 2698, `excess_rate` is RFC 4115.
-    impl PolicerSpec as "PoliceSpec", strict = Self::new(NO_RATE); {
-        /// Committed rate.
-        [required] rate => cir,
-        /// Committed burst: a size, or a duration at the rate. Default 250 ms.
-        burst => cbs,
-        /// Excess burst.
-        excess_burst => ebs,
-        /// Peak rate, at least the committed rate.
-        peak_rate => pir,
-        /// Peak burst. Default 250 ms at the peak rate.
-        peak_burst => pbs,
-        /// Excess rate, beside the committed rate.
-        excess_rate => eir,
-        /// Which bytes of a frame are counted. Default L2.
-        counts => accounting,
-        /// `blind` (default) or `aware` of the colour a packet comes with.
-        colour => mode,
-        /// What is done within the rate. Default `transmit`.
-        conform,
-        /// What is done beyond the committed rate. Default `drop`.
-        exceed,
-        /// What is done beyond everything. Default as `exceed`.
-        violate,
     }
 }
 
@@ -325,6 +309,13 @@ settings! {
     }
 }
 
+impl Class {
+    /// The queues that it and its policer name.
+    pub(super) fn queues(&self) -> impl Iterator<Item = &At<Reference>> {
+        self.queue.iter().chain(&self.chosen)
+    }
+}
+
 impl Checker<'_> {
     /// The policy `name` of these classes; `None` where one of them cannot be used.
     pub(super) fn level(
@@ -332,8 +323,10 @@ impl Checker<'_> {
         name: &str,
         classes: &List<Placed<Class>>,
         discipline: Discipline,
+        queues: &List<Placed<Queue>>,
         slices: &Named<Placed<SliceSpec>>,
     ) -> Option<PolicySpec> {
+        let queues = self.queues(queues, classes);
         let mut seen = std::collections::BTreeSet::new();
         let classes = classes.0.iter();
         let specs: Vec<Option<ClassSpec>> = classes
@@ -353,6 +346,7 @@ impl Checker<'_> {
             classes: specs.into_iter().collect::<Option<_>>()?,
             discipline,
             guaranteed: None,
+            queues: queues?,
         })
     }
 
@@ -367,10 +361,23 @@ impl Checker<'_> {
             value: Name(name), ..
         } = name;
         let child = class.value.child.as_ref();
-        let child = child.map(|child| self.level(name, &child.classes, child.discipline, slices));
+        let child = child.map(|child| {
+            self.level(
+                name,
+                &child.classes,
+                child.discipline,
+                &child.queues,
+                slices,
+            )
+        });
         Some(ClassSpec {
             name: name.clone(),
             matches: matches?,
+            queue: class
+                .value
+                .queue
+                .as_ref()
+                .map(|queue| queue.value.as_ref().to_owned()),
             child: match child {
                 Some(child) => Some(Box::new(child?)),
                 None => None,

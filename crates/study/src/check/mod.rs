@@ -11,11 +11,13 @@ mod ios;
 mod limits;
 mod matching;
 mod measured;
+mod named_queues;
 mod network;
 mod objective;
 mod path;
 mod payload;
 mod plan;
+mod police;
 mod policies;
 mod populations;
 mod published;
@@ -302,6 +304,8 @@ impl<'a> Checker<'a> {
         for policy in of_study.chain(of_devices) {
             let classes = policy.value.classes.iter().flat_map(|list| &list.0);
             is_fair &= self.is_few("classes", classes.map(|class| class.span));
+            let queues = policy.value.queues.iter().flat_map(|list| &list.0);
+            is_fair &= self.is_few("queues", queues.map(|queue| queue.span));
         }
         is_fair
     }

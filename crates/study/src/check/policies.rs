@@ -3,6 +3,7 @@
 use super::Checker;
 use super::classes::Class;
 use super::ios::IosText;
+use super::named_queues::Queue;
 use super::traffic::SliceSpec;
 use crate::device;
 use crate::file::{Entry, Node, Placed, Span, Value};
@@ -11,7 +12,7 @@ use crate::settings;
 use crate::spec::{At, List, Named, Verbatim};
 use crate::study::StudyPolicy;
 use slicewise_model::{
-    Discipline, GuaranteedSpec, PolicyError, PolicyParams, PolicySpec, PortParams,
+    Discipline, GuaranteedSpec, Part, PolicyError, PolicyParams, PolicySpec, PortParams,
 };
 use slicewise_stats::description::{PublishedVerdict, Scalability, SliceLimit};
 
@@ -33,6 +34,8 @@ settings! {
         discipline: Discipline,
         /// What the classes of a guaranteed policy have in common.
         guaranteed: Option<GuaranteedSpec>,
+        /// Queues that several classes may use, and that the colours of their meters may choose.
+        queues: Option<List<Placed<Queue>>>,
         /// True for no policy at all: one queue for everything.
         none: Option<bool>,
         /// How many slices it can hold, where that differs from what the device declares.
@@ -183,6 +186,7 @@ impl Checker<'_> {
         for (key, of) in [
             ("discipline", "classes"),
             ("guaranteed", "classes"),
+            ("queues", "classes"),
             ("policy_map", "ios"),
         ] {
             if let (Some(at), false) = (policy.place(key), is_written(of)) {
@@ -213,6 +217,7 @@ impl Checker<'_> {
                     classes: Vec::new(),
                     discipline: Discipline::Fifo,
                     guaranteed: None,
+                    queues: Vec::new(),
                 },
                 configuration: "(no policy: one queue, first in, first out)".to_owned(),
                 origin: Origin::None,
@@ -241,7 +246,8 @@ impl Checker<'_> {
     ) -> Option<Understood> {
         let discipline = policy.value.discipline;
         let classes = policy.value.classes.as_ref()?;
-        let mut spec = self.level(&name.value, classes, discipline, slices)?;
+        let queues = policy.value.queues.clone().unwrap_or_default();
+        let mut spec = self.level(&name.value, classes, discipline, &queues, slices)?;
         if let Some(at) = policy.place("guaranteed") {
             if discipline != Discipline::Guaranteed {
                 let message = "this requires the discipline `guaranteed`: set that too";
@@ -252,7 +258,7 @@ impl Checker<'_> {
         }
         Some(Understood {
             spec,
-            configuration: self.written(&[path, &["classes"]].concat()),
+            configuration: self.written_of(path),
             origin: Origin::Classes,
         })
     }
@@ -262,12 +268,18 @@ impl Checker<'_> {
         match origin {
             Origin::Classes => {
                 let policy = self.entry_at(path)?.node;
-                guaranteed_place(policy, error.field)
-                    .or_else(|| class_place(policy, &error.class, error.field))
+                guaranteed_place(policy, error.field).or_else(|| class_place(policy, error))
             }
             Origin::Ios(text, _) => text.place(self.sources, &error.class, error.field),
             Origin::None => None,
         }
+    }
+
+    /// The queues and classes of the policy at `path` as they are written, for people to read.
+    fn written_of(&self, path: &[&str]) -> String {
+        let parts = ["queues", "classes"].map(|part| self.written(&[path, &[part]].concat()));
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("\n")
     }
 
     /// The setting at `path` as it is written, for people to read.
@@ -303,7 +315,10 @@ fn message_of(error: &PolicyError) -> String {
         "largest_frame" | "delays" | "tenants" | "buffer" => {
             format!("{}: {}", error.field, error.problem)
         }
-        field => format!("class `{}`, {field}: {}", error.class, error.problem),
+        field => format!(
+            "{} `{}`, {field}: {}",
+            error.part, error.class, error.problem
+        ),
     }
 }
 
@@ -340,23 +355,46 @@ pub(super) fn common_place(common: &Node, field: &str) -> Option<Span> {
     }
 }
 
-/// Where, in the classes of a policy or in their children, the setting `field` of class `name` is
-/// written.
-fn class_place(policy: &Node, name: &str, field: &str) -> Option<Span> {
-    classes_of(policy).iter().find_map(|class| {
-        let (_, written) = class.entry("name")?;
-        if written.text() == Some(name) {
-            let place = class.entry(field);
-            return Some(place.map_or(written.span, |(key, node)| node.anchor(Some(key.span))));
+/// Where, in the classes or queues of a policy or in children of classes, the setting that `error` is about is written.
+fn class_place(policy: &Node, error: &PolicyError) -> Option<Span> {
+    let parts = match error.part {
+        Part::Class => classes_of(policy),
+        Part::Queue => queues_of(policy),
+    };
+    let named = parts.iter().find_map(|part| {
+        let (_, name) = part.entry("name")?;
+        (name.text() == Some(&error.class)).then_some((part, name.span))
+    });
+    if let Some((part, mut place)) = named {
+        // `police.exceed` is the setting `exceed` of the setting `police`.
+        let mut node = part;
+        for key in error.field.split('.') {
+            let Some((key, inner)) = node.entry(key) else {
+                break;
+            };
+            place = inner.anchor(Some(key.span));
+            node = inner;
         }
-        class_place(class.entry("child")?.1, name, field)
-    })
+        return Some(place);
+    }
+    let mut children = classes_of(policy)
+        .iter()
+        .filter_map(|class| class.entry("child"));
+    children.find_map(|(_, child)| class_place(child, error))
 }
 
 /// The classes of a policy, or of the child of a class, as they are written.
 pub(super) fn classes_of(policy: &Node) -> &[Node] {
     match policy.entry("classes").map(|(_, node)| &node.value) {
         Some(Value::List(classes)) => classes,
+        _ => &[],
+    }
+}
+
+/// The queues of a policy, or of the child of a class, as they are written.
+fn queues_of(policy: &Node) -> &[Node] {
+    match policy.entry("queues").map(|(_, node)| &node.value) {
+        Some(Value::List(queues)) => queues,
         _ => &[],
     }
 }

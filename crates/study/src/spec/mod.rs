@@ -11,6 +11,6 @@ pub(crate) use scalar::{
     number,
 };
 pub(crate) use words::{
-    ApplicationKind, Borrows, Counted, Dscp, Figure, PatternName, PopulationPattern, Protocol,
-    TransportProtocol, word_for,
+    ApplicationKind, Borrows, Counted, Dscp, Figure, PatternName, PlainAction, PopulationPattern,
+    Protocol, TransportProtocol, word_for,
 };

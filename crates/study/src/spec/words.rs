@@ -254,27 +254,32 @@ const PROTOCOLS: &[(&str, u8)] = &[
     ("sctp", 132),
 ];
 
-impl Scalar for Action {
+/// An action of a policer that is written in words.
+#[derive(Debug, Clone)]
+pub(crate) struct PlainAction(pub(crate) Action);
+
+impl Scalar for PlainAction {
     const NAME: &'static str = "Action";
 
     fn from_text(text: &str) -> Result<Self, String> {
         let mut parts = text.split_whitespace();
         let expected = || {
             format!(
-                "`{}` is not an action: write `transmit`, `drop`, `set_dscp af11` or \
-                 `set_qos_group 3`",
+                "`{}` is not an action: write `transmit`, `drop`, `set_dscp af11`, \
+                 `set_qos_group 3` or `{{queue: NAME}}`",
                 text.trim()
             )
         };
         match (parts.next(), parts.next(), parts.next()) {
-            (Some("transmit"), None, None) => Ok(Self::Transmit),
-            (Some("drop"), None, None) => Ok(Self::Drop),
+            (Some("transmit"), None, None) => Ok(Self(Action::Transmit)),
+            (Some("drop"), None, None) => Ok(Self(Action::Drop)),
             (Some("set_dscp"), Some(value), None) => {
-                Dscp::from_text(value).map(|dscp| Self::SetDscp(dscp.0))
+                Dscp::from_text(value).map(|dscp| Self(Action::SetDscp(dscp.0)))
             }
-            (Some("set_qos_group"), Some(value), None) => {
-                value.parse().map(Self::SetQosGroup).map_err(|_| expected())
-            }
+            (Some("set_qos_group"), Some(value), None) => value
+                .parse()
+                .map(|group| Self(Action::SetQosGroup(group)))
+                .map_err(|_| expected()),
             _ => Err(expected()),
         }
     }

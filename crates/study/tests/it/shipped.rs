@@ -192,7 +192,8 @@ fn policing_has_the_default_burst_of_ios() {
         .iter()
         .find(|class| class.name == "be")
         .unwrap();
-    let MeterAlgorithm::SingleRateTwoColour { cir, cbs } = be.police.unwrap().algorithm else {
+    let MeterAlgorithm::SingleRateTwoColour { cir, cbs } = be.police.as_ref().unwrap().algorithm
+    else {
         panic!("{:?}", be.police);
     };
     assert_eq!(

@@ -22,6 +22,7 @@ fn params(spec: FlowQueueSpec) -> FlowQueueParams {
         classes: vec![class],
         discipline: slicewise_model::Discipline::MinimumShare,
         guaranteed: None,
+        queues: Vec::new(),
     };
     let policy = policy.resolve(BitRate::new(1_000_000_000)).unwrap();
     policy.classes[0].flow_queue.unwrap()

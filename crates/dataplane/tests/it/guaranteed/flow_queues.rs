@@ -25,6 +25,7 @@ fn resolved(spec: FlowQueueSpec) -> FlowQueueParams {
         classes: vec![class],
         discipline: Discipline::MinimumShare,
         guaranteed: None,
+        queues: Vec::new(),
     };
     let policy = policy.resolve(BitRate::new(LINK)).unwrap();
     policy.classes[0].flow_queue.unwrap()

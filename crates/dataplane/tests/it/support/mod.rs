@@ -30,6 +30,8 @@ pub struct Departure {
     pub bytes: u32,
     /// Order of arrival.
     pub sequence: u64,
+    /// The colour that meters gave it.
+    pub colour: Colour,
 }
 
 pub fn vlan_class(vlan: u16) -> ClassSpec {
@@ -77,6 +79,7 @@ pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
         classes,
         discipline: Discipline::MinimumShare,
         guaranteed: None,
+        queues: Vec::new(),
     }
 }
 
@@ -176,6 +179,7 @@ impl Port {
                     vlan: (frame.handle & 0xffff) as u16,
                     bytes,
                     sequence: frame.handle >> 16,
+                    colour: frame.colour,
                 });
             }
         }
@@ -276,6 +280,14 @@ pub fn assert_conserved(port: &Port) {
         port.offered(),
         port.departures.len() as u64 + port.dropped + u64::from(port.pipeline.backlog())
     );
+}
+
+/// Frames of one VLAN and colour leave in the order they came.
+pub fn assert_colours_in_order(departures: &[Departure]) {
+    for colour in Colour::ALL {
+        let of_colour = departures.iter().filter(|left| left.colour == colour);
+        assert_in_order(&of_colour.copied().collect::<Vec<_>>());
+    }
 }
 
 /// Frames of one VLAN leave in the order they came.

@@ -147,6 +147,9 @@ fn police(spec: &PolicerSpec, lines: &mut Vec<String>) -> Result<(), Problem> {
     if spec.eir.is_some() {
         return Err("an excess information rate (RFC 4115); a peak rate it can".into());
     }
+    if let Some(interval) = spec.refill_interval {
+        return Err(format!("a policer replenished every {interval} only"));
+    }
     let mut line = format!("police cir {}", bits_or_percent(spec.cir)?);
     if let Some(cbs) = spec.cbs {
         line.push_str(&format!(" bc {}", burst(cbs, spec.cir)?));
@@ -167,12 +170,7 @@ fn police(spec: &PolicerSpec, lines: &mut Vec<String>) -> Result<(), Problem> {
         line.push_str(&format!(" be {excess}"));
     }
     lines.push(line);
-    let actions = [
-        ("conform", spec.conform),
-        ("exceed", spec.exceed),
-        ("violate", spec.violate),
-    ];
-    for (outcome, action) in actions {
+    for (outcome, action) in spec.actions() {
         if let Some(action) = action {
             // Indented below `police`, as IOS prints it.
             lines.push(format!(" {outcome}-action {}", action_text(action)?));
@@ -181,14 +179,17 @@ fn police(spec: &PolicerSpec, lines: &mut Vec<String>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn action_text(action: Action) -> Result<String, Problem> {
-    Ok(match action {
+fn action_text(action: &Action) -> Result<String, Problem> {
+    Ok(match *action {
         Action::Transmit => "transmit".into(),
         Action::Drop => "drop".into(),
         Action::SetDscp(dscp) => format!("set-dscp-transmit {}", code_point(dscp)?),
         Action::SetQosGroup(group) if group <= QOS_GROUP_MAX => format!("set-qos-transmit {group}"),
         Action::SetQosGroup(group) => {
             return Err(format!("QoS group {group}, above {QOS_GROUP_MAX}"));
+        }
+        Action::Queue(ref queue) => {
+            return Err(format!("a policer that chooses the queue `{queue}`"));
         }
     })
 }

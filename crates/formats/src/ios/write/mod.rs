@@ -138,6 +138,12 @@ impl Writer {
                 ));
             }
         }
+        if let Some(queue) = policy.queues.first() {
+            return Err(fail(format!(
+                "the queue `{}`, which several classes may use (a class of a policy map has a queue of its own)",
+                queue.name
+            )));
+        }
         let mut text = format!("policy-map {}\n", policy.name);
         let mut names = BTreeMap::new();
         let forms = forms(policy).map_err(|(class, problem)| {

@@ -160,6 +160,7 @@ pub fn policy(children: bool) -> BoxedStrategy<PolicySpec> {
                 classes,
                 discipline,
                 guaranteed: None,
+                queues: Vec::new(),
             }
         })
         .boxed()

@@ -54,5 +54,6 @@ pub fn no_policy() -> PolicyParams {
         classes: vec![ClassSpec::class_default()],
         discipline: Discipline::Fifo,
         guaranteed: None,
+        queues: Vec::new(),
     })
 }

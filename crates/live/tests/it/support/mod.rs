@@ -416,6 +416,7 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
         classes,
         discipline,
         guaranteed: None,
+        queues: Vec::new(),
     };
     let port = slicewise_model::PortParams {
         rate: link,

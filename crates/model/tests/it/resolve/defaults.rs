@@ -32,6 +32,7 @@ fn a_policer_holds_250_ms_and_drops_what_exceeds() {
             cbs: size(546_875),
         },
         mode: ColourMode::Blind,
+        refill_interval: None,
         conform: Action::Transmit,
         exceed: Action::Drop,
         violate: Action::Drop,

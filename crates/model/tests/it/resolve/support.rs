@@ -33,6 +33,7 @@ pub(crate) fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
         classes,
         discipline: Default::default(),
         guaranteed: None,
+        queues: Vec::new(),
     }
 }
 

@@ -129,6 +129,7 @@ pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
         classes,
         discipline: Discipline::MinimumShare,
         guaranteed: None,
+        queues: Vec::new(),
     }
 }
 

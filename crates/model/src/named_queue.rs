@@ -1,0 +1,97 @@
+//! Named queues of a policy, which several classes may use.
+
+use crate::policy::{ClassParams, ClassSpec, PriorityParams, PrioritySpec, RateSpec, ShaperParams};
+use crate::{
+    FlowQueueParams, FlowQueueSpec, QueueLimitParams, QueueLimitSpec, Rate, ShaperSpec, WredParams,
+    WredSpec,
+};
+use slicewise_units::{Accounting, ByteCount};
+
+/// A named queue, as written. Its settings mean what they mean for a class.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// Its name.
+    pub name: String,
+    /// Level of strict priority: 1 is served first.
+    pub priority: Option<u8>,
+    /// Guaranteed minimum.
+    pub minimum: Option<RateSpec>,
+    /// Share of the excess relative to the other queues and classes; default 1.
+    pub weight: Option<u32>,
+    /// Token-bucket shaping.
+    pub shape: Option<ShaperSpec>,
+    /// Queue limit.
+    pub queue_limit: Option<QueueLimitSpec>,
+    /// Random early detection.
+    pub wred: Option<WredSpec>,
+    /// One queue per flow instead of one for all.
+    pub flow_queue: Option<FlowQueueSpec>,
+}
+
+impl QueueSpec {
+    /// A queue with nothing configured.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A class with the same settings: they are checked and completed as those of a class.
+    pub(crate) fn as_class(&self) -> ClassSpec {
+        ClassSpec {
+            name: self.name.clone(),
+            priority: self.priority.map(|level| PrioritySpec {
+                level,
+                rate: None,
+                burst: None,
+                accounting: Accounting::L2,
+            }),
+            minimum: self.minimum,
+            weight: self.weight,
+            shape: self.shape,
+            queue_limit: self.queue_limit,
+            wred: self.wred.clone(),
+            flow_queue: self.flow_queue.clone(),
+            ..ClassSpec::class_default()
+        }
+    }
+}
+
+/// A validated queue: a named one, or that of a class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueParams {
+    /// Its name, or that of its class.
+    pub name: String,
+    /// Low-latency queueing.
+    pub priority: Option<PriorityParams>,
+    /// Guaranteed minimum and its burst.
+    pub minimum: Option<(Rate, ByteCount)>,
+    /// Share of the excess, at least 1.
+    pub weight: u32,
+    /// Token-bucket shaping.
+    pub shape: Option<ShaperParams>,
+    /// Queue limit.
+    pub queue_limit: QueueLimitParams,
+    /// Random early detection.
+    pub wred: Option<WredParams>,
+    /// One queue per flow instead of one for all.
+    pub flow_queue: Option<FlowQueueParams>,
+}
+
+impl From<ClassParams> for QueueParams {
+    /// The queue of a class.
+    fn from(class: ClassParams) -> Self {
+        Self {
+            name: class.name,
+            priority: class.priority,
+            minimum: class.minimum,
+            weight: class.weight,
+            shape: class.shape,
+            queue_limit: class.queue_limit,
+            wred: class.wred,
+            flow_queue: class.flow_queue,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Named queues of a policy.
+
+use super::Checker;
+use super::classes::Class;
+use crate::diagnostics::suggestion;
+use crate::file::{Decode, Entry, Placed, Problems, Schemas, Value};
+use crate::settings;
+use crate::spec::{At, AtLeastOne, List, Name, Short};
+use serde_json::{Value as Json, json};
+use slicewise_model::{QueueSpec, RateSpec, ShaperSpec};
+use std::collections::BTreeSet;
+
+/// A queue: what the model takes, and where its name is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
+    name: Option<At<Name>>,
+    spec: QueueSpec,
+}
+
+settings! {
+    /// A queue of a policy, which several classes may use. Its settings are those of a class.
+    impl Queue as "QueueFileSpec" = Self::default(); {
+        /// Name of the queue.
+        [required] name,
+        /// Level of strict priority, before all that have none: 1 is served first.
+        priority: Level = |queue, level| queue.spec.priority = Some(level.0),
+        /// Rate it gets at least: a rate, or a percentage of the port.
+        minimum => spec.minimum,
+        /// Its weight in the excess, relative to the other queues and classes. Default 1.
+        weight: AtLeastOne<u32> = |queue, weight| queue.spec.weight = Some(weight.0),
+        /// Maximum rate; what comes faster is delayed.
+        shape: Short<RateSpec, ShaperSpec> = |queue, shape| queue.spec.shape = Some(shape.value),
+        /// How much may wait, as `64 packets`, `100 kB` or `10 ms` at its own rate.
+        queue_limit => spec.queue_limit,
+        /// Drop at random before the queue is full.
+        wred => spec.wred,
+        /// A queue for each flow with `CoDel`, instead of one for all.
+        flow_queue => spec.flow_queue,
+    }
+}
+
+/// A level of strict priority, as its number or as classes write it.
+struct Level(u8);
+
+settings! {
+    /// A level of strict priority.
+    struct LongLevel as "QueuePrioritySpec", strict {
+        /// 1 is served first. Default 1.
+        level: Option<u8>,
+    }
+}
+
+impl Decode for Level {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        match &entry.node.value {
+            Value::Mapping(_) => {
+                let long = LongLevel::decode(entry, problems)?;
+                Some(Self(long.level.unwrap_or(1)))
+            }
+            _ => u8::decode(entry, problems).map(Self),
+        }
+    }
+
+    fn schema(schemas: &mut Schemas) -> Json {
+        json!({ "anyOf": [u8::schema(schemas), LongLevel::schema(schemas)] })
+    }
+}
+
+impl Checker<'_> {
+    /// The queues of a policy with these classes; `None` where one of them, or a class's reference to one, cannot be used.
+    pub(super) fn queues(
+        &mut self,
+        queues: &List<Placed<Queue>>,
+        classes: &List<Placed<Class>>,
+    ) -> Option<Vec<QueueSpec>> {
+        let mut specs: Vec<QueueSpec> = Vec::with_capacity(queues.0.len());
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        let mut are_whole = true;
+        for queue in &queues.0 {
+            are_whole &= queue.is_whole;
+            let Some(name) = &queue.value.name else {
+                are_whole = false;
+                continue;
+            };
+            let At {
+                value: Name(name),
+                span,
+            } = name;
+            if !names.insert(name) {
+                self.problems
+                    .add(*span, format!("queue `{name}` is defined twice"));
+                are_whole = false;
+                continue;
+            }
+            specs.push(QueueSpec {
+                name: name.clone(),
+                ..queue.value.spec.clone()
+            });
+        }
+        let references = classes.0.iter().flat_map(|class| class.value.queues());
+        for reference in references {
+            let name = reference.value.as_ref();
+            if names.contains(name) || !are_whole {
+                continue;
+            }
+            are_whole = false;
+            let message = if names.is_empty() {
+                format!("there is no queue `{name}`: define it under `queues`, beside `classes`")
+            } else {
+                format!("there is no queue `{name}` in this policy")
+            };
+            let known: Vec<&str> = names.iter().copied().collect();
+            let are_many = self.problems.are_many();
+            let help = (!are_many).then(|| suggestion(name, &known)).flatten();
+            self.problems.add_suggesting(reference.span, message, help);
+        }
+        are_whole.then_some(specs)
+    }
+}
