@@ -34,6 +34,17 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
         );
         return fail("", "classes", problem);
     }
+    if let Some(queue) = policy.queues.first() {
+        let problem =
+            "each class of an ISR 4221 has a queue of its own: leave `queues` out".to_owned();
+        return Err(PolicyError {
+            policy: policy.name.clone(),
+            part: Part::Queue,
+            class: queue.name.clone(),
+            field: "queues",
+            problem,
+        });
+    }
     for class in &policy.classes {
         if class
             .priority

@@ -302,7 +302,78 @@ fn holds_bound(passed: &[(u64, u32)], bytes_per_nano: u64, burst: u64) -> bool {
     })
 }
 
+fn every(interval: u64, algorithm: MeterAlgorithm, now: u64) -> MeterState {
+    let interval = Some(Duration::from_nanos(interval));
+    MeterState::with_interval(algorithm, ColourMode::Blind, interval, at(now))
+}
+
+#[test]
+fn a_bucket_is_replenished_at_multiples_of_its_interval_and_not_between() {
+    let mut meter = every(1_000, single_rate(100), 0);
+    let seen = colours(
+        &mut meter,
+        [(Green, 0), (Green, 999), (Green, 1_000), (Green, 1_001)],
+    );
+    assert_eq!(seen, [Green, Red, Green, Red]);
+    // Intervals are counted from time zero, whenever the meter began.
+    let mut meter = every(1_000, single_rate(100), 1_900);
+    let seen = colours(&mut meter, [(Green, 1_900), (Green, 1_999), (Green, 2_000)]);
+    assert_eq!(seen, [Green, Red, Green]);
+}
+
+#[test]
+fn a_bucket_below_rate_times_interval_loses_what_it_cannot_hold() {
+    // A byte a nanosecond, 1,000 bytes an interval: of these 300 or all, and a frame of 100 every 100 ns.
+    for (burst, expected) in [(300, 3), (1_000, 10), (2_000, 10)] {
+        let mut meter = every(1_000, single_rate(burst), 0);
+        for _ in 0..20 {
+            let _ = meter.colour(frame(100), Green, at(0));
+        }
+        let mut green = 0;
+        for n in 10..110 {
+            green += u32::from(meter.colour(frame(100), Green, at(n * 100)) == Green);
+        }
+        assert_eq!(green, 10 * expected, "{burst}");
+    }
+}
+
+#[test]
+fn a_change_within_an_interval_earns_nothing_before_its_end() {
+    let mut old = every(1_000, single_rate(100), 0);
+    colours(&mut old, [(Green, 10)]);
+    let mut new = every(1_000, single_rate(200), 500);
+    new.resume_from(&old, at(500));
+    assert_eq!(
+        colours(&mut new, [(Green, 600), (Green, 1_000)]),
+        [Red, Green]
+    );
+    // Replenished continuously from then on, it has earned since the last multiple.
+    let mut continuous = blind(single_rate(200));
+    continuous.resume_from(&old, at(500));
+    assert_eq!(colours(&mut continuous, [(Green, 500)]), [Green]);
+}
+
 proptest! {
+    /// Of any algorithm: a meter with an interval knows no time between its multiples.
+    #[test]
+    fn colours_as_if_all_frames_of_an_interval_came_at_its_start(
+        algorithm in algorithm(),
+        is_aware in any::<bool>(),
+        interval in 1..500u64,
+        arrivals in arrivals(),
+    ) {
+        let mode = if is_aware { ColourMode::Aware } else { ColourMode::Blind };
+        let duration = Some(Duration::from_nanos(interval));
+        let mut meter = MeterState::with_interval(algorithm, mode, duration, Instant::ZERO);
+        let mut reference = Reference::new(algorithm, is_aware);
+        let mut now = 0;
+        for (gap, bytes, incoming) in arrivals {
+            now += gap;
+            let expected = reference.colour(u64::from(bytes), incoming, now / interval * interval);
+            prop_assert_eq!(meter.colour(frame(bytes), incoming, at(now)), expected);
+        }
+    }
+
     /// The reference adds token by token, as the RFCs word it. A nanosecond earns whole bytes.
     #[test]
     fn colours_as_the_rfc_text_does(

@@ -9,10 +9,10 @@ use slicewise_model::{
 };
 use slicewise_units::ByteCount;
 
-/// A queue of up to a million packets.
+/// A queue of up to 5,000 packets.
 fn queue(name: &str) -> QueueSpec {
     QueueSpec {
-        queue_limit: Some(QueueLimitSpec::Packets(1_000_000)),
+        queue_limit: Some(QueueLimitSpec::Packets(5_000)),
         ..QueueSpec::new(name)
     }
 }
@@ -129,7 +129,7 @@ fn queues_share_by_weight_what_strict_priority_leaves() {
     // A class with a queue of its own takes part with its weight.
     let own = ClassSpec {
         weight: Some(2),
-        queue_limit: Some(QueueLimitSpec::Packets(1_000_000)),
+        queue_limit: Some(QueueLimitSpec::Packets(5_000)),
         ..vlan_class(4)
     };
     let classes = vec![class_in(1, "high"), class_in(2, "a"), class_in(3, "b"), own];

@@ -496,6 +496,32 @@ fn refuses_guarantees_with_a_delay_bound() {
 }
 
 #[test]
+fn refuses_queues_that_classes_share_and_meters_choose() {
+    let mut spec = policy(ClassSpec {
+        queue: Some("low".into()),
+        ..ClassSpec::class_default()
+    });
+    spec.queues = vec![slicewise_model::QueueSpec::new("low")];
+    assert_snapshot!(ios::write(&spec).unwrap_err(), @"policy `p`: IOS cannot express this: the queue `low`, which several classes may use (a class of a policy map has a queue of its own)");
+    let chosen = PolicerSpec {
+        exceed: Some(Action::Queue("low".into())),
+        ..policer()
+    };
+    let slow = PolicerSpec {
+        refill_interval: Some(Duration::from_millis(1)),
+        ..policer()
+    };
+    let written = |police| {
+        ios::write(&policy(ClassSpec {
+            police: Some(police),
+            ..ClassSpec::class_default()
+        }))
+    };
+    assert_snapshot!(written(chosen).unwrap_err(), @"policy `p`, class `class-default`: IOS cannot express this: a policer that chooses the queue `low`");
+    assert_snapshot!(written(slow).unwrap_err(), @"policy `p`, class `class-default`: IOS cannot express this: a policer replenished every 1 ms only");
+}
+
+#[test]
 fn codel_is_not_something_ios_can_say() {
     let class = ClassSpec {
         flow_queue: Some(slicewise_model::FlowQueueSpec::default()),

@@ -4,10 +4,10 @@ use crate::support::shipped::{LICENCE, no_policy, parse, policy, resolve};
 use insta::assert_snapshot;
 use slicewise_formats::tc;
 use slicewise_model::{
-    ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
-    PolicyParams, PolicySpec, Rate, RateSpec,
+    Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
+    PolicerSpec, PolicyParams, PolicySpec, QueueSpec, Rate, RateSpec,
 };
-use slicewise_units::{Accounting, BitRate};
+use slicewise_units::{Accounting, BitRate, Duration};
 
 fn script(policy: &PolicyParams) -> String {
     tc::write(policy, LICENCE, "eth0").unwrap().to_string()
@@ -478,6 +478,39 @@ fn guarantees_with_a_delay_bound_are_refused_class_by_class() {
     policy `guaranteed`: Linux traffic control cannot express this:
       class `a`: guarantee: the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps rates, and serves first or in turn
       class `c`: guarantee: the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps rates, and serves first or in turn
+    ");
+}
+
+#[test]
+fn queues_that_classes_share_and_meters_choose_are_refused() {
+    let rate = RateSpec::Absolute(BitRate::new(5_000_000));
+    let spec = |police: PolicerSpec, queues| PolicySpec {
+        name: "shared".into(),
+        classes: vec![ClassSpec {
+            police: Some(police),
+            ..ClassSpec::class_default()
+        }],
+        discipline: Discipline::DeficitRoundRobin,
+        guaranteed: None,
+        queues,
+    };
+    let chosen = PolicerSpec {
+        exceed: Some(Action::Queue("low".into())),
+        ..PolicerSpec::new(rate)
+    };
+    let shared = spec(chosen, vec![QueueSpec::new("low")]);
+    assert_snapshot!(tc::write(&resolve(&shared), LICENCE, "eth0").unwrap_err(), @"
+    policy `shared`: Linux traffic control cannot express this:
+      queues: several classes may use the queue `low`: here each class of HTB has a queue of its own
+    ");
+    let slow = PolicerSpec {
+        refill_interval: Some(Duration::from_millis(1)),
+        ..PolicerSpec::new(rate)
+    };
+    let slow = spec(slow, Vec::new());
+    assert_snapshot!(tc::write(&resolve(&slow), LICENCE, "eth0").unwrap_err(), @"
+    policy `shared`: Linux traffic control cannot express this:
+      class `class-default`: police: is replenished every 1 ms only: act_police replenishes its bucket continuously
     ");
 }
 

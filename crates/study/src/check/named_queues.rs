@@ -97,9 +97,11 @@ impl Checker<'_> {
                 ..queue.value.spec.clone()
             });
         }
+        let mut unused = names.clone();
         let references = classes.0.iter().flat_map(|class| class.value.queues());
         for reference in references {
             let name = reference.value.as_ref();
+            unused.remove(name);
             if names.contains(name) || !are_whole {
                 continue;
             }
@@ -114,6 +116,26 @@ impl Checker<'_> {
             let help = (!are_many).then(|| suggestion(name, &known)).flatten();
             self.problems.add_suggesting(reference.span, message, help);
         }
+        if are_whole {
+            self.warn_of_unused(queues, &unused);
+        }
         are_whole.then_some(specs)
+    }
+    /// A queue that nothing uses is no mistake: a switch has its queues whether frames wait there or not, and the classes
+    /// of a later phase may use it. Without phases another name is probably meant.
+    fn warn_of_unused(&mut self, queues: &List<Placed<Queue>>, unused: &BTreeSet<&str>) {
+        if !self.entries_at(&["timeline", "changes"]).is_empty() {
+            return;
+        }
+        for At {
+            value: Name(name),
+            span,
+        } in queues.0.iter().flat_map(|queue| &queue.value.name)
+        {
+            if unused.contains(name.as_str()) {
+                self.problems
+                    .warn(*span, format!("no class uses the queue `{name}`"));
+            }
+        }
     }
 }

@@ -34,7 +34,7 @@ const OF_STUDY: [&[&str]; 8] = [
     &["dut", "licence"],
 ];
 /// Settings of a class that do nothing for the slices of a population, and what to do instead.
-const OF_CLASS: [(&str, &str); 7] = [
+const OF_CLASS: [(&str, &str); 8] = [
     ("police", AT_MOST),
     ("shape", AT_MOST),
     (
@@ -49,6 +49,10 @@ const OF_CLASS: [(&str, &str); 7] = [
     (
         "flow_queue",
         "leave it out: a slice of a population is one flow",
+    ),
+    (
+        "queue",
+        "leave it out: a slice of a population is one queue",
     ),
     (
         "child",

@@ -17,6 +17,7 @@ mod mistakes;
 mod mistakes_applications;
 mod mistakes_form;
 mod mistakes_policies;
+mod named_queues;
 mod objectives;
 mod paths;
 mod policies;

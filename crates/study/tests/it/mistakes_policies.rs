@@ -8,7 +8,7 @@ use slicewise_study::{MemoryFiles, Study};
 fn guarantees_of_a_policy_fit_in_the_port() {
     let classes = "minimum: 60 %}\n      - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}";
     assert_snapshot!(mistakes("minimum: 60 %}", classes), @"
-    error: class `more`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them
+    error: class `more`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them (4 Mbit/s would fit)
       --> study.yaml:29:50
        |
     29 |       - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}

@@ -292,7 +292,7 @@ fn mistakes_in_classes_are_all_told() {
     32 |       - {name: f, match: {vlan: 20-10}}
        |                                 ^^^^^
 
-    error: `drops` is not an action: write `transmit`, `drop`, `set_dscp af11` or `set_qos_group 3`
+    error: `drops` is not an action: write `transmit`, `drop`, `set_dscp af11`, `set_qos_group 3` or `{queue: NAME}`
       --> study.yaml:33:70
        |
     33 |       - {name: g, match: {vlan: 1}, police: {rate: 1 Mbit/s, exceed: drops}}

@@ -40,7 +40,7 @@ fn guarantees_that_do_not_fit_the_link() {
             ..class("voice")
         },
     ];
-    assert_snapshot!(refusal_of_all(classes), @"policy `p`, class `voice`: priority: with 17.5 Mbit/s for this class the guarantees add up to 37.5 Mbit/s, more than the available 35 Mbit/s: lower one of them");
+    assert_snapshot!(refusal_of_all(classes), @"policy `p`, class `voice`: priority: with 17.5 Mbit/s for this class the guarantees add up to 37.5 Mbit/s, more than the available 35 Mbit/s: lower one of them (15 Mbit/s would fit)");
     assert_snapshot!(refusal(guaranteed(absolute("35.000001 Mbit/s"))), @"policy `p`, class `critical`: minimum: guarantees 35000.001 kbit/s, more than the available 35 Mbit/s");
     let huge = vec![
         guaranteed(RateSpec::Absolute(BitRate::new(u64::MAX))),
