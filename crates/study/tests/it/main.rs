@@ -4,6 +4,7 @@
 mod applications;
 mod bounds;
 mod clocks;
+mod elephants;
 mod examples;
 mod extends;
 mod files;
