@@ -185,7 +185,7 @@ impl fmt::Display for Inexpressible {
 /// # Errors
 /// All that traffic control cannot express: guarantees with a delay bound; WRED with several curves
 /// or a step; policers that remark, heed colours or pass what either of two buckets holds; marking;
-/// flow queues with priorities; more than 7 levels of priority; queue limits in packets and bytes at
+/// flow queues with priorities; named queues; more than 7 levels of priority; queue limits in packets and bytes at
 /// once; guarantees beyond `link`; an interface that cannot have that name.
 pub fn write(
     policy: &PolicyParams,

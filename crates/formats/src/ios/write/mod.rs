@@ -38,7 +38,7 @@ fn of_class(class: Option<&str>) -> String {
 ///
 /// # Errors
 /// The first thing that IOS cannot express: commands that IOS XE does not take together, a discipline
-/// other than minimum share, rates that count other than L2 bytes, an excess information rate (RFC 4115), colour-aware metering,
+/// other than minimum share, rates that count other than L2 bytes, an excess information rate (RFC 4115), colour-aware metering, named queues,
 /// fractions of a percent or of a unit, conditions without an equivalent, names that are not one
 /// word or stand for two different definitions.
 pub fn write(policy: &PolicySpec) -> Result<String, IosExportError> {
