@@ -314,3 +314,6 @@ pub(crate) fn classes_of(classes: &Slots<ClassState>) -> Box<[u32]> {
     let moving = classes.filter(|(class, _)| class.elephants().is_some());
     moving.map(|(_, position)| position).collect()
 }
+
+#[cfg(test)]
+mod tests;
