@@ -155,7 +155,8 @@ impl ClassState {
     }
 
     /// The queue of frames of a colour.
-    fn queue_of(&self, colour: Colour) -> QueueId {
+    #[inline]
+    pub(crate) fn queue_of(&self, colour: Colour) -> QueueId {
         let special = self.special.as_ref();
         let chosen = special.and_then(|special| special.queue_of(colour));
         chosen.unwrap_or(self.queue)

@@ -7,7 +7,7 @@ use crate::change::{
 };
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::elephants::{self, ElephantCounters, Enqueued};
+use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::guaranteed::{READ_AHEAD, SliceId};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
@@ -183,24 +183,26 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
-            let (mut queue, mut flow) = (class.queue, 0);
-            if let Some(special) = &mut class.special {
-                queue = special.queue_of(frame.colour).unwrap_or(queue);
-                if queue == class.queue
-                    && let Some(elephants) = &mut special.elephants
-                {
-                    let flow = self.flow_hash.wide(headers);
-                    let queued = QueuedFrame::new(&frame, index, now, 0);
-                    let (tree, pool) = (&mut self.tree, &mut self.pool);
-                    let enqueued =
-                        elephants.on_frame(flow, queued, tree, pool, &mut self.random)?;
-                    self.aside += u32::from(enqueued == Enqueued::Aside);
-                    return Ok(enqueued == Enqueued::Front);
-                }
-                if special.by_flow {
-                    flow = self.flow_hash.of(headers);
-                }
+            let queue = class.queue_of(frame.colour);
+            if queue == class.queue
+                && let Some(elephants) = class.elephants_mut()
+            {
+                let arrival = Arrival {
+                    frame: &frame,
+                    flow: (headers, self.flow_hash),
+                    class: index,
+                    now,
+                };
+                let (tree, pool) = (&mut self.tree, &mut self.pool);
+                let enqueued = elephants.on_frame(arrival, tree, pool, &mut self.random)?;
+                self.aside += u32::from(enqueued == Enqueued::Aside);
+                return Ok(enqueued == Enqueued::Front);
             }
+            let flow = if class.is_by_flow() {
+                self.flow_hash.of(headers)
+            } else {
+                0
+            };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
             self.tree
                 .try_enqueue(queue, queued, &mut self.pool, &mut self.random)

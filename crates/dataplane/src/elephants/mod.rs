@@ -11,8 +11,8 @@ mod flow_table;
 mod space_saving;
 
 use crate::build::ClassState;
-use crate::frame::DropReason;
-use crate::queue::{FifoQueue, FramePool, QueuedFrame};
+use crate::frame::{DropReason, Frame};
+use crate::queue::{FifoQueue, FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{QueueId, Tree};
 use crate::slots::Slots;
 use flow::Flow;
@@ -20,6 +20,7 @@ use flow_table::FlowTable;
 use rand_core::Rng;
 use slicewise_model::{Detector, ElephantsParams};
 use slicewise_units::Instant;
+use slicewise_wire::Headers;
 use space_saving::SpaceSaving;
 use std::collections::VecDeque;
 
@@ -96,13 +97,16 @@ impl Elephants {
     #[inline(never)]
     pub(crate) fn on_frame(
         &mut self,
-        flow: u64,
-        queued: QueuedFrame,
+        arrival: Arrival<'_>,
         tree: &mut Tree,
         pool: &mut FramePool,
         random: &mut impl Rng,
     ) -> Result<Enqueued, DropReason> {
-        let position = self.count(flow, queued.lengths().l2_bytes, queued.arrival(), tree);
+        let (frame, now) = (arrival.frame, arrival.now);
+        let (headers, hash) = arrival.flow;
+        let flow = hash.wide(headers);
+        let position = self.count(flow, frame.lengths.l2_bytes, now, tree);
+        let queued = QueuedFrame::new(frame, arrival.class, now, 0);
         self.try_enqueue((flow, position), queued, tree, pool, random)
     }
 
@@ -272,6 +276,16 @@ impl ElephantCounters {
             self.moved += 1;
         }
     }
+}
+
+/// A frame that has passed the policers of its class.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) frame: &'a Frame,
+    /// What its flow is told by.
+    pub(crate) flow: (&'a Headers, FlowHash),
+    pub(crate) class: u32,
+    pub(crate) now: Instant,
 }
 
 /// What became of a frame.

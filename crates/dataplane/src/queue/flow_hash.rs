@@ -92,6 +92,23 @@ mod tests {
     }
 
     #[test]
+    fn terminals_with_the_same_addresses_in_two_tunnels_are_two_flows() {
+        let hash = FlowHash::new(1);
+        let in_tunnel = |teid| Headers {
+            teid: std::num::NonZeroU32::new(teid),
+            ..flow(1)
+        };
+        let keys: BTreeSet<u64> = (0..100).map(|teid| hash.wide(&in_tunnel(teid))).collect();
+        assert_eq!(keys.len(), 100);
+        assert_ne!(hash.wide(&flow(1)), hash.wide(&flow(2)));
+        let marked = Headers {
+            dscp: 46,
+            ..in_tunnel(7)
+        };
+        assert_eq!(hash.wide(&in_tunnel(7)), hash.wide(&marked));
+    }
+
+    #[test]
     fn flows_are_spread_evenly_and_differently_by_another_seed() {
         let count = 1usize << FLOW_BITS;
         let (one, other) = (FlowHash::new(1), FlowHash::new(2));

@@ -8,8 +8,8 @@ use slicewise_units::FrameLengths;
 pub struct FrameList {
     head: u32,
     tail: u32,
-    /// Frames appended and removed since the list was made, modulo 2^32.
-    entered: u32,
+    packets: u32,
+    /// Frames removed since the list was made, modulo 2^32.
     left: u32,
     bytes: u64,
 }
@@ -31,9 +31,18 @@ impl FrameList {
         Self {
             head: NIL,
             tail: NIL,
-            entered: 0,
+            packets: 0,
             left: 0,
             bytes: 0,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn of(packets: u32, bytes: u64) -> Self {
+        Self {
+            packets,
+            bytes,
+            ..Self::new()
         }
     }
 
@@ -56,7 +65,7 @@ impl FrameList {
             pool.link(self.tail, slot);
         }
         self.tail = slot;
-        self.entered = self.entered.wrapping_add(1);
+        self.packets += 1;
         self.bytes += u64::from(queued.lengths().l2_bytes);
         Ok(())
     }
@@ -76,6 +85,7 @@ impl FrameList {
         if next == NIL {
             self.tail = NIL;
         }
+        self.packets -= 1;
         self.left = self.left.wrapping_add(1);
         self.bytes -= u64::from(queued.lengths().l2_bytes);
         Some(queued)
@@ -84,18 +94,18 @@ impl FrameList {
     /// Frames in the list.
     #[must_use]
     pub const fn packets(&self) -> u32 {
-        self.entered.wrapping_sub(self.left)
+        self.packets
     }
 
     /// The place behind the last frame.
     pub(crate) const fn end(&self) -> Position {
-        Position(self.entered)
+        Position(self.left.wrapping_add(self.packets))
     }
 
     /// Whether all frames before a place have been removed.
     pub(crate) const fn is_past(&self, position: Position) -> bool {
         let ahead = position.0.wrapping_sub(self.left);
-        ahead == 0 || ahead > self.packets()
+        ahead == 0 || ahead > self.packets
     }
 
     /// Append all frames of `other`, in their order. O(1).
@@ -109,14 +119,14 @@ impl FrameList {
             pool.link(self.tail, other.head);
         }
         self.tail = other.tail;
-        self.entered = self.entered.wrapping_add(other.packets());
+        self.packets += other.packets;
         self.bytes += other.bytes;
     }
 
     /// Count on from where `old` is, so that places in it mean the same frames once they have been moved here.
     pub(crate) fn resume_from(&mut self, old: &Self) {
-        debug_assert_eq!(self.packets(), 0, "it is new");
-        (self.entered, self.left) = (old.left, old.left);
+        debug_assert_eq!(self.packets, 0, "it is new");
+        self.left = old.left;
     }
 
     /// Bytes in the list, L2 without FCS.
@@ -161,7 +171,7 @@ mod tests {
         let mut pool = FramePool::with_capacity(8);
         let mut frames = list(&mut pool, 0..0);
         // Counts are modulo 2^32.
-        (frames.entered, frames.left) = (u32::MAX - 1, u32::MAX - 1);
+        frames.left = u32::MAX - 1;
         let start = frames.end();
         assert!(frames.is_past(start));
         let places: Vec<_> = (0..4)
