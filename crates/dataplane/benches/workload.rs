@@ -2,8 +2,9 @@
 
 use slicewise_dataplane::{DropReason, Frame, FrameOwner, Pipeline, PipelineParams};
 use slicewise_model::{
-    ClassMap, ClassSpec, Colour, Condition, Discipline, FlowQueueSpec, MatchMode, PolicerSpec,
-    PolicySpec, PrioritySpec, RateSpec, ShaperSpec, WredKey, WredSpec,
+    ClassMap, ClassSpec, Colour, Condition, Detector, Discipline, ElephantsSpec, FlowQueueSpec,
+    MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueSpec, RateSpec, ShaperSpec, WredKey,
+    WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, FrameLengths, Instant};
 use slicewise_wire::{Headers, IpVersion};
@@ -11,7 +12,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 /// The mechanisms, by the names of their pages under `docs/mechanisms`.
-pub const MECHANISMS: [&str; 9] = [
+pub const MECHANISMS: [&str; 10] = [
     "fifo",
     "policer",
     "trtcm",
@@ -21,6 +22,7 @@ pub const MECHANISMS: [&str; 9] = [
     "strict-priority",
     "deficit-round-robin",
     "minimum-share",
+    "elephants",
 ];
 
 const LINK: BitRate = BitRate::new(10_000_000_000);
@@ -78,6 +80,23 @@ fn configure(mechanism: &str, class: &mut ClassSpec, level: u8) {
             });
         }
         "deficit-round-robin" => class.weight = Some(u32::from(level)),
+        "elephants" => {
+            // Two flows are elephants, and two are not.
+            let above = if level <= 2 {
+                300_000_000
+            } else {
+                9_000_000_000
+            };
+            class.queue = Some("mice".into());
+            class.elephants = Some(ElephantsSpec {
+                queue: "elephants".into(),
+                rate: rate(above),
+                detector: Detector::HeavyHitters,
+                interval: None,
+                times: None,
+                flows: None,
+            });
+        }
         "minimum-share" => class.minimum = Some(rate(2_000_000_000)),
         _ => {}
     }
@@ -132,15 +151,19 @@ impl Workload {
             .collect();
         let (classes, discipline) = match mechanism {
             "fifo" => (Vec::new(), Discipline::MinimumShare),
-            "deficit-round-robin" => (classes, Discipline::DeficitRoundRobin),
+            "deficit-round-robin" | "elephants" => (classes, Discipline::DeficitRoundRobin),
             _ => (classes, Discipline::MinimumShare),
+        };
+        let queues = match mechanism {
+            "elephants" => ["mice", "elephants"].map(QueueSpec::new).to_vec(),
+            _ => Vec::new(),
         };
         let policy = PolicySpec {
             name: mechanism.into(),
             classes,
             discipline,
             guaranteed: None,
-            queues: Vec::new(),
+            queues,
         }
         .resolve(LINK)
         .expect("the workload's policies are valid");

@@ -2,6 +2,7 @@
 
 use crate::TokenBucket;
 use crate::counters::ClassCounters;
+use crate::elephants::Elephants;
 use crate::guaranteed::{Guaranteed, SliceError};
 use crate::meter::policer::PolicerState;
 use crate::queue::{FifoQueue, FlowQueue};
@@ -85,6 +86,8 @@ pub(crate) struct Special {
     pub(crate) ingress: Vec<Ingress>,
     /// A queue of it keeps flows apart.
     pub(crate) by_flow: bool,
+    /// Flows of it move to another queue.
+    pub(crate) elephants: Option<Box<Elephants>>,
     /// The queue of each colour, where its meter chooses.
     pub(crate) by_colour: Option<[QueueId; Colour::ALL.len()]>,
 }
@@ -92,7 +95,10 @@ pub(crate) struct Special {
 impl Special {
     /// `None` where it does nothing.
     fn boxed(self) -> Option<Box<Self>> {
-        let is_needed = !self.ingress.is_empty() || self.by_flow || self.by_colour.is_some();
+        let is_needed = !self.ingress.is_empty()
+            || self.by_flow
+            || self.by_colour.is_some()
+            || self.elephants.is_some();
         is_needed.then(|| Box::new(self))
     }
 
@@ -111,6 +117,7 @@ impl Special {
         let removed = Self {
             ingress,
             by_flow: false,
+            elephants: None,
             by_colour: None,
         };
         removed.boxed()
@@ -150,12 +157,18 @@ impl ClassState {
         self.special.as_ref().is_some_and(|special| special.by_flow)
     }
 
-    /// Its queue for each colour.
-    pub(crate) fn queues(&self) -> [QueueId; Colour::ALL.len()] {
+    /// The queue of frames of a colour.
+    #[inline]
+    pub(crate) fn queue_of(&self, colour: Colour) -> QueueId {
         let special = self.special.as_deref();
-        Colour::ALL.map(|colour| {
-            special.map_or(self.queue, |special| special.queue_of(colour, self.queue))
-        })
+        special.map_or(self.queue, |special| special.queue_of(colour, self.queue))
+    }
+
+    /// Its queue for each colour, and that of its elephants or [`QueueId::NONE`].
+    pub(crate) fn queues(&self) -> [QueueId; Colour::ALL.len() + 1] {
+        let [green, yellow, red] = Colour::ALL.map(|colour| self.queue_of(colour));
+        let elephants = self.elephants().map(Elephants::queue);
+        [green, yellow, red, elephants.unwrap_or(QueueId::NONE)]
     }
 
     /// What is left of a class that a change removed while its frames wait: its counters.
@@ -386,6 +399,10 @@ impl Builder {
                 let police = class.police.as_ref()?;
                 police.action(colour).queue().and_then(named)
             }),
+            elephants: class
+                .elephants
+                .as_ref()
+                .and_then(|elephants| named(&elephants.queue)),
         }
     }
 
@@ -413,7 +430,7 @@ impl Builder {
                     Some(queue) => queue,
                     None => self.queue(class, shared, context)?,
                 };
-                self.leaf(class, queue, queues.by_colour, context);
+                self.leaf(class, queue, queues, context);
                 if queues.base.is_some() {
                     return Ok(None);
                 }
@@ -476,25 +493,24 @@ impl Builder {
     }
 
     /// A class without child, whose frames wait in `queue`, or in that of their colour.
-    fn leaf(
-        &mut self,
-        class: &ClassParams,
-        queue: QueueId,
-        by_colour: [Option<QueueId>; Colour::ALL.len()],
-        context: &Context,
-    ) {
+    fn leaf(&mut self, class: &ClassParams, queue: QueueId, named: NamedQueues, context: &Context) {
+        let by_colour = named.by_colour;
         let police = class.priority.and_then(|priority| priority.police);
         let by_colour = by_colour
             .iter()
             .any(Option::is_some)
             .then(|| by_colour.map(|of_colour| of_colour.unwrap_or(queue)));
         let mut queues = by_colour.iter().flatten().chain([&queue]);
-        let special = Special {
-            ingress: context.ingress.clone(),
-            by_flow: class.flow_queue.is_some()
-                || queues.any(|&queue| self.built.tree.keeps_flows_apart(queue)),
-            by_colour,
-        };
+        let special =
+            Special {
+                ingress: context.ingress.clone(),
+                by_flow: class.flow_queue.is_some()
+                    || queues.any(|&queue| self.built.tree.keeps_flows_apart(queue)),
+                by_colour,
+                elephants: class.elephants.as_ref().zip(named.elephants).map(
+                    |(params, elephants)| Box::new(Elephants::new(params, [queue, elephants])),
+                ),
+            };
         let mut class = ClassState::new(context.path.clone(), queue, special);
         let bucket = |(rate, burst)| Box::new(TokenBucket::full(rate, burst, self.now));
         class.priority_police = police.map(bucket);
@@ -558,6 +574,8 @@ struct NamedQueues {
     base: Option<QueueId>,
     /// Those that the colours of its meter choose.
     by_colour: [Option<QueueId>; Colour::ALL.len()],
+    /// That of its elephants.
+    elephants: Option<QueueId>,
 }
 
 /// Frames a queue may hold, plus one: a flow queue accepts a frame before it drops another.

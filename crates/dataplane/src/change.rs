@@ -17,8 +17,9 @@ pub use slice::{NewSlice, SliceChange, SliceChangeError, SliceChanged};
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
+use crate::elephants::{self, change::Matched};
 use crate::pipeline::{Pipeline, buffer_frames};
-use crate::queue::FifoQueue;
+use crate::queue::{FifoQueue, QueuedFrame};
 use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use crate::slots::Slots;
@@ -233,7 +234,19 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     } = prepared;
     slice::finish_all(pipeline, now);
     let (kept, drained) = match_queues(pipeline, &built, &successors);
-    let waiting = u64::from(pipeline.tree.backlog());
+    let successor_of = |class: usize| {
+        let successor = successors.get(class).copied().flatten();
+        successor.map(|successor| successor.class as usize)
+    };
+    let mut matched = Matched { kept, drained };
+    matched.keep_together(
+        &pipeline.tree,
+        &pipeline.classes,
+        &built.classes,
+        successor_of,
+    );
+    let Matched { kept, drained } = matched;
+    let waiting = u64::from(pipeline.backlog());
     pipeline
         .pool
         .grow_to(buffer_frames(built.capacity + waiting));
@@ -246,14 +259,25 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     let (class_map, removed) = carry_classes(pipeline, &mut built.classes, &successors, now);
     let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
     let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
-    for (old, new) in kept {
+    for &(old, new) in &kept {
         built.tree.take_over(new, tree, old, pool, renamed, now);
     }
     if let Some(drain) = drain {
         let mut frames = tree.pop_by_arrival(draining.as_slice(), pool);
-        frames.extend(tree.pop_by_arrival(&drained, pool));
+        let mut drained = tree.pop_by_arrival(&drained, pool);
+        // Behind those of their flow that arrived at the same time.
+        drained.extend(elephants::change::take_drained(
+            &mut pipeline.classes,
+            &kept,
+            pool,
+        ));
+        drained.sort_by_key(QueuedFrame::arrival);
+        frames.extend(drained);
         built.tree.append(drain, &frames, pool, renamed);
     }
+    let classes = (&mut pipeline.classes, &mut built.classes);
+    pipeline.aside = elephants::change::resume(classes, &kept, successor_of, &mut built.tree);
+    pipeline.with_elephants = elephants::classes_of(&built.classes);
     std::mem::swap(&mut pipeline.tree, &mut built.tree);
     std::mem::swap(&mut pipeline.classes, &mut built.classes);
     std::mem::swap(&mut pipeline.policers, &mut built.policers);
@@ -300,8 +324,8 @@ fn match_queues(
             .and_then(|successor| new.classes.get(successor.class as usize))
             .filter(|new| class.is_by_flow() || !new.is_by_flow())
             .filter(|_| Some(class.queue) != awaited);
-        for (queue, colours) in uses(class) {
-            let target = successor.and_then(|new| target_of(new, colours));
+        for (queue, used_for) in uses(class) {
+            let target = successor.and_then(|new| target_of(new, used_for));
             let (same, count) = targets.entry(queue).or_insert((target, 0));
             *count += 1;
             if *same != target {
@@ -329,22 +353,25 @@ fn match_queues(
     (kept, drained)
 }
 
-/// The queues of a class, and for which colours it uses each.
-fn uses(class: &ClassState) -> impl Iterator<Item = (QueueId, [bool; Colour::ALL.len()])> {
+/// What a class uses a queue for: frames of each colour, and elephants.
+type Use = [bool; Colour::ALL.len() + 1];
+
+/// The queues of a class, and what it uses each for.
+fn uses(class: &ClassState) -> impl Iterator<Item = (QueueId, Use)> {
     let queues = class.queues();
     (0..queues.len()).filter_map(move |colour| {
         let queue = *queues.get(colour)?;
         let is_first = !queues.iter().take(colour).any(|before| *before == queue);
-        is_first.then(|| (queue, queues.map(|other| other == queue)))
+        (is_first && queue != QueueId::NONE).then(|| (queue, queues.map(|other| other == queue)))
     })
 }
 
-/// The only queue of a class for these colours.
-fn target_of(class: &ClassState, colours: [bool; Colour::ALL.len()]) -> Option<QueueId> {
-    let queues = class.queues().into_iter().zip(colours);
+/// The only queue that a class uses for this.
+fn target_of(class: &ClassState, used_for: Use) -> Option<QueueId> {
+    let queues = class.queues().into_iter().zip(used_for);
     let mut queues = queues.filter_map(|(queue, is_used)| is_used.then_some(queue));
     let first = queues.next()?;
-    queues.all(|queue| queue == first).then_some(first)
+    (first != QueueId::NONE && queues.all(|queue| queue == first)).then_some(first)
 }
 
 /// The queue whose frames have to leave before those of slices that were added, if there are such.

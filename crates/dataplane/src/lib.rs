@@ -12,6 +12,7 @@ mod build;
 mod change;
 mod classifier;
 mod counters;
+mod elephants;
 mod frame;
 pub mod guaranteed;
 mod link_clock;
@@ -28,6 +29,7 @@ pub use change::{
 };
 pub use classifier::{Classifier, InsertError};
 pub use counters::ClassCounters;
+pub use elephants::ElephantCounters;
 pub use frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 pub use link_clock::LinkClock;
 pub use pipeline::Pipeline;

@@ -7,6 +7,7 @@ use crate::change::{
 };
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
+use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::guaranteed::{READ_AHEAD, SliceId};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
@@ -56,6 +57,10 @@ pub struct Pipeline {
     pub(crate) named: BTreeMap<String, QueueId>,
     /// Where frames wait that a change took out of their queues.
     pub(crate) drain: Option<QueueId>,
+    /// Frames of flows that change queues, which wait beside these: see [`elephants`](crate::elephants).
+    pub(crate) aside: u32,
+    /// The classes that move elephants.
+    pub(crate) with_elephants: Box<[u32]>,
     pub(crate) pool: FramePool,
     /// Frames that the limits of all queues admit together.
     pub(crate) room: u64,
@@ -81,6 +86,7 @@ impl Pipeline {
             named,
             capacity,
         } = built;
+        let with_elephants = elephants::classes_of(&classes);
         let (classifier, seed) = (Classifier::new(&params.policy), params.seed);
         let mut params = params.clone();
         Ok(Self {
@@ -95,6 +101,8 @@ impl Pipeline {
             credits,
             named,
             drain: None,
+            aside: 0,
+            with_elephants,
             pool: FramePool::with_capacity(buffer_frames(capacity)),
             room: capacity,
             flow_hash: FlowHash::new(seed),
@@ -188,15 +196,30 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
-            let (queue, flow) = match class.special.as_deref() {
+            let (queue, flow) = match class.special.as_deref_mut() {
                 None => (class.queue, 0),
                 Some(special) => {
+                    let queue = special.queue_of(frame.colour, class.queue);
+                    if queue == class.queue
+                        && let Some(elephants) = &mut special.elephants
+                    {
+                        let arrival = Arrival {
+                            frame: &frame,
+                            flow: (headers, self.flow_hash),
+                            class: index,
+                            now,
+                        };
+                        let (tree, pool) = (&mut self.tree, &mut self.pool);
+                        let enqueued = elephants.on_frame(arrival, tree, pool, &mut self.random)?;
+                        self.aside += u32::from(enqueued == Enqueued::Aside);
+                        return Ok(enqueued == Enqueued::Front);
+                    }
                     let flow = if special.by_flow {
                         self.flow_hash.of(headers)
                     } else {
                         0
                     };
-                    (special.queue_of(frame.colour, class.queue), flow)
+                    (queue, flow)
                 }
             };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
@@ -218,6 +241,18 @@ impl Pipeline {
                     return self.on_removed(index, frame, headers, now, &mut has_memory);
                 }
                 Verdict::Dropped(reason)
+            }
+        }
+    }
+
+    /// A frame has left, and frames are aside: it may be their turn to join a queue.
+    #[cold]
+    fn join_aside(&mut self) {
+        for &class in &self.with_elephants {
+            if let Some(class) = self.classes.get_mut(class as usize)
+                && let Some(elephants) = class.elephants_mut()
+            {
+                self.aside -= elephants.join(&mut self.tree, &mut self.pool);
             }
         }
     }
@@ -301,7 +336,7 @@ impl Pipeline {
         now: Instant,
         mut send: impl FnMut(Departure) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let ended = if self.classes.len() >= LARGE {
+        let ended = if self.classes.len() >= LARGE || self.aside > 0 {
             self.dequeue_ahead(now, send)
         } else {
             let Self {
@@ -319,7 +354,7 @@ impl Pipeline {
         ended
     }
 
-    /// [`dequeue_burst`](Self::dequeue_burst) for more classes than the processor's caches hold.
+    /// [`dequeue_burst`](Self::dequeue_burst) for more classes than the processor's caches hold, or where frames are aside.
     #[inline(never)]
     fn dequeue_ahead(
         &mut self,
@@ -371,6 +406,9 @@ impl Pipeline {
     fn next_departure(&mut self, now: Instant) -> Option<Departure> {
         let queued = self.tree.dequeue(&mut self.pool, now)?;
         count_sent(&mut self.classes, &queued);
+        if self.aside > 0 {
+            self.join_aside();
+        }
         Some(departure(&queued))
     }
 
@@ -481,7 +519,7 @@ impl Pipeline {
     pub(crate) fn change_room(&mut self, less: u64, more: u64) {
         self.room = self.room.saturating_sub(less) + more;
         // Those that wait may be more than the queues admit from now on.
-        let waiting = u64::from(self.tree.backlog());
+        let waiting = u64::from(self.backlog());
         self.pool.grow_to(buffer_frames(self.room + waiting));
     }
 
@@ -501,7 +539,16 @@ impl Pipeline {
     /// Frames waiting in all queues.
     #[must_use]
     pub fn backlog(&self) -> u32 {
-        self.tree.backlog()
+        self.tree.backlog() + self.aside
+    }
+
+    /// The classes whose elephants have a queue of their own, by their positions among [`counters`](Self::counters), and
+    /// what became of their flows.
+    pub fn elephants(&self) -> impl Iterator<Item = (u32, ElephantCounters)> {
+        self.with_elephants.iter().filter_map(|&class| {
+            let elephants = self.classes.get(class as usize)?.elephants()?;
+            Some((class, elephants.counters))
+        })
     }
 }
 

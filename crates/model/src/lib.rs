@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod class_map;
+pub mod elephants;
 pub mod flow_queue;
 pub mod guaranteed;
 pub mod meter;
@@ -16,6 +17,7 @@ pub mod queue;
 mod resolve;
 
 pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
+pub use elephants::{Detector, ElephantsParams, ElephantsSpec};
 pub use flow_queue::{FlowQueueParams, FlowQueueSpec, PriorityLevels};
 pub use guaranteed::{
     Admission, AdmissionParams, Admitted, ClassUse, DelayClass, DelayClasses, GuaranteeParams,

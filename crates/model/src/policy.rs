@@ -2,8 +2,8 @@
 
 use crate::{AdmissionParams, FlowQueueParams, FlowQueueSpec, GuaranteedParams, SliceParams};
 use crate::{
-    ClassMap, PolicerParams, PolicerSpec, QueueLimitParams, QueueLimitSpec, QueueParams, QueueSpec,
-    Rate, WredParams, WredSpec,
+    ClassMap, ElephantsParams, ElephantsSpec, PolicerParams, PolicerSpec, QueueLimitParams,
+    QueueLimitSpec, QueueParams, QueueSpec, Rate, WredParams, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
 
@@ -242,6 +242,8 @@ pub struct ClassSpec {
     pub flow_queue: Option<FlowQueueSpec>,
     /// The named queue of the policy in which it waits, instead of a queue of its own.
     pub queue: Option<String>,
+    /// Its elephants wait in another queue.
+    pub elephants: Option<ElephantsSpec>,
     /// Child policy that divides the class.
     pub child: Option<Box<PolicySpec>>,
     /// Guaranteed rate with a delay bound; only under [`Discipline::Guaranteed`].
@@ -279,6 +281,7 @@ impl ClassSpec {
             wred: None,
             flow_queue: None,
             queue: None,
+            elephants: None,
             child: None,
             guarantee: None,
             maximum: None,
@@ -329,6 +332,8 @@ pub struct ClassParams {
     pub flow_queue: Option<FlowQueueParams>,
     /// The named queue in which it waits. Its settings count then, and not those of the class.
     pub queue: Option<String>,
+    /// Its elephants wait in another queue.
+    pub elephants: Option<ElephantsParams>,
     /// Child policy that divides the class; then it has no queue of its own.
     pub child: Option<Box<PolicyParams>>,
     /// The class as a slice of a guaranteed scheduler: set if and only if the discipline is

@@ -3,6 +3,7 @@
 //! Defaults follow Cisco IOS XE, because the studied policies relied on its defaults; each constant
 //! names its origin.
 
+mod elephants;
 mod flow_queue;
 mod guaranteed;
 mod named_queue;
@@ -331,6 +332,11 @@ impl ClassResolver<'_> {
                 .map(|flow_queue| self.flow_queue(flow_queue))
                 .transpose()?,
             queue: spec.queue.clone(),
+            elephants: spec
+                .elephants
+                .as_ref()
+                .map(|elephants| self.elephants(elephants))
+                .transpose()?,
             child: self.child(shape)?,
             slice,
         })

@@ -78,6 +78,7 @@ impl Slice {
             wred: None,
             flow_queue: self.rare.as_ref().and_then(|rare| rare.flow_queue),
             queue: None,
+            elephants: None,
             child: None,
             slice: Some(self.params),
         }
@@ -99,6 +100,7 @@ impl From<NewSlice> for ClassParams {
             wred: None,
             flow_queue: new.flow_queue,
             queue: None,
+            elephants: None,
             child: None,
             slice: Some(new.params),
         }

@@ -1,6 +1,6 @@
 //! A queue in order of arrival, with tail drop, and (W)RED if configured.
 
-use super::list::FrameList;
+use super::list::{FrameList, Position};
 use super::pool::{FramePool, QueuedFrame};
 use super::red::{RedDecision, RedState};
 use super::tail_drop::TailDrop;
@@ -39,6 +39,17 @@ impl FifoQueue {
         queued: QueuedFrame,
         random: &mut impl Rng,
     ) -> Result<bool, DropReason> {
+        self.admit(&queued, random)?;
+        let was_empty = self.frames.packets() == 0;
+        self.frames
+            .try_push(pool, queued)
+            .map_err(|_| DropReason::BufferFull)?;
+        Ok(was_empty)
+    }
+
+    /// Whether a frame that has just arrived may be queued.
+    #[inline]
+    fn admit(&mut self, queued: &QueuedFrame, random: &mut impl Rng) -> Result<(), DropReason> {
         if let Some(red) = &mut self.red {
             let dscp = queued.dscp();
             match red.on_arrival(self.frames.packets(), dscp, queued.arrival(), random) {
@@ -50,11 +61,48 @@ impl FifoQueue {
         if !self.limit.admits(&self.frames, queued.lengths()) {
             return Err(DropReason::QueueFull);
         }
-        let was_empty = self.frames.packets() == 0;
-        self.frames
+        Ok(())
+    }
+
+    /// Put a frame that has just arrived into a list beside the queue, to be [joined](Self::join) later: room is kept for
+    /// it.
+    ///
+    /// # Errors
+    /// The reason to drop the frame, as if it were queued.
+    pub(crate) fn try_hold(
+        &mut self,
+        beside: &mut FrameList,
+        pool: &mut FramePool,
+        queued: QueuedFrame,
+        random: &mut impl Rng,
+    ) -> Result<(), DropReason> {
+        self.admit(&queued, random)?;
+        beside
             .try_push(pool, queued)
             .map_err(|_| DropReason::BufferFull)?;
-        Ok(was_empty)
+        self.limit.hold(1, queued.lengths().l2_bytes.into());
+        Ok(())
+    }
+
+    /// Keep room for frames that were held beside the queue that this one replaces.
+    pub(crate) fn hold_again(&mut self, beside: &FrameList) {
+        self.limit.hold(beside.packets(), beside.bytes());
+    }
+
+    /// Append frames that were held beside the queue. O(1).
+    pub(crate) fn join(&mut self, pool: &mut FramePool, held: FrameList) {
+        self.limit.release(&held);
+        self.frames.splice(pool, held);
+    }
+
+    /// The place behind the last frame.
+    pub(crate) const fn end(&self) -> Position {
+        self.frames.end()
+    }
+
+    /// Whether all frames before a place have left.
+    pub(crate) const fn is_past(&self, position: Position) -> bool {
+        self.frames.is_past(position)
     }
 
     /// The lengths of the oldest frame.
@@ -94,8 +142,9 @@ impl FifoQueue {
         debug_assert!(pushed.is_ok(), "the slot just freed is there");
     }
 
-    /// Go on with the RED average of `old`.
+    /// Go on with the RED average and the places of `old`, whose frames follow.
     pub(crate) fn resume_from(&mut self, old: &Self) {
+        self.frames.resume_from(&old.frames);
         if let (Some(red), Some(old)) = (&mut self.red, &old.red) {
             red.resume_from(old);
         }

@@ -1,4 +1,5 @@
-//! Which flow a frame belongs to: a hash of its addresses, protocol and ports.
+//! Which flow a frame belongs to: a hash of its addresses, protocol and ports, which are those of the inner packet where a
+//! frame is in a GTP-U tunnel.
 
 use super::pool::FLOW_BITS;
 use slicewise_wire::{Headers, IpVersion};
@@ -23,19 +24,32 @@ impl FlowHash {
 
     /// [`FLOW_BITS`] bits for the 5-tuple. Non-IP frames are one flow per pair of VLAN tags.
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "words of an address; the bits kept of a hash"
-    )]
     pub(crate) fn of(self, h: &Headers) -> u16 {
+        (self.of_tuple(h).wrapping_mul(MULTIPLIERS.0) >> (64 - FLOW_BITS)) as u16
+    }
+
+    /// 64 bits, also for the tunnel: terminals may have the same addresses.
+    #[inline]
+    pub(crate) fn wide(self, h: &Headers) -> u64 {
+        let tunnel = h.teid.map_or(0, |teid| u64::from(teid.get()));
+        self.fold(self.of_tuple(h), tunnel)
+    }
+
+    /// Each word passes a full 64 × 64 → 128 bit product with the seed among its factors.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
+    const fn fold(self, hash: u64, word: u64) -> u64 {
+        let product = (hash ^ word) as u128 * MULTIPLIERS.1 as u128;
+        (product as u64 ^ (product >> 64) as u64).wrapping_add(self.seed)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "words of an address")]
+    fn of_tuple(self, h: &Headers) -> u64 {
         let ports = u64::from(h.source_port) << 16 | u64::from(h.destination_port);
         let tags = u64::from(h.outer_vlan) << 16 | u64::from(h.inner_vlan);
         let rest = ports << 32 ^ tags << 8 ^ u64::from(h.protocol);
-        // Each word passes a full 64 × 64 → 128 bit product with the seed among its factors.
-        let fold = |hash: u64, word: u64| {
-            let product = u128::from(hash ^ word) * u128::from(MULTIPLIERS.1);
-            (product as u64 ^ (product >> 64) as u64).wrapping_add(self.seed)
-        };
+        let fold = |hash, word| self.fold(hash, word);
         let hash = if h.ip_version == IpVersion::V6 {
             [h.source, h.destination]
                 .into_iter()
@@ -44,8 +58,7 @@ impl FlowHash {
         } else {
             fold(self.seed, (h.source as u64) << 32 ^ h.destination as u64)
         };
-        let hash = fold(hash, rest);
-        (hash.wrapping_mul(MULTIPLIERS.0) >> (64 - FLOW_BITS)) as u16
+        fold(hash, rest)
     }
 }
 
@@ -76,6 +89,23 @@ mod tests {
             ..flow(1)
         };
         assert_eq!(hash.of(&flow(1)), hash.of(&marked));
+    }
+
+    #[test]
+    fn terminals_with_the_same_addresses_in_two_tunnels_are_two_flows() {
+        let hash = FlowHash::new(1);
+        let in_tunnel = |teid| Headers {
+            teid: std::num::NonZeroU32::new(teid),
+            ..flow(1)
+        };
+        let keys: BTreeSet<u64> = (0..100).map(|teid| hash.wide(&in_tunnel(teid))).collect();
+        assert_eq!(keys.len(), 100);
+        assert_ne!(hash.wide(&flow(1)), hash.wide(&flow(2)));
+        let marked = Headers {
+            dscp: 46,
+            ..in_tunnel(7)
+        };
+        assert_eq!(hash.wide(&in_tunnel(7)), hash.wide(&marked));
     }
 
     #[test]

@@ -13,4 +13,5 @@ pub use fifo::FifoQueue;
 pub(crate) use flow_hash::FlowHash;
 pub use fq_codel::FlowQueue;
 pub use list::FrameList;
+pub(crate) use list::Position;
 pub use pool::{FLOW_BITS, FramePool, QueuedFrame};

@@ -25,7 +25,7 @@ pub use offer::QueueId;
 pub use place::NodeId;
 
 use crate::frame::DropReason;
-use crate::queue::{FramePool, QueuedFrame};
+use crate::queue::{FifoQueue, FrameList, FramePool, QueuedFrame};
 use choice::Offers;
 use inner::Departed;
 use leaf::{Enqueued, LeafNode};
@@ -128,6 +128,33 @@ impl Tree {
 
     pub(crate) fn leaf_mut(&mut self, leaf: u32) -> Option<&mut Leaf> {
         Some(&mut self.leaves.get_mut(leaf as usize)?.leaf)
+    }
+
+    /// A queue in order of arrival.
+    pub(crate) fn fifo(&self, queue: QueueId) -> Option<&FifoQueue> {
+        match &self.leaves.get(queue.leaf as usize)?.leaf {
+            Leaf::Fifo(queue) => Some(queue),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn fifo_mut(&mut self, queue: QueueId) -> Option<&mut FifoQueue> {
+        match self.leaf_mut(queue.leaf)? {
+            Leaf::Fifo(queue) => Some(queue),
+            _ => None,
+        }
+    }
+
+    /// Append frames that were held beside a queue in order of arrival. O(1), and O(depth) where the queue was empty.
+    pub(crate) fn join(&mut self, queue: QueueId, held: FrameList, pool: &mut FramePool) {
+        let Some(node) = self.leaves.get_mut(queue.leaf as usize) else {
+            return;
+        };
+        let (place, frames, was_empty) = (node.place, held.packets(), node.leaf.is_empty());
+        if let Leaf::Fifo(queue) = &mut node.leaf {
+            queue.join(pool, held);
+            self.on_moved(place, frames, was_empty);
+        }
     }
 
     /// Frames waiting in one queue.

@@ -1,5 +1,6 @@
 //! Bursts: the same outcome as frame by frame.
 
+use crate::elephants;
 use crate::support::{frame, headers, policy, rate, shaped, vlan_class};
 use proptest::prelude::*;
 use slicewise_dataplane::{
@@ -91,7 +92,10 @@ fn policies() -> Vec<PolicySpec> {
             ..policy(classes)
         }
     };
-    specs.into_iter().map(with_limits).collect()
+    let of_elephants = elephants::of("20 Mbit/s", Duration::from_micros(700));
+    let with_elephants = elephants::two_queues(of_elephants, 12);
+    let specs = specs.into_iter().map(with_limits);
+    specs.chain([with_elephants]).collect()
 }
 
 fn pipeline(spec: &PolicySpec, is_shaped: bool) -> Pipeline {

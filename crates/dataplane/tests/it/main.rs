@@ -5,6 +5,7 @@ mod apply;
 mod burst;
 mod classifier;
 mod deficit_round_robin;
+mod elephants;
 mod flow_queue;
 mod guaranteed;
 mod named_queues;

@@ -1,11 +1,12 @@
 //! The packet path allocates nothing, whatever the policy and however full the queues.
 #![allow(unsafe_code, reason = "a global allocator that counts")]
 
+use crate::elephants;
 use crate::support::{self, frame, headers, policy, rate, vlan_class};
 use slicewise_dataplane::{DropReason, Frame, FrameOwner, Verdict};
 use slicewise_model::{
-    Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec, PrioritySpec,
-    QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    Detector, Discipline, ElephantsSpec, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec,
+    PrioritySpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -108,6 +109,21 @@ fn flow_queues_allocate_nothing() {
                 ..FlowQueueSpec::default()
             });
         }
+        assert_allocates_nothing(&spec);
+    }
+}
+
+#[test]
+fn elephants_allocate_nothing() {
+    for detector in [Detector::HeavyHitters, Detector::Counters] {
+        let interval = Duration::from_micros(300);
+        let of_elephants = ElephantsSpec {
+            detector,
+            flows: Some(100),
+            times: Some(1),
+            ..elephants::of("200 Mbit/s", interval)
+        };
+        let spec = elephants::two_queues(of_elephants, 40);
         assert_allocates_nothing(&spec);
     }
 }

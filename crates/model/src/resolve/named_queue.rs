@@ -117,7 +117,11 @@ impl ClassResolver<'_> {
         Ok(())
     }
 
-    fn check_is_queue(&self, field: &'static str, name: &str) -> Result<(), PolicyError> {
+    pub(super) fn check_is_queue(
+        &self,
+        field: &'static str,
+        name: &str,
+    ) -> Result<(), PolicyError> {
         let queues = &self.policy.queues;
         if queues.iter().any(|queue| queue.name == name) {
             return Ok(());

@@ -1,5 +1,6 @@
 //! Policies written as classes in the study file.
 
+use super::elephants::Elephants;
 use super::matching::{Matches, class_map};
 use super::named_queues::Queue;
 use super::police::Police;
@@ -27,7 +28,7 @@ pub(crate) struct Class {
     matches: Option<Matches>,
     slice: Option<At<Reference>>,
     queue: Option<At<Reference>>,
-    /// Queues that its policer chooses.
+    /// Queues that its policer chooses, and that of its elephants.
     chosen: Vec<At<Reference>>,
     child: Option<Box<Child>>,
     spec: ClassSpec,
@@ -53,7 +54,7 @@ settings! {
         slice,
         /// Meter the class, and act on what exceeds.
         police: Short<RateSpec, Police> = |class, police| {
-            class.chosen = police.value.queues;
+            class.chosen.extend(police.value.queues);
             class.spec.police = Some(police.value.spec);
         },
         /// Set the code point of every packet.
@@ -74,6 +75,11 @@ settings! {
         flow_queue => spec.flow_queue,
         /// The queue of the policy in which the class waits, instead of one of its own.
         queue,
+        /// Flows above a rate wait in another queue of the policy.
+        elephants: Elephants = |class, elephants| {
+            class.spec.elephants = Some(elephants.spec());
+            class.chosen.extend(elephants.queue);
+        },
         /// Divide the class in turn.
         child: Child = |class, child| class.child = Some(Box::new(child)),
         /// Guaranteed rate and delay bound; for the discipline
@@ -310,7 +316,7 @@ settings! {
 }
 
 impl Class {
-    /// The queues that it and its policer name.
+    /// The queues that it, its policer and its elephants name.
     pub(super) fn queues(&self) -> impl Iterator<Item = &At<Reference>> {
         self.queue.iter().chain(&self.chosen)
     }

@@ -4,6 +4,7 @@
 mod application;
 mod classes;
 mod closed_loop;
+mod elephants;
 mod gateway;
 mod headers;
 mod impairments;

@@ -5,7 +5,7 @@ use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
 use crate::params::{AdaptationRule, CongestionControl, DutModel, SwitchParams, TcpProfile};
 use serde_json::{Value, json};
-use slicewise_model::{Action, ColourMode, Discipline, QueueLimitSpec, WredKey};
+use slicewise_model::{Action, ColourMode, Detector, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
 use slicewise_traffic::impairments::DelayDistribution;
 use slicewise_traffic::scenario::{Ecn, Periods};
@@ -157,6 +157,9 @@ words! {
     Discipline as "Discipline", "a discipline" {
         minimum_share: Self::MinimumShare, deficit_round_robin: Self::DeficitRoundRobin,
         fifo: Self::Fifo, guaranteed: Self::Guaranteed,
+    }
+    Detector as "Detector", "a way to find elephants" {
+        counters: Self::Counters, heavy_hitters: Self::HeavyHitters,
     }
     ColourMode as "ColourMode", "a colour mode of a meter" {
         blind: Self::Blind, aware: Self::Aware,
