@@ -1,5 +1,6 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
+use crate::active_flows::ActiveFlows;
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
 use crate::change::{
     self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
@@ -54,6 +55,8 @@ pub struct Pipeline {
     pub(crate) credits: CreditNodes,
     /// The named queues, by their path.
     pub(crate) named: BTreeMap<String, QueueId>,
+    /// Where weights are multiplied by them.
+    pub(crate) active_flows: ActiveFlows,
     /// Where frames wait that a change took out of their queues.
     pub(crate) drain: Option<QueueId>,
     pub(crate) pool: FramePool,
@@ -79,6 +82,7 @@ impl Pipeline {
             tree,
             credits,
             named,
+            active_flows,
             capacity,
         } = built;
         let (classifier, seed) = (Classifier::new(&params.policy), params.seed);
@@ -94,6 +98,7 @@ impl Pipeline {
             tree,
             credits,
             named,
+            active_flows,
             drain: None,
             pool: FramePool::with_capacity(buffer_frames(capacity)),
             room: capacity,
@@ -183,7 +188,11 @@ impl Pipeline {
                     } else {
                         0
                     };
-                    (special.queue_of(frame.colour, class.queue), flow)
+                    let queue = special.queue_of(frame.colour, class.queue);
+                    if special.counts_flows {
+                        self.active_flows.on_frame(queue, flow, now, &mut self.tree);
+                    }
+                    (queue, flow)
                 }
             };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
