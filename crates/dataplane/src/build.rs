@@ -1,6 +1,9 @@
 //! Builds classifier, policers, queues and scheduler tree from a validated policy.
 
+mod waiting;
+
 use crate::TokenBucket;
+use crate::active_flows::ActiveFlows;
 use crate::counters::ClassCounters;
 use crate::elephants::Elephants;
 use crate::guaranteed::{Guaranteed, SliceError};
@@ -14,10 +17,11 @@ use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
 use crate::slots::Slots;
 use slicewise_model::{
     ClassParams, Colour, Discipline, FlowQueueParams, PolicyParams, QueueLimitParams, QueueParams,
-    Rate, ShaperParams, WredParams,
+    ShaperParams, WredParams,
 };
 use slicewise_units::{ByteCount, Instant};
 use std::collections::BTreeMap;
+use waiting::{NamedQueues, Waiting};
 
 /// Limit of the queue of a policy without classes.
 const DEFAULT_LIMIT: QueueLimitParams = QueueLimitParams {
@@ -84,10 +88,12 @@ const _: () = assert!(size_of::<ClassState>() == 192, "three cache lines");
 pub(crate) struct Special {
     /// Outermost class first.
     pub(crate) ingress: Vec<Ingress>,
-    /// A queue of it keeps flows apart.
+    /// The hash of the flow is needed: a queue of it keeps flows apart, or counts them.
     pub(crate) by_flow: bool,
     /// Flows of it move to another queue.
     pub(crate) elephants: Option<Box<Elephants>>,
+    /// Active flows of a queue of it are counted.
+    pub(crate) counts_flows: bool,
     /// The queue of each colour, where its meter chooses.
     pub(crate) by_colour: Option<[QueueId; Colour::ALL.len()]>,
 }
@@ -118,6 +124,7 @@ impl Special {
             ingress,
             by_flow: false,
             elephants: None,
+            counts_flows: false,
             by_colour: None,
         };
         removed.boxed()
@@ -202,6 +209,8 @@ pub(crate) struct Built {
     pub(crate) credits: CreditNodes,
     /// The named queues, by their path.
     pub(crate) named: BTreeMap<String, QueueId>,
+    /// Where weights are multiplied by them.
+    pub(crate) active_flows: ActiveFlows,
     /// Frames that all queue limits together admit.
     pub(crate) capacity: u64,
 }
@@ -236,6 +245,7 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
             tree: Tree::new(),
             credits: CreditNodes::default(),
             named: BTreeMap::new(),
+            active_flows: ActiveFlows::default(),
             capacity: 0,
         },
         now,
@@ -243,6 +253,10 @@ pub(crate) fn build_policy(policy: &PolicyParams, now: Instant) -> Result<Built,
     let mut context = Context::default();
     let root = builder.policy(policy, &mut context)?;
     debug_assert_eq!(root, builder.built.tree.root(), "the root is added last");
+    let Built {
+        tree, active_flows, ..
+    } = &mut builder.built;
+    active_flows.apply(tree);
     Ok(builder.built)
 }
 
@@ -285,8 +299,7 @@ impl Builder {
         };
         let mut nodes: Vec<(NodeId, Waiting)> = Vec::new();
         for queue in &policy.queues {
-            let node = self.named_queue(queue, &context.path);
-            nodes.push((node, Waiting::of_queue(queue, &context.path)));
+            nodes.push(self.named_queue(queue, &context.path));
         }
         for class in &policy.classes {
             let mut inner = Context {
@@ -370,6 +383,10 @@ impl Builder {
             Inner::MinimumShare(MinimumShare::new(&shares, self.now))
         };
         let id = self.built.tree.add_inner(discipline, &children);
+        let counted = others
+            .iter()
+            .map(|(_, waiting)| (waiting.counted, waiting.weight));
+        self.built.active_flows.add_node(id, counted.collect());
         for (position, (_, waiting)) in (0u32..).zip(others) {
             let owner = waiting.owner.clone();
             self.built.credits.minimums.insert(owner, (id, position));
@@ -378,7 +395,7 @@ impl Builder {
     }
 
     /// A named queue of the policy at `path`, below its shaper.
-    fn named_queue(&mut self, queue: &QueueParams, path: &str) -> NodeId {
+    fn named_queue(&mut self, queue: &QueueParams, path: &str) -> (NodeId, Waiting) {
         let path = join(path, &queue.name);
         let leaf = self.queue_node(
             queue.queue_limit,
@@ -386,8 +403,15 @@ impl Builder {
             queue.wred.as_ref(),
             queue.priority.is_some(),
         );
-        self.built.named.insert(path.clone(), QueueId::of(leaf));
-        self.below_shaper(NodeId::Leaf(leaf), queue.shape.as_ref(), Owner::Queue(path))
+        let id = QueueId::of(leaf);
+        self.built.named.insert(path.clone(), id);
+        if queue.per_flow {
+            self.built.active_flows.add_queue(id, path.clone());
+        }
+        let counted = queue.per_flow.then_some(id);
+        let waiting = Waiting::of_queue(queue, path.clone(), counted);
+        let (shape, owner) = (queue.shape.as_ref(), Owner::Queue(path));
+        (self.below_shaper(NodeId::Leaf(leaf), shape, owner), waiting)
     }
 
     /// The named queues that a class of the policy at `path` uses.
@@ -500,17 +524,21 @@ impl Builder {
             .iter()
             .any(Option::is_some)
             .then(|| by_colour.map(|of_colour| of_colour.unwrap_or(queue)));
-        let mut queues = by_colour.iter().flatten().chain([&queue]);
-        let special =
-            Special {
-                ingress: context.ingress.clone(),
-                by_flow: class.flow_queue.is_some()
-                    || queues.any(|&queue| self.built.tree.keeps_flows_apart(queue)),
-                by_colour,
-                elephants: class.elephants.as_ref().zip(named.elephants).map(
-                    |(params, elephants)| Box::new(Elephants::new(params, [queue, elephants])),
-                ),
-            };
+        let mut queues = by_colour.iter().flatten().chain([&queue]).copied();
+        let counts_flows = queues
+            .clone()
+            .any(|queue| self.built.active_flows.counts(queue));
+        let elephants = class.elephants.as_ref().zip(named.elephants);
+        let special = Special {
+            ingress: context.ingress.clone(),
+            by_flow: counts_flows
+                || class.flow_queue.is_some()
+                || queues.any(|queue| self.built.tree.keeps_flows_apart(queue)),
+            elephants: elephants
+                .map(|(params, elephants)| Box::new(Elephants::new(params, [queue, elephants]))),
+            counts_flows,
+            by_colour,
+        };
         let mut class = ClassState::new(context.path.clone(), queue, special);
         let bucket = |(rate, burst)| Box::new(TokenBucket::full(rate, burst, self.now));
         class.priority_police = police.map(bucket);
@@ -536,46 +564,6 @@ impl Builder {
         };
         self.built.tree.add_leaf(leaf, priority)
     }
-}
-
-/// What takes part in sharing a policy's rate: a class, or a named queue.
-struct Waiting {
-    owner: Owner,
-    /// Of strict priority.
-    level: Option<u8>,
-    minimum: Option<(Rate, ByteCount)>,
-    weight: u32,
-}
-
-impl Waiting {
-    fn of_class(class: &ClassParams, path: String) -> Self {
-        Self {
-            owner: Owner::Class(path),
-            level: class.priority.map(|priority| priority.level),
-            minimum: class.minimum,
-            weight: class.weight,
-        }
-    }
-
-    fn of_queue(queue: &QueueParams, path: &str) -> Self {
-        Self {
-            owner: Owner::Queue(join(path, &queue.name)),
-            level: queue.priority.map(|priority| priority.level),
-            minimum: queue.minimum,
-            weight: queue.weight,
-        }
-    }
-}
-
-/// Named queues that a class uses.
-#[derive(Debug, Clone, Copy)]
-struct NamedQueues {
-    /// That of the class.
-    base: Option<QueueId>,
-    /// Those that the colours of its meter choose.
-    by_colour: [Option<QueueId>; Colour::ALL.len()],
-    /// That of its elephants.
-    elephants: Option<QueueId>,
 }
 
 /// Frames a queue may hold, plus one: a flow queue accepts a frame before it drops another.

@@ -256,6 +256,8 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     let shaper = params.port_shaper.as_ref();
     build::add_port_shaper(&mut built, shaper, now);
     resume_credit(pipeline, &mut built, &successors, now);
+    let old = &mut pipeline.active_flows;
+    built.active_flows.resume_from(old, &mut built.tree);
     let (class_map, removed) = carry_classes(pipeline, &mut built.classes, &successors, now);
     let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
     let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
@@ -283,6 +285,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     std::mem::swap(&mut pipeline.policers, &mut built.policers);
     std::mem::swap(&mut pipeline.credits, &mut built.credits);
     std::mem::swap(&mut pipeline.named, &mut built.named);
+    std::mem::swap(&mut pipeline.active_flows, &mut built.active_flows);
     pipeline.version += 1;
     pipeline.room = built.capacity;
     pipeline.drain = drain;

@@ -1,5 +1,6 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
+use crate::active_flows::ActiveFlows;
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
 use crate::change::{
     self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
@@ -55,6 +56,8 @@ pub struct Pipeline {
     pub(crate) credits: CreditNodes,
     /// The named queues, by their path.
     pub(crate) named: BTreeMap<String, QueueId>,
+    /// Where weights are multiplied by them.
+    pub(crate) active_flows: ActiveFlows,
     /// Where frames wait that a change took out of their queues.
     pub(crate) drain: Option<QueueId>,
     /// Frames of flows that change queues, which wait beside these: see [`elephants`](crate::elephants).
@@ -84,6 +87,7 @@ impl Pipeline {
             tree,
             credits,
             named,
+            active_flows,
             capacity,
         } = built;
         let with_elephants = elephants::classes_of(&classes);
@@ -100,6 +104,7 @@ impl Pipeline {
             tree,
             credits,
             named,
+            active_flows,
             drain: None,
             aside: 0,
             with_elephants,
@@ -219,6 +224,9 @@ impl Pipeline {
                     } else {
                         0
                     };
+                    if special.counts_flows {
+                        self.active_flows.on_frame(queue, flow, now, &mut self.tree);
+                    }
                     (queue, flow)
                 }
             };

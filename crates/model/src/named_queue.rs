@@ -18,6 +18,9 @@ pub struct QueueSpec {
     pub minimum: Option<RateSpec>,
     /// Share of the excess relative to the other queues and classes; default 1.
     pub weight: Option<u32>,
+    /// The weight counts once for each active flow of the queue; only under
+    /// [`Discipline::DeficitRoundRobin`](crate::Discipline::DeficitRoundRobin).
+    pub per_flow: bool,
     /// Token-bucket shaping.
     pub shape: Option<ShaperSpec>,
     /// Queue limit.
@@ -70,6 +73,8 @@ pub struct QueueParams {
     pub minimum: Option<(Rate, ByteCount)>,
     /// Share of the excess, at least 1.
     pub weight: u32,
+    /// The weight counts once for each active flow.
+    pub per_flow: bool,
     /// Token-bucket shaping.
     pub shape: Option<ShaperParams>,
     /// Queue limit.
@@ -88,6 +93,7 @@ impl From<ClassParams> for QueueParams {
             priority: class.priority,
             minimum: class.minimum,
             weight: class.weight,
+            per_flow: false,
             shape: class.shape,
             queue_limit: class.queue_limit,
             wred: class.wred,

@@ -32,7 +32,10 @@ fn check_queues(switch: SwitchParams, policy: &PolicyParams) -> Result<(), Polic
             first_beyond = first_beyond.or(Some(queue));
         }
     }
-    let Some(Queues { part, of: class, .. }) = first_beyond else {
+    let Some(Queues {
+        part, of: class, ..
+    }) = first_beyond
+    else {
         return Ok(());
     };
     Err(PolicyError {

@@ -276,6 +276,7 @@ impl Changing<'_> {
             ingress: new.set_dscp.map(Ingress::SetDscp).into_iter().collect(),
             by_flow: new.flow_queue.is_some(),
             elephants: None,
+            counts_flows: false,
             by_colour: None,
         };
         let queue = QueueId::of_slice(self.ledger.leaf, slice);

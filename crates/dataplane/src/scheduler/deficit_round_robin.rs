@@ -18,6 +18,11 @@ use slicewise_units::{FrameLengths, Instant};
 /// that every turn sends at least one frame.
 pub const QUANTUM_BYTES: u32 = 1522;
 
+/// Where weights change, quanta are in bytes with so many bits after the binary point.
+const WEIGHT_SHIFT: u32 = 16;
+/// The largest quantum: turns of any number of frames leave room for the cost of others.
+const QUANTUM_MAX: i64 = i64::MAX >> 8;
+
 /// End of the ring, or not in it.
 const NONE: u32 = u32::MAX;
 
@@ -98,6 +103,18 @@ impl DeficitRoundRobin {
             least_weight: i64::from(least),
             search: Search::START,
         }
+    }
+
+    /// Other weights from the next quantum of each child on. Deficits stay as they are, so a
+    /// ring whose weights change is given all of them like this, those before the first frame too.
+    pub(crate) fn set_weights(&mut self, weights: impl Iterator<Item = u64> + Clone) {
+        let least = u128::from(weights.clone().min().unwrap_or(1).max(1));
+        for (turn, weight) in self.turns.iter_mut().zip(weights) {
+            let scaled = (u128::from(weight.max(1)) * u128::from(QUANTUM_BYTES)) << WEIGHT_SHIFT;
+            let quantum = i64::try_from(scaled / least).unwrap_or(QUANTUM_MAX);
+            turn.quantum = quantum.min(QUANTUM_MAX);
+        }
+        self.least_weight = 1 << WEIGHT_SHIFT;
     }
 
     /// First those that kept a turn and need wait no longer; then round the ring from the current

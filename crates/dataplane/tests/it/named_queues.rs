@@ -4,8 +4,9 @@ use crate::support::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{DropReason, Verdict};
 use slicewise_model::{
-    Action, BurstSpec, ClassSpec, Colour, Discipline, FlowQueueSpec, PolicerSpec, PolicySpec,
-    QueueLimitSpec, QueueSpec, RateSpec, RedCurve, WredKey, WredSpec,
+    Action, BurstSpec, ClassMap, ClassSpec, Colour, Condition, Discipline, FlowQueueSpec,
+    MatchMode, PolicerSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve, WredKey,
+    WredSpec,
 };
 use slicewise_units::ByteCount;
 
@@ -247,10 +248,10 @@ fn frames_of_a_flow_queue_are_kept_apart_by_flow_also_where_a_colour_chose_it() 
     };
     // One class, whose flows have other addresses.
     let mut gold = metered(1, "high", "low", drop_none);
-    gold.matches = ClassSpec::new(slicewise_model::ClassMap {
+    gold.matches = ClassSpec::new(ClassMap {
         name: gold.name.clone(),
-        mode: slicewise_model::MatchMode::Any,
-        conditions: vec![slicewise_model::Condition::OuterVlan(1..=2)],
+        mode: MatchMode::Any,
+        conditions: vec![Condition::OuterVlan(1..=2)],
     })
     .matches;
     let mut port = Port::new(
@@ -341,6 +342,71 @@ fn what_waits_in_a_queue_that_its_class_leaves_goes_first() {
     assert_eq!(order(&port), [(2, 0), (1, 2), (1, 3), (1, 4), (2, 1)]);
 }
 
+/// Two queues with the same weight, one for VLAN 1, one for VLANs 2 to 10, which are a flow each.
+fn by_active_flows(limit: u32) -> PolicySpec {
+    let counted = |name: &str| QueueSpec {
+        per_flow: true,
+        queue_limit: Some(QueueLimitSpec::Packets(limit)),
+        ..QueueSpec::new(name)
+    };
+    let many = ClassSpec {
+        matches: Some(ClassMap {
+            name: "vlan2".into(),
+            mode: MatchMode::Any,
+            conditions: vec![Condition::OuterVlan(2..=10)],
+        }),
+        ..class_in(2, "many")
+    };
+    with_queues(
+        vec![counted("one"), counted("many")],
+        vec![class_in(1, "one"), many],
+    )
+}
+
+/// Offers a frame of each of ten flows every millisecond, to a link of a fifth of that.
+fn offer_ten_flows(port: &mut Port, millis: std::ops::Range<u64>) {
+    for at in millis {
+        for vlan in 1..=10 {
+            // The flow that is alone in its queue sends as much as all others.
+            for _ in 0..if vlan == 1 { 9 } else { 1 } {
+                let _ = port.offer(Arrival {
+                    at: at * 1_000_000,
+                    vlan,
+                    bytes: 1000,
+                });
+            }
+        }
+    }
+}
+
+/// Bytes sent of one flow and of the nine others.
+fn sent_of_both(port: &Port, from: u64, to: u64) -> (u64, u64) {
+    let sent = |vlan| bytes_sent(&port.departures, vlan, from * 1_000_000, to * 1_000_000);
+    (sent(1), (2..=10).map(sent).sum())
+}
+
+#[test]
+fn queues_share_by_their_number_of_active_flows() {
+    let mut port = Port::new(&by_active_flows(200), Some(rate("28800 kbit/s")));
+    offer_ten_flows(&mut port, 0..1_000);
+    // Nothing is known in the first interval.
+    let (one, many) = sent_of_both(&port, 20, 100);
+    assert!(one.abs_diff(many) <= 4_000, "{one} {many}");
+    let (one, many) = sent_of_both(&port, 120, 1_000);
+    assert!((9 * one).abs_diff(many) <= 9 * 20_000, "{one} {many}");
+    assert_conserved(&port);
+}
+
+#[test]
+fn a_change_keeps_the_count_of_active_flows() {
+    let mut port = Port::new(&by_active_flows(200), Some(rate("28800 kbit/s")));
+    offer_ten_flows(&mut port, 0..250);
+    port.apply(&by_active_flows(201));
+    offer_ten_flows(&mut port, 250..300);
+    let (one, many) = sent_of_both(&port, 250, 300);
+    assert!((9 * one).abs_diff(many) <= 9 * 6_000, "{one} {many}");
+}
+
 /// Where the frames of a class wait.
 #[derive(Debug, Clone, Copy)]
 enum Waits {
@@ -358,7 +424,7 @@ enum Waits {
 #[derive(Debug, Clone)]
 enum Step {
     Offer { vlan: u16, bytes: u32, gap: u64 },
-    Apply([Waits; 3], [bool; 3]),
+    Apply([Waits; 3], [bool; 4]),
 }
 
 const NAMES: [&str; 3] = ["high", "low", "rest"];
@@ -374,7 +440,10 @@ fn waits() -> impl Strategy<Value = Waits> {
     ]
 }
 
-fn random_policy(waits: [Waits; 3], [shaped, by_flow, reversed]: [bool; 3]) -> PolicySpec {
+fn random_policy(
+    waits: [Waits; 3],
+    [shaped, by_flow, reversed, per_flow]: [bool; 4],
+) -> PolicySpec {
     let class = |(vlan, waits)| match waits {
         Waits::Absent => None,
         Waits::Own => Some(vlan_class(vlan)),
@@ -404,10 +473,12 @@ fn random_policy(waits: [Waits; 3], [shaped, by_flow, reversed]: [bool; 3]) -> P
         classes.reverse();
     }
     let low = QueueSpec {
+        per_flow,
         shape: shaped.then(|| RateSpec::Absolute(rate("3 Mbit/s")).into()),
         ..queue("low")
     };
     let rest = QueueSpec {
+        per_flow,
         flow_queue: by_flow.then(FlowQueueSpec::default),
         ..queue("rest")
     };
@@ -418,7 +489,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => (0u16..4, 60u32..1522, 0u64..800_000)
             .prop_map(|(vlan, bytes, gap)| Step::Offer { vlan, bytes, gap }),
-        1 => ([waits(), waits(), waits()], any::<[bool; 3]>())
+        1 => ([waits(), waits(), waits()], any::<[bool; 4]>())
             .prop_map(|(waits, settings)| Step::Apply(waits, settings)),
     ]
 }
@@ -429,7 +500,7 @@ proptest! {
         first in [waits(), waits(), waits()],
         steps in prop::collection::vec(step(), 1..300),
     ) {
-        let mut port = Port::new(&random_policy(first, [false; 3]), Some(rate("5 Mbit/s")));
+        let mut port = Port::new(&random_policy(first, [false; 4]), Some(rate("5 Mbit/s")));
         let mut at = 0;
         for step in steps {
             match step {
@@ -454,10 +525,10 @@ proptest! {
     #[test]
     fn a_change_of_rates_alone_changes_nothing_about_what_waits(
         waits in [waits(), waits(), waits()],
-        settings in any::<[bool; 2]>(),
+        settings in any::<[bool; 3]>(),
         arrivals in prop::collection::vec((0u16..4, 60u32..1522), 1..100),
     ) {
-        let settings = [settings[0], false, settings[1]];
+        let settings = [settings[0], false, settings[1], settings[2]];
         let other = waits.map(|waits| match waits {
             Waits::Metered { green, yellow, cir, drops_red } => {
                 Waits::Metered { green, yellow, cir: cir / 2 + 1, drops_red }

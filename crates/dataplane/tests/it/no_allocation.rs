@@ -5,8 +5,9 @@ use crate::elephants;
 use crate::support::{self, frame, headers, policy, rate, vlan_class};
 use slicewise_dataplane::{DropReason, Frame, FrameOwner, Verdict};
 use slicewise_model::{
-    Detector, Discipline, ElephantsSpec, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec,
-    PrioritySpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    Action, Detector, Discipline, ElephantsSpec, FlowQueueSpec, GuaranteeSpec, MaximumSpec,
+    PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve,
+    ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -126,6 +127,27 @@ fn elephants_allocate_nothing() {
         let spec = elephants::two_queues(of_elephants, 40);
         assert_allocates_nothing(&spec);
     }
+}
+
+#[test]
+fn queues_chosen_by_colour_and_weighed_by_active_flows_allocate_nothing() {
+    let counted = |name: &str| QueueSpec {
+        per_flow: true,
+        queue_limit: Some(QueueLimitSpec::Packets(40)),
+        ..QueueSpec::new(name)
+    };
+    let mut metered = vlan_class(1);
+    metered.queue = Some("a".into());
+    metered.police = Some(PolicerSpec {
+        exceed: Some(Action::Queue("b".into())),
+        refill_interval: Some(Duration::from_millis(1)),
+        ..PolicerSpec::new(RateSpec::Absolute(rate("100 Mbit/s")))
+    });
+    let mut spec = policy(vec![metered, vlan_class(2)]);
+    spec.discipline = Discipline::DeficitRoundRobin;
+    spec.queues = vec![counted("a"), counted("b")];
+    spec.classes[1].queue_limit = Some(QueueLimitSpec::Packets(40));
+    assert_allocates_nothing(&spec);
 }
 
 struct Dropped(u32);

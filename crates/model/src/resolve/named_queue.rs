@@ -48,7 +48,15 @@ impl PolicySpec {
                 port,
                 depth,
             };
-            queues.push(resolver.class(None)?.into());
+            if queue.per_flow && self.discipline != Discipline::DeficitRoundRobin {
+                let problem = "weights by active flows are for `deficit_round_robin`";
+                return fail(&queue.name, "weights", problem);
+            }
+            let params = resolver.class(None)?.into();
+            queues.push(QueueParams {
+                per_flow: queue.per_flow && queue.priority.is_none(),
+                ..params
+            });
         }
         Ok(queues)
     }

@@ -9,7 +9,7 @@ use crate::device;
 use crate::file::{Entry, Node, Placed, Span, Value};
 use crate::params::DutParams;
 use crate::settings;
-use crate::spec::{At, List, Named, Verbatim};
+use crate::spec::{At, List, Named, Verbatim, Weights};
 use crate::study::StudyPolicy;
 use slicewise_model::{
     Discipline, GuaranteedSpec, Part, PolicyError, PolicyParams, PolicySpec, PortParams,
@@ -36,6 +36,8 @@ settings! {
         guaranteed: Option<GuaranteedSpec>,
         /// Queues that several classes may use, and that the colours of their meters may choose.
         queues: Option<List<Placed<Queue>>>,
+        /// `by_active_flows`: the weight of a named queue counts once for each of its active flows. Default `fixed`.
+        weights: Weights,
         /// True for no policy at all: one queue for everything.
         none: Option<bool>,
         /// How many slices it can hold, where that differs from what the device declares.
@@ -187,6 +189,7 @@ impl Checker<'_> {
             ("discipline", "classes"),
             ("guaranteed", "classes"),
             ("queues", "classes"),
+            ("weights", "queues"),
             ("policy_map", "ios"),
         ] {
             if let (Some(at), false) = (policy.place(key), is_written(of)) {
@@ -248,6 +251,10 @@ impl Checker<'_> {
         let classes = policy.value.classes.as_ref()?;
         let queues = policy.value.queues.clone().unwrap_or_default();
         let mut spec = self.level(&name.value, classes, discipline, &queues, slices)?;
+        let by_flows = policy.value.weights == Weights::ByActiveFlows;
+        for queue in &mut spec.queues {
+            queue.per_flow = by_flows;
+        }
         if let Some(at) = policy.place("guaranteed") {
             if discipline != Discipline::Guaranteed {
                 let message = "this requires the discipline `guaranteed`: set that too";

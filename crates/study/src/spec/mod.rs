@@ -12,5 +12,5 @@ pub(crate) use scalar::{
 };
 pub(crate) use words::{
     ApplicationKind, Borrows, Counted, Dscp, Figure, PatternName, PlainAction, PopulationPattern,
-    Protocol, TransportProtocol, word_for,
+    Protocol, TransportProtocol, Weights, word_for,
 };

@@ -105,6 +105,14 @@ pub(crate) enum PopulationPattern {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Borrows(pub(crate) bool);
 
+/// Whether the weights of named queues are multiplied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Weights {
+    #[default]
+    Fixed,
+    ByActiveFlows,
+}
+
 /// What a rate of traffic counts of each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
@@ -163,6 +171,9 @@ words! {
     }
     ColourMode as "ColourMode", "a colour mode of a meter" {
         blind: Self::Blind, aware: Self::Aware,
+    }
+    Weights as "Weights", "a rule for weights" {
+        fixed: Self::Fixed, by_active_flows: Self::ByActiveFlows,
     }
     WredKey as "WredKey", "what a curve is chosen by" {
         dscp: Self::Dscp, precedence: Self::Precedence,

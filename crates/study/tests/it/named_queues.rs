@@ -256,6 +256,35 @@ fn named_queues_are_for_disciplines_with_a_queue_per_class() {
 }
 
 #[test]
+fn weights_may_count_for_each_active_flow() {
+    let text = QUEUES.replacen("queues:", "weights: by_active_flows\n    queues:", 1);
+    let policy = with(&text).unwrap().policies.swap_remove(0);
+    let counted: Vec<bool> = policy
+        .params
+        .queues
+        .iter()
+        .map(|queue| queue.per_flow)
+        .collect();
+    assert_eq!(counted, [false, true, true]);
+    let text = text.replacen("deficit_round_robin", "minimum_share", 1);
+    assert_snapshot!(with(&text).unwrap_err(), @"
+    error: queue `high`, weights: weights by active flows are for `deficit_round_robin`
+      --> study.yaml:29:16
+       |
+    29 |       - {name: high, priority: 1, queue_limit: 25000 packets}
+       |                ^^^^
+    ");
+    let without = "    weights: by_active_flows\n    classes: [{name: class-default}]\n";
+    assert_snapshot!(with(without).unwrap_err(), @"
+    error: `weights` is for policies with `queues`
+      --> study.yaml:26:14
+       |
+    26 |     weights: by_active_flows
+       |              ^^^^^^^^^^^^^^^
+    ");
+}
+
+#[test]
 fn a_router_has_no_named_queues() {
     let text = QUEUES.replace("7 Mbit/s", "1 Mbit/s");
     let study = format!(
