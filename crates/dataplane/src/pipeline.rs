@@ -1,7 +1,9 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
 use crate::active_flows::ActiveFlows;
-use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
+use crate::build::{
+    self, BuildError, Built, Choice, ClassState, CreditNodes, Ingress, PipelineParams,
+};
 use crate::change::{
     self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
     Stale, slice,
@@ -16,6 +18,7 @@ use crate::scheduler::{Leaf, QueueId, Tree};
 use crate::slots::Slots;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
+use slicewise_model::Colour;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
 use std::collections::{BTreeMap, LinkedList};
@@ -180,20 +183,21 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
-            let (queue, flow) = match class.special.as_deref() {
-                None => (class.queue, 0),
-                Some(special) => {
-                    let flow = if special.by_flow {
-                        self.flow_hash.of(headers)
-                    } else {
-                        0
-                    };
-                    let queue = special.queue_of(frame.colour, class.queue);
-                    if special.counts_flows {
-                        self.active_flows.on_frame(queue, flow, now, &mut self.tree);
-                    }
-                    (queue, flow)
-                }
+            let flow = if class.is_by_flow() {
+                self.flow_hash.of(headers)
+            } else {
+                0
+            };
+            let queue = match class.choice() {
+                Some(choice) => choose(
+                    choice,
+                    frame.colour,
+                    flow,
+                    now,
+                    &mut self.active_flows,
+                    &mut self.tree,
+                ),
+                None => class.queue,
             };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
             self.tree
@@ -520,6 +524,23 @@ const fn departure(queued: &QueuedFrame) -> Departure {
         class: queued.class(),
         queued_at: queued.arrival(),
     }
+}
+
+/// The queue of a frame. Not inlined, as [`condition`].
+#[inline(never)]
+fn choose(
+    choice: &Choice,
+    colour: Colour,
+    flow: u16,
+    now: Instant,
+    active_flows: &mut ActiveFlows,
+    tree: &mut Tree,
+) -> QueueId {
+    let queue = choice.by_colour[colour as usize];
+    if choice.counts_flows {
+        active_flows.on_frame(queue, flow, now, tree);
+    }
+    queue
 }
 
 /// The steps at ingress of the class of a frame; or why it is dropped. Not inlined, so that other classes do not pay for
