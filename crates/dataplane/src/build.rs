@@ -90,31 +90,26 @@ pub(crate) struct Special {
     pub(crate) ingress: Vec<Ingress>,
     /// The hash of the flow is needed: a queue of it keeps flows apart, or counts them.
     pub(crate) by_flow: bool,
-    /// Flows of it move to another queue.
-    pub(crate) elephants: Option<Box<Elephants>>,
+    /// Its queue is looked up for each frame.
+    pub(crate) choice: Option<Box<Choice>>,
+}
+
+/// How the queue of a frame is found, where it is not that of the class, or its flow is counted there.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    /// The queue of each colour.
+    pub(crate) by_colour: [QueueId; Colour::ALL.len()],
     /// Active flows of a queue of it are counted.
     pub(crate) counts_flows: bool,
-    /// The queue of each colour, where its meter chooses.
-    pub(crate) by_colour: Option<[QueueId; Colour::ALL.len()]>,
+    /// Flows of it move to another queue.
+    pub(crate) elephants: Option<Elephants>,
 }
 
 impl Special {
     /// `None` where it does nothing.
     fn boxed(self) -> Option<Box<Self>> {
-        let is_needed = !self.ingress.is_empty()
-            || self.by_flow
-            || self.by_colour.is_some()
-            || self.elephants.is_some();
+        let is_needed = !self.ingress.is_empty() || self.by_flow || self.choice.is_some();
         is_needed.then(|| Box::new(self))
-    }
-
-    /// The queue of frames of a colour, of a class whose own is `queue`.
-    #[inline]
-    pub(crate) const fn queue_of(&self, colour: Colour, queue: QueueId) -> QueueId {
-        match &self.by_colour {
-            Some(queues) => queues[colour as usize],
-            None => queue,
-        }
     }
 
     /// Of a class that was removed.
@@ -123,9 +118,7 @@ impl Special {
         let removed = Self {
             ingress,
             by_flow: false,
-            elephants: None,
-            counts_flows: false,
-            by_colour: None,
+            choice: None,
         };
         removed.boxed()
     }
@@ -164,16 +157,23 @@ impl ClassState {
         self.special.as_ref().is_some_and(|special| special.by_flow)
     }
 
-    /// The queue of frames of a colour.
+    /// How the queue of a frame is found, where it is not always that of the class.
     #[inline]
-    pub(crate) fn queue_of(&self, colour: Colour) -> QueueId {
-        let special = self.special.as_deref();
-        special.map_or(self.queue, |special| special.queue_of(colour, self.queue))
+    pub(crate) fn choice(&self) -> Option<&Choice> {
+        self.special.as_ref()?.choice.as_deref()
+    }
+
+    /// The same, to change what it keeps.
+    #[inline]
+    pub(crate) fn choice_mut(&mut self) -> Option<&mut Choice> {
+        self.special.as_mut()?.choice.as_deref_mut()
     }
 
     /// Its queue for each colour, and that of its elephants or [`QueueId::NONE`].
     pub(crate) fn queues(&self) -> [QueueId; Colour::ALL.len() + 1] {
-        let [green, yellow, red] = Colour::ALL.map(|colour| self.queue_of(colour));
+        let choice = self.choice();
+        let of_colour = [self.queue; Colour::ALL.len()];
+        let [green, yellow, red] = choice.map_or(of_colour, |choice| choice.by_colour);
         let elephants = self.elephants().map(Elephants::queue);
         [green, yellow, red, elephants.unwrap_or(QueueId::NONE)]
     }
@@ -520,24 +520,24 @@ impl Builder {
     fn leaf(&mut self, class: &ClassParams, queue: QueueId, named: NamedQueues, context: &Context) {
         let by_colour = named.by_colour;
         let police = class.priority.and_then(|priority| priority.police);
-        let by_colour = by_colour
-            .iter()
-            .any(Option::is_some)
-            .then(|| by_colour.map(|of_colour| of_colour.unwrap_or(queue)));
-        let mut queues = by_colour.iter().flatten().chain([&queue]).copied();
-        let counts_flows = queues
-            .clone()
-            .any(|queue| self.built.active_flows.counts(queue));
+        let queues = by_colour.map(|of_colour| of_colour.unwrap_or(queue));
+        let built = &self.built;
+        let any = |is: &dyn Fn(QueueId) -> bool| queues.into_iter().chain([queue]).any(is);
+        let counts_flows = any(&|queue| built.active_flows.counts(queue));
+        let keeps_apart = any(&|queue| built.tree.keeps_flows_apart(queue));
+        let is_chosen = by_colour.iter().any(Option::is_some);
         let elephants = class.elephants.as_ref().zip(named.elephants);
         let special = Special {
             ingress: context.ingress.clone(),
-            by_flow: counts_flows
-                || class.flow_queue.is_some()
-                || queues.any(|queue| self.built.tree.keeps_flows_apart(queue)),
-            elephants: elephants
-                .map(|(params, elephants)| Box::new(Elephants::new(params, [queue, elephants]))),
-            counts_flows,
-            by_colour,
+            by_flow: class.flow_queue.is_some() || keeps_apart || counts_flows,
+            choice: (is_chosen || counts_flows || elephants.is_some()).then(|| {
+                Box::new(Choice {
+                    by_colour: queues,
+                    counts_flows,
+                    elephants: elephants
+                        .map(|(params, elephants)| Elephants::new(params, [queue, elephants])),
+                })
+            }),
         };
         let mut class = ClassState::new(context.path.clone(), queue, special);
         let bucket = |(rate, burst)| Box::new(TokenBucket::full(rate, burst, self.now));

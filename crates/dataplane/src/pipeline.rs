@@ -1,7 +1,9 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
 use crate::active_flows::ActiveFlows;
-use crate::build::{self, BuildError, Built, ClassState, CreditNodes, Ingress, PipelineParams};
+mod special;
+
+use crate::build::{self, BuildError, Built, ClassState, CreditNodes, PipelineParams};
 use crate::change::{
     self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
     Stale, slice,
@@ -11,7 +13,7 @@ use crate::counters::ClassCounters;
 use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::guaranteed::{READ_AHEAD, SliceId};
-use crate::meter::policer::{PolicerState, PolicerVerdict};
+use crate::meter::policer::PolicerState;
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId, Tree};
 use crate::slots::Slots;
@@ -19,6 +21,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
+use special::{Chosen, Parts, choose, condition};
 use std::collections::{BTreeMap, LinkedList};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -201,33 +204,34 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
-            let (queue, flow) = match class.special.as_deref_mut() {
-                None => (class.queue, 0),
-                Some(special) => {
-                    let queue = special.queue_of(frame.colour, class.queue);
-                    if queue == class.queue
-                        && let Some(elephants) = &mut special.elephants
-                    {
-                        let arrival = Arrival {
-                            frame: &frame,
-                            flow: (headers, self.flow_hash),
-                            class: index,
-                            now,
-                        };
-                        let (tree, pool) = (&mut self.tree, &mut self.pool);
-                        let enqueued = elephants.on_frame(arrival, tree, pool, &mut self.random)?;
-                        self.aside += u32::from(enqueued == Enqueued::Aside);
-                        return Ok(enqueued == Enqueued::Front);
-                    }
-                    let flow = if special.by_flow {
-                        self.flow_hash.of(headers)
-                    } else {
-                        0
+            let flow = if class.is_by_flow() {
+                self.flow_hash.of(headers)
+            } else {
+                0
+            };
+            let own = class.queue;
+            let queue = match class.choice_mut() {
+                None => own,
+                Some(choice) => {
+                    let arrival = Arrival {
+                        frame: &frame,
+                        flow: (headers, self.flow_hash),
+                        class: index,
+                        now,
                     };
-                    if special.counts_flows {
-                        self.active_flows.on_frame(queue, flow, now, &mut self.tree);
+                    let parts = Parts {
+                        tree: &mut self.tree,
+                        pool: &mut self.pool,
+                        active_flows: &mut self.active_flows,
+                        random: &mut self.random,
+                    };
+                    match choose(choice, own, arrival, flow, parts)? {
+                        Chosen::Queue(queue) => queue,
+                        Chosen::Enqueued(enqueued) => {
+                            self.aside += u32::from(enqueued == Enqueued::Aside);
+                            return Ok(enqueued == Enqueued::Front);
+                        }
                     }
-                    (queue, flow)
                 }
             };
             let queued = || QueuedFrame::new(&frame, index, now, flow);
@@ -579,32 +583,6 @@ const fn departure(queued: &QueuedFrame) -> Departure {
         class: queued.class(),
         queued_at: queued.arrival(),
     }
-}
-
-/// The steps at ingress of the class of a frame; or why it is dropped. Not inlined, so that other classes do not pay for
-/// its variables.
-#[inline(never)]
-fn condition(
-    ingress: &[Ingress],
-    policers: &mut [(String, PolicerState)],
-    frame: &mut Frame,
-    now: Instant,
-) -> Result<(), DropReason> {
-    for step in ingress {
-        match *step {
-            Ingress::SetDscp(dscp) => frame.dscp = dscp,
-            Ingress::Removed => return Err(DropReason::SliceRemoved),
-            Ingress::Police(index) => {
-                let Some((_, policer)) = policers.get_mut(index as usize) else {
-                    continue;
-                };
-                if policer.on_frame(frame, now) == PolicerVerdict::Drop {
-                    return Err(DropReason::Policed);
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 pub(crate) fn buffer_frames(capacity: u64) -> u32 {

@@ -275,9 +275,7 @@ impl Changing<'_> {
         let special = Special {
             ingress: new.set_dscp.map(Ingress::SetDscp).into_iter().collect(),
             by_flow: new.flow_queue.is_some(),
-            elephants: None,
-            counts_flows: false,
-            by_colour: None,
+            choice: None,
         };
         let queue = QueueId::of_slice(self.ledger.leaf, slice);
         let state = ClassState::new(new.name.clone(), queue, special);

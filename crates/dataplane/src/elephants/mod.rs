@@ -313,12 +313,12 @@ fn is_past(tree: &Tree, queues: [QueueId; 2], flow: &Flow) -> bool {
 
 impl ClassState {
     pub(crate) fn elephants(&self) -> Option<&Elephants> {
-        self.special.as_ref()?.elephants.as_deref()
+        self.choice()?.elephants.as_ref()
     }
 
     #[inline]
     pub(crate) fn elephants_mut(&mut self) -> Option<&mut Elephants> {
-        self.special.as_mut()?.elephants.as_deref_mut()
+        self.choice_mut()?.elephants.as_mut()
     }
 }
 
