@@ -50,6 +50,7 @@ fn slice(rate: u64) -> SliceParams {
         queue_limit: QueueLimitParams {
             packets: 64,
             bytes: ByteCount::new(u64::MAX),
+            hysteresis: 0,
         },
     }
 }

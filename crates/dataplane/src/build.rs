@@ -27,6 +27,7 @@ use waiting::{NamedQueues, Waiting};
 const DEFAULT_LIMIT: QueueLimitParams = QueueLimitParams {
     packets: 64,
     bytes: ByteCount::new(u64::MAX),
+    hysteresis: 0,
 };
 
 /// Parameters of a pipeline.

@@ -394,6 +394,7 @@ fn add_drain(built: &mut Built) -> QueueId {
     let limit = QueueLimitParams {
         packets: u32::MAX,
         bytes: ByteCount::new(u64::MAX),
+        hysteresis: 0,
     };
     let root = built.tree.root();
     let drain = built

@@ -21,6 +21,9 @@ pub struct QueueLimitParams {
     pub packets: u32,
     /// Most bytes in the queue (L2 without FCS); `u64::MAX` where only packets count.
     pub bytes: ByteCount,
+    /// After a packet that was not admitted, none is before the queue is so many packets below its limit, or empty; 0: as
+    /// soon as there is room.
+    pub hysteresis: u32,
 }
 
 /// One drop curve of (W)RED: probability 0 below `min_packets`, rising linearly to

@@ -70,6 +70,9 @@ pub struct PortParams {
     /// The rate that may be guaranteed: lower if the device forwards less than its port could, for
     /// instance with a licensed rate; else the same.
     pub admissible: Rate,
+    /// After a packet that a full queue has dropped, none is admitted before the queue is shorter by so many packets; 0:
+    /// as soon as there is room.
+    pub hysteresis: u32,
 }
 
 impl From<Rate> for PortParams {
@@ -77,6 +80,7 @@ impl From<Rate> for PortParams {
         Self {
             rate,
             admissible: rate,
+            hysteresis: 0,
         }
     }
 }

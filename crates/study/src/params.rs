@@ -3,7 +3,7 @@
 //! These are the types an executor reads. The path of a frame is
 //! host → link → device under test → link → host; both links are [`StudyLink`].
 
-use slicewise_model::{ClassMap, PolicyParams, Rate};
+use slicewise_model::{ClassMap, PolicyParams, PortParams, Rate};
 use slicewise_stats::objective::Objective;
 pub use slicewise_traffic::application::{
     AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams,
@@ -60,6 +60,9 @@ pub struct SwitchParams {
     pub queues: u32,
     /// Packets that wait in all of them together; `None`: what their limits add up to.
     pub buffer_packets: Option<u32>,
+    /// After a packet that a full queue has dropped, none is admitted before the queue is shorter by so many packets; 0:
+    /// as soon as there is room.
+    pub hysteresis_packets: u32,
 }
 
 impl Default for SwitchParams {
@@ -73,6 +76,7 @@ impl SwitchParams {
     pub(crate) const TOFINO: Self = Self {
         queues: 8,
         buffer_packets: None,
+        hysteresis_packets: 0,
     };
 }
 
@@ -90,6 +94,20 @@ pub struct DutParams {
 }
 
 impl DutParams {
+    /// The port that policies are resolved for.
+    #[must_use]
+    pub fn port(&self) -> PortParams {
+        let hysteresis = match self.model {
+            DutModel::Switch(switch) => switch.hysteresis_packets,
+            _ => 0,
+        };
+        PortParams {
+            rate: self.port_rate,
+            admissible: self.capacity(),
+            hysteresis,
+        }
+    }
+
     /// The rate slices share: the licence where there is one, else the egress port.
     #[must_use]
     pub fn capacity(&self) -> Rate {

@@ -6,7 +6,7 @@ use crate::quick::{QuickParams, usual_scenarios};
 use crate::study::Study;
 use sha2::{Digest, Sha256};
 use slicewise_formats::tc;
-use slicewise_model::{PolicyError, PortParams, Rate};
+use slicewise_model::{PolicyError, Rate};
 use slicewise_stats::mser::MIN_CYCLES;
 use slicewise_stats::verdict::rare_share_excluded;
 use slicewise_traffic::scenario::Ecn;
@@ -188,10 +188,7 @@ impl Study {
         }
         let capacity = self.dut.capacity();
         for policy in &mut self.policies {
-            let resolved = policy.spec.resolve_for(PortParams {
-                rate: capacity,
-                admissible: capacity,
-            });
+            let resolved = policy.spec.resolve_for(capacity.into());
             let error = |error| TestbedError::Policy {
                 policy: policy.name.clone(),
                 rate: capacity.rate,

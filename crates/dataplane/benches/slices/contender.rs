@@ -70,6 +70,7 @@ fn slice_params(slices: u32, scenario: Scenario, classes: &DelayClasses) -> Slic
         queue_limit: QueueLimitParams {
             packets: u32::try_from(QUEUE_PACKETS).unwrap_or(u32::MAX),
             bytes: ByteCount::new(u64::MAX),
+            hysteresis: 0,
         },
     }
 }

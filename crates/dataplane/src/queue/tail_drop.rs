@@ -12,6 +12,8 @@ pub struct TailDrop {
     limit: QueueLimitParams,
     /// Held beyond the limit, which a change has lowered meanwhile.
     beyond: (u32, u64),
+    /// Nothing is admitted until the queue is shorter by the hysteresis.
+    is_closed: bool,
 }
 
 impl TailDrop {
@@ -21,14 +23,22 @@ impl TailDrop {
         Self {
             limit,
             beyond: (0, 0),
+            is_closed: false,
         }
     }
 
-    /// True if both limits are met with a frame of these lengths added.
-    #[must_use]
-    pub fn admits(&self, frames: &FrameList, frame: FrameLengths) -> bool {
-        frames.packets() < self.limit.packets
-            && frames.bytes() + u64::from(frame.l2_bytes) <= self.limit.bytes.bytes()
+    /// True if both limits are met with a frame of these lengths added, and the hysteresis is over.
+    #[inline]
+    pub fn admits(&mut self, frames: &FrameList, frame: FrameLengths) -> bool {
+        let has_room = frames.packets() < self.limit.packets
+            && frames.bytes() + u64::from(frame.l2_bytes) <= self.limit.bytes.bytes();
+        if self.limit.hysteresis == 0 {
+            return has_room;
+        }
+        let packets = frames.packets();
+        let reopens = packets.saturating_add(self.limit.hysteresis) <= self.limit.packets;
+        self.is_closed = !has_room || self.is_closed && !reopens && packets > 0;
+        !self.is_closed
     }
 
     /// Keep room for frames that wait elsewhere.
@@ -63,10 +73,32 @@ mod tests {
     use slicewise_units::{ByteCount, FrameLengths};
 
     #[test]
+    fn after_a_drop_the_queue_becomes_shorter_by_the_hysteresis_first() {
+        let limit = QueueLimitParams {
+            packets: 10,
+            bytes: ByteCount::new(u64::MAX),
+            hysteresis: 3,
+        };
+        let frame = FrameLengths {
+            l2_bytes: 100,
+            l3_offset: 14,
+        };
+        let mut drop = TailDrop::new(limit);
+        let admits: Vec<bool> = [9, 10, 9, 8, 7, 8, 9, 10, 7]
+            .map(|packets| drop.admits(&FrameList::of(packets, 100), frame))
+            .to_vec();
+        assert_eq!(
+            admits,
+            [true, false, false, false, true, true, true, false, true]
+        );
+    }
+
+    #[test]
     fn room_that_is_held_comes_back_whole() {
         let limit = QueueLimitParams {
             packets: 3,
             bytes: ByteCount::new(u64::MAX),
+            hysteresis: 0,
         };
         let frame = FrameLengths {
             l2_bytes: 100,

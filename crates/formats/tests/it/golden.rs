@@ -171,6 +171,7 @@ fn every_policy_of_the_study_fits_its_device() {
         let port = PortParams {
             rate: Rate::l2(BitRate::new(1_000_000_000)),
             admissible: Rate::l2(BitRate::new(35_000_000)),
+            hysteresis: 0,
         };
         if let Err(error) = policy.resolve_for(port) {
             panic!("{}: {error}", path.display());

@@ -19,6 +19,14 @@ const WRED_MARK_DENOMINATOR: u32 = 10;
 
 impl ClassResolver<'_> {
     pub(super) fn queue_limit(&self, rate: BitRate) -> Result<QueueLimitParams, PolicyError> {
+        let limit = self.room(rate)?;
+        Ok(QueueLimitParams {
+            hysteresis: self.port.hysteresis.min(limit.packets.saturating_sub(1)),
+            ..limit
+        })
+    }
+
+    fn room(&self, rate: BitRate) -> Result<QueueLimitParams, PolicyError> {
         let unlimited = ByteCount::new(u64::MAX);
         match self.spec.queue_limit {
             Some(QueueLimitSpec::Packets(0)) => {
@@ -27,12 +35,14 @@ impl ClassResolver<'_> {
             Some(QueueLimitSpec::Packets(packets)) => Ok(QueueLimitParams {
                 packets,
                 bytes: unlimited,
+                hysteresis: 0,
             }),
             Some(QueueLimitSpec::Bytes(bytes)) => self.byte_limit(bytes),
             Some(QueueLimitSpec::Time(time)) => self.byte_limit(rate.bytes_in(time)),
             None if self.spec.priority.is_some() => Ok(QueueLimitParams {
                 packets: PRIORITY_QUEUE_PACKETS,
                 bytes: unlimited,
+                hysteresis: 0,
             }),
             None => {
                 let packets = rate.bytes_in(QUEUE_TIME).bytes() / QUEUE_PACKET.bytes();
@@ -40,6 +50,7 @@ impl ClassResolver<'_> {
                 Ok(QueueLimitParams {
                     packets,
                     bytes: unlimited,
+                    hysteresis: 0,
                 })
             }
         }
@@ -54,7 +65,11 @@ impl ClassResolver<'_> {
         }
         // The smallest Ethernet frame without FCS is 60 bytes: more packets cannot fit.
         let packets = u32::try_from(bytes.bytes() / 60 + 1).unwrap_or(u32::MAX);
-        Ok(QueueLimitParams { packets, bytes })
+        Ok(QueueLimitParams {
+            packets,
+            bytes,
+            hysteresis: 0,
+        })
     }
 
     pub(super) fn wred(

@@ -11,7 +11,7 @@ use crate::gateway::{
 };
 use crate::settings;
 use crate::spec::{At, Named};
-use slicewise_model::{PolicyParams, PortParams, Rate};
+use slicewise_model::{PolicyParams, Rate};
 use slicewise_units::ByteCount;
 
 /// Longest name of an interface in Linux, bytes.
@@ -172,10 +172,6 @@ impl Checker<'_> {
             span: policy.span,
         };
         let understood = self.understand(&name, path, policy, slices)?;
-        let port = PortParams {
-            rate: link,
-            admissible: link,
-        };
-        self.resolved(&understood, path, policy.span, port)
+        self.resolved(&understood, path, policy.span, link.into())
     }
 }

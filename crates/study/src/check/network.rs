@@ -146,6 +146,9 @@ settings! {
         /// Packets that wait in all queues of a port of a `switch` together, for example `25000 packets`. Default: what the
         /// queues' limits add up to.
         buffer: Option<Packets>,
+        /// Of a switch: a queue that has dropped a packet because it was full admits none before it is shorter by so
+        /// much, for example `32 packets`. Default: it admits one as soon as there is room.
+        hysteresis: Option<Packets>,
         /// The licence that limits what `isr4221` forwards.
         licence: Option<Placed<LicenceParams>>,
         /// Of a device in `devices`: its own policy, under which it is in every run. Default: the policy that is
@@ -256,6 +259,7 @@ fn switch(spec: &DutSpec) -> SwitchParams {
             .queues
             .map_or(SwitchParams::default().queues, |Count(queues)| queues),
         buffer_packets: spec.buffer.map(|Packets(packets)| packets),
+        hysteresis_packets: spec.hysteresis.map_or(0, |Packets(packets)| packets),
     }
 }
 
@@ -326,7 +330,7 @@ impl Checker<'_> {
 
     /// A device that is no switch has no settings of one.
     fn check_no_switch(&mut self, written: &Placed<DutSpec>) {
-        for key in ["queues", "buffer"] {
+        for key in ["queues", "buffer", "hysteresis"] {
             if let Some(at) = written.place(key) {
                 let message = format!("`{key}` is of the model `switch` alone");
                 let help = "leave it out, or use the model `switch`";

@@ -7,7 +7,7 @@ use crate::file::Span;
 use crate::params::{DutParams, HopParams, StudyLink};
 use crate::spec::{At, Reference};
 use crate::study::StudyPolicy;
-use slicewise_model::{PolicyError, PolicyParams, PolicySpec, PortParams};
+use slicewise_model::{PolicyError, PolicyParams, PolicySpec};
 
 /// A path that is written.
 pub(super) struct Path {
@@ -180,17 +180,7 @@ fn own_policy(spec: &StudySpec, place: usize) -> Option<Span> {
 
 /// A policy as a device runs it, if that can hold it.
 fn fitting(policy: &PolicySpec, device: &DutParams) -> Result<PolicyParams, PolicyError> {
-    let params = policy.resolve_for(port(device))?;
+    let params = policy.resolve_for(device.port())?;
     device::check_limits(device.model, &params)?;
     Ok(params)
-}
-
-const fn port(device: &DutParams) -> PortParams {
-    PortParams {
-        rate: device.port_rate,
-        admissible: match device.licence {
-            Some(licence) => licence.rate,
-            None => device.port_rate,
-        },
-    }
 }

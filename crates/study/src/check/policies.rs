@@ -125,11 +125,7 @@ impl Checker<'_> {
     ) -> Option<StudyPolicy> {
         let path = ["policies", &name.value];
         let understood = self.understand(name, &path, policy, slices)?;
-        let port = PortParams {
-            rate: dut.port_rate,
-            admissible: dut.capacity(),
-        };
-        let params = self.resolved(&understood, &path, name.span, port)?;
+        let params = self.resolved(&understood, &path, name.span, dut.port())?;
         if let Err(error) = device::check_limits(dut.model, &params) {
             let at = self.place(&understood.origin, &path, &error);
             self.problems.add(at.unwrap_or(name.span), error.problem);

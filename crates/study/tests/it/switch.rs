@@ -36,6 +36,7 @@ fn a_switch_has_eight_queues_a_port_and_their_limits_unless_it_says_otherwise() 
         DutModel::Switch(SwitchParams {
             queues,
             buffer_packets,
+            hysteresis_packets: 0,
         })
     };
     assert_eq!(model(""), of(8, None));
@@ -47,6 +48,29 @@ fn a_switch_has_eight_queues_a_port_and_their_limits_unless_it_says_otherwise() 
     let described = on_switch("  buffer: 300 packets\n").unwrap();
     assert_snapshot!(described.description("test").dut, @"switch (model), ports of 10 Mbit/s with 8 queues, which share a buffer of 300 packets");
     assert_snapshot!(on_switch("").unwrap().description("test").dut, @"switch (model), ports of 10 Mbit/s with 8 queues");
+}
+
+#[test]
+fn queues_of_a_switch_have_its_hysteresis_and_can_become_so_much_shorter() {
+    let limits = |settings: &str| {
+        let study = on_switch(settings).unwrap();
+        let classes = study.policies[1].params.classes.iter();
+        let limits = classes.map(|class| (class.queue_limit.packets, class.queue_limit.hysteresis));
+        limits.collect::<Vec<_>>()
+    };
+    assert!(limits("").iter().all(|(_, hysteresis)| *hysteresis == 0));
+    assert!(
+        limits("  hysteresis: 8 packets\n")
+            .iter()
+            .all(|(_, hysteresis)| *hysteresis == 8)
+    );
+    // No queue has to be shorter than empty.
+    let of_all = limits("  hysteresis: 1000000 packets\n");
+    assert!(
+        of_all
+            .iter()
+            .all(|(packets, hysteresis)| *hysteresis == packets - 1)
+    );
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn slices() -> Slots<SliceState> {
         queue_limit: QueueLimitParams {
             packets: 1,
             bytes: ByteCount::new(1),
+            hysteresis: 0,
         },
     };
     let mut slices = Slots::with_capacity(2);

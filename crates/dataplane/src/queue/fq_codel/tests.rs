@@ -32,6 +32,7 @@ fn limit(packets: u32) -> QueueLimitParams {
     QueueLimitParams {
         packets,
         bytes: ByteCount::new(u64::MAX),
+        hysteresis: 0,
     }
 }
 
@@ -236,6 +237,7 @@ fn a_frame_that_alone_exceeds_the_limit_is_refused_and_the_only_one_is_never_dro
     let limit = QueueLimitParams {
         packets: 9,
         bytes: ByteCount::new(1522),
+        hysteresis: 0,
     };
     let mut rig = Rig::new(FlowQueueSpec::default(), 10);
     rig.queue = FlowQueue::new(&params, limit);

@@ -253,6 +253,7 @@ fn a_queue_is_full_by_packets_or_by_bytes() {
         queue_limit: QueueLimitParams {
             packets,
             bytes: ByteCount::new(bytes),
+            hysteresis: 0,
         },
         ..best_effort(1)
     };

@@ -16,6 +16,7 @@ fn rig() -> (Guaranteed, FramePool) {
     limited.queue_limit = QueueLimitParams {
         packets: 3,
         bytes: ByteCount::new(u64::MAX),
+        hysteresis: 0,
     };
     let slices = [
         guaranteed(5_000_000, 3_036, Duration::from_millis(5)),

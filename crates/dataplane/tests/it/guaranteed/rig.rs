@@ -39,6 +39,7 @@ pub fn best_effort(weight: u32) -> SliceParams {
         queue_limit: QueueLimitParams {
             packets: u32::MAX,
             bytes: ByteCount::new(u64::MAX),
+            hysteresis: 0,
         },
     }
 }

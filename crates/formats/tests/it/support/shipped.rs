@@ -29,6 +29,7 @@ pub fn resolve(spec: &PolicySpec) -> PolicyParams {
             accounting: Accounting::L1,
         },
         admissible: LICENCE,
+        hysteresis: 0,
     };
     spec.resolve_for(port).unwrap()
 }

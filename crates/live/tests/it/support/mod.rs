@@ -421,6 +421,7 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
     let port = slicewise_model::PortParams {
         rate: link,
         admissible: link,
+        hysteresis: 0,
     };
     DirectionParams {
         link,

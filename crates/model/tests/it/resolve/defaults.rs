@@ -18,6 +18,7 @@ fn packets(packets: u32) -> QueueLimitParams {
     QueueLimitParams {
         packets,
         bytes: size(u64::MAX),
+        hysteresis: 0,
     }
 }
 
@@ -296,7 +297,8 @@ fn a_queue_limit_in_time_is_bytes_at_the_rate_of_the_class() {
         limit,
         QueueLimitParams {
             packets: 365,
-            bytes: size(21_875)
+            bytes: size(21_875),
+            hysteresis: 0
         }
     );
     assert!(
@@ -435,6 +437,7 @@ fn defaults_follow_the_port_rate_of_a_device_that_forwards_less() {
     let port = PortParams {
         rate: Rate::l2(bits(1_000_000_000)),
         admissible: Rate::l2(bits(35_000_000)),
+        hysteresis: 0,
     };
     let params = spec.resolve_for(port).unwrap();
     assert_eq!(params.classes[1].queue_limit, packets(4_166));

@@ -245,6 +245,7 @@ fn guarantees_fit_the_licence_as_well_as_the_port() {
     let port = PortParams {
         rate: Rate::l2(bits(1_000_000_000)),
         admissible: Rate::l2(bits(35_000_000)),
+        hysteresis: 0,
     };
     assert!(
         slices(vec![promised("a", "20 Mbit/s")])
@@ -263,6 +264,7 @@ fn guarantees_fit_the_licence_as_well_as_the_port() {
             accounting: Accounting::L1,
         },
         admissible: Rate::l2(bits(35_000_000)),
+        hysteresis: 0,
     };
     assert!(
         slices(vec![promised("a", "26 Mbit/s")])

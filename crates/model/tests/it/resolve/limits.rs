@@ -234,6 +234,7 @@ fn a_child_may_guarantee_no_more_than_the_device_forwards() {
     let port = PortParams {
         rate: Rate::l2(bits(1_000_000_000)),
         admissible: Rate::l2(bits(35_000_000)),
+        hysteresis: 0,
     };
     let with_child = |minimum| {
         let child = policy(vec![guaranteed(absolute(minimum))]);
