@@ -10,7 +10,7 @@ use crate::study::Study;
 /// Most cases of a file.
 const MAX_CASES: usize = 256;
 /// What belongs to the file and not to a case.
-const OF_THE_FILE: [&str; 3] = ["extends", "name", "cases"];
+pub(crate) const OF_THE_FILE: [&str; 3] = ["extends", "name", "cases"];
 
 /// What a study file holds.
 #[derive(Debug, Clone, PartialEq)]

@@ -76,8 +76,10 @@ pub fn json_schema(kind: FileKind) -> Json {
                 json!({ "required": keys })
             };
             let extending = json!({ "required": ["extends"] });
+            let of_cases = json!({ "required": ["name", "cases"] });
             let either = json!([
                 extending,
+                of_cases,
                 complete(&["dut"]),
                 complete(&["path", "devices"])
             ]);

@@ -2,6 +2,7 @@
 //! contradiction reported at its place.
 
 mod application;
+mod case;
 mod classes;
 mod closed_loop;
 mod elephants;
@@ -47,6 +48,7 @@ use crate::spec::{
     At, List, Name, Named, Positive, Reference, Repetitions, Scalar, Short, narrowed,
 };
 use crate::study::Study;
+use case::CaseSpec;
 use network::{DutSpec, MarginsSpec};
 use policies::PolicyFileSpec;
 use populations::PopulationSpec;
@@ -150,7 +152,7 @@ settings! {
         published: List<Placed<PublishedSpec>>,
         /// Studies that share the settings of this file, by name: what each has on top of them. A list `without` names
         /// settings that a case does not take over.
-        cases: timeline::Overlay<Named<StudySpec>>,
+        cases: Named<CaseSpec>,
     }
 }
 

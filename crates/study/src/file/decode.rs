@@ -250,7 +250,7 @@ pub(crate) fn document<S: Settings>(title: &str, condition: (&str, Json)) -> Jso
 }
 
 /// Lines of a comment as one paragraph.
-fn paragraph(lines: &[&str]) -> Json {
+pub(crate) fn paragraph(lines: &[&str]) -> Json {
     let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
     lines.join(" ").into()
 }

@@ -8,7 +8,8 @@ mod sources;
 mod tree;
 
 pub(crate) use decode::{
-    Decode, Entry, Field, Need, Placed, Settings, document, fill, key, schema_of, settings,
+    Decode, Entry, Field, Need, Placed, Settings, document, fill, key, paragraph, schema_of,
+    settings,
 };
 pub use files::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub(crate) use merge::{load, merge_nodes, remove_keys};

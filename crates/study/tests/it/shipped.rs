@@ -1,7 +1,7 @@
 //! The study files that ship: their numbers are the ones of the study.
 
 use slicewise_model::MeterAlgorithm;
-use slicewise_study::{PopulationPatternParams, RunFilter, Study};
+use slicewise_study::{PopulationPatternParams, RunFilter, Study, StudyFile};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,16 +32,21 @@ fn load(name: &str) -> Study {
 fn every_shipped_study_is_correct() {
     let names: Vec<String> = shipped()
         .iter()
-        .map(|path| {
-            Study::load(path)
-                .unwrap_or_else(|mistakes| panic!("{mistakes}"))
-                .name
-        })
+        .map(
+            |path| match StudyFile::load(path).unwrap_or_else(|mistakes| panic!("{mistakes}")) {
+                StudyFile::Study(study) => study.name,
+                StudyFile::Series(series) => {
+                    format!("{} ({} cases)", series.name, series.cases.len())
+                }
+            },
+        )
         .collect();
     assert_eq!(
         names,
         [
             "million-slices",
+            "p4-tins-case-study (6 cases)",
+            "p4-tins (12 cases)",
             "router-mechanisms-minimum",
             "router-mechanisms-two-priorities",
             "router-mechanisms-wred-bandwidth",
@@ -77,6 +82,42 @@ fn the_router_study_runs_eight_policies_seven_scenarios_as_often_as_its_verdicts
         .map(|s| s.name.as_str())
         .collect();
     assert_eq!(reference, ["0"]);
+}
+
+#[test]
+fn p4_tins_guarantees_in_every_phase_what_was_published() {
+    let path = folder().join("p4-tins.yaml");
+    let Ok(StudyFile::Series(series)) = StudyFile::load(&path) else {
+        panic!("the study has cases");
+    };
+    let case = series.into_case("v4-tcp").unwrap();
+    let policy = |phase: usize, name: &str| {
+        let policies = &case.phases[phase].study.policies;
+        &policies.iter().find(|p| p.name == name).unwrap().params
+    };
+    let gigabits = |rate: slicewise_model::Rate| rate.rate.bits_per_second() / 1_000_000_000;
+    let metered = |phase: usize| -> Vec<(u64, u64)> {
+        let meters = policy(phase, "p4-tins").classes.iter();
+        let meters = meters.filter_map(|class| class.police.as_ref());
+        let rates = meters.filter_map(|police| match police.algorithm {
+            MeterAlgorithm::TwoRateThreeColour { cir, pir, .. } => {
+                Some((gigabits(cir), gigabits(pir)))
+            }
+            _ => None,
+        });
+        rates.collect()
+    };
+    assert_eq!(metered(1), [(7, 8), (2, 10)]);
+    assert_eq!(metered(2), [(6, 8), (3, 10)]);
+    assert_eq!(metered(3), [(2, 10), (5, 7)]);
+    let guaranteed = |phase: usize| -> Vec<u64> {
+        let slices = policy(phase, "guaranteed").classes.iter();
+        let slices = slices.filter_map(|class| class.slice.as_ref()?.guarantee);
+        slices
+            .map(|it| it.rate.bits_per_second() / 1_000_000_000)
+            .collect()
+    };
+    assert_eq!([1, 2, 3].map(guaranteed), [[7, 2], [6, 3], [2, 5]]);
 }
 
 #[test]
@@ -283,10 +324,13 @@ fn a_study_is_described_from_its_file_alone() {
 
 #[test]
 fn digests_tell_the_shipped_studies_apart() {
-    let digests: BTreeSet<String> = shipped()
-        .iter()
-        .map(|path| Study::load(path).unwrap().digest().to_owned())
-        .collect();
-    assert_eq!(digests.len(), shipped().len());
+    let studies = shipped().into_iter().map(|path| StudyFile::load(&path));
+    let studies = studies.flat_map(|file| match file.unwrap() {
+        StudyFile::Study(study) => vec![study],
+        StudyFile::Series(series) => series.cases,
+    });
+    let digests: Vec<String> = studies.map(|study| study.digest().to_owned()).collect();
+    let distinct: BTreeSet<&String> = digests.iter().collect();
+    assert_eq!(distinct.len(), digests.len());
     assert!(digests.iter().all(|digest| digest.len() == 64));
 }
