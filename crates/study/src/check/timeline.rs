@@ -51,7 +51,7 @@ settings! {
 
 /// Settings that are read on top of others, and not for themselves.
 #[derive(Debug, Clone)]
-struct Overlay<T>(std::marker::PhantomData<fn() -> T>);
+pub(crate) struct Overlay<T>(std::marker::PhantomData<fn() -> T>);
 
 impl<T> Default for Overlay<T> {
     fn default() -> Self {
