@@ -18,7 +18,7 @@ pub fn load_study_file(path: &Path) -> Result<StudyFile, Failure> {
 /// Load a study, or the case of that name.
 pub fn load_study(path: &Path, case: Option<&str>) -> Result<Study, Failure> {
     match (load_study_file(path)?, case) {
-        (StudyFile::Study(study), None) => Ok(study),
+        (StudyFile::Study(study), None) => Ok(*study),
         (StudyFile::Study(_), Some(_)) => Err(has_no_cases(path)),
         (StudyFile::Series(series), Some(case)) => series.into_case(case).map_err(Failure::mistake),
         (StudyFile::Series(series), None) => {

@@ -38,7 +38,7 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
                 return Err(has_no_cases(&options.study));
             }
             warn(study.warnings());
-            run_study(options, as_asked(options, study))
+            run_study(options, as_asked(options, *study))
         }
     }
 }

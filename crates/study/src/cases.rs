@@ -16,7 +16,7 @@ pub(crate) const OF_THE_FILE: [&str; 3] = ["extends", "name", "cases"];
 #[derive(Debug, Clone, PartialEq)]
 pub enum StudyFile {
     /// One study.
-    Study(Study),
+    Study(Box<Study>),
     /// Studies that share settings.
     Series(Series),
 }

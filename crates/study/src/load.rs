@@ -145,7 +145,7 @@ impl<'a> Reading<'a> {
     /// The study, or the studies that are its cases.
     fn study_file(mut self) -> Result<StudyFile, Diagnostics> {
         let Some(root) = self.root.take_if(|root| cases::written(root).is_some()) else {
-            return self.study().map(StudyFile::Study);
+            return self.study().map(|study| StudyFile::Study(Box::new(study)));
         };
         let series = self.series(root);
         let (mut series, warnings) = self.outcome(series)?;

@@ -1,5 +1,7 @@
 //! Who is tagged, against exact counts.
 
+#![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
+
 use super::Elephants;
 use crate::scheduler::{QueueId, Tree};
 use proptest::prelude::*;

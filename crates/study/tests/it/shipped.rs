@@ -326,7 +326,7 @@ fn a_study_is_described_from_its_file_alone() {
 fn digests_tell_the_shipped_studies_apart() {
     let studies = shipped().into_iter().map(|path| StudyFile::load(&path));
     let studies = studies.flat_map(|file| match file.unwrap() {
-        StudyFile::Study(study) => vec![study],
+        StudyFile::Study(study) => vec![*study],
         StudyFile::Series(series) => series.cases,
     });
     let digests: Vec<String> = studies.map(|study| study.digest().to_owned()).collect();
