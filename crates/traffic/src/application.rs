@@ -146,6 +146,20 @@ impl ApplicationParams {
         matches!(self, Self::Bulk(_))
     }
 
+    /// Ports that its connections use, of which the first is `first`. A connection that is opened again has another port,
+    /// so that its packets are another flow: ports are used again once there are no more.
+    #[must_use]
+    pub fn ports(&self, first: u16) -> u32 {
+        let connections = self.connections();
+        match self {
+            Self::ShortFlows(_) => {
+                let there_are = u32::from(u16::MAX - first) + 1;
+                (there_are / connections.max(1)).max(1) * connections
+            }
+            _ => connections,
+        }
+    }
+
     /// Connections that are open at once.
     #[must_use]
     pub const fn connections(&self) -> u32 {

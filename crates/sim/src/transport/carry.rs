@@ -203,6 +203,19 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let behaviour = &host.behaviour;
         match action {
             Action::Open { .. } => {
+                // Opened again it is another flow, with the next port of who opens it.
+                if carried.ends[opener].sent_packets > 0 {
+                    let flow = self.transports.first_flow as usize + 2 * number;
+                    if let [to, back] = &mut self.flows[flow..flow + 2] {
+                        let (to, back) = (&mut to.headers, &mut back.headers);
+                        let (own_port, of_others) = match opener {
+                            SENDER => (&mut to.source_port, &mut back.destination_port),
+                            _ => (&mut to.destination_port, &mut back.source_port),
+                        };
+                        *own_port = host.ports.after(*own_port, own);
+                        *of_others = *own_port;
+                    }
+                }
                 for (end, at) in [0, 1].into_iter().zip(&mut carried.ends) {
                     at.connection = if end == opener {
                         Connection::open(behaviour)

@@ -92,10 +92,31 @@ struct Host {
     opener: usize,
     /// Number of its first connection.
     first_connection: u32,
+    ports: Ports,
     /// What arrives decides what it does next.
     is_asking: bool,
     wake_at: Instant,
     measurement: TransportMeasurement,
+}
+
+/// The ports of an application's connections.
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    first: u16,
+    /// Connections that are open at once.
+    connections: u32,
+    /// Ports that these use in turn, from the first on.
+    all: u32,
+}
+
+impl Ports {
+    /// The port of connection `own`, which had `port`, when it is opened again: the next that no other connection has.
+    fn after(self, port: u16, own: u32) -> u16 {
+        let first = u32::from(self.first);
+        let next = u32::from(port) + self.connections;
+        let is_there = next < first + self.all;
+        u16::try_from(if is_there { next } else { first + own }).unwrap_or(port)
+    }
 }
 
 /// A connection and how it is used.
@@ -151,6 +172,11 @@ impl Transports {
             let index = u32::try_from(all.applications.len()).unwrap_or(u32::MAX);
             let first_connection = u32::try_from(all.connections.len()).unwrap_or(u32::MAX);
             let ip_bytes = headers.ip_bytes();
+            let first_port = if params.application.sender_opens() {
+                headers.source_port
+            } else {
+                headers.destination_port
+            };
             all.applications.push(Host {
                 name: params.name.clone(),
                 slice_name: flows.slice_name.to_owned(),
@@ -171,6 +197,11 @@ impl Transports {
                     RECEIVER
                 },
                 first_connection,
+                ports: Ports {
+                    first: first_port,
+                    connections: count,
+                    all: params.application.ports(first_port),
+                },
                 is_asking: !matches!(
                     &params.application,
                     ApplicationParams::Bulk(bulk) if bulk.bytes.is_none()
@@ -300,5 +331,26 @@ fn server_of(application: &ApplicationParams) -> ServerParams {
         ApplicationParams::Requests(requests) => requests.server,
         ApplicationParams::ShortFlows(flows) => flows.server,
         ApplicationParams::Video(video) => video.server,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_is_opened_again_has_a_port_that_no_other_has() {
+        let ports = Ports {
+            first: 65_526,
+            connections: 3,
+            all: 9,
+        };
+        let turns = |own: u32| {
+            let first = 65_526 + u16::try_from(own).unwrap();
+            let ports = std::iter::successors(Some(first), |&port| Some(ports.after(port, own)));
+            ports.take(4).collect::<Vec<u16>>()
+        };
+        assert_eq!(turns(0), [65_526, 65_529, 65_532, 65_526]);
+        assert_eq!(turns(2), [65_528, 65_531, 65_534, 65_528]);
     }
 }

@@ -409,13 +409,13 @@ impl Checker<'_> {
             ecn: Ecn::NotEct,
             ..self.headers(own, slice.headers, defaults)
         };
-        let further = application.connections().saturating_sub(1);
         let mut last = headers;
         let (port, key) = match opens {
             true => (&mut last.source_port, "source_port"),
             false => (&mut last.destination_port, "destination_port"),
         };
         let first = *port;
+        let further = application.ports(first).saturating_sub(1);
         let Some(end) = u16::try_from(further)
             .ok()
             .and_then(|n| first.checked_add(n))
