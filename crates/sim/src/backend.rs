@@ -25,8 +25,8 @@ use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
-    Backend, DutModel, DutParams, ImpairmentParams, LinkImpairments, RunError, RunSpec,
-    ScenarioParams, Study,
+    Backend, DutModel, DutParams, FlowControlParams, ImpairmentParams, LinkImpairments, RunError,
+    RunSpec, ScenarioParams, Study,
 };
 use slicewise_traffic::{Random, Sources};
 use slicewise_units::{Duration, Instant};
@@ -177,12 +177,26 @@ impl Simulator {
             mut network,
             links,
             egress,
+            names,
         } = self.network(study, run, observe)?;
         let (phases, gone) = timeline::run(&mut network, study, run.policy, &egress);
         let end = Instant::ZERO
             .saturating_add(study.duration)
             .saturating_add(DRAIN);
-        let network::Outcome { in_flight, .. } = network.run_until(end);
+        let network::Outcome {
+            in_flight,
+            storm,
+            ended_at,
+            ..
+        } = network.run_until(end);
+        if let Some(ports) = storm {
+            let names = ports.map(|port| names.get(&port).map_or("a port", String::as_str));
+            let message = format!(
+                "pause storm at {ended_at}: {} pause each other for good",
+                names.join(" and ")
+            );
+            return Err(RunError::Failed(message));
+        }
         if in_flight > 0 {
             return Err(RunError::Failed(format!(
                 "{in_flight} packets were still queued {DRAIN} after the sources had stopped: a class is \
@@ -214,9 +228,14 @@ impl Simulator {
             .ok_or(RunError::UnknownRun(*run))?;
         let mut topology = Topology::default();
         let answers = !scenario.applications.is_empty();
+        let hops: Vec<_> = study.hops(run.policy).collect();
+        let first = hops.first().map(|(device, _)| *device);
+        let control = first.and_then(flow_control);
         let endpoint = EndpointParams {
             interrupt_interval: study.hosts.interrupt_moderation,
             transmit_ring_frames: None,
+            source_limit_frames: control.map(|control| control.host_queue),
+            per_priority: control.is_some_and(|control| control.per_priority),
             processing: RECEIVE_PROCESSING,
             seed: run.source_seed(HOSTS),
         };
@@ -230,11 +249,20 @@ impl Simulator {
             propagation: study.link.propagation,
             handover: Handover::LastBit,
         };
-        let hops: Vec<_> = study.hops(run.policy).collect();
         let mut egress = Vec::with_capacity(hops.len());
-        for (device, policy) in &hops {
+        let senders = hosts
+            .senders
+            .keys()
+            .map(|name| name.unwrap_or("the sender"));
+        let mut names: BTreeMap<PortId, String> = adapters
+            .iter()
+            .copied()
+            .zip(senders.map(str::to_owned))
+            .collect();
+        for (place, (device, policy)) in (1..).zip(&hops) {
             let node = topology.device(DeviceParams {
                 processing: device.processing_delay,
+                flow_control: flow_control(device),
             });
             for from in from {
                 let ingress = if answers {
@@ -243,10 +271,12 @@ impl Simulator {
                     topology.port(node)
                 };
                 topology.unequal_link((from, on), (ingress, back(on, study)));
+                names.insert(ingress, format!("device {place}"));
             }
             let port = topology.egress(node, forwarding(device, policy, run.seed)?);
             from = vec![port];
             egress.push(port);
+            names.insert(port, format!("device {place}"));
             on = egress_link(study, device);
         }
         for last in &from {
@@ -276,6 +306,7 @@ impl Simulator {
             network,
             links,
             egress,
+            names,
         })
     }
 
@@ -323,6 +354,8 @@ struct Built<O> {
     links: [Vec<PortId>; 2],
     /// The ports by which frames leave the devices, in the order of the path.
     egress: Vec<PortId>,
+    /// Whose the ports are, to name them.
+    names: BTreeMap<PortId, String>,
 }
 
 /// The hosts of a run.
@@ -399,6 +432,14 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
         (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
     };
     plane.map_err(failed)
+}
+
+/// Flow control of the links that lead to a device.
+const fn flow_control(device: &DutParams) -> Option<FlowControlParams> {
+    match device.model {
+        DutModel::Switch(switch) => switch.flow_control,
+        DutModel::Port | DutModel::Gateway | DutModel::Isr4221 | DutModel::Tc { .. } => None,
+    }
 }
 
 /// The link behind a device.

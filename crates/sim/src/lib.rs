@@ -14,6 +14,7 @@ pub mod capture;
 pub mod device;
 pub mod endpoint;
 pub mod event;
+mod flow_control;
 pub mod impairment;
 pub mod link;
 mod measurement;

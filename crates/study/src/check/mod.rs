@@ -4,6 +4,7 @@
 mod application;
 mod classes;
 mod closed_loop;
+mod flow_control;
 mod gateway;
 mod headers;
 mod impairments;

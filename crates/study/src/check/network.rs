@@ -5,8 +5,8 @@ use super::policies::PolicyFileSpec;
 use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{
-    CRYSTAL_PPB, DutModel, DutParams, HostTiming, LicenceParams, MAX_SLOWNESS_PPB, MeasureParams,
-    StudyLink, SwitchParams,
+    CRYSTAL_PPB, DutModel, DutParams, FlowControlParams, HostTiming, LicenceParams,
+    MAX_SLOWNESS_PPB, MeasureParams, StudyLink, SwitchParams,
 };
 use crate::settings;
 use crate::spec::{
@@ -53,7 +53,7 @@ narrowed! {
 
 /// A number of packets, and not none.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Packets(u32);
+pub(crate) struct Packets(pub(crate) u32);
 
 impl Scalar for Packets {
     const NAME: &'static str = "Packets";
@@ -146,6 +146,11 @@ settings! {
         /// Packets that wait in all queues of a port of a `switch` together, for example `25000 packets`. Default: what the
         /// queues' limits add up to.
         buffer: Option<Packets>,
+        /// How much of its minimum and of its maximum an idle queue of a `switch` saves, as time at that rate. Default: what
+        /// the policy says.
+        credit: Option<Positive>,
+        /// Pause frames that a `switch` sends to those who send to it. Default: none.
+        flow_control: Option<Placed<FlowControlParams>>,
         /// The licence that limits what `isr4221` forwards.
         licence: Option<Placed<LicenceParams>>,
         /// Of a device in `devices`: its own policy, under which it is in every run. Default: the policy that is
@@ -256,6 +261,8 @@ fn switch(spec: &DutSpec) -> SwitchParams {
             .queues
             .map_or(SwitchParams::default().queues, |Count(queues)| queues),
         buffer_packets: spec.buffer.map(|Packets(packets)| packets),
+        credit: spec.credit.map(|Positive(credit)| credit),
+        flow_control: spec.flow_control.as_ref().map(|control| control.value),
     }
 }
 
@@ -302,6 +309,9 @@ impl Checker<'_> {
             processing_delay: spec.processing_delay,
             licence: spec.licence.as_ref().map(|licence| licence.value),
         };
+        if let Some(control) = &spec.flow_control {
+            self.flow_control(control, link, &dut);
+        }
         let Some(licence) = &spec.licence else {
             // One that cannot be read is no device without a licence.
             return (model != DutModel::Isr4221).then_some(dut);
@@ -326,7 +336,7 @@ impl Checker<'_> {
 
     /// A device that is no switch has no settings of one.
     fn check_no_switch(&mut self, written: &Placed<DutSpec>) {
-        for key in ["queues", "buffer"] {
+        for key in ["queues", "buffer", "credit", "flow_control"] {
             if let Some(at) = written.place(key) {
                 let message = format!("`{key}` is of the model `switch` alone");
                 let help = "leave it out, or use the model `switch`";

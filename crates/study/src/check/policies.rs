@@ -125,6 +125,7 @@ impl Checker<'_> {
             admissible: dut.capacity(),
         };
         let params = self.resolved(&understood, &path, name.span, port)?;
+        let params = device::with_credit(dut.model, &understood.spec, params);
         if let Err(error) = device::check_limits(dut.model, &params) {
             let at = self.place(&understood.origin, &path, &error);
             self.problems.add(at.unwrap_or(name.span), error.problem);

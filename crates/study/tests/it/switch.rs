@@ -36,6 +36,7 @@ fn a_switch_has_eight_queues_a_port_and_their_limits_unless_it_says_otherwise() 
         DutModel::Switch(SwitchParams {
             queues,
             buffer_packets,
+            ..SwitchParams::default()
         })
     };
     assert_eq!(model(""), of(8, None));
