@@ -146,8 +146,9 @@ settings! {
         margins: Option<Placed<MarginsSpec>>,
         /// Figures of the publication, to compare with ours.
         published: List<Placed<PublishedSpec>>,
-        /// Studies that share the settings of this file, by name: what each has on top of them. A list `without` names
-        /// settings that a case does not take over.
+        /// Of a case: settings of the file that it does not take over.
+        without: Option<At<List<String>>>,
+        /// Studies that share the settings of this file, by name: what each has on top of them.
         cases: timeline::Overlay<Named<StudySpec>>,
     }
 }
@@ -326,6 +327,11 @@ impl<'a> Checker<'a> {
 
     /// The study, unless something was found wrong.
     pub(crate) fn study(&mut self, spec: &StudySpec, file_name: &str) -> Option<Study> {
+        if let Some(without) = &spec.without {
+            let message =
+                "`without` is of a case, or of `extends`: a study is not on top of another";
+            self.problems.add(without.span, message);
+        }
         if !self.has_fair_size(spec) {
             return None;
         }

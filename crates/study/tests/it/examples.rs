@@ -9,7 +9,7 @@
 use crate::support::markdown::{Block, blocks};
 use crate::support::outside;
 use serde_json::Value;
-use slicewise_study::{Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study};
+use slicewise_study::{Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, StudyFile};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -43,7 +43,7 @@ fn wrong_with(path: &Path, kind: FileKind) -> Vec<String> {
         found => wrong.push(format!("it is taken for {found:?}")),
     }
     let checked = match kind {
-        FileKind::Study => Study::load(path).map(drop),
+        FileKind::Study => StudyFile::load(path).map(drop),
         FileKind::Plan => Plan::load(path).map(drop),
         FileKind::Measured => MeasuredStudy::load(path, "test").map(drop),
         FileKind::Gateway => GatewayConfig::load(path).map(drop),
