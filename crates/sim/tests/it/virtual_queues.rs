@@ -97,6 +97,12 @@ fn a_queue_without_a_minimum_hurts_no_other() {
 }
 
 #[test]
+fn without_any_minimum_the_time_is_the_same() {
+    let neither = [("minimum: 640 Mbit/s, ", ""), ("minimum: 100 Mbit/s, ", "")];
+    assert!(length_ms(&neither).abs_diff(length_ms(&[])) <= 1);
+}
+
+#[test]
 fn a_burst_that_the_policy_states_counts_instead_of_the_credit_of_the_switch() {
     let of = (
         "shape: 100 Mbit/s",
