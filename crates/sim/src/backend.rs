@@ -7,8 +7,9 @@ use crate::device::switch::Switch;
 use crate::device::tc::Tc;
 use crate::device::{DeviceParams, Plane};
 use crate::endpoint::EndpointParams;
-use crate::impairment::{Impairments, Lost};
+use crate::impairment::Impairments;
 use crate::link::{Handover, LinkParams};
+use crate::losses::{dropped, losses_on_links};
 use crate::measurement::Measurement;
 use crate::network::{self, Network};
 use crate::observer::{FlowId, Observer};
@@ -18,7 +19,6 @@ use crate::timeline::{self, Begun};
 use crate::topology::{FlowParams, Node, PortId, Topology};
 use crate::transport::{ApplicationFlows, SeriesParams, Transports, directions};
 use slicewise_capture::store::make_folders;
-use slicewise_dataplane::{ClassCounters, DropReason, Pipeline};
 use slicewise_model::{Discipline, PolicyParams, PolicySpec};
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
@@ -113,9 +113,6 @@ const RECEIVE_PROCESSING: Duration = Duration::from_micros(10);
 const HOSTS: &str = "";
 /// Streams of a source's seed that connections have on impaired links.
 const CONNECTIONS_STREAM: u64 = 1 << 32;
-
-/// Names of the links that a study has, in the order in which its network has them.
-const LINKS: [&str; 2] = ["ingress", "egress"];
 
 /// What came of a run beside what its observer saw: what was lost, where, and what changes did.
 struct Outcome {
@@ -350,7 +347,7 @@ impl Simulator {
 /// A network that was built.
 struct Built<O> {
     network: Network<Plane, O>,
-    /// The ports that send on [`LINKS`]: one of each host on the first.
+    /// The ports that send on [`LINKS`](crate::losses::LINKS): one of each host on the first.
     links: [Vec<PortId>; 2],
     /// The ports by which frames leave the devices, in the order of the path.
     egress: Vec<PortId>,
@@ -385,7 +382,7 @@ impl<'a> Hosts<'a> {
     }
 }
 
-/// Let links lose and delay frames as the study says; `links` are the ports that send on [`LINKS`].
+/// Let links lose and delay frames as the study says; `links` are the ports that send on [`LINKS`](crate::losses::LINKS).
 fn impair(
     topology: &mut Topology<Plane>,
     study: &Study,
@@ -459,32 +456,6 @@ fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
     }
 }
 
-/// What classes have dropped at these ports of devices, by reason.
-pub(crate) fn dropped<O: Observer>(
-    network: &Network<Plane, O>,
-    egress: &[PortId],
-) -> Vec<DropCount> {
-    let planes = egress.iter().filter_map(|port| network.forwarding(*port));
-    planes
-        .map(Plane::pipeline)
-        .flat_map(Pipeline::counters)
-        .flat_map(drops_of)
-        .collect()
-}
-
-/// What a class dropped, by reason.
-pub(crate) fn drops_of(class: &ClassCounters) -> impl Iterator<Item = DropCount> {
-    DropReason::ALL.into_iter().filter_map(|reason| {
-        let frames = class.dropped(reason);
-        let (class, reason) = (class.class.clone(), reason.name().to_owned());
-        (frames > 0).then_some(DropCount {
-            class,
-            reason,
-            frames,
-        })
-    })
-}
-
 /// The applications of a scenario.
 fn applications<'a>(
     study: &'a Study,
@@ -549,47 +520,6 @@ fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
     };
     let policy = policy.resolve_for(study.link.rate.into()).map_err(failed)?;
     port(policy, seed).map(Plane::Pipeline).map_err(failed)
-}
-
-/// What impaired links lost of each slice, by reason.
-fn losses_on_links<O: Observer>(
-    study: &Study,
-    run: &RunSpec,
-    network: &Network<Plane, O>,
-    links: &[Vec<PortId>; 2],
-) -> Vec<LinkLoss> {
-    let mut losses = Vec::new();
-    let Some(scenario) = study.scenarios.get(run.scenario) else {
-        return losses;
-    };
-    for (link, ports) in LINKS.into_iter().zip(links) {
-        let impaired = || ports.iter().filter_map(|port| network.impairments(*port));
-        for (index, slice) in study.slices.iter().enumerate() {
-            let flows = impaired().flat_map(|link| slices_of_flows(scenario).zip(link.lost()));
-            let own = flows.filter(|(slice, _)| *slice == index);
-            let lost = own.fold(Lost::default(), |sum, (_, lost)| sum + lost);
-            let reasons = [("loss", lost.at_random), ("bit_error", lost.by_bit_errors)];
-            losses.extend(reasons.into_iter().filter(|(_, frames)| *frames > 0).map(
-                |(reason, frames)| LinkLoss {
-                    link: link.to_owned(),
-                    slice: slice.name.clone(),
-                    reason: reason.to_owned(),
-                    frames,
-                },
-            ));
-        }
-    }
-    losses
-}
-
-/// The slice of each flow: of sources, then of both directions of connections.
-fn slices_of_flows(scenario: &ScenarioParams) -> impl Iterator<Item = usize> {
-    let sources = scenario.sources.iter().map(|source| source.slice);
-    let connections = scenario.applications.iter().flat_map(|params| {
-        let flows = 2 * params.application.connections() as usize;
-        std::iter::repeat_n(params.slice, flows)
-    });
-    sources.chain(connections)
 }
 
 /// What measures a run of `study` under a scenario.

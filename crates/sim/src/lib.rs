@@ -17,6 +17,7 @@ pub mod event;
 mod flow_control;
 pub mod impairment;
 pub mod link;
+mod losses;
 mod measurement;
 mod network;
 mod observer;
