@@ -9,6 +9,9 @@ const fn described(metric: Metric) -> (&'static str, &'static str) {
     match metric {
         Metric::Throughput => ("bit/s", "throughput"),
         Metric::LossRatio => ("ratio", "loss"),
+        Metric::LossEpisodeLength => ("ns", "length of a loss episode"),
+        Metric::LossEpisodeFrames => ("frames", "frames lost in an episode"),
+        Metric::LossEpisodeRatio => ("ratio", "loss in episodes"),
         Metric::DelayMean => ("ns", "mean delay"),
         Metric::DelayMeanWhole => ("ns", "mean delay, transient included"),
         Metric::DelayMin => ("ns", "smallest delay"),
@@ -162,7 +165,9 @@ fn quantity(figure: &PublishedFigure, value: f64) -> String {
         "bit/s" => rate(value),
         "ns" => time(value),
         "ns2" => format!("{} ms²", digits(value / 1e12, 5)),
-        "ratio" if figure.metric == Metric::LossRatio => percent(value),
+        "ratio" if matches!(figure.metric, Metric::LossRatio | Metric::LossEpisodeRatio) => {
+            percent(value)
+        }
         "ratio" => digits(value, 3),
         _ => digits(value, 6),
     }

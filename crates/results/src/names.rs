@@ -1,13 +1,14 @@
 //! Names of what lies in a results folder, and limits of what is read.
 
 /// Names of the tables of a report: each as `data/NAME.csv` and `data/NAME.parquet`.
-pub const TABLES: [&str; 23] = [
+pub const TABLES: [&str; 24] = [
     "runs",
     "series",
     "delay_cdf",
     "iat_cdf",
     "drops",
     "link_losses",
+    "loss_episodes",
     "phases",
     "applications",
     "application_series",

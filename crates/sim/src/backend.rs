@@ -7,8 +7,9 @@ use crate::device::switch::Switch;
 use crate::device::tc::Tc;
 use crate::device::{DeviceParams, Plane};
 use crate::endpoint::EndpointParams;
-use crate::impairment::{Impairments, Lost};
+use crate::impairment::Impairments;
 use crate::link::{Handover, LinkParams};
+use crate::losses::{dropped, losses_on_links};
 use crate::measurement::Measurement;
 use crate::network::{self, Network};
 use crate::observer::{FlowId, Observer};
@@ -18,15 +19,14 @@ use crate::timeline::{self, Begun};
 use crate::topology::{FlowParams, Node, PortId, Topology};
 use crate::transport::{ApplicationFlows, SeriesParams, Transports, directions};
 use slicewise_capture::store::make_folders;
-use slicewise_dataplane::{ClassCounters, DropReason, Pipeline};
 use slicewise_model::{Discipline, PolicyParams, PolicySpec};
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
-    Backend, DutModel, DutParams, ImpairmentParams, LinkImpairments, RunError, RunSpec,
-    ScenarioParams, Study,
+    Backend, DutModel, DutParams, FlowControlParams, ImpairmentParams, LinkImpairments, RunError,
+    RunSpec, ScenarioParams, Study,
 };
 use slicewise_traffic::{Random, Sources};
 use slicewise_units::{Duration, Instant};
@@ -114,9 +114,6 @@ const HOSTS: &str = "";
 /// Streams of a source's seed that connections have on impaired links.
 const CONNECTIONS_STREAM: u64 = 1 << 32;
 
-/// Names of the links that a study has, in the order in which its network has them.
-const LINKS: [&str; 2] = ["ingress", "egress"];
-
 /// What came of a run beside what its observer saw: what was lost, where, and what changes did.
 struct Outcome {
     drops: Vec<DropCount>,
@@ -177,12 +174,26 @@ impl Simulator {
             mut network,
             links,
             egress,
+            names,
         } = self.network(study, run, observe)?;
         let (phases, gone) = timeline::run(&mut network, study, run.policy, &egress);
         let end = Instant::ZERO
             .saturating_add(study.duration)
             .saturating_add(DRAIN);
-        let network::Outcome { in_flight, .. } = network.run_until(end);
+        let network::Outcome {
+            in_flight,
+            storm,
+            ended_at,
+            ..
+        } = network.run_until(end);
+        if let Some(ports) = storm {
+            let names = ports.map(|port| names.get(&port).map_or("a port", String::as_str));
+            let message = format!(
+                "pause storm at {ended_at}: {} pause each other for good",
+                names.join(" and ")
+            );
+            return Err(RunError::Failed(message));
+        }
         if in_flight > 0 {
             return Err(RunError::Failed(format!(
                 "{in_flight} packets were still queued {DRAIN} after the sources had stopped: a class is \
@@ -214,9 +225,14 @@ impl Simulator {
             .ok_or(RunError::UnknownRun(*run))?;
         let mut topology = Topology::default();
         let answers = !scenario.applications.is_empty();
+        let hops: Vec<_> = study.hops(run.policy).collect();
+        let first = hops.first().map(|(device, _)| *device);
+        let control = first.and_then(flow_control);
         let endpoint = EndpointParams {
             interrupt_interval: study.hosts.interrupt_moderation,
             transmit_ring_frames: None,
+            source_limit_frames: control.map(|control| control.host_queue),
+            per_priority: control.is_some_and(|control| control.per_priority),
             processing: RECEIVE_PROCESSING,
             seed: run.source_seed(HOSTS),
         };
@@ -230,11 +246,20 @@ impl Simulator {
             propagation: study.link.propagation,
             handover: Handover::LastBit,
         };
-        let hops: Vec<_> = study.hops(run.policy).collect();
         let mut egress = Vec::with_capacity(hops.len());
-        for (device, policy) in &hops {
+        let senders = hosts
+            .senders
+            .keys()
+            .map(|name| name.unwrap_or("the sender"));
+        let mut names: BTreeMap<PortId, String> = adapters
+            .iter()
+            .copied()
+            .zip(senders.map(str::to_owned))
+            .collect();
+        for (place, (device, policy)) in (1..).zip(&hops) {
             let node = topology.device(DeviceParams {
                 processing: device.processing_delay,
+                flow_control: flow_control(device),
             });
             for from in from {
                 let ingress = if answers {
@@ -243,10 +268,12 @@ impl Simulator {
                     topology.port(node)
                 };
                 topology.unequal_link((from, on), (ingress, back(on, study)));
+                names.insert(ingress, format!("device {place}"));
             }
             let port = topology.egress(node, forwarding(device, policy, run.seed)?);
             from = vec![port];
             egress.push(port);
+            names.insert(port, format!("device {place}"));
             on = egress_link(study, device);
         }
         for last in &from {
@@ -276,6 +303,7 @@ impl Simulator {
             network,
             links,
             egress,
+            names,
         })
     }
 
@@ -319,10 +347,12 @@ impl Simulator {
 /// A network that was built.
 struct Built<O> {
     network: Network<Plane, O>,
-    /// The ports that send on [`LINKS`]: one of each host on the first.
+    /// The ports that send on [`LINKS`](crate::losses::LINKS): one of each host on the first.
     links: [Vec<PortId>; 2],
     /// The ports by which frames leave the devices, in the order of the path.
     egress: Vec<PortId>,
+    /// Whose the ports are, to name them.
+    names: BTreeMap<PortId, String>,
 }
 
 /// The hosts of a run.
@@ -352,7 +382,7 @@ impl<'a> Hosts<'a> {
     }
 }
 
-/// Let links lose and delay frames as the study says; `links` are the ports that send on [`LINKS`].
+/// Let links lose and delay frames as the study says; `links` are the ports that send on [`LINKS`](crate::losses::LINKS).
 fn impair(
     topology: &mut Topology<Plane>,
     study: &Study,
@@ -401,6 +431,14 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
     plane.map_err(failed)
 }
 
+/// Flow control of the links that lead to a device.
+const fn flow_control(device: &DutParams) -> Option<FlowControlParams> {
+    match device.model {
+        DutModel::Switch(switch) => switch.flow_control,
+        DutModel::Port | DutModel::Gateway | DutModel::Isr4221 | DutModel::Tc { .. } => None,
+    }
+}
+
 /// The link behind a device.
 fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
     let (rate, handover) = match device.model {
@@ -416,32 +454,6 @@ fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
         propagation: study.link.propagation,
         handover,
     }
-}
-
-/// What classes have dropped at these ports of devices, by reason.
-pub(crate) fn dropped<O: Observer>(
-    network: &Network<Plane, O>,
-    egress: &[PortId],
-) -> Vec<DropCount> {
-    let planes = egress.iter().filter_map(|port| network.forwarding(*port));
-    planes
-        .map(Plane::pipeline)
-        .flat_map(Pipeline::counters)
-        .flat_map(drops_of)
-        .collect()
-}
-
-/// What a class dropped, by reason.
-pub(crate) fn drops_of(class: &ClassCounters) -> impl Iterator<Item = DropCount> {
-    DropReason::ALL.into_iter().filter_map(|reason| {
-        let frames = class.dropped(reason);
-        let (class, reason) = (class.class.clone(), reason.name().to_owned());
-        (frames > 0).then_some(DropCount {
-            class,
-            reason,
-            frames,
-        })
-    })
 }
 
 /// The applications of a scenario.
@@ -509,47 +521,6 @@ fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
     };
     let policy = policy.resolve_for(study.link.rate.into()).map_err(failed)?;
     port(policy, seed).map(Plane::Pipeline).map_err(failed)
-}
-
-/// What impaired links lost of each slice, by reason.
-fn losses_on_links<O: Observer>(
-    study: &Study,
-    run: &RunSpec,
-    network: &Network<Plane, O>,
-    links: &[Vec<PortId>; 2],
-) -> Vec<LinkLoss> {
-    let mut losses = Vec::new();
-    let Some(scenario) = study.scenarios.get(run.scenario) else {
-        return losses;
-    };
-    for (link, ports) in LINKS.into_iter().zip(links) {
-        let impaired = || ports.iter().filter_map(|port| network.impairments(*port));
-        for (index, slice) in study.slices.iter().enumerate() {
-            let flows = impaired().flat_map(|link| slices_of_flows(scenario).zip(link.lost()));
-            let own = flows.filter(|(slice, _)| *slice == index);
-            let lost = own.fold(Lost::default(), |sum, (_, lost)| sum + lost);
-            let reasons = [("loss", lost.at_random), ("bit_error", lost.by_bit_errors)];
-            losses.extend(reasons.into_iter().filter(|(_, frames)| *frames > 0).map(
-                |(reason, frames)| LinkLoss {
-                    link: link.to_owned(),
-                    slice: slice.name.clone(),
-                    reason: reason.to_owned(),
-                    frames,
-                },
-            ));
-        }
-    }
-    losses
-}
-
-/// The slice of each flow: of sources, then of both directions of connections.
-fn slices_of_flows(scenario: &ScenarioParams) -> impl Iterator<Item = usize> {
-    let sources = scenario.sources.iter().map(|source| source.slice);
-    let connections = scenario.applications.iter().flat_map(|params| {
-        let flows = 2 * params.application.connections() as usize;
-        std::iter::repeat_n(params.slice, flows)
-    });
-    sources.chain(connections)
 }
 
 /// What measures a run of `study` under a scenario.

@@ -1,5 +1,6 @@
 //! Endpoints: the network adapter that sends, and the one that receives and raises interrupts.
 
+use crate::flow_control::PRIORITIES;
 use crate::packet::Packet;
 use slicewise_traffic::Random;
 use slicewise_transport::Segment;
@@ -16,6 +17,11 @@ pub struct EndpointParams {
     /// Maximum number of frames handed to an adapter and not yet sent; further frames are lost.
     /// `None` if the sender never loses any.
     pub transmit_ring_frames: Option<u32>,
+    /// A source whose packet finds so many frames waiting (of its priority) does not send it, as a program whose socket
+    /// is full and that does not catch up. Connections go by their own rules. `None` if sources never wait.
+    pub source_limit_frames: Option<u32>,
+    /// Priorities can be paused, each for itself (IEEE 802.1Qbb).
+    pub per_priority: bool,
     /// Longest time from an interrupt until a connection answers: see [`Processing`].
     pub processing: Duration,
     /// Seed of that time.
@@ -28,23 +34,55 @@ pub struct EndpointParams {
 ///
 /// They lie here one behind the other, not in the store of packets: connections may let tens of thousands wait, which are
 /// read in order much faster than from places all over a store.
+///
+/// Where priorities can be paused, each has a ring of its own, and the frame leaves that was handed over first of those
+/// whose priority is not paused.
 #[derive(Debug, Clone)]
 pub struct TransmitRing {
     limit: usize,
+    source_limit: usize,
+    /// One, or one for each priority.
+    rings: Vec<Ring>,
+    frames: usize,
+    /// The ring of the frame that was popped last.
+    popped: usize,
+}
+
+/// Frames that leave in order.
+#[derive(Debug, Clone)]
+struct Ring {
     frames: VecDeque<Packet>,
     /// What those of them hold that are of connections.
     segments: VecDeque<Segment>,
+    paused_until: Instant,
+}
+
+impl Ring {
+    const EMPTY: Self = Self {
+        frames: VecDeque::new(),
+        segments: VecDeque::new(),
+        paused_until: Instant::ZERO,
+    };
 }
 
 impl TransmitRing {
-    /// An empty ring of at most `limit_frames`, if they are limited.
+    /// An empty one as `params` describe it.
     #[must_use]
-    pub fn new(limit_frames: Option<u32>) -> Self {
+    pub fn new(params: &EndpointParams) -> Self {
+        let limit = |frames: Option<u32>| frames.map_or(usize::MAX, |frames| frames as usize);
+        let rings = if params.per_priority { PRIORITIES } else { 1 };
         Self {
-            limit: limit_frames.map_or(usize::MAX, |frames| frames as usize),
-            frames: VecDeque::new(),
-            segments: VecDeque::new(),
+            limit: limit(params.transmit_ring_frames),
+            source_limit: limit(params.source_limit_frames),
+            rings: vec![Ring::EMPTY; rings],
+            frames: 0,
+            popped: 0,
         }
+    }
+
+    #[inline]
+    fn ring_of(&self, priority: u8) -> usize {
+        usize::from(priority) % self.rings.len()
     }
 
     /// True if one more frame may be handed over. The frame that the transmitter is sending keeps its
@@ -52,39 +90,79 @@ impl TransmitRing {
     #[inline]
     #[must_use]
     pub fn has_room(&self, is_sending: bool) -> bool {
-        self.frames.len() + usize::from(is_sending) < self.limit
+        self.frames + usize::from(is_sending) < self.limit
+    }
+
+    /// False if a source has to wait.
+    #[inline]
+    #[must_use]
+    pub fn admits_sources(&self, priority: u8) -> bool {
+        self.rings[self.ring_of(priority)].frames.len() < self.source_limit
     }
 
     /// A frame is handed over; `segment` is what one of a connection holds.
     #[inline]
-    pub fn push(&mut self, frame: Packet, segment: Option<&Segment>) {
-        self.frames.push_back(frame);
-        self.segments.extend(segment.copied());
+    pub fn push(&mut self, frame: Packet, priority: u8, segment: Option<&Segment>) {
+        let ring = self.ring_of(priority);
+        let ring = &mut self.rings[ring];
+        ring.frames.push_back(frame);
+        ring.segments.extend(segment.copied());
+        self.frames += 1;
     }
 
-    /// The frame that is sent next.
+    /// Whether a frame handed over at `now` need not wait for others, or for the end of a pause.
     #[inline]
-    pub fn pop(&mut self) -> Option<Packet> {
-        self.frames.pop_front()
+    #[must_use]
+    pub fn is_free(&self, priority: u8, now: Instant) -> bool {
+        self.frames == 0 && self.rings[self.ring_of(priority)].paused_until <= now
+    }
+
+    /// When the next frame may be sent, as far as pauses of priorities are concerned; `Instant::MAX` if none waits.
+    #[inline]
+    #[must_use]
+    pub fn ready_at(&self) -> Instant {
+        let waiting = self.rings.iter().filter(|ring| !ring.frames.is_empty());
+        let ready = waiting.map(|ring| ring.paused_until);
+        ready.min().unwrap_or(Instant::MAX)
+    }
+
+    /// The frame that is sent next, at `now`.
+    #[inline]
+    pub fn pop(&mut self, now: Instant) -> Option<Packet> {
+        let rings = self.rings.iter().enumerate();
+        let ready = rings.filter(|(_, ring)| ring.paused_until <= now);
+        let heads = ready.filter_map(|(index, ring)| Some((ring.frames.front()?.sent_at, index)));
+        (_, self.popped) = heads.min()?;
+        self.frames -= 1;
+        self.rings[self.popped].frames.pop_front()
     }
 
     /// What the frame holds that was popped last, which is of a connection.
     #[inline]
     pub fn pop_segment(&mut self) -> Option<Segment> {
-        self.segments.pop_front()
+        self.rings[self.popped].segments.pop_front()
+    }
+
+    /// Send no frame of `priority` before `until`; false where priorities are not told apart.
+    pub fn pause(&mut self, priority: usize, until: Instant) -> bool {
+        let is_told_apart = self.rings.len() > 1;
+        if is_told_apart {
+            self.rings[priority % PRIORITIES].paused_until = until;
+        }
+        is_told_apart
     }
 
     /// Number of frames that wait.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.frames.len()
+    pub const fn len(&self) -> usize {
+        self.frames
     }
 
     /// True if no frame waits.
     #[inline]
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.frames == 0
     }
 }
 
@@ -260,19 +338,50 @@ mod tests {
 
     #[test]
     fn a_transmit_ring_frees_a_place_when_a_frame_has_been_sent() {
-        let mut ring = TransmitRing::new(Some(2));
+        let of = |transmit_ring_frames| {
+            TransmitRing::new(&EndpointParams {
+                transmit_ring_frames,
+                ..EndpointParams::default()
+            })
+        };
+        let mut ring = of(Some(2));
         assert!(ring.has_room(true));
-        ring.push(packet(7), None);
+        ring.push(packet(7), 0, None);
         assert!(!ring.has_room(true));
         assert!(ring.has_room(false));
-        ring.push(packet(8), Some(&Segment::default()));
+        ring.push(packet(8), 0, Some(&Segment::default()));
         assert!(!ring.has_room(false));
         assert_eq!(
-            [ring.pop(), ring.pop(), ring.pop()],
+            [(); 3].map(|()| ring.pop(at(0))),
             [Some(packet(7)), Some(packet(8)), None]
         );
         assert!(ring.pop_segment().is_some());
-        assert!(!TransmitRing::new(Some(0)).has_room(false));
-        assert!(TransmitRing::new(None).has_room(true));
+        assert!(!of(Some(0)).has_room(false));
+        assert!(of(None).has_room(true));
+    }
+
+    #[test]
+    fn frames_of_other_priorities_pass_those_of_one_that_is_paused() {
+        let mut ring = TransmitRing::new(&EndpointParams {
+            per_priority: true,
+            source_limit_frames: Some(1),
+            ..EndpointParams::default()
+        });
+        assert!(ring.pause(3, at(50)));
+        assert!(!ring.is_free(3, at(0)) && ring.is_free(5, at(0)));
+        ring.push(packet(1), 3, None);
+        assert_eq!(ring.ready_at(), at(50));
+        assert!(!ring.admits_sources(3) && ring.admits_sources(5));
+        ring.push(packet(2), 5, None);
+        assert_eq!(ring.ready_at(), Instant::ZERO);
+        assert_eq!(ring.pop(at(0)), Some(packet(2)));
+        assert_eq!(ring.pop(at(0)), None);
+        assert_eq!(ring.pop(at(50)), Some(packet(1)));
+        assert_eq!(ring.ready_at(), Instant::MAX);
+    }
+
+    #[test]
+    fn without_priorities_a_ring_cannot_pause_one() {
+        assert!(!TransmitRing::new(&EndpointParams::default()).pause(3, at(50)));
     }
 }

@@ -11,7 +11,7 @@
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
 //! Events of one nanosecond happen in the order in which the queue was given its actors: sources,
-//! ends of links, ports, connections, applications. So a frame that arrives in the nanosecond in which a port may send is
+//! ends of links, ports, flow control, connections, applications. So a frame that arrives in the nanosecond in which a port may send is
 //! considered.
 
 use slicewise_units::Instant;
@@ -26,6 +26,8 @@ pub enum Event {
     Arrival(u32),
     /// The timer of a node for one of its ports: the port may send.
     Timer(u32),
+    /// A link's flow control: a pause frame has arrived, or is sent again.
+    FlowControl(u32),
     /// The timer of an end of a connection.
     Connection(u32),
     /// An application, or its server, does what is due.

@@ -7,6 +7,12 @@ use slicewise_model::Rate;
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 use std::collections::VecDeque;
 
+/// A pause frame: the smallest frame of Ethernet, without FCS.
+const PAUSE_FRAME: FrameLengths = FrameLengths {
+    l2_bytes: 60,
+    l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
+};
+
 /// A link as a topology describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkParams {
@@ -78,6 +84,19 @@ impl Link {
     /// replaces an earlier one, so that a moment that has passed ends the pause.
     pub fn pause(&mut self, until: Instant) {
         self.paused_until = until;
+    }
+
+    /// Whether it is paused at `now`.
+    #[must_use]
+    pub fn is_paused(&self, now: Instant) -> bool {
+        self.paused_until > now
+    }
+
+    /// Put a pause frame on the wire, behind the frame that is being sent; a pause does not hold it back. Returns when it
+    /// reaches the end of the link.
+    pub fn transmit_pause(&mut self, now: Instant) -> Instant {
+        let sent = self.clock.send(self.accounting.count(PAUSE_FRAME), now);
+        sent.saturating_add(self.propagation)
     }
 
     /// Put a frame on the wire; the transmitter must be [ready](Self::ready_at). Returns when its last

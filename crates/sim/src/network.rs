@@ -2,6 +2,7 @@
 
 use crate::device::Forwarding;
 use crate::event::Event;
+use crate::flow_control::{self, FlowControl};
 use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, traffic_class};
@@ -20,18 +21,22 @@ use slicewise_wire::Headers;
 #[derive(Debug)]
 pub struct Network<F, O> {
     pub(crate) wires: Wires<O>,
-    ports: Vec<Port<F>>,
+    pub(crate) ports: Vec<Port<F>>,
     devices: Vec<Device>,
     pub(crate) flows: Vec<Flow>,
     /// What sends the first of the flows; the others are those of connections.
     sources: Vec<Sending>,
     pub(crate) transports: Transports,
+    pub(crate) flow_controls: Vec<FlowControl>,
+    storm: Option<[PortId; 2]>,
     handled: u64,
 }
 
 /// A device: its ports are among those of the network.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Device {
+    /// The port that sends each flow's packets to it.
+    pub(crate) ingress_of_flow: Vec<u32>,
     /// The egress port of each flow's packets.
     pub(crate) egress_of_flow: Vec<u32>,
 }
@@ -43,6 +48,14 @@ pub(crate) struct Flow {
     /// The port its sender sends it from.
     pub(crate) port: u32,
     pub(crate) headers: Headers,
+}
+
+impl Flow {
+    /// The priority of its packets (IEEE 802.1Q): the class selector of their code point (RFC 2474).
+    #[inline]
+    pub(crate) const fn priority(&self) -> u8 {
+        self.headers.dscp >> 3
+    }
 }
 
 /// A source that sends whatever happens to its packets.
@@ -79,6 +92,9 @@ pub struct Outcome {
     pub ended_at: Instant,
     /// Packets still in transit: zero if the network has drained.
     pub in_flight: usize,
+    /// Two ports of one link that have paused each other for longer than any pause lasts: neither will send again, and the
+    /// run has ended.
+    pub storm: Option<[PortId; 2]>,
     /// Events handled.
     pub events: u64,
 }
@@ -92,6 +108,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         flows: Vec<Flow>,
         mut sources: Vec<Sending>,
         mut transports: Transports,
+        flow_controls: Vec<FlowControl>,
     ) -> Self {
         for (index, source) in (0u32..).zip(&mut sources) {
             if let Some(at) = source.next_departure() {
@@ -108,6 +125,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             flows,
             sources,
             transports,
+            flow_controls,
+            storm: None,
             handled: 0,
         }
     }
@@ -125,6 +144,12 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                     self.ports[port as usize].on_timer();
                     self.transmit(port, now);
                 }
+                Event::FlowControl(control) => {
+                    self.storm = self.on_flow_control(control, now);
+                    if self.storm.is_some() {
+                        break;
+                    }
+                }
                 Event::Connection(end) => self.on_connection_timer(end, now),
                 Event::Application(index) => self.on_application(index, now),
             }
@@ -133,6 +158,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         Outcome {
             ended_at,
             in_flight: self.wires.packets.len() + in_adapters.sum::<usize>(),
+            storm: self.storm,
             events: self.handled,
         }
     }
@@ -185,13 +211,21 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// A source hands a packet to its endpoint's adapter.
     #[inline]
     fn on_departure(&mut self, index: u32, now: Instant) {
+        let flow = &self.flows[index as usize];
         let sending = &mut self.sources[index as usize];
         let (l2_bytes, sequence) = (sending.next_l2_bytes, sending.sent);
-        sending.sent += 1;
+        let is_sent = match &self.ports[flow.port as usize].egress {
+            Egress::Adapter(ring) => ring.admits_sources(flow.priority()),
+            Egress::Forwarding(_) | Egress::Idle => true,
+        };
+        sending.sent += u64::from(is_sent);
         if let Some(next) = sending.next_departure() {
             self.wires.events.schedule(next, index);
         }
-        let Flow { port, headers, .. } = &self.flows[index as usize];
+        if !is_sent {
+            return;
+        }
+        let Flow { port, headers, .. } = flow;
         let packet = Packet {
             sent_at: now,
             queued_at: now,
@@ -217,6 +251,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         if id.is_measured() {
             self.wires.observer.on_sent(id, &packet);
         }
+        let priority = self.flows[usize::from(packet.flow)].priority();
         let port = &mut self.ports[number as usize];
         let Egress::Adapter(ring) = &mut port.egress else {
             debug_assert!(false, "a flow is sent by an endpoint");
@@ -231,7 +266,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             }
             return;
         }
-        if ready_at <= now && ring.is_empty() {
+        if ready_at <= now && ring.is_free(priority, now) {
             let id = self.wires.store(packet, segment);
             self.wires.send(number, id, now);
             if segment.is_some() {
@@ -239,7 +274,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 let _ = self.transports.on_left(&packet);
             }
         } else {
-            ring.push(packet, segment);
+            ring.push(packet, priority, segment);
+            let ready_at = ready_at.max(ring.ready_at());
             port.wake(ready_at, &mut self.wires.events);
         }
     }
@@ -254,9 +290,12 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             Some(Delivered::Captured) | None => return,
         };
         let packet = self.wires.packets.get(id);
-        let flow = usize::from(packet.flow);
-        let headers = &self.flows[flow].headers;
+        let (of, l2_bytes) = (packet.flow, packet.l2_bytes);
+        let flow = usize::from(of);
         let number = self.devices[device as usize].egress_of_flow[flow];
+        let has_room = self.has_room(number, of, l2_bytes);
+        let packet = self.wires.packets.get(id);
+        let headers = &self.flows[flow].headers;
         let Egress::Forwarding(forwarding) = &mut self.ports[number as usize].egress else {
             debug_assert!(false, "a flow leaves a device by a port with a policy");
             return;
@@ -268,20 +307,29 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             ecn: packet.ecn(),
             colour: Colour::Green,
         };
-        let verdict = if frame.dscp == headers.dscp {
-            forwarding.on_frame(frame, headers, now)
+        let remarked;
+        let headers = if frame.dscp == headers.dscp {
+            headers
         } else {
             // A device before this one remarked it.
-            let headers = Headers {
+            remarked = Headers {
                 dscp: frame.dscp,
                 ..*headers
             };
-            forwarding.on_frame(frame, &headers, now)
+            &remarked
+        };
+        let verdict = if has_room {
+            forwarding.on_frame(frame, headers, now)
+        } else {
+            forwarding.refuse(frame, headers, now)
         };
         match verdict {
-            Verdict::Queued => self.forward(number, now),
+            Verdict::Queued => {
+                self.on_waiting(number, of, l2_bytes, now);
+                self.forward(number, now);
+            }
             Verdict::Dropped(_) => {
-                lose_dropped(&mut self.wires, forwarding, now);
+                self.lose_dropped(number, now);
                 self.wires.lose_id(id, now);
             }
         }
@@ -289,7 +337,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// The timer of a port has expired, or a pause of it begins or ends.
     #[inline]
-    fn transmit(&mut self, number: u32, now: Instant) {
+    pub(crate) fn transmit(&mut self, number: u32, now: Instant) {
         match self.ports[number as usize].egress {
             Egress::Forwarding(_) => self.forward(number, now),
             Egress::Adapter(_) => self.send_waiting(number, now),
@@ -309,14 +357,39 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let mut poll_at = forwarding.poll_at().unwrap_or(Instant::MAX);
         if poll_at.max(ready_at) <= now {
             if let Some(frame) = forwarding.poll_egress(now) {
+                let controls = &mut self.flow_controls;
+                flow_control::on_gone(
+                    port,
+                    controls,
+                    &self.flows,
+                    &mut self.wires,
+                    packet_of(&frame),
+                    now,
+                );
                 ready_at = self.wires.forward(number, &frame, now);
             }
+            let Egress::Forwarding(forwarding) = &mut port.egress else {
+                return;
+            };
             // Whatever it answers, it is not asked twice in one nanosecond.
             let later = now.saturating_add(Duration::from_nanos(1));
             poll_at = forwarding.poll_at().unwrap_or(Instant::MAX).max(later);
         }
-        lose_dropped(&mut self.wires, forwarding, now);
         port.wake(poll_at.max(ready_at), &mut self.wires.events);
+        self.lose_dropped(number, now);
+    }
+
+    /// Report frames that a device dropped from its queues as lost.
+    #[inline]
+    fn lose_dropped(&mut self, number: u32, now: Instant) {
+        let port = &mut self.ports[number as usize];
+        while let Egress::Forwarding(forwarding) = &mut port.egress
+            && let Some(frame) = forwarding.poll_dropped()
+        {
+            let (id, controls) = (packet_of(&frame), &mut self.flow_controls);
+            flow_control::on_gone(port, controls, &self.flows, &mut self.wires, id, now);
+            self.wires.lose_id(id, now);
+        }
     }
 
     /// Send the frame that has waited longest in an adapter, if its transmitter is ready, and set the timer for
@@ -329,7 +402,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let mut ready_at = self.wires.link(number).ready_at();
         let mut left = None;
         if ready_at <= now
-            && let Some(packet) = ring.pop()
+            && let Some(packet) = ring.pop(now)
         {
             let segment = if self.wires.is_of_connection(&packet) {
                 left = Some(packet);
@@ -340,25 +413,13 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             let id = self.wires.store(packet, segment.as_ref());
             ready_at = self.wires.send(number, id, now);
         }
-        let at = if ring.is_empty() {
-            Instant::MAX
-        } else {
-            ready_at
-        };
+        let at = ready_at.max(ring.ready_at());
         port.wake(at, &mut self.wires.events);
         if let Some(packet) = left
             && let Some((connection, end)) = self.transports.on_left(&packet)
         {
             self.pump(connection, end, now);
         }
-    }
-}
-
-/// Report frames that a device dropped from its queues as lost.
-#[inline]
-fn lose_dropped<O: Observer>(wires: &mut Wires<O>, forwarding: &mut impl Forwarding, now: Instant) {
-    while let Some(frame) = forwarding.poll_dropped() {
-        wires.lose_id(packet_of(&frame), now);
     }
 }
 

@@ -11,6 +11,9 @@ pub(crate) struct Port<F> {
     /// When its timer is set for; `Instant::MAX` for never.
     wake_at: Instant,
     timer: Place,
+    /// At a device with flow control, by flow: that of the link by which the flow's frames reach the device. Empty
+    /// without flow control.
+    controls: Vec<u32>,
 }
 
 /// What a port sends, by the kind of its node.
@@ -25,12 +28,20 @@ pub(crate) enum Egress<F> {
 }
 
 impl<F> Port<F> {
-    pub(crate) const fn new(egress: Egress<F>, timer: Place) -> Self {
+    pub(crate) const fn new(egress: Egress<F>, timer: Place, controls: Vec<u32>) -> Self {
         Self {
+            controls,
             egress,
             wake_at: Instant::MAX,
             timer,
         }
+    }
+
+    /// The flow control that a frame of `flow` is subject to while it waits here.
+    #[inline]
+    pub(crate) fn control_of(&self, flow: u16) -> Option<usize> {
+        let control = self.controls.get(usize::from(flow))?;
+        Some(*control as usize)
     }
 
     /// Frames that wait in an adapter.

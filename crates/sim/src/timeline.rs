@@ -2,8 +2,8 @@
 //!
 //! What sources send changes by itself: a source is the sequence of what it sends.
 
-use crate::backend::{dropped, drops_of};
 use crate::device::Plane;
+use crate::losses::{dropped, drops_of};
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::topology::PortId;

@@ -88,6 +88,11 @@ impl<O: Observer> Wires<O> {
         self.wires[port as usize].link.pause(until);
     }
 
+    /// See [`Link::transmit_pause`].
+    pub(crate) fn transmit_pause(&mut self, port: u32, now: Instant) -> Instant {
+        self.wires[port as usize].link.transmit_pause(now)
+    }
+
     /// Store a packet that is about to be sent; `segment` is what one of a connection holds.
     #[inline]
     pub(crate) fn store(&mut self, packet: Packet, segment: Option<&Segment>) -> PacketId {

@@ -330,6 +330,12 @@ pub enum Metric {
     Throughput,
     /// Loss ratio after the transient.
     LossRatio,
+    /// Mean length of the times in which frames are lost without a break, over the whole run, ns.
+    LossEpisodeLength,
+    /// Frames lost in such a time, on average.
+    LossEpisodeFrames,
+    /// Loss ratio in these times.
+    LossEpisodeRatio,
     /// Mean one-way delay after the transient, ns.
     DelayMean,
     /// Mean one-way delay over the whole run, transient included, ns.

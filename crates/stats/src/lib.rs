@@ -26,6 +26,7 @@ pub mod flow;
 pub mod flow_delays;
 pub mod holm;
 pub mod ks;
+pub mod loss_episodes;
 pub mod mser;
 pub mod objective;
 pub mod observations;

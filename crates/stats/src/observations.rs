@@ -8,6 +8,7 @@ use crate::application::{ApplicationRecord, ApplicationSeries};
 use crate::application_summary::{ApplicationQuantity, SliceApplications};
 use crate::availability;
 use crate::description::{Metric, SliceDescription, StudyDescription};
+use crate::loss_episodes::LossEpisodes;
 use crate::opportunity::{self, Opportunity};
 use crate::record::{
     CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures, SentDelay,
@@ -36,6 +37,8 @@ pub struct SliceObservation {
     /// Share of intervals after the transient in which all objectives of the slice are met; `None` where
     /// it states none, or sent nothing.
     pub availability: Option<f64>,
+    /// When it lost frames, over the whole run.
+    pub loss_episodes: LossEpisodes,
     /// Number of inter-arrival times of the first source.
     pub iat_samples: u64,
     /// Their mean, ns.
@@ -189,7 +192,7 @@ impl Observations {
                         applications: applications(record, description, served_in_all),
                         has_tcp: (record.flows.iter())
                             .any(|flow| flow.slice == slice.slice && flow.flow.protocol == TCP),
-                        ..observe(slice, keeps_cdf)
+                        ..observe(slice, record.bin_ns, keeps_cdf)
                     }
                 })
                 .collect(),
@@ -266,7 +269,7 @@ impl Observations {
     }
 }
 
-fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
+fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservation {
     let IatFigures {
         samples,
         mean_ns,
@@ -281,6 +284,7 @@ fn observe(record: &SliceRecord, keeps_cdf: bool) -> SliceObservation {
         has_tcp: false,
         applications: None,
         availability: None,
+        loss_episodes: LossEpisodes::of(&record.series, bin_ns),
         iat_samples: *samples,
         iat_mean_ns: *mean_ns,
         iat_variance_ns2: *variance_ns2,

@@ -325,6 +325,9 @@ fn value(
     match metric {
         Metric::Throughput => Some(steady.throughput_bits_per_second),
         Metric::LossRatio => (steady.sent_frames > 0).then_some(steady.loss_ratio),
+        Metric::LossEpisodeLength => observed?.loss_episodes.mean_length_ns(),
+        Metric::LossEpisodeFrames => observed?.loss_episodes.mean_lost_frames(),
+        Metric::LossEpisodeRatio => observed?.loss_episodes.loss_ratio(),
         Metric::DelayMean => of_delay(delay.mean_ns),
         Metric::DelayMeanWhole => whole_delay_mean(run, slice),
         Metric::DelayMin => whole(run, slice)

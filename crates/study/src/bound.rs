@@ -25,8 +25,8 @@
 //! [`DelayClasses::bucket_width`]: slicewise_model::DelayClasses::bucket_width
 
 use crate::params::{
-    ApplicationSourceParams, DutParams, PopulationPatternParams, ScenarioParams, SourceHeaders,
-    SourceParams,
+    ApplicationSourceParams, DutModel, DutParams, PopulationPatternParams, ScenarioParams,
+    SourceHeaders, SourceParams,
 };
 use crate::study::Study;
 use slicewise_model::{GuaranteeParams, GuaranteedParams, PolicyParams, Rate};
@@ -199,11 +199,26 @@ fn bound(
     if guarantees < hops.len() {
         return Err("not every device on its path gives it a guarantee".to_owned());
     }
+    // A pause holds frames before the device that sends it: in hosts, or in the device before it.
+    if hops.iter().any(|(device, _)| sends_pauses(device)) {
+        if hops.len() > 1 {
+            return Err(PAUSES.to_owned());
+        }
+        outside = Err(PAUSES.to_owned());
+    }
     schedulers.sum_ns = (hops.len() > 1).then_some(sum_ns);
     Ok(Some(Parts {
         schedulers,
         outside,
     }))
+}
+
+/// Why nothing bounds how long frames wait before a device.
+const PAUSES: &str =
+    "the device sends pause frames, and nothing bounds how long a sender is paused";
+
+const fn sends_pauses(device: &DutParams) -> bool {
+    matches!(device.model, DutModel::Switch(switch) if switch.flow_control.is_some())
 }
 
 /// A policy in a scenario, on a device.

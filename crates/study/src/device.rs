@@ -1,7 +1,10 @@
 //! What the devices that can be studied are known for: names, and the limits their makers state.
 
 use crate::params::{DutModel, DutParams, HopParams, SwitchParams};
-use slicewise_model::{Discipline, FlowQueueParams, Part, PolicyError, PolicyParams, Rate};
+use slicewise_model::{
+    BurstSpec, Discipline, FlowQueueParams, Part, PolicyError, PolicyParams, PolicySpec, Rate,
+    ShaperSpec,
+};
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_units::{Duration, FrameLengths, Layer};
 
@@ -13,6 +16,43 @@ const ISR4221_PRIORITY_LEVELS: u8 = 2;
 const ISR4221_SOURCE: &str = "limits of the Cisco ISR 4221 with IOS XE 16.12.04 (Grøsvik 2023)";
 /// Where the number of queues of a switch is stated.
 const SWITCH_SOURCE: &str = "queues of a port of the Intel Tofino switch (Chen et al. 2022)";
+
+/// `params`, resolved from `spec`, with the credit that queues save on the device, where the policy does not say it.
+pub(crate) fn with_credit(
+    model: DutModel,
+    spec: &PolicySpec,
+    mut params: PolicyParams,
+) -> PolicyParams {
+    let DutModel::Switch(SwitchParams {
+        credit: Some(credit),
+        ..
+    }) = model
+    else {
+        return params;
+    };
+    for class in &mut params.classes {
+        let Some(written) = spec.classes.iter().find(|of| of.name == class.name) else {
+            continue;
+        };
+        if let Some((rate, burst)) = &mut class.minimum {
+            *burst = BurstSpec::Time(credit).size(rate.rate);
+        }
+        if let (
+            Some(shaper),
+            Some(ShaperSpec {
+                committed_burst_bits: None,
+                ..
+            }),
+        ) = (&mut class.shape, written.shape)
+        {
+            shaper.burst = BurstSpec::Time(credit).size(shaper.rate.rate);
+        }
+        if let (Some(child), Some(written)) = (class.child.take(), written.child.as_deref()) {
+            class.child = Some(Box::new(with_credit(model, written, *child)));
+        }
+    }
+    params
+}
 
 /// Whether the device can hold `policy` at all.
 pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(), PolicyError> {
@@ -233,8 +273,17 @@ fn describe(dut: &DutParams) -> String {
             let buffer = buffer.map_or_else(String::new, |packets| {
                 format!(", which share a buffer of {packets} packets")
             });
+            let credit = switch.credit;
+            let credit = credit.map_or_else(String::new, |credit| {
+                format!(", whose credit is {credit} of their rates")
+            });
+            let pauses = match switch.flow_control {
+                None => "",
+                Some(control) if control.per_priority => ", priority flow control",
+                Some(_) => ", flow control",
+            };
             format!(
-                "switch (model), ports of {} with {} queues{buffer}",
+                "switch (model), ports of {} with {} queues{credit}{buffer}{pauses}",
                 dut.port_rate.rate, switch.queues
             )
         }

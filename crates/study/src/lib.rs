@@ -41,12 +41,12 @@ pub use kind::{FileKind, json_schema};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
     AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, CongestionControl,
-    DelayDistribution, DelayVariationParams, DutModel, DutParams, HopParams, HostTiming,
-    ImpairmentParams, LicenceParams, LinkImpairments, LossParams, MeasureParams, OnOffParams,
-    PacketSize, PatternParams, Periods, PopulationParams, PopulationPatternParams, RequestsParams,
-    ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams, SizesParams, SourceHeaders,
-    SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile, TransportParams, VideoParams,
-    WeightedSize,
+    DelayDistribution, DelayVariationParams, DutModel, DutParams, FlowControlParams, HopParams,
+    HostTiming, ImpairmentParams, LicenceParams, LinkImpairments, LossParams, MeasureParams,
+    OnOffParams, PacketSize, PatternParams, Periods, PopulationParams, PopulationPatternParams,
+    RequestsParams, ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams, SizesParams,
+    SourceHeaders, SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile, TransportParams,
+    VideoParams, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

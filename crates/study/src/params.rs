@@ -63,6 +63,69 @@ pub struct SwitchParams {
     /// After a packet that a full queue has dropped, none is admitted before the queue is shorter by so many packets; 0:
     /// as soon as there is room.
     pub hysteresis_packets: u32,
+    /// How much of its minimum and of its maximum an idle queue saves, as time at that rate; `None`: what the policy says.
+    pub credit: Option<Duration>,
+    /// Pause frames that it sends; `None` for none.
+    pub flow_control: Option<FlowControlParams>,
+}
+
+/// Flow control of the links that lead to a device: pause frames of IEEE 802.3x (annex 31B), or, for each priority, of
+/// IEEE 802.1Qbb.
+///
+/// Sizes are bytes of frames without FCS, and of one link; with priorities, of one priority on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowControlParams {
+    /// What is paused: each of the eight priorities for itself, or the whole link.
+    pub per_priority: bool,
+    /// What may wait in the device of frames that arrived by a link; further ones are dropped.
+    pub buffer: ByteCount,
+    /// Above it, the sender at the other end is paused.
+    pub high: ByteCount,
+    /// At or below it, it may go on.
+    pub low: ByteCount,
+    /// Packets that wait in the adapter of a paused host when its sources stop sending.
+    pub host_queue: u32,
+}
+
+impl FlowControlParams {
+    /// Longest pause that a frame can ask for: 65,535 quanta of 512 bit times.
+    pub const MAX_PAUSE_BIT_TIMES: u64 = 65_535 * 512;
+    /// Bytes of a pause frame on the wire, preamble and gap included.
+    pub const FRAME_BYTES_L1: u64 = 84;
+
+    /// Longest time from the reception of a pause frame until no frame is begun (IEEE 802.3, 31B.3.7), in bit times.
+    #[must_use]
+    pub const fn reaction_bit_times(rate: BitRate) -> u64 {
+        512 * match rate.bits_per_second() {
+            0..=100_000_000 => 1,
+            100_000_001..=1_000_000_000 => 2,
+            1_000_000_001..=10_000_000_000 => 60,
+            10_000_000_001..=40_000_000_000 => 118,
+            _ => 394,
+        }
+    }
+
+    /// How long that many bits take at `rate`, rounded up.
+    #[must_use]
+    pub fn bit_times(bits: u64, rate: BitRate) -> Duration {
+        let per_second = u128::from(rate.bits_per_second().max(1));
+        let nanos = (u128::from(bits) * 1_000_000_000).div_ceil(per_second);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Bytes that can arrive by `link` after the high mark is exceeded: those sent until the sender stops, of frames up
+    /// to `largest_frame_l1` bytes on the wire. The pause frame may wait for a frame of that size, travels to the sender,
+    /// who may have begun a frame; what is on the wire and in processing arrives, too.
+    #[must_use]
+    pub fn on_the_wire(link: &StudyLink, processing: Duration, largest_frame_l1: u64) -> ByteCount {
+        let rate = link.rate.rate;
+        let bits =
+            8 * (3 * largest_frame_l1 + Self::FRAME_BYTES_L1) + Self::reaction_bit_times(rate);
+        let travelling = link.propagation.nanos().saturating_mul(2);
+        let waiting = travelling.saturating_add(processing.nanos());
+        let travelling = rate.bytes_in(Duration::from_nanos(waiting)).bytes();
+        ByteCount::new(bits.div_ceil(8).saturating_add(travelling))
+    }
 }
 
 impl Default for SwitchParams {
@@ -77,6 +140,8 @@ impl SwitchParams {
         queues: 8,
         buffer_packets: None,
         hysteresis_packets: 0,
+        credit: None,
+        flow_control: None,
     };
 }
 

@@ -36,13 +36,14 @@ mod tests {
     use super::{applications, estimates, packets, phases, runs, testbed, verdicts};
 
     /// Every table that a report writes into its folder of data.
-    const TABLES: [Schema; 23] = [
+    const TABLES: [Schema; 24] = [
         runs::Runs::SCHEMA,
         runs::Bins::SCHEMA,
         runs::DelayCdf::SCHEMA,
         runs::IatCdf::SCHEMA,
         runs::Drops::SCHEMA,
         runs::LinkLosses::SCHEMA,
+        runs::Episodes::SCHEMA,
         phases::Phases::SCHEMA,
         applications::Applications::SCHEMA,
         applications::Bins::SCHEMA,

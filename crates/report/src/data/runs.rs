@@ -8,6 +8,7 @@ use super::table::TableWriter;
 use crate::captured::{is_captured, vlans_text};
 use crate::error::ReportError;
 use slicewise_stats::flow::{FlowRecord, HopRecord, RoundTripFigures, TcpFigures};
+use slicewise_stats::loss_episodes::{LossEpisode, loss_episodes};
 use slicewise_stats::record::{
     CdfPoint, DelayFigures, DropCount, Figures, LinkLoss, RunKey, RunRecord, Series, SliceRecord,
     VariationFigures,
@@ -147,6 +148,18 @@ columns! {
 }
 
 columns! {
+    /// Bins in a row in which a slice lost frames.
+    Episodes<'a> = "loss_episodes" (key: &'a RunKey, slice: &'a str, episode: LossEpisode) {
+        ..Run(key),
+        slice: &str = slice,
+        begins_ns: u64 = episode.begins_ns,
+        length_ns: u64 = episode.length_ns,
+        sent_frames: u64 = episode.sent_frames,
+        lost_frames: u64 = episode.lost_frames,
+    }
+}
+
+columns! {
     /// A flow of a captured run.
     Flows<'a> = "flows" (key: &'a RunKey, flow: &'a FlowRecord) {
         ..Run(key),
@@ -215,6 +228,7 @@ pub(crate) struct RunTables {
     iat_cdf: TableWriter,
     drops: TableWriter,
     link_losses: TableWriter,
+    loss_episodes: TableWriter,
     phases: PhaseTable,
     applications: ApplicationTables,
     /// Flows and hops: begun with the first run that was captured.
@@ -230,6 +244,7 @@ impl RunTables {
             iat_cdf: TableWriter::create(folder, IatCdf::SCHEMA)?,
             drops: TableWriter::create(folder, Drops::SCHEMA)?,
             link_losses: TableWriter::create(folder, LinkLosses::SCHEMA)?,
+            loss_episodes: TableWriter::create(folder, Episodes::SCHEMA)?,
             phases: PhaseTable::create(folder),
             applications: ApplicationTables::create(folder),
             captured: None,
@@ -245,6 +260,10 @@ impl RunTables {
             }
             for point in &slice.iat_sent.cdf {
                 self.iat_cdf.row(&IatCdf::row(key, &slice.slice, *point))?;
+            }
+            for episode in loss_episodes(&slice.series, record.bin_ns) {
+                let row = Episodes::row(key, &slice.slice, episode);
+                self.loss_episodes.row(&row)?;
             }
         }
         record
@@ -308,6 +327,7 @@ impl RunTables {
             self.iat_cdf,
             self.drops,
             self.link_losses,
+            self.loss_episodes,
         ];
         self.phases.finish()?;
         self.applications.finish()?;

@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "runs",
     "series",
     "delay_cdf",
     "iat_cdf",
     "drops",
     "link_losses",
+    "loss_episodes",
     "cells",
     "verdicts",
     "verdict_tests",

@@ -11,6 +11,7 @@ pub mod switch;
 pub mod tc;
 
 use slicewise_dataplane::{Frame, Pipeline, Verdict};
+use slicewise_study::FlowControlParams;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
 use switch::Switch;
@@ -21,6 +22,9 @@ use tc::Tc;
 pub trait Forwarding {
     /// Queue a frame or drop it.
     fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict;
+    /// Drop a frame for which the device has no room, whatever room its queue has.
+    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict;
+
     /// The next frame to send at `now`, if one may leave.
     fn poll_egress(&mut self, now: Instant) -> Option<Frame>;
     /// A frame that was queued and has since been dropped; called after each of the two methods
@@ -37,6 +41,10 @@ impl Forwarding for Pipeline {
     #[inline]
     fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
         self.on_frame(frame, headers, now)
+    }
+
+    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.on_frame_in_buffer(frame, headers, now, false)
     }
 
     #[inline]
@@ -97,6 +105,10 @@ impl Forwarding for Plane {
         }
     }
 
+    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.pipeline_mut().refuse(frame, headers, now)
+    }
+
     #[inline]
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
         match self {
@@ -131,4 +143,6 @@ pub struct DeviceParams {
     /// From the arrival of the last bit to the earliest departure of the frame. It adds delay but
     /// limits no rate: any number of frames can be processed at the same time.
     pub processing: Duration,
+    /// Flow control of the links that lead to it.
+    pub flow_control: Option<FlowControlParams>,
 }

@@ -54,6 +54,10 @@ impl Forwarding for Switch {
             .on_frame_in_buffer(frame, headers, now, has_room)
     }
 
+    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.pipeline.refuse(frame, headers, now)
+    }
+
     #[inline]
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
         self.pipeline.poll_egress(now)

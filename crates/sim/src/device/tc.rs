@@ -60,6 +60,10 @@ impl Forwarding for Tc {
         verdict
     }
 
+    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.pipeline.refuse(frame, headers, now)
+    }
+
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
         self.take_ahead(now);
         let (frame, cost) = self.held?;

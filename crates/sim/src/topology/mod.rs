@@ -5,6 +5,7 @@ mod routes;
 use crate::device::{DeviceParams, Forwarding};
 use crate::endpoint::{EndpointParams, Processing, Receiver, TransmitRing};
 use crate::event::{Event, EventQueue, Place};
+use crate::flow_control::FlowControl;
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkParams};
 use crate::network::{Device, Flow, Network, Sending};
@@ -13,6 +14,7 @@ use crate::port::{Egress, Port};
 use crate::transport::{ApplicationFlows, Direction, Transports, directions};
 use crate::wires::{End, Wire, Wires};
 use routes::Routes;
+use slicewise_study::FlowControlParams;
 use slicewise_traffic::{Random, Source};
 use slicewise_units::BitRate;
 use slicewise_wire::Headers;
@@ -28,10 +30,14 @@ pub enum Node {
 }
 
 /// A port of a node, identified by the topology that created it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(u32);
 
 impl PortId {
+    pub(crate) const fn of(number: u32) -> Self {
+        Self(number)
+    }
+
     pub(crate) const fn number(self) -> u32 {
         self.0
     }
@@ -207,12 +213,7 @@ impl<F: Forwarding> Topology<F> {
             return Err(TopologyError::NoWay(device));
         }
         let mut used = vec![false; self.ports.len()];
-        let mut devices = vec![
-            Device {
-                egress_of_flow: Vec::with_capacity(flows.len()),
-            };
-            self.devices.len()
-        ];
+        let mut devices = vec![Device::default(); self.devices.len()];
         let first_of_connections = flows.len();
         let (mut all, mut sources) = (directions_of(&flows), Vec::with_capacity(flows.len()));
         sources.extend(flows.into_iter().map(|flow| Sending::new(flow.source)));
@@ -238,26 +239,75 @@ impl<F: Forwarding> Topology<F> {
         let first_of_connections = count(first_of_connections);
         transports.attach(first_of_connections, &senders, first_end, first_application);
         let wires = self.wires(&peers, &places);
+        let (flow_controls, control_of_link) = self.flow_controls(&peers, &places);
         let ports = self.ports.into_iter().zip(&places);
         let ports = ports
             .map(|((node, forwarding), places)| {
                 let egress = match (node, forwarding) {
                     (Node::Endpoint(index), _) => {
                         let params = self.endpoints.get(index as usize);
-                        let limit = params.and_then(|params| params.transmit_ring_frames);
-                        Egress::Adapter(TransmitRing::new(limit))
+                        let params = params.copied().unwrap_or_default();
+                        Egress::Adapter(TransmitRing::new(&params))
                     }
                     (Node::Device(_), Some(forwarding)) => Egress::Forwarding(forwarding),
                     (Node::Device(_), None) => Egress::Idle,
                 };
-                Port::new(egress, places.timer)
+                let controls = match node {
+                    Node::Device(index) if self.devices[index as usize].flow_control.is_some() => {
+                        let links = devices[index as usize].ingress_of_flow.iter();
+                        let controls = links.map(|link| control_of_link[*link as usize]);
+                        controls.collect()
+                    }
+                    Node::Device(_) | Node::Endpoint(_) => Vec::new(),
+                };
+                Port::new(egress, places.timer, controls)
             })
             .collect();
         let first = u16::try_from(first_of_connections).unwrap_or(u16::MAX);
         let wires = Wires::new(events, wires, ids, first, observer);
         Ok(Network::new(
-            wires, ports, devices, running, sources, transports,
+            wires,
+            ports,
+            devices,
+            running,
+            sources,
+            transports,
+            flow_controls,
         ))
+    }
+
+    /// The flow control that the device at the end of the link of a port has for this link.
+    fn flow_control_of(&self, peer: PortId) -> Option<FlowControlParams> {
+        let (node, _) = self.ports.get(peer.0 as usize)?;
+        match node {
+            Node::Device(device) => self.devices.get(*device as usize)?.flow_control,
+            Node::Endpoint(_) => None,
+        }
+    }
+
+    /// Flow control of all links that have it, and which of them is that of the link of each port; 0 for one that has
+    /// none, which nobody asks for.
+    fn flow_controls(
+        &self,
+        peers: &[(PortId, LinkParams)],
+        places: &[Places],
+    ) -> (Vec<FlowControl>, Vec<u32>) {
+        let (mut controls, mut of_link) = (Vec::new(), vec![0; peers.len()]);
+        for (number, ((peer, link), places)) in (0u32..).zip(peers.iter().zip(places)) {
+            let used = places.control != Place::MAX;
+            if let (true, Some(params)) = (used, self.flow_control_of(*peer)) {
+                of_link[number as usize] = count(controls.len());
+                let rate = link.rate.rate;
+                controls.push(FlowControl::new(
+                    params,
+                    rate,
+                    number,
+                    peer.0,
+                    places.control,
+                ));
+            }
+        }
+        (controls, of_link)
     }
 
     /// The port at the other end of the link of every port, and the link.
@@ -324,11 +374,14 @@ impl<F: Forwarding> Topology<F> {
         };
         for device in &mut *devices {
             device.egress_of_flow.push(first.0);
+            device.ingress_of_flow.push(first.0);
         }
+        let mut from = first.0;
         for (node, port) in way {
             if let Some(used) = used.get_mut(port.0 as usize) {
                 *used = true;
             }
+            let ingress = std::mem::replace(&mut from, port.0);
             let Node::Device(index) = node else {
                 continue;
             };
@@ -336,11 +389,14 @@ impl<F: Forwarding> Topology<F> {
             if forwarding.is_none_or(|(_, forwarding)| forwarding.is_none()) {
                 return Err(TopologyError::NoPolicy { node, port });
             }
-            if let Some(egress) = devices
-                .get_mut(index as usize)
-                .and_then(|device| device.egress_of_flow.last_mut())
+            if let Some(device) = devices.get_mut(index as usize)
+                && let (Some(of_egress), Some(of_ingress)) = (
+                    device.egress_of_flow.last_mut(),
+                    device.ingress_of_flow.last_mut(),
+                )
             {
-                *egress = port.0;
+                *of_egress = port.0;
+                *of_ingress = ingress;
             }
         }
         Ok(Flow {
@@ -378,6 +434,14 @@ impl<F: Forwarding> Topology<F> {
         for (number, _) in numbers() {
             places[number as usize].timer = count(events.len());
             events.push(Event::Timer(number));
+        }
+        let controlled = numbers().filter(|(number, _)| {
+            let (peer, _) = peers[*number as usize];
+            self.flow_control_of(peer).is_some()
+        });
+        for (control, (number, _)) in (0..).zip(controlled) {
+            places[number as usize].control = count(events.len());
+            events.push(Event::FlowControl(control));
         }
         let (ends, applications) = actors.timers;
         let first_end = count(events.len());
@@ -454,6 +518,8 @@ fn directions_of(flows: &[FlowParams]) -> Vec<Direction> {
 struct Places {
     arrival: Place,
     timer: Place,
+    /// Of flow control of the link.
+    control: Place,
 }
 
 impl Default for Places {
@@ -462,6 +528,7 @@ impl Default for Places {
         Self {
             arrival: Place::MAX,
             timer: Place::MAX,
+            control: Place::MAX,
         }
     }
 }

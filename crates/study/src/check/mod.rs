@@ -6,6 +6,7 @@ mod case;
 mod classes;
 mod closed_loop;
 mod elephants;
+mod flow_control;
 mod gateway;
 mod headers;
 mod impairments;

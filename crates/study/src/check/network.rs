@@ -5,8 +5,8 @@ use super::policies::PolicyFileSpec;
 use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{
-    CRYSTAL_PPB, DutModel, DutParams, HostTiming, LicenceParams, MAX_SLOWNESS_PPB, MeasureParams,
-    StudyLink, SwitchParams,
+    CRYSTAL_PPB, DutModel, DutParams, FlowControlParams, HostTiming, LicenceParams,
+    MAX_SLOWNESS_PPB, MeasureParams, StudyLink, SwitchParams,
 };
 use crate::settings;
 use crate::spec::{
@@ -53,7 +53,7 @@ narrowed! {
 
 /// A number of packets, and not none.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Packets(u32);
+pub(crate) struct Packets(pub(crate) u32);
 
 impl Scalar for Packets {
     const NAME: &'static str = "Packets";
@@ -149,6 +149,11 @@ settings! {
         /// Of a switch: a queue that has dropped a packet because it was full admits none before it is shorter by so
         /// much, for example `32 packets`. Default: it admits one as soon as there is room.
         hysteresis: Option<Packets>,
+        /// How much of its minimum and of its maximum an idle queue of a `switch` saves, as time at that rate. Default: what
+        /// the policy says.
+        credit: Option<Positive>,
+        /// Pause frames that a `switch` sends to those who send to it. Default: none.
+        flow_control: Option<Placed<FlowControlParams>>,
         /// The licence that limits what `isr4221` forwards.
         licence: Option<Placed<LicenceParams>>,
         /// Of a device in `devices`: its own policy, under which it is in every run. Default: the policy that is
@@ -260,6 +265,8 @@ fn switch(spec: &DutSpec) -> SwitchParams {
             .map_or(SwitchParams::default().queues, |Count(queues)| queues),
         buffer_packets: spec.buffer.map(|Packets(packets)| packets),
         hysteresis_packets: spec.hysteresis.map_or(0, |Packets(packets)| packets),
+        credit: spec.credit.map(|Positive(credit)| credit),
+        flow_control: spec.flow_control.as_ref().map(|control| control.value),
     }
 }
 
@@ -306,6 +313,9 @@ impl Checker<'_> {
             processing_delay: spec.processing_delay,
             licence: spec.licence.as_ref().map(|licence| licence.value),
         };
+        if let Some(control) = &spec.flow_control {
+            self.flow_control(control, link, &dut);
+        }
         let Some(licence) = &spec.licence else {
             // One that cannot be read is no device without a licence.
             return (model != DutModel::Isr4221).then_some(dut);
@@ -330,7 +340,7 @@ impl Checker<'_> {
 
     /// A device that is no switch has no settings of one.
     fn check_no_switch(&mut self, written: &Placed<DutSpec>) {
-        for key in ["queues", "buffer", "hysteresis"] {
+        for key in ["queues", "buffer", "hysteresis", "credit", "flow_control"] {
             if let Some(at) = written.place(key) {
                 let message = format!("`{key}` is of the model `switch` alone");
                 let help = "leave it out, or use the model `switch`";

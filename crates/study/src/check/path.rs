@@ -67,6 +67,13 @@ impl Checker<'_> {
             let message = "every device of the path has a policy of its own: none is under those that are compared";
             self.problems.add(*span, message);
         }
+        let later = devices.iter().skip(1);
+        let later = later.filter_map(|(place, device)| {
+            let (name, _) = spec.devices.0.get(*place)?;
+            Some((name.span, *device))
+        });
+        let later: Vec<_> = later.collect();
+        self.check_priorities_of_path(&later);
         Some(Path { devices, limiting })
     }
 
@@ -181,6 +188,7 @@ fn own_policy(spec: &StudySpec, place: usize) -> Option<Span> {
 /// A policy as a device runs it, if that can hold it.
 fn fitting(policy: &PolicySpec, device: &DutParams) -> Result<PolicyParams, PolicyError> {
     let params = policy.resolve_for(device.port())?;
+    let params = device::with_credit(device.model, policy, params);
     device::check_limits(device.model, &params)?;
     Ok(params)
 }

@@ -126,6 +126,7 @@ impl Checker<'_> {
         let path = ["policies", &name.value];
         let understood = self.understand(name, &path, policy, slices)?;
         let params = self.resolved(&understood, &path, name.span, dut.port())?;
+        let params = device::with_credit(dut.model, &understood.spec, params);
         if let Err(error) = device::check_limits(dut.model, &params) {
             let at = self.place(&understood.origin, &path, &error);
             self.problems.add(at.unwrap_or(name.span), error.problem);

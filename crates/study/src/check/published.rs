@@ -256,8 +256,9 @@ fn unit_of(metric: Metric) -> Unit {
         | Metric::TransientThroughput
         | Metric::AggregateThroughput
         | Metric::Goodput => Unit::Rate,
-        Metric::LossRatio => Unit::Percent,
-        Metric::DelayMean
+        Metric::LossRatio | Metric::LossEpisodeRatio => Unit::Percent,
+        Metric::LossEpisodeLength
+        | Metric::DelayMean
         | Metric::DelayMeanWhole
         | Metric::DelayMin
         | Metric::DelayP50
@@ -270,7 +271,8 @@ fn unit_of(metric: Metric) -> Unit {
         | Metric::RequestLatencyP99
         | Metric::CompletionTimeMean => Unit::Time,
         Metric::IatVariance => Unit::TimeSquared,
-        Metric::IatSamples
+        Metric::LossEpisodeFrames
+        | Metric::IatSamples
         | Metric::IatKolmogorovSmirnov
         | Metric::RequestsAchieved
         | Metric::QualityMean => Unit::Number,

@@ -106,3 +106,10 @@ fn what_an_application_sends_at_once_is_not_bounded_and_the_schedulers_of_others
     insta::assert_snapshot!(with("rest"), @"policy `weighted`: in scenarios calm, storm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the path to the device has no bound, because source `app` reacts to what it gets: no arrival curve bounds what its transport sends at once");
     insta::assert_snapshot!(with("gold"), @"policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: source `app` reacts to what it gets: no arrival curve bounds what its transport sends at once");
 }
+
+#[test]
+fn a_device_that_pauses_its_senders_is_judged_at_its_scheduler_only() {
+    let pauses = "model: switch\n  flow_control: {buffer: 64 kB, high: 32 kB, low: 16 kB}\n";
+    let study = promising(&[("model: port\n", pauses)]);
+    insta::assert_snapshot!(message(&study), @"policy `weighted`: in scenarios calm, storm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the path to the device has no bound, because the device sends pause frames, and nothing bounds how long a sender is paused");
+}

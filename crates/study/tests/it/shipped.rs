@@ -1,7 +1,7 @@
 //! The study files that ship: their numbers are the ones of the study.
 
 use slicewise_model::MeterAlgorithm;
-use slicewise_study::{PopulationPatternParams, RunFilter, Study, StudyFile};
+use slicewise_study::{DutModel, PopulationPatternParams, RunFilter, Study, StudyFile};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,7 @@ fn every_shipped_study_is_correct() {
             "tcp-linux",
             "two-hops",
             "upgrade",
+            "virtual-queues (24 cases)",
             "voice-and-bulk",
         ]
     );
@@ -333,4 +334,36 @@ fn digests_tell_the_shipped_studies_apart() {
     let distinct: BTreeSet<&String> = digests.iter().collect();
     assert_eq!(distinct.len(), digests.len());
     assert!(digests.iter().all(|digest| digest.len() == 64));
+}
+
+#[test]
+fn the_study_of_virtual_queues_has_six_sets_with_and_without_flow_control() {
+    let file = StudyFile::load(&folder().join("virtual-queues.yaml"));
+    let StudyFile::Series(series) = file.unwrap() else {
+        panic!("it has cases");
+    };
+    // Megabits a second: what h2 sends, and the limit of its queue.
+    let sets = [
+        (465, 100),
+        (465, 206),
+        (465, 255),
+        (640, 100),
+        (640, 206),
+        (640, 255),
+    ];
+    for (case, study) in series.cases.iter().enumerate() {
+        let (sent, limit) = sets[case % sets.len()];
+        let burst = study.scenarios.last().unwrap();
+        let h2 = burst.sources.iter().find(|source| source.name == "h2");
+        assert_eq!(h2.unwrap().rate, BitRate::new(sent * 1_000_000));
+        assert_eq!(study.slices[1].share, BitRate::new(limit * 1_000_000));
+        assert_eq!(study.repetitions, 10);
+        let DutModel::Switch(switch) = study.dut.model else {
+            panic!("{:?}", study.dut);
+        };
+        let per_priority = switch.flow_control.map(|control| control.per_priority);
+        let expected = [None, Some(false), Some(true), None][case / sets.len()];
+        assert_eq!(per_priority, expected, "{:?}", study.case);
+    }
+    assert_eq!(series.cases.len(), 4 * sets.len());
 }

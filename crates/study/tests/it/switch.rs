@@ -36,7 +36,7 @@ fn a_switch_has_eight_queues_a_port_and_their_limits_unless_it_says_otherwise() 
         DutModel::Switch(SwitchParams {
             queues,
             buffer_packets,
-            hysteresis_packets: 0,
+            ..SwitchParams::default()
         })
     };
     assert_eq!(model(""), of(8, None));
@@ -192,5 +192,98 @@ fn every_device_of_a_path_holds_the_policies_it_is_under() {
        |
     27 |   weighted:
        |   ^^^^^^^^
+    ");
+}
+
+#[test]
+fn queues_save_credit_as_time_at_their_own_rates_where_the_policy_says_nothing() {
+    let with = |settings: &str, queue: &str| {
+        let classes = format!(
+            "  queues:\n    classes:\n      - {{name: q1, match: {{vlan: 30}}, {queue}}}\n"
+        );
+        let text = STUDY.replace("  model: port\n", &format!("  model: switch\n{settings}"));
+        let text = text.replace("  router:\n    ios: router.cfg\n", &classes);
+        let study = parse(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let policy = study.policies.iter().find(|policy| policy.name == "queues");
+        let class = policy.unwrap().params.classes[0].clone();
+        let minimum = class.minimum.map(|(_, burst)| burst.bytes());
+        (minimum, class.shape.map(|shaper| shaper.burst.bytes()))
+    };
+    let rates = "minimum: 800 kbit/s, shape: 1.6 Mbit/s";
+    assert_eq!(
+        with("  credit: 1 s\n", rates),
+        (Some(100_000), Some(200_000))
+    );
+    assert_eq!(
+        with("  credit: 100 ms\n", rates),
+        (Some(10_000), Some(20_000))
+    );
+    let stated = "minimum: 800 kbit/s, shape: {rate: 1.6 Mbit/s, burst: 5 kB}";
+    assert_eq!(
+        with("  credit: 1 s\n", stated),
+        (Some(100_000), Some(5_000))
+    );
+    // A single frame behind two tags.
+    assert_eq!(with("", rates).1, Some(1_522));
+}
+
+fn refused(settings: &str) -> String {
+    on_switch(settings).expect_err("this should be refused")
+}
+
+#[test]
+fn marks_in_the_wrong_order_are_refused() {
+    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 30 kB, low: 1 kB}\n"), @"
+    error: the high mark of 30 kB is above the buffer of 20 kB
+     --> study.yaml:5:39
+      |
+    5 |   flow_control: {buffer: 20 kB, high: 30 kB, low: 1 kB}
+      |                                       ^^^^^
+      |
+      = help: the sender would never be paused: lower `high`, or give a larger `buffer`
+    ");
+    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 10 kB, low: 10 kB}\n"), @"
+    error: the low mark of 10 kB is not below the high mark of 10 kB
+     --> study.yaml:5:51
+      |
+    5 |   flow_control: {buffer: 20 kB, high: 10 kB, low: 10 kB}
+      |                                                   ^^^^^
+      |
+      = help: the sender is paused above `high`, and goes on at `low`
+    ");
+    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 10 kB}\n"), @"
+    error: `low` is missing
+     --> study.yaml:5:3
+      |
+    5 |   flow_control: {buffer: 20 kB, high: 10 kB}
+      |   ^^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_buffer_that_does_not_hold_what_is_on_the_wire_is_warned_of_with_what_may_be_lost() {
+    let enough = on_switch("  flow_control: {buffer: 40 kB, high: 20 kB, low: 10 kB}\n");
+    assert_eq!(enough.unwrap().warnings().to_string(), "");
+    let short = on_switch("  flow_control: {buffer: 21 kB, high: 20 kB, low: 10 kB}\n");
+    assert_snapshot!(short.unwrap().warnings(), @"
+    warning: up to 4.838 kB arrive before a paused sender stops, and above the high mark there is room for 1 kB: up to 3.838 kB are lost at each pause
+     --> study.yaml:5:39
+      |
+    5 |   flow_control: {buffer: 21 kB, high: 20 kB, low: 10 kB}
+      |                                       ^^^^^
+    ");
+}
+
+#[test]
+fn credit_and_flow_control_are_of_switches_alone() {
+    let on_port = STUDY.replace("  model: port\n", "  model: port\n  credit: 1 s\n");
+    assert_snapshot!(parse(&on_port).unwrap_err(), @"
+    error: `credit` is of the model `switch` alone
+     --> study.yaml:5:11
+      |
+    5 |   credit: 1 s
+      |           ^^^
+      |
+      = help: leave it out, or use the model `switch`
     ");
 }

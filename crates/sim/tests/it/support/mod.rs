@@ -140,7 +140,10 @@ pub fn plain_port(rate: BitRate) -> Pipeline {
 
 /// A device that processes a frame for `processing`.
 pub fn device(topology: &mut Topology<Pipeline>, processing: Duration) -> Node {
-    topology.device(DeviceParams { processing })
+    topology.device(DeviceParams {
+        processing,
+        flow_control: None,
+    })
 }
 
 /// Joins two nodes, the first of which is an endpoint, by a link between new ports; returns the first.

@@ -1,0 +1,266 @@
+//! Flow control of links: pause frames of IEEE 802.3x (IEEE 802.3, annex 31B) and of IEEE 802.1Qbb, one for each
+//! priority.
+//!
+//! A device counts the bytes that wait in it by the link on which they arrived. Above the high mark it sends a pause
+//! frame back on that link, and again before the pause ends; at the low mark it sends one that ends the pause. Pause frames
+//! wait for the frame that is being sent and for nothing else.
+
+use crate::device::Forwarding;
+use crate::event::Place;
+use crate::network::{Flow, Network};
+use crate::observer::Observer;
+use crate::packet::PacketId;
+use crate::port::{Egress, Port};
+use crate::topology::PortId;
+use crate::wires::Wires;
+use slicewise_study::FlowControlParams;
+use slicewise_units::{BitRate, Duration, Instant};
+use std::collections::VecDeque;
+
+/// Priorities of IEEE 802.1Q.
+pub(crate) const PRIORITIES: usize = 8;
+/// Two ports that have paused each other for so many of the longest pauses do not begin again by themselves.
+const STORM_PAUSES: u64 = 3;
+
+/// A pause that a sender learns of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pause {
+    /// When the sender heeds it.
+    pub(crate) at: Instant,
+    pub(crate) priority: usize,
+    /// It begins no frame before this.
+    pub(crate) until: Instant,
+}
+
+/// What a device wants its sender told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Pause,
+    Resume,
+}
+
+/// Flow control of one link into a device.
+#[derive(Debug, Clone)]
+pub(crate) struct FlowControl {
+    params: FlowControlParams,
+    /// The port that sends on the link.
+    pub(crate) sender: u32,
+    /// The device's port at the end of it, by which pause frames leave.
+    pub(crate) back: u32,
+    /// Where its next event is scheduled.
+    pub(crate) place: Place,
+    longest_pause: Duration,
+    reaction: Duration,
+    /// Bytes that wait, by priority; without priorities, the first is that of the link.
+    waiting: [u64; PRIORITIES],
+    pauses: [bool; PRIORITIES],
+    /// When a pause frame is sent again.
+    repeat_at: [Instant; PRIORITIES],
+    on_the_way: VecDeque<Pause>,
+    /// Since when both ends of the link have paused each other; `Instant::MAX` while they have not.
+    storm_since: Instant,
+}
+
+impl FlowControl {
+    /// For a link of `rate` from `sender`; pause frames leave by `back`.
+    pub(crate) fn new(
+        params: FlowControlParams,
+        rate: BitRate,
+        sender: u32,
+        back: u32,
+        place: Place,
+    ) -> Self {
+        let bit_times = |bits| FlowControlParams::bit_times(bits, rate);
+        Self {
+            params,
+            sender,
+            back,
+            place,
+            longest_pause: bit_times(FlowControlParams::MAX_PAUSE_BIT_TIMES),
+            reaction: bit_times(FlowControlParams::reaction_bit_times(rate)),
+            waiting: [0; PRIORITIES],
+            pauses: [false; PRIORITIES],
+            repeat_at: [Instant::MAX; PRIORITIES],
+            on_the_way: VecDeque::new(),
+            storm_since: Instant::MAX,
+        }
+    }
+
+    /// What frames of a priority are counted as.
+    #[inline]
+    fn counted(&self, priority: u8) -> usize {
+        if self.params.per_priority {
+            usize::from(priority) % PRIORITIES
+        } else {
+            0
+        }
+    }
+
+    /// Whether a frame that arrives may wait.
+    #[inline]
+    pub(crate) fn has_room(&self, priority: u8, bytes: u32) -> bool {
+        let waiting = self.waiting[self.counted(priority)];
+        waiting + u64::from(bytes) <= self.params.buffer.bytes()
+    }
+
+    /// A frame waits.
+    #[inline]
+    pub(crate) fn on_queued(&mut self, priority: u8, bytes: u32) -> Option<(usize, Wish)> {
+        let priority = self.counted(priority);
+        self.waiting[priority] += u64::from(bytes);
+        let exceeds = self.waiting[priority] > self.params.high.bytes();
+        (exceeds && !self.pauses[priority]).then_some((priority, Wish::Pause))
+    }
+
+    /// A frame has left, or was dropped after it had waited.
+    #[inline]
+    pub(crate) fn on_left(&mut self, priority: u8, bytes: u32) -> Option<(usize, Wish)> {
+        let priority = self.counted(priority);
+        let waiting = self.waiting[priority];
+        debug_assert!(waiting >= u64::from(bytes), "what leaves has waited");
+        self.waiting[priority] = waiting.saturating_sub(u64::from(bytes));
+        let may_go_on = self.waiting[priority] <= self.params.low.bytes();
+        (may_go_on && self.pauses[priority]).then_some((priority, Wish::Resume))
+    }
+
+    /// A pause frame is sent at `now`, and has arrived at `arrival`.
+    pub(crate) fn on_sent(&mut self, priority: usize, wish: Wish, now: Instant, arrival: Instant) {
+        let at = arrival.saturating_add(self.reaction);
+        let (until, repeat_at) = match wish {
+            Wish::Pause => (
+                arrival.saturating_add(self.longest_pause),
+                now.saturating_add(Duration::from_nanos(self.longest_pause.nanos() / 2)),
+            ),
+            Wish::Resume => (at, Instant::MAX),
+        };
+        self.pauses[priority] = wish == Wish::Pause;
+        self.repeat_at[priority] = repeat_at;
+        self.on_the_way.push_back(Pause {
+            at,
+            priority,
+            until,
+        });
+    }
+
+    /// A pause that the sender heeds by `now`.
+    pub(crate) fn next_heeded(&mut self, now: Instant) -> Option<Pause> {
+        self.on_the_way.pop_front_if(|pause| pause.at <= now)
+    }
+
+    /// A priority whose pause frame is to be sent again at `now`.
+    pub(crate) fn next_repeated(&self, now: Instant) -> Option<usize> {
+        self.repeat_at.iter().position(|at| *at <= now)
+    }
+
+    /// When it acts next.
+    pub(crate) fn next_event(&self) -> Instant {
+        let repeat_at = self.repeat_at.iter().copied().min();
+        let heeded = self.on_the_way.front().map(|pause| pause.at);
+        let never = Instant::MAX;
+        repeat_at.unwrap_or(never).min(heeded.unwrap_or(never))
+    }
+
+    /// The sender was paused at `now`; `mutual`: so is the port at this end, by the other. True once that has lasted so long
+    /// that it does not end by itself.
+    pub(crate) fn on_paused(&mut self, mutual: bool, now: Instant) -> bool {
+        if !mutual {
+            self.storm_since = Instant::MAX;
+            return false;
+        }
+        self.storm_since = self.storm_since.min(now);
+        let lasts = self.longest_pause.nanos().saturating_mul(STORM_PAUSES);
+        now >= self.storm_since.saturating_add(Duration::from_nanos(lasts))
+    }
+}
+
+impl<F: Forwarding, O: Observer> Network<F, O> {
+    /// Whether a frame of `flow` that arrived at the device of port `egress` may wait there, as far as flow control is
+    /// concerned.
+    #[inline]
+    pub(crate) fn has_room(&self, egress: u32, flow: u16, bytes: u32) -> bool {
+        let control = self.ports[egress as usize].control_of(flow);
+        let priority = self.flows[usize::from(flow)].priority();
+        control.is_none_or(|control| self.flow_controls[control].has_room(priority, bytes))
+    }
+
+    /// A frame of `flow` waits for port `egress`.
+    #[inline]
+    pub(crate) fn on_waiting(&mut self, egress: u32, flow: u16, bytes: u32, now: Instant) {
+        let Some(control) = self.ports[egress as usize].control_of(flow) else {
+            return;
+        };
+        let control = &mut self.flow_controls[control];
+        let priority = self.flows[usize::from(flow)].priority();
+        if let Some((priority, wish)) = control.on_queued(priority, bytes) {
+            tell(control, &mut self.wires, priority, wish, now);
+        }
+    }
+
+    /// Senders heed pause frames, and pause frames are sent again. Returns the ends of the link if they have paused each
+    /// other for good.
+    pub(crate) fn on_flow_control(&mut self, index: u32, now: Instant) -> Option<[PortId; 2]> {
+        let mut is_storm = false;
+        let index = index as usize;
+        let FlowControl { sender, back, .. } = self.flow_controls[index];
+        while let Some(pause) = self.flow_controls[index].next_heeded(now) {
+            let of_priority = match &mut self.ports[sender as usize].egress {
+                Egress::Adapter(ring) => ring.pause(pause.priority, pause.until),
+                Egress::Forwarding(_) | Egress::Idle => false,
+            };
+            if !of_priority {
+                self.wires.pause(sender, pause.until);
+            }
+            let mutual =
+                self.wires.link(sender).is_paused(now) && self.wires.link(back).is_paused(now);
+            is_storm |= self.flow_controls[index].on_paused(mutual, now);
+            self.transmit(sender, now);
+        }
+        let control = &mut self.flow_controls[index];
+        while let Some(priority) = control.next_repeated(now) {
+            tell(control, &mut self.wires, priority, Wish::Pause, now);
+        }
+        self.wires
+            .events
+            .schedule(control.next_event(), control.place);
+        is_storm.then_some([PortId::of(sender), PortId::of(back)])
+    }
+}
+
+/// A packet no longer waits for `port`: it is sent, or was dropped.
+#[inline]
+pub(crate) fn on_gone<F, O: Observer>(
+    port: &Port<F>,
+    controls: &mut [FlowControl],
+    flows: &[Flow],
+    wires: &mut Wires<O>,
+    id: PacketId,
+    now: Instant,
+) {
+    let packet = wires.packets.get(id);
+    let Some(control) = port.control_of(packet.flow) else {
+        return;
+    };
+    let control = &mut controls[control];
+    if let Some((priority, wish)) =
+        control.on_left(flows[usize::from(packet.flow)].priority(), packet.l2_bytes)
+    {
+        tell(control, wires, priority, wish, now);
+    }
+}
+
+/// Send a pause frame.
+#[cold]
+fn tell<O: Observer>(
+    control: &mut FlowControl,
+    wires: &mut Wires<O>,
+    priority: usize,
+    wish: Wish,
+    now: Instant,
+) {
+    let arrival = wires.transmit_pause(control.back, now);
+    control.on_sent(priority, wish, now, arrival);
+    wires.events.schedule(control.next_event(), control.place);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What was lost in a run: dropped by classes of devices, and lost on impaired links.
+
+use crate::device::Plane;
+use crate::impairment::Lost;
+use crate::network::Network;
+use crate::observer::Observer;
+use crate::topology::PortId;
+use slicewise_dataplane::{ClassCounters, DropReason, Pipeline};
+use slicewise_stats::record::{DropCount, LinkLoss};
+use slicewise_study::{RunSpec, ScenarioParams, Study};
+
+/// Names of the links that a study has, in the order in which its network has them.
+pub(crate) const LINKS: [&str; 2] = ["ingress", "egress"];
+
+/// What classes have dropped at these ports of devices, by reason.
+pub(crate) fn dropped<O: Observer>(
+    network: &Network<Plane, O>,
+    egress: &[PortId],
+) -> Vec<DropCount> {
+    let planes = egress.iter().filter_map(|port| network.forwarding(*port));
+    planes
+        .map(Plane::pipeline)
+        .flat_map(Pipeline::counters)
+        .flat_map(drops_of)
+        .collect()
+}
+
+/// What a class dropped, by reason.
+pub(crate) fn drops_of(class: &ClassCounters) -> impl Iterator<Item = DropCount> {
+    DropReason::ALL.into_iter().filter_map(|reason| {
+        let frames = class.dropped(reason);
+        let (class, reason) = (class.class.clone(), reason.name().to_owned());
+        (frames > 0).then_some(DropCount {
+            class,
+            reason,
+            frames,
+        })
+    })
+}
+
+/// What impaired links lost of each slice, by reason.
+pub(crate) fn losses_on_links<O: Observer>(
+    study: &Study,
+    run: &RunSpec,
+    network: &Network<Plane, O>,
+    links: &[Vec<PortId>; 2],
+) -> Vec<LinkLoss> {
+    let mut losses = Vec::new();
+    let Some(scenario) = study.scenarios.get(run.scenario) else {
+        return losses;
+    };
+    for (link, ports) in LINKS.into_iter().zip(links) {
+        let impaired = || ports.iter().filter_map(|port| network.impairments(*port));
+        for (index, slice) in study.slices.iter().enumerate() {
+            let flows = impaired().flat_map(|link| slices_of_flows(scenario).zip(link.lost()));
+            let own = flows.filter(|(slice, _)| *slice == index);
+            let lost = own.fold(Lost::default(), |sum, (_, lost)| sum + lost);
+            let reasons = [("loss", lost.at_random), ("bit_error", lost.by_bit_errors)];
+            losses.extend(reasons.into_iter().filter(|(_, frames)| *frames > 0).map(
+                |(reason, frames)| LinkLoss {
+                    link: link.to_owned(),
+                    slice: slice.name.clone(),
+                    reason: reason.to_owned(),
+                    frames,
+                },
+            ));
+        }
+    }
+    losses
+}
+
+/// The slice of each flow: of sources, then of both directions of connections.
+fn slices_of_flows(scenario: &ScenarioParams) -> impl Iterator<Item = usize> {
+    let sources = scenario.sources.iter().map(|source| source.slice);
+    let connections = scenario.applications.iter().flat_map(|params| {
+        let flows = 2 * params.application.connections() as usize;
+        std::iter::repeat_n(params.slice, flows)
+    });
+    sources.chain(connections)
+}

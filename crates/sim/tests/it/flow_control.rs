@@ -1,0 +1,191 @@
+//! Pause frames: what they keep, whom they hold up, and two ports that pause each other.
+
+use crate::support::{Recorder, cbr, changed, ethernet, plain_port};
+use proptest::prelude::*;
+use slicewise_sim::device::DeviceParams;
+use slicewise_sim::endpoint::EndpointParams;
+use slicewise_sim::{Node, PortId, Simulator, Topology};
+use slicewise_stats::record::RunRecord;
+use slicewise_study::{Backend, FlowControlParams, RunFilter};
+use slicewise_units::{BitRate, ByteCount, Duration, Instant};
+
+/// A host whose bulk exceeds the rate of its queue, and whose calls have a queue of their own; beside it another host.
+const STUDY: &str = "\
+name: flow-control
+link: {rate: 100 Mbit/s, propagation: 5 us}
+dut: {model: switch, processing_delay: 3 us, flow_control: {buffer: 30 kB, high: 15 kB, low: 6 kB}}
+slices:
+  bulk: {match: {dscp: 0}, share: 20 %, headers: {}}
+  call: {match: {dscp: ef}, share: 1 %, headers: {dscp: ef}}
+  other: {match: {dscp: cs1}, share: 60 %, headers: {dscp: cs1}}
+sources:
+  bulk: {slice: bulk, host: one, pattern: cbr, payload: 1470 B, counts: L2, rate: 60 Mbit/s}
+  call: {slice: call, host: one, pattern: cbr, payload: 160 B, counts: L2, rate: 0.5 Mbit/s}
+  other: {slice: other, host: two, pattern: poisson, payload: 1000 B, counts: L2, rate: 20 Mbit/s}
+scenarios:
+  all: {reference: true, sources: {}}
+policies:
+  queues:
+    classes:
+      - {name: call, slice: call, priority: {level: 1}, queue_limit: 1000 packets}
+      - {name: bulk, slice: bulk, shape: 10 Mbit/s, queue_limit: 1000 packets}
+      - {name: other, slice: other, queue_limit: 1000 packets}
+repetitions: 1
+duration: 1 s
+";
+const FLOW_CONTROL: &str = ", flow_control: {buffer: 30 kB, high: 15 kB, low: 6 kB}";
+
+fn run(changes: &[(&str, &str)]) -> RunRecord {
+    let study = changed(STUDY, changes);
+    let runs = study.runs(&RunFilter::default()).unwrap();
+    Simulator::default().run(&study, &runs[0]).unwrap()
+}
+
+fn lost(record: &RunRecord) -> u64 {
+    let slices = record.slices.iter();
+    slices.map(|slice| slice.whole.lost_frames).sum()
+}
+
+#[test]
+fn a_paused_host_loses_nothing_and_sends_what_its_queue_is_served() {
+    let without = run(&[
+        (FLOW_CONTROL, ""),
+        (
+            "shape: 10 Mbit/s, queue_limit: 1000",
+            "shape: 10 Mbit/s, queue_limit: 20",
+        ),
+    ]);
+    assert!(lost(&without) > 3_000);
+    let with = run(&[]);
+    assert_eq!(lost(&with), 0);
+    let bulk = with.slices[0].whole;
+    // 10 Mbit/s, and what waits in the switch and in the host at the end.
+    let mbit = bulk.offered_bits_per_second / 1e6;
+    assert!((10.0..12.0).contains(&mbit), "{mbit}");
+}
+
+#[test]
+fn a_paused_link_holds_up_the_calls_of_its_host_and_nobody_else() {
+    let delay = |record: &RunRecord, slice: usize| record.slices[slice].whole.delay.p99_ns;
+    let pauses = run(&[]);
+    // Behind up to 92 frames that leave at 10 Mbit/s.
+    assert!(delay(&pauses, 1) > 50_000_000, "{}", delay(&pauses, 1));
+    assert!(pauses.slices[1].whole.offered_bits_per_second < 250_000.0);
+    assert!(delay(&pauses, 2) < 2_000_000, "{}", delay(&pauses, 2));
+    let per_priority = run(&[("low: 6 kB", "low: 6 kB, per_priority: true")]);
+    assert!(
+        delay(&per_priority, 1) < 500_000,
+        "{}",
+        delay(&per_priority, 1)
+    );
+    assert!(per_priority.slices[1].whole.offered_bits_per_second > 490_000.0);
+    assert_eq!(lost(&per_priority), 0);
+}
+
+#[test]
+fn a_host_that_holds_more_frames_delays_them_longer() {
+    let median = |changes: &[(&str, &str)]| run(changes).slices[0].whole.delay.p50_ns;
+    let (usual, less) = (
+        median(&[]),
+        median(&[("low: 6 kB", "low: 6 kB, host_queue: 9 packets")]),
+    );
+    assert!(usual > less * 3, "{usual} and {less}");
+}
+
+/// What a switch with this room above its mark loses.
+fn lost_with_room(room: u64, propagation: &str, processing: &str) -> (RunRecord, u64) {
+    let control = format!(
+        ", flow_control: {{buffer: {} B, high: 15 kB, low: 6 kB}}",
+        15_000 + room
+    );
+    let record = run(&[
+        (FLOW_CONTROL, &control),
+        ("propagation: 5 us", &format!("propagation: {propagation}")),
+        (
+            "processing_delay: 3 us",
+            &format!("processing_delay: {processing}"),
+        ),
+    ]);
+    let lost = lost(&record);
+    (record, lost)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn nothing_is_lost_where_the_buffer_holds_what_is_on_the_wire(
+        propagation_us in 0u64..200,
+        processing_us in 0u64..100,
+    ) {
+        let (propagation, processing) = (format!("{propagation_us} us"), format!("{processing_us} us"));
+        let study = changed(STUDY, &[
+            ("propagation: 5 us", &format!("propagation: {propagation}")),
+        ]);
+        let room = FlowControlParams::on_the_wire(&study.link, Duration::from_micros(processing_us), 1_542).bytes();
+        let (_, lost) = lost_with_room(room, &propagation, &processing);
+        prop_assert_eq!(lost, 0);
+    }
+}
+
+#[test]
+fn frames_are_lost_and_counted_where_the_buffer_is_too_small_for_them() {
+    let (record, lost) = lost_with_room(1_000, "200 us", "3 us");
+    assert!(lost > 0);
+    let drops: Vec<_> = record
+        .drops
+        .iter()
+        .map(|drop| (drop.reason.as_str(), drop.frames))
+        .collect();
+    assert_eq!(drops, [("buffer_full", lost)]);
+}
+
+/// Two devices with flow control between two hosts who send to each other, and whose own ports are paused for good.
+fn storm() -> (Option<[PortId; 2]>, [PortId; 2], usize) {
+    let mut topology = Topology::default();
+    let hosts = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
+    let params = DeviceParams {
+        processing: Duration::ZERO,
+        flow_control: Some(FlowControlParams {
+            per_priority: false,
+            buffer: ByteCount::new(100_000),
+            high: ByteCount::new(40_000),
+            low: ByteCount::new(20_000),
+            host_queue: 10,
+        }),
+    };
+    let devices: [Node; 2] = [(); 2].map(|()| topology.device(params));
+    let rate = BitRate::new(1_000_000_000);
+    let link = ethernet(1_000_000_000);
+    let to_hosts = [0, 1].map(|side| {
+        let port = topology.egress(devices[side], plain_port(rate));
+        let adapter = topology.port(hosts[side]);
+        topology.link(adapter, port, link);
+        port
+    });
+    let between = devices.map(|device| topology.egress(device, plain_port(rate)));
+    topology.link(between[0], between[1], link);
+    let until = Duration::from_secs(1);
+    let flows = vec![
+        cbr(0, hosts, 300_000_000, Duration::ZERO, until),
+        cbr(1, [hosts[1], hosts[0]], 300_000_000, Duration::ZERO, until),
+    ];
+    let mut network = topology.build(flows, Recorder::default()).unwrap();
+    for port in to_hosts {
+        network.pause(port, Instant::MAX, Instant::ZERO);
+    }
+    let outcome = network.run_until(Instant::MAX);
+    assert!(
+        outcome.ended_at < Instant::ZERO.saturating_add(until),
+        "{outcome:?}"
+    );
+    (outcome.storm, between, outcome.in_flight)
+}
+
+#[test]
+fn two_ports_that_pause_each_other_end_the_run_and_are_named() {
+    let (storm, between, in_flight) = storm();
+    let mut named = storm.expect("a pause storm");
+    named.sort_unstable();
+    assert_eq!(named, between);
+    assert!(in_flight > 0);
+}

@@ -1,0 +1,104 @@
+//! Flow control of the links that lead to a switch: its marks, and whether the buffer holds what is on the wire.
+
+use super::Checker;
+use super::network::Packets;
+use crate::file::{Placed, Span};
+use crate::params::{DutModel, DutParams, FlowControlParams, StudyLink};
+use crate::settings;
+use slicewise_units::ByteCount;
+
+/// Packets that a Linux socket holds by default: 212,992 B of send buffer, 2,304 B for each full-size packet.
+const HOST_QUEUE: u32 = 92;
+/// Bytes beside an IP packet that a frame with one VLAN tag occupies on the wire: headers, FCS, preamble, gap.
+const FRAME_OVERHEAD_L1: u64 = 14 + 4 + 4 + 20;
+
+settings! {
+    /// Pause frames that a switch sends to those who send to it.
+    impl FlowControlParams as "FlowControlSpec", strict = Self {
+        per_priority: false,
+        buffer: ByteCount::ZERO,
+        high: ByteCount::ZERO,
+        low: ByteCount::ZERO,
+        host_queue: HOST_QUEUE,
+    };
+    {
+        /// Pause each of eight priorities for itself (IEEE 802.1Qbb), not the whole link (IEEE 802.3x, the default). The
+        /// priority of a packet is the first three bits of its code point.
+        per_priority,
+        /// What may wait in the switch of frames that arrived by one link; with priorities, of one priority on it.
+        [required] buffer,
+        /// When more than this waits, the sender is paused.
+        [required] high,
+        /// When this or less waits, the sender may go on.
+        [required] low,
+        /// Packets that wait in the adapter of a paused host when its sources stop sending; with priorities, of one
+        /// priority. Default 92 packets, what a Linux socket holds.
+        host_queue: Packets = |control, packets| control.host_queue = packets.0,
+    }
+}
+
+impl Checker<'_> {
+    /// The marks are in order, and the buffer holds what is on the wire when the sender is told to pause.
+    pub(super) fn flow_control(
+        &mut self,
+        written: &Placed<FlowControlParams>,
+        link: Option<&StudyLink>,
+        dut: &DutParams,
+    ) {
+        let FlowControlParams {
+            buffer, high, low, ..
+        } = written.value;
+        let place = |key| written.place(key).unwrap_or(written.span);
+        if high > buffer {
+            let message = format!("the high mark of {high} is above the buffer of {buffer}");
+            let help = "the sender would never be paused: lower `high`, or give a larger `buffer`";
+            self.problems.add_with_help(place("high"), message, help);
+            return;
+        }
+        if low >= high {
+            let message = format!("the low mark of {low} is not below the high mark of {high}");
+            let help = "the sender is paused above `high`, and goes on at `low`";
+            self.problems.add_with_help(place("low"), message, help);
+            return;
+        }
+        if let Some(link) = link {
+            self.headroom(place("high"), written.value, link, dut);
+        }
+    }
+
+    fn headroom(
+        &mut self,
+        at: Span,
+        control: FlowControlParams,
+        link: &StudyLink,
+        dut: &DutParams,
+    ) {
+        let largest = u64::from(link.mtu_bytes) + FRAME_OVERHEAD_L1;
+        let on_the_wire = FlowControlParams::on_the_wire(link, dut.processing_delay, largest);
+        let room = control.buffer - control.high;
+        if room < on_the_wire {
+            let lost = on_the_wire - room;
+            let message = format!(
+                "up to {on_the_wire} arrive before a paused sender stops, and above the high mark there is room for {room}: up to \
+                 {lost} are lost at each pause"
+            );
+            self.problems.warn(at, message);
+        }
+    }
+
+    /// Priorities are paused in hosts alone: on a path, the second device is fed by the first.
+    pub(super) fn check_priorities_of_path(&mut self, later: &[(Span, DutParams)]) {
+        for (at, device) in later {
+            if let DutModel::Switch(switch) = device.model
+                && switch
+                    .flow_control
+                    .is_some_and(|control| control.per_priority)
+            {
+                let message = "`per_priority` is of the first device of a path: only hosts hold frames of one \
+                               priority and send those of others";
+                let help = "leave it out: then whole links are paused";
+                self.problems.add_with_help(*at, message, help);
+            }
+        }
+    }
+}
