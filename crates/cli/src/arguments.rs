@@ -346,6 +346,8 @@ pub enum Language {
     Ios,
     /// Commands of Linux traffic control, for the link of the study's device.
     Tc,
+    /// Slice requests of P4-TINS, as JSON.
+    P4Tins,
 }
 
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use crate::arguments::{ExportOptions, Language};
 use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
 use crate::output;
-use slicewise_formats::{ios, tc};
-use slicewise_model::PolicySpec;
+use slicewise_formats::{ios, p4_tins, tc};
+use slicewise_model::{PolicySpec, PortParams};
 
 /// The interface configured where none is named.
 const INTERFACE: &str = "eth0";
@@ -15,9 +15,9 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let study = load_study(&options.study, options.case.as_deref())?;
     let policy = policy_named(&study, &options.policy)?;
     let text = match options.to {
-        Language::Ios if options.interface.is_some() => {
+        Language::Ios | Language::P4Tins if options.interface.is_some() => {
             return Err(Failure::mistake(
-                "`--interface` requires `--to tc`: IOS text defines a policy without its interface",
+                "`--interface` requires `--to tc`: the others define a policy without its interface",
             ));
         }
         Language::Ios => {
@@ -27,6 +27,13 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
                 ..policy.spec.clone()
             };
             ios::write(&spec).map_err(Failure::mistake)?
+        }
+        Language::P4Tins => {
+            let port = PortParams {
+                rate: study.dut.port_rate,
+                admissible: study.dut.capacity(),
+            };
+            p4_tins::write(&policy.params, port).map_err(Failure::mistake)?
         }
         Language::Tc => {
             let interface = options.interface.as_deref().unwrap_or(INTERFACE);

@@ -420,6 +420,33 @@ fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
     sandbox.refused(2, &ios);
 }
 
+#[test]
+fn a_policy_is_exported_as_the_requests_it_was_read_from() {
+    let sandbox = sandbox();
+    let policies = r#"policies:
+  requested:
+    data_plane: baseline
+    p4_tins: |
+      {"minRate": 1000000, "maxRate": 2000000, "allowBurst": 5000, "peakBurst": 5000,
+       "flows": [{"ipv4Source": "10.0.1.1"}]}
+"#;
+    sandbox.write("requests.yaml", STUDY.replace("policies:\n", policies));
+    let export = |policy| {
+        [
+            "export",
+            "requests.yaml",
+            "--policy",
+            policy,
+            "--to",
+            "p4-tins",
+        ]
+    };
+    let printed = succeeded(&sandbox.slicewise(&export("requested")));
+    assert!(printed.contains(r#""minRate": "1 Mbit/s","#), "{printed}");
+    let error = sandbox.refused(2, &export("first"));
+    assert!(error.contains("there is no slice to request"), "{error}");
+}
+
 /// Start a study of many runs, wait for the first of them, do `change` to the results folder, and
 /// give what the command prints; it must exit with 1.
 fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {

@@ -5,6 +5,7 @@ mod defaults;
 mod export;
 mod golden;
 mod messages;
+mod p4_tins;
 mod robustness;
 mod round_trip;
 mod running_config;

@@ -3,4 +3,5 @@
 pub mod any_policy;
 pub mod bpf_machine;
 pub mod fixpoint;
+pub mod requests_fixpoint;
 pub mod shipped;
