@@ -5,7 +5,7 @@ use crate::arguments::{ExportOptions, Language};
 use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
 use crate::output;
-use slicewise_formats::{ios, p4_tins, tc};
+use slicewise_formats::{ios, ovs, p4_tins, tc};
 use slicewise_model::{PolicySpec, PortParams};
 
 /// The interface configured where none is named.
@@ -17,7 +17,7 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let text = match options.to {
         Language::Ios | Language::P4Tins if options.interface.is_some() => {
             return Err(Failure::mistake(
-                "`--interface` requires `--to tc`: the others define a policy without its interface",
+                "`--interface` requires `--to tc` or `--to ovs`: the others define a policy without its interface",
             ));
         }
         Language::Ios => {
@@ -34,6 +34,12 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
                 admissible: study.dut.capacity(),
             };
             p4_tins::write(&policy.params, port).map_err(Failure::mistake)?
+        }
+        Language::Ovs => {
+            let interface = options.interface.as_deref().unwrap_or(INTERFACE);
+            ovs::write(&policy.params, study.dut.capacity(), interface)
+                .map_err(Failure::mistake)?
+                .to_string()
         }
         Language::Tc => {
             let interface = options.interface.as_deref().unwrap_or(INTERFACE);

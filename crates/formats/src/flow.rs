@@ -201,7 +201,6 @@ fn of_condition(condition: &Condition) -> Result<Vec<Flow>, String> {
 }
 
 /// The blocks of port numbers that make up a range: first port and number of bits that are fixed.
-#[allow(dead_code)]
 pub(crate) fn port_blocks(range: &RangeInclusive<u16>) -> Vec<(u16, u32)> {
     let (mut first, end) = (u32::from(*range.start()), u32::from(*range.end()) + 1);
     let mut blocks = Vec::new();

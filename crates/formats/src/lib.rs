@@ -11,6 +11,7 @@ mod error;
 mod export;
 mod flow;
 pub mod ios;
+pub mod ovs;
 pub mod p4_tins;
 mod script;
 pub mod tc;

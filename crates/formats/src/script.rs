@@ -34,3 +34,11 @@ pub(crate) fn argument(f: &mut fmt::Formatter<'_>, argument: &str) -> fmt::Resul
         write!(f, "'{}'", argument.replace('\'', "'\\''"))
     }
 }
+
+/// As the kernel checks the name of an interface (`dev_valid_name`).
+pub(crate) fn is_interface_name(name: &str) -> bool {
+    (1..=15).contains(&name.len())
+        && name != "."
+        && name != ".."
+        && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control())
+}

@@ -447,6 +447,23 @@ fn a_policy_is_exported_as_the_requests_it_was_read_from() {
     assert!(error.contains("there is no slice to request"), "{error}");
 }
 
+#[test]
+fn a_policy_is_exported_as_commands_of_open_vswitch() {
+    let sandbox = sandbox();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
+    let study = study.to_str().unwrap();
+    let export = |policy| ["export", study, "--policy", policy, "--to", "ovs"];
+    let arguments = [&export("bandwidth")[..], &["--interface", "right"]].concat();
+    let printed = succeeded(&sandbox.slicewise(&arguments));
+    assert!(printed.contains("set port right qos=@qos"), "{printed}");
+    assert!(printed.contains("min-rate=17500000"), "{printed}");
+    let error = sandbox.refused(2, &export("wred"));
+    assert!(
+        error.contains("its queues drop at their end alone"),
+        "{error}"
+    );
+}
+
 /// Start a study of many runs, wait for the first of them, do `change` to the results folder, and
 /// give what the command prints; it must exit with 1.
 fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {

@@ -134,7 +134,7 @@ pub fn write(policy: &PolicyParams, link: Rate, interface: &str) -> Result<TcCon
         problems: Vec::new(),
         next_handle: SCHEDULER_HANDLE,
     };
-    if !is_interface_name(interface) {
+    if !script::is_interface_name(interface) {
         let why = format!(
             "`{interface}` is not the name of one: 1 to 15 characters, none of them a space, `/` or `:`"
         );
@@ -219,12 +219,4 @@ fn write_link(writer: &mut Writer<'_>, counting: Counting) {
     if let Some(assumption) = counting.assumption() {
         writer.differs(assumption);
     }
-}
-
-/// As the kernel checks the name of an interface (`dev_valid_name`).
-fn is_interface_name(name: &str) -> bool {
-    (1..=15).contains(&name.len())
-        && name != "."
-        && name != ".."
-        && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control())
 }

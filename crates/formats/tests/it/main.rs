@@ -5,6 +5,8 @@ mod defaults;
 mod export;
 mod golden;
 mod messages;
+mod ovs;
+mod ovs_switch;
 mod p4_tins;
 mod robustness;
 mod round_trip;

@@ -16,6 +16,7 @@ mod measured;
 mod named_queues;
 mod network;
 mod objective;
+mod ovs;
 mod p4_tins;
 mod path;
 mod payload;

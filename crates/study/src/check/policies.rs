@@ -17,9 +17,10 @@ use slicewise_model::{
     Discipline, GuaranteedSpec, Part, PolicyError, PolicyParams, PolicySpec, PortParams,
 };
 use slicewise_stats::description::{PublishedVerdict, Scalability, SliceLimit};
+use slicewise_units::BitRate;
 
 settings! {
-    /// A policy. Exactly one of `ios`, `p4_tins`, `classes` and `none`.
+    /// A policy. Exactly one of `ios`, `p4_tins`, `ovs`, `classes` and `none`.
     struct PolicyFileSpec as "PolicyFileSpec" {
         /// One line for people. Default: the name.
         title: Option<String>,
@@ -33,6 +34,9 @@ settings! {
         p4_tins: Option<At<Verbatim>>,
         /// Which data plane of that publication: `baseline`, or `p4-tins` (default).
         data_plane: DataPlane,
+        /// A file of `ovs-vsctl` commands and OpenFlow rules, relative to the study file; or the text itself as a
+        /// block.
+        ovs: Option<At<Verbatim>>,
         /// Classes in order: a frame belongs to the first that matches. What matches none belongs to
         /// `class-default`, which may be listed to configure it.
         classes: Option<List<Placed<Class>>>,
@@ -92,7 +96,7 @@ settings! {
 }
 
 /// What a policy may be written as.
-const FORMS: [&str; 4] = ["classes", "ios", "p4_tins", "none"];
+const FORMS: [&str; 5] = ["classes", "ios", "p4_tins", "ovs", "none"];
 
 /// A policy as it was understood, and where to point at when it cannot be run.
 pub(super) struct Understood {
@@ -136,11 +140,11 @@ impl Checker<'_> {
         dut: &DutParams,
     ) -> Option<StudyPolicy> {
         let path = ["policies", &name.value];
-        let understood = self.understand(name, &path, policy, slices)?;
         let port = PortParams {
             rate: dut.port_rate,
             admissible: dut.capacity(),
         };
+        let understood = self.understand(name, &path, policy, slices, port.rate.rate)?;
         let params = self.resolved(&understood, &path, name.span, port)?;
         if let Err(error) = device::check_limits(dut.model, &params) {
             let at = self.place(&understood.origin, &path, &error);
@@ -189,12 +193,14 @@ impl Checker<'_> {
             .ok()
     }
 
+    /// What `policy` says, for a link of rate `link`.
     pub(super) fn understand(
         &mut self,
         name: &At<String>,
         path: &[&str],
         policy: &Placed<PolicyFileSpec>,
         slices: &Named<Placed<SliceSpec>>,
+        link: BitRate,
     ) -> Option<Understood> {
         let is_written = |key| policy.place(key).is_some();
         for (key, of) in [
@@ -212,8 +218,7 @@ impl Checker<'_> {
         }
         let spec = &policy.value;
         if let (Some(at), Some(false)) = (policy.place("none"), spec.none) {
-            let message =
-                "`none: false` has no meaning: give the policy's `classes`, `ios` or `p4_tins`";
+            let message = "`none: false` has no meaning: give the policy's `classes`, `ios`, `p4_tins` or `ovs`";
             self.problems.add(at, message);
             return None;
         }
@@ -229,6 +234,7 @@ impl Checker<'_> {
                 })
             }
             ["p4_tins"] => self.p4_tins_policy(name, spec.p4_tins.as_ref()?, spec.data_plane),
+            ["ovs"] => self.ovs_policy(name, spec.ovs.as_ref()?, link),
             ["classes"] => self.native_policy(name, path, policy, slices),
             ["none"] => spec.none.map(|_| Understood {
                 spec: PolicySpec {
@@ -242,8 +248,7 @@ impl Checker<'_> {
                 origin: Origin::None,
             }),
             [] => {
-                let message =
-                    "the policy is empty: give its `classes`, `ios` or `p4_tins`, or `none: true`";
+                let message = "the policy is empty: give its `classes`, `ios`, `p4_tins` or `ovs`, or `none: true`";
                 self.problems.add(name.span, message);
                 None
             }
