@@ -334,7 +334,7 @@ pub struct ExportOptions {
     /// The device's language.
     #[arg(long, value_enum)]
     pub to: Language,
-    /// The interface whose egress is configured, for `--to tc` [default: eth0].
+    /// The interface whose egress is configured, for `--to tc` and `--to ovs` [default: eth0].
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
 }
@@ -346,6 +346,10 @@ pub enum Language {
     Ios,
     /// Commands of Linux traffic control, for the link of the study's device.
     Tc,
+    /// Commands of Open vSwitch: queues, and the OpenFlow rules that choose them.
+    Ovs,
+    /// Slice requests of P4-TINS, as JSON.
+    P4Tins,
 }
 
 #[derive(Debug, Args)]

@@ -7,5 +7,15 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod error;
+mod export;
+mod flow;
 pub mod ios;
+pub mod ovs;
+pub mod p4_tins;
+mod script;
 pub mod tc;
+
+pub use error::{ERRORS_MAX, Span, TextError, TextNote};
+pub use export::{ExportError, Inexpressible};
+pub use flow::FLOWS_MAX;

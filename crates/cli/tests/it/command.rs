@@ -420,6 +420,50 @@ fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
     sandbox.refused(2, &ios);
 }
 
+#[test]
+fn a_policy_is_exported_as_the_requests_it_was_read_from() {
+    let sandbox = sandbox();
+    let policies = r#"policies:
+  requested:
+    data_plane: baseline
+    p4_tins: |
+      {"minRate": 1000000, "maxRate": 2000000, "allowBurst": 5000, "peakBurst": 5000,
+       "flows": [{"ipv4Source": "10.0.1.1"}]}
+"#;
+    sandbox.write("requests.yaml", STUDY.replace("policies:\n", policies));
+    let export = |policy| {
+        [
+            "export",
+            "requests.yaml",
+            "--policy",
+            policy,
+            "--to",
+            "p4-tins",
+        ]
+    };
+    let printed = succeeded(&sandbox.slicewise(&export("requested")));
+    assert!(printed.contains(r#""minRate": "1 Mbit/s","#), "{printed}");
+    let error = sandbox.refused(2, &export("first"));
+    assert!(error.contains("there is no slice to request"), "{error}");
+}
+
+#[test]
+fn a_policy_is_exported_as_commands_of_open_vswitch() {
+    let sandbox = sandbox();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
+    let study = study.to_str().unwrap();
+    let export = |policy| ["export", study, "--policy", policy, "--to", "ovs"];
+    let arguments = [&export("bandwidth")[..], &["--interface", "right"]].concat();
+    let printed = succeeded(&sandbox.slicewise(&arguments));
+    assert!(printed.contains("set port right qos=@qos"), "{printed}");
+    assert!(printed.contains("min-rate=17500000"), "{printed}");
+    let error = sandbox.refused(2, &export("wred"));
+    assert!(
+        error.contains("its queues drop at their end alone"),
+        "{error}"
+    );
+}
+
 /// Start a study of many runs, wait for the first of them, do `change` to the results folder, and
 /// give what the command prints; it must exit with 1.
 fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {

@@ -2,10 +2,10 @@
 
 use super::code_point;
 use super::definition::Source;
-use super::error::{IosError, one_of, quoted};
-use super::lexer::Span;
 use super::port_name::{self, PORT_OPERATORS};
 use super::words::Words;
+use crate::error::Span;
+use crate::error::{TextError, one_of, quoted};
 use slicewise_model::{AccessEntry, AccessList, Condition, IpPrefix};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
@@ -72,7 +72,7 @@ impl AccessListText {
     }
 
     /// Put the entries in the order of their numbers.
-    pub fn sort(&mut self) -> Result<(), IosError> {
+    pub fn sort(&mut self) -> Result<(), TextError> {
         self.entries.sort_by_key(|numbered| numbered.number);
         let mut pairs = self.entries.iter().zip(self.entries.iter().skip(1));
         // Entries of one line have its number.
@@ -84,7 +84,7 @@ impl AccessListText {
                     second.number,
                     quoted(&self.name)
                 );
-                Err(IosError::at(second.span, message).expected("another number"))
+                Err(TextError::at(second.span, message).expected("another number"))
             }
         }
     }
@@ -117,7 +117,10 @@ pub(super) fn number_of_name(name: &str) -> Option<u32> {
 }
 
 /// What follows `ip access-list`.
-pub(super) fn header(words: &mut Words<'_, '_>, list: &mut AccessListText) -> Result<(), IosError> {
+pub(super) fn header(
+    words: &mut Words<'_, '_>,
+    list: &mut AccessListText,
+) -> Result<(), TextError> {
     let kinds = [
         ("extended", ListKind::Extended),
         ("standard", ListKind::Standard),
@@ -133,7 +136,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, list: &mut AccessListText) -> Re
             "an extended"
         };
         let message = format!("{} does not name {kind} access list", quoted(name.text));
-        return Err(IosError::at(name.span, message)
+        return Err(TextError::at(name.span, message)
             .expected("a name that does not begin with a digit, or a number of that kind"));
     }
     list.name = name.text.to_owned();
@@ -142,7 +145,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, list: &mut AccessListText) -> Re
 }
 
 /// One entry: `permit …`, `deny …` or `remark …`, with a number before it in a named list.
-pub(super) fn entry(words: &mut Words<'_, '_>, list: &mut AccessListText) -> Result<(), IosError> {
+pub(super) fn entry(words: &mut Words<'_, '_>, list: &mut AccessListText) -> Result<(), TextError> {
     let mut number = None;
     if !list.flat && words.peek_number().is_some() {
         number = Some(words.small::<u32>("the number of an entry", 1..=2_147_483_647)?);
@@ -178,9 +181,9 @@ pub(super) fn entry(words: &mut Words<'_, '_>, list: &mut AccessListText) -> Res
     Ok(())
 }
 
-fn standard(words: &mut Words<'_, '_>) -> Result<Vec<Condition>, IosError> {
+fn standard(words: &mut Words<'_, '_>) -> Result<Vec<Condition>, TextError> {
     let only_sources =
-        |error: IosError| error.help("a standard list matches source addresses, nothing else");
+        |error: TextError| error.help("a standard list matches source addresses, nothing else");
     let source = address(words, true).map_err(only_sources)?;
     words.take_if("log");
     words.end().map_err(only_sources)?;
@@ -189,7 +192,7 @@ fn standard(words: &mut Words<'_, '_>) -> Result<Vec<Condition>, IosError> {
 
 /// Conditions in the order in which they are written: one set for each combination of ports. The
 /// source is always among them, because it is what says IPv4.
-fn extended(words: &mut Words<'_, '_>) -> Result<Vec<Vec<Condition>>, IosError> {
+fn extended(words: &mut Words<'_, '_>) -> Result<Vec<Vec<Condition>>, TextError> {
     let protocol = port_name::protocol(words)?;
     let source = address(words, false)?;
     let from = ports(words, protocol)?;
@@ -197,7 +200,7 @@ fn extended(words: &mut Words<'_, '_>) -> Result<Vec<Vec<Condition>>, IosError> 
     let to = ports(words, protocol)?;
     if from.len() * to.len() > PORTS_MAX {
         let message = format!("{} pairs of ports in one entry", from.len() * to.len());
-        return Err(IosError::at(words.last_span(), message)
+        return Err(TextError::at(words.last_span(), message)
             .expected(format!("at most {PORTS_MAX}"))
             .help("write several entries"));
     }
@@ -235,7 +238,7 @@ fn extended(words: &mut Words<'_, '_>) -> Result<Vec<Vec<Condition>>, IosError> 
 }
 
 /// `any`, `host ADDRESS`, `ADDRESS WILDCARD`, and in standard lists a bare `ADDRESS`.
-fn address(words: &mut Words<'_, '_>, bare: bool) -> Result<IpPrefix, IosError> {
+fn address(words: &mut Words<'_, '_>, bare: bool) -> Result<IpPrefix, TextError> {
     const EXPECTED: &str = "`any`, `host` and an IPv4 address, or an address and a wildcard mask";
     if words.take_if("any").is_some() {
         return Ok(IpPrefix::ALL_IPV4);
@@ -243,7 +246,7 @@ fn address(words: &mut Words<'_, '_>, bare: bool) -> Result<IpPrefix, IosError> 
     let host = words.take_if("host").is_some();
     let word = words.require(if host { "an IPv4 address" } else { EXPECTED })?;
     let not_an_address = || {
-        IosError::at(
+        TextError::at(
             word.span,
             format!("{} is not an IPv4 address", quoted(word.text)),
         )
@@ -262,17 +265,17 @@ fn address(words: &mut Words<'_, '_>, bare: bool) -> Result<IpPrefix, IosError> 
 }
 
 /// A wildcard mask: one bits are free. Only masks that make a prefix can be matched.
-fn wildcard(words: &mut Words<'_, '_>) -> Result<u8, IosError> {
+fn wildcard(words: &mut Words<'_, '_>) -> Result<u8, TextError> {
     const EXPECTED: &str = "a wildcard mask such as `0.0.0.255`";
     let word = words.require(EXPECTED)?;
     let Ok(mask) = word.text.parse::<Ipv4Addr>() else {
         let message = format!("{} is not a wildcard mask", quoted(word.text));
-        return Err(IosError::at(word.span, message).expected(EXPECTED));
+        return Err(TextError::at(word.span, message).expected(EXPECTED));
     };
     let free = u32::from(mask).trailing_ones();
     if free != u32::from(mask).count_ones() {
         let message = format!("wildcard mask {} does not make a prefix", quoted(word.text));
-        let error = IosError::at(word.span, message).expected("ones only at its end");
+        let error = TextError::at(word.span, message).expected("ones only at its end");
         let looks_like_netmask = u32::from(mask).leading_ones() == u32::from(mask).count_ones();
         let help = || {
             format!(
@@ -291,12 +294,12 @@ fn wildcard(words: &mut Words<'_, '_>) -> Result<u8, IosError> {
 fn ports(
     words: &mut Words<'_, '_>,
     protocol: Option<u8>,
-) -> Result<Vec<Option<RangeInclusive<u16>>>, IosError> {
+) -> Result<Vec<Option<RangeInclusive<u16>>>, TextError> {
     let Some(operator) = words.peek() else {
         return Ok(vec![None]);
     };
     if operator.is("neq") || operator.is("established") {
-        return Err(IosError::at(
+        return Err(TextError::at(
             operator.span,
             format!("{} is not supported", quoted(operator.text)),
         )
@@ -306,13 +309,13 @@ fn ports(
         return Ok(vec![None]);
     }
     let Some(protocol) = protocol.filter(|&p| port_name::has_ports(p)) else {
-        return Err(IosError::at(operator.span, "this protocol has no ports")
+        return Err(TextError::at(operator.span, "this protocol has no ports")
             .expected("`tcp`, `udp` or `sctp` as protocol"));
     };
     words.take();
     let first = port_name::port(words, protocol)?;
     let empty = |expected: &str| {
-        Err(IosError::at(words.last_span(), "no port satisfies this").expected(expected))
+        Err(TextError::at(words.last_span(), "no port satisfies this").expected(expected))
     };
     let ports = match operator.text.to_ascii_lowercase().as_str() {
         "lt" => match first.checked_sub(1) {
@@ -327,7 +330,7 @@ fn ports(
             let last = port_name::port(words, protocol)?;
             if last < first {
                 return Err(
-                    IosError::at(words.last_span(), "the range ends before it begins")
+                    TextError::at(words.last_span(), "the range ends before it begins")
                         .expected(format!("a port of at least {first}")),
                 );
             }

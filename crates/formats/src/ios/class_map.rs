@@ -2,11 +2,12 @@
 
 use super::code_point;
 use super::definition::Source;
-use super::error::{IosError, one_of, quoted, suggestion};
-use super::lexer::{self, Span};
+use super::lexer;
 use super::link::Reference;
 use super::port_name::{TCP, UDP};
 use super::words::Words;
+use crate::error::Span;
+use crate::error::{TextError, one_of, quoted, suggestion};
 use slicewise_model::{AccessEntry, AccessList, CLASS_DEFAULT, Condition, IpPrefix, MatchMode};
 use std::ops::RangeInclusive;
 
@@ -31,7 +32,7 @@ pub(super) enum MatchLine {
     /// A criterion of IOS that the classifier does not see, such as the application.
     Unseen {
         criterion: String,
-        error: IosError,
+        error: TextError,
     },
 }
 
@@ -100,12 +101,12 @@ impl ClassMapText {
 }
 
 /// What follows `class-map`.
-pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Result<(), IosError> {
+pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Result<(), TextError> {
     const EXPECTED: &str = "`match-any`, `match-all` or the name of the class map";
     let mut mode_is_open = false;
     if let Some(word) = words.take_if("type") {
         return Err(
-            IosError::at(word.span, "class maps of a `type` are not read").expected(EXPECTED),
+            TextError::at(word.span, "class maps of a `type` are not read").expected(EXPECTED),
         );
     }
     if words.take_if("match-any").is_some() {
@@ -115,7 +116,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Resul
     }
     let name = words.name(EXPECTED)?;
     if name.text == CLASS_DEFAULT {
-        return Err(IosError::at(name.span, "`class-default` exists already")
+        return Err(TextError::at(name.span, "`class-default` exists already")
             .expected("another name")
             .help("it gets every packet that no other class matches"));
     }
@@ -125,7 +126,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Resul
         let help = suggestion(name.text, ["match-any", "match-all"].into_iter());
         let message = format!("unexpected {}", quoted(name.text));
         let expected = "`match-any` or `match-all` before the name";
-        return Err(IosError::at(name.span, message)
+        return Err(TextError::at(name.span, message)
             .expected(expected)
             .maybe_help(help));
     }
@@ -136,7 +137,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Resul
 pub(super) fn match_line(
     words: &mut Words<'_, '_>,
     mode: MatchMode,
-) -> Result<Vec<MatchLine>, IosError> {
+) -> Result<Vec<MatchLine>, TextError> {
     let negated = words.take_if("not").is_some();
     if words.take_if("access-group").is_some() {
         let expected = "the number of an access list, or `name` and its name";
@@ -148,7 +149,7 @@ pub(super) fn match_line(
         })?;
         if !named && !name.text.bytes().all(|b| b.is_ascii_digit()) {
             let message = format!("{} is not a number", quoted(name.text));
-            return Err(IosError::at(name.span, message)
+            return Err(TextError::at(name.span, message)
                 .expected(expected)
                 .help(format!("write `match access-group name {}`", name.text)));
         }
@@ -252,11 +253,11 @@ pub(super) fn line_as_list(line: &str) -> Option<Condition> {
 }
 
 /// What comes next, if IOS can match it and the classifier cannot.
-fn unseen(words: &Words<'_, '_>) -> Option<(String, IosError)> {
+fn unseen(words: &Words<'_, '_>) -> Option<(String, TextError)> {
     let word = words.peek()?;
     let keyword = word.text.to_ascii_lowercase();
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == keyword) {
-        let error = IosError::at(word.span, format!("`match {keyword}` is not supported"));
+        let error = TextError::at(word.span, format!("`match {keyword}` is not supported"));
         return Some((keyword, error.expected(CRITERIA).help(*why)));
     }
     let application = words.at(1).filter(|_| word.is("protocol"))?;
@@ -265,7 +266,7 @@ fn unseen(words: &Words<'_, '_>) -> Option<(String, IosError)> {
         return None;
     }
     let shown = quoted(application.text);
-    let error = IosError::at(
+    let error = TextError::at(
         application.span,
         format!("protocol {shown} is not recognised"),
     )
@@ -275,7 +276,7 @@ fn unseen(words: &Words<'_, '_>) -> Option<(String, IosError)> {
     Some((format!("protocol {criterion}"), error))
 }
 
-fn criterion(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
+fn criterion(words: &mut Words<'_, '_>) -> Result<Criterion, TextError> {
     let Some(word) = words.peek() else {
         return Err(words.missing(CRITERIA));
     };
@@ -322,7 +323,7 @@ fn criterion(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
 }
 
 /// `vlan 10 20-30`, `vlan inner 10`.
-fn vlans(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
+fn vlans(words: &mut Words<'_, '_>) -> Result<Criterion, TextError> {
     let inner = words.take_if("inner").is_some();
     let mut ranges = vec![vlan_range(words)?];
     while words.peek_number().is_some() {
@@ -355,7 +356,7 @@ pub(super) fn range_text(range: &RangeInclusive<u16>) -> String {
     }
 }
 
-fn vlan_range(words: &mut Words<'_, '_>) -> Result<RangeInclusive<u16>, IosError> {
+fn vlan_range(words: &mut Words<'_, '_>) -> Result<RangeInclusive<u16>, TextError> {
     const EXPECTED: &str = "a VLAN id, 1 to 4094, or a range such as `10-20`";
     let word = words.require(EXPECTED)?;
     let id = |text: &str| {
@@ -369,13 +370,13 @@ fn vlan_range(words: &mut Words<'_, '_>) -> Result<RangeInclusive<u16>, IosError
         (Some(start), Some(end)) if start <= end => Ok(start..=end),
         _ => {
             let message = format!("{} is not a VLAN", quoted(word.text));
-            Err(IosError::at(word.span, message).expected(EXPECTED))
+            Err(TextError::at(word.span, message).expected(EXPECTED))
         }
     }
 }
 
 /// One bit for each DSCP named.
-fn dscp_set(words: &mut Words<'_, '_>) -> Result<u64, IosError> {
+fn dscp_set(words: &mut Words<'_, '_>) -> Result<u64, TextError> {
     let mut set = 1 << code_point::dscp(words)?;
     for _ in 1..DSCP_VALUES_MAX {
         if words.peek().is_none() {
@@ -386,7 +387,7 @@ fn dscp_set(words: &mut Words<'_, '_>) -> Result<u64, IosError> {
     Ok(set)
 }
 
-fn precedence_set(words: &mut Words<'_, '_>) -> Result<u64, IosError> {
+fn precedence_set(words: &mut Words<'_, '_>) -> Result<u64, TextError> {
     let mut set = precedence_bits(code_point::precedence(words)?);
     for _ in 1..PRECEDENCE_VALUES_MAX {
         if words.peek().is_none() {
@@ -403,7 +404,7 @@ pub(super) const fn precedence_bits(precedence: u8) -> u64 {
 }
 
 /// `ip dscp` and `ip precedence`: as without `ip`, but only IPv4 packets match.
-fn ip(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
+fn ip(words: &mut Words<'_, '_>) -> Result<Criterion, TextError> {
     let by_dscp = words.choose(&[("dscp", true), ("precedence", false)])?;
     let set = if by_dscp {
         dscp_set(words)?
@@ -479,7 +480,7 @@ fn protocol_names() -> Vec<&'static str> {
         .collect()
 }
 
-fn protocol(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
+fn protocol(words: &mut Words<'_, '_>) -> Result<Criterion, TextError> {
     let names = protocol_names();
     let Some(word) = words.take() else {
         return Err(words.missing(one_of(&names)));
@@ -490,7 +491,7 @@ fn protocol(words: &mut Words<'_, '_>) -> Result<Criterion, IosError> {
     let Some((name, protocols, ports)) = APPLICATIONS.iter().find(|(name, ..)| word.is(name))
     else {
         let message = format!("unexpected {}", quoted(word.text));
-        return Err(IosError::at(word.span, message).expected(one_of(&names)));
+        return Err(TextError::at(word.span, message).expected(one_of(&names)));
     };
     let sides = [Condition::SourcePort, Condition::DestinationPort];
     let entries = protocols.iter().flat_map(|&protocol| {

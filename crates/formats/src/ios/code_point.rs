@@ -1,7 +1,7 @@
 //! Names of DSCP and IP precedence values (RFC 2474, 2597, 3246; RFC 791).
 
-use super::error::{IosError, quoted, suggestion};
 use super::words::Words;
+use crate::error::{TextError, quoted, suggestion};
 use std::borrow::Cow;
 
 /// DSCP by name. The first name of a value is the one written.
@@ -42,7 +42,7 @@ const PRECEDENCE_NAMES: [(&str, u8); 8] = [
 ];
 
 /// A DSCP by name or number.
-pub(super) fn dscp(words: &mut Words<'_, '_>) -> Result<u8, IosError> {
+pub(super) fn dscp(words: &mut Words<'_, '_>) -> Result<u8, TextError> {
     named(
         words,
         &DSCP_NAMES,
@@ -52,7 +52,7 @@ pub(super) fn dscp(words: &mut Words<'_, '_>) -> Result<u8, IosError> {
 }
 
 /// An IP precedence by name or number.
-pub(super) fn precedence(words: &mut Words<'_, '_>) -> Result<u8, IosError> {
+pub(super) fn precedence(words: &mut Words<'_, '_>) -> Result<u8, TextError> {
     named(
         words,
         &PRECEDENCE_NAMES,
@@ -79,7 +79,7 @@ fn named(
     names: &[(&str, u8)],
     largest: u8,
     expected: &str,
-) -> Result<u8, IosError> {
+) -> Result<u8, TextError> {
     let word = words.require(expected)?;
     if let Some(&(_, value)) = names.iter().find(|(name, _)| word.is(name)) {
         return Ok(value);
@@ -90,7 +90,7 @@ fn named(
     {
         return Ok(value);
     }
-    let error = IosError::at(word.span, format!("{} does not exist", quoted(word.text)));
+    let error = TextError::at(word.span, format!("{} does not exist", quoted(word.text)));
     let help = suggestion(word.text, names.iter().map(|&(name, _)| name));
     Err(error.expected(expected).maybe_help(help))
 }

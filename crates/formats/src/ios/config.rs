@@ -3,12 +3,11 @@
 use super::access_list::AccessListText;
 use super::attach::{Attached, Attachment, Direction, grouped, listed};
 use super::class_map::{ClassMapText, MatchLine};
-use super::error::{IosError, Report, closest, quoted};
-use super::lexer::Span;
 use super::link::{self, Definitions};
 use super::policy_map::PolicyMapText;
 use super::reach::Reach;
 use super::sections::Skipped;
+use crate::error::{Report, Span, TextError, TextNote, closest, quoted};
 use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, PolicySpec};
 use std::collections::BTreeSet;
 
@@ -33,22 +32,9 @@ pub struct IosPolicy {
     /// The policy map with its class maps, access lists and children.
     pub spec: PolicySpec,
     /// What is worth knowing of how it was read, in the order of the text.
-    pub notes: Vec<IosNote>,
+    pub notes: Vec<TextNote>,
     /// Numbers of the lines that it was read from, in order, from 1.
     pub lines: Vec<usize>,
-}
-
-/// Something worth knowing of a text that is no error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IosNote {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// Characters concerned.
-    pub length: usize,
-    /// What it is.
-    pub message: String,
 }
 
 /// Why a configuration gives no policy.
@@ -56,8 +42,8 @@ pub struct IosNote {
 pub enum IosPolicyError {
     /// It is not clear which one.
     Choice(PolicyChoiceError),
-    /// The text is wrong: the independent errors in order, [`ERRORS_MAX`](super::ERRORS_MAX) at most.
-    Text(Vec<IosError>),
+    /// The text is wrong: the independent errors in order, [`ERRORS_MAX`](crate::ERRORS_MAX) at most.
+    Text(Vec<TextError>),
 }
 
 impl std::fmt::Display for IosPolicyError {
@@ -130,10 +116,10 @@ impl IosConfig {
     }
 
     /// The errors of the whole text, also in definitions that no policy needs:
-    /// [`ERRORS_MAX`](super::ERRORS_MAX) at most, in order. Errors of names are given where
+    /// [`ERRORS_MAX`](crate::ERRORS_MAX) at most, in order. Errors of names are given where
     /// every line could be read.
     #[must_use]
-    pub fn errors(&self) -> Vec<IosError> {
+    pub fn errors(&self) -> Vec<TextError> {
         let all = Reach::all(self);
         let policies = 0..self.policy_maps.len();
         match self.check(&all, policies) {
@@ -259,7 +245,7 @@ impl IosConfig {
     }
 
     /// What is wrong in the definitions of `reach`, of which `policies` must expand to something.
-    fn check(&self, reach: &Reach, policies: std::ops::Range<usize>) -> Result<(), Vec<IosError>> {
+    fn check(&self, reach: &Reach, policies: std::ops::Range<usize>) -> Result<(), Vec<TextError>> {
         let mut report = self.errors.clone();
         for source in reach.sources(self) {
             report.extend(&source.wrong);
@@ -284,15 +270,10 @@ impl IosConfig {
     }
 
     /// What is worth knowing of the policy of `map`; `is_chosen` where nobody named it.
-    fn notes(&self, reach: &Reach, map: &PolicyMapText, is_chosen: bool) -> Vec<IosNote> {
+    fn notes(&self, reach: &Reach, map: &PolicyMapText, is_chosen: bool) -> Vec<TextNote> {
         let mut notes = Vec::new();
         let mut note = |span: Span, message: String| {
-            notes.push(IosNote {
-                line: span.line,
-                column: span.column,
-                length: span.length,
-                message,
-            });
+            notes.push(TextNote { span, message });
         };
         if let (Some(skipped), Some(first)) = (self.skipped(), self.skipped.first()) {
             note(first, skipped.to_string());
@@ -316,7 +297,7 @@ impl IosConfig {
         if let Some(message) = reach.unread(self) {
             note(map.span, message);
         }
-        notes.sort_by_key(|note| (note.line, note.column));
+        notes.sort_by_key(|note| (note.span.line, note.span.column));
         notes
     }
 

@@ -1,6 +1,6 @@
 //! What every definition of a text has: its lines, and what is wrong in them.
 
-use super::error::{IosError, Report};
+use crate::error::{Report, TextError};
 
 /// Where a definition stands, and its errors. They count only where a policy needs the definition:
 /// a whole configuration has many that have nothing to do with the policy.
@@ -16,7 +16,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub fn add_failure(&mut self, result: Result<(), IosError>) {
+    pub fn add_failure(&mut self, result: Result<(), TextError>) {
         self.wrong.add_failure(result);
     }
 }

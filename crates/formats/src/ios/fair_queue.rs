@@ -3,9 +3,9 @@
 //! It becomes a flow queue whose `CoDel` does not drop: IOS drops nothing but what exceeds the
 //! queue limit.
 
-use super::error::{IosError, quoted};
 use super::policy_map::ClassText;
 use super::words::Words;
+use crate::error::{TextError, quoted};
 use slicewise_model::FlowQueueSpec;
 use slicewise_units::Duration;
 
@@ -19,7 +19,10 @@ const TARGET: Duration = Duration::from_secs(3);
 const INTERVAL: Duration = Duration::from_secs(4);
 
 /// `fair-queue [FLOWS]`.
-pub(super) fn fair_queue(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+pub(super) fn fair_queue(
+    words: &mut Words<'_, '_>,
+    class: &mut ClassText,
+) -> Result<(), TextError> {
     const EXPECTED: &str =
         "the number of flow queues, a power of 2 from 16 to 4096, or the end of the line";
     let span = words.last_span();
@@ -27,21 +30,21 @@ pub(super) fn fair_queue(words: &mut Words<'_, '_>, class: &mut ClassText) -> Re
         None => FLOWS,
         Some(word) if word.is("queue-limit") || word.is("individual-limit") => {
             return Err(
-                IosError::at(word.span, "a limit for each flow is not supported")
+                TextError::at(word.span, "a limit for each flow is not supported")
                     .expected(EXPECTED)
                     .help("all flows share the class's `queue-limit`; the longest gives way"),
             );
         }
         Some(word) if words.peek_number().is_none() => {
             return Err(
-                IosError::at(word.span, format!("unexpected {}", quoted(word.text)))
+                TextError::at(word.span, format!("unexpected {}", quoted(word.text)))
                     .expected(EXPECTED),
             );
         }
         Some(word) => {
             let flows: u32 = words.small("a number of flow queues", FLOWS_MIN..=FLOWS_MAX)?;
             if !flows.is_power_of_two() {
-                return Err(IosError::at(
+                return Err(TextError::at(
                     word.span,
                     format!("{} is not a power of 2", quoted(word.text)),
                 )

@@ -1,15 +1,6 @@
 //! Text to lines of words with their places.
 
-/// A stretch of one line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    /// From 1.
-    pub line: usize,
-    /// In characters, from 1.
-    pub column: usize,
-    /// In characters.
-    pub length: usize,
-}
+use crate::error::Span;
 
 /// A run of characters without white space.
 #[derive(Debug, Clone, Copy)]

@@ -3,11 +3,12 @@
 
 use super::class_map::{ClassMapText, MatchLine};
 use super::config::IosConfig;
-use super::error::{IosError, Report, closest, quoted};
-use super::lexer::{Line, Span, Word};
+use super::lexer::{Line, Word};
 use super::policy_map::{ClassText, LeftOut, PolicyMapText};
 use super::rules::{self, Command, Given};
 use super::shares;
+use crate::error::Span;
+use crate::error::{Report, TextError, closest, quoted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A name that stands for a definition elsewhere in the text.
@@ -50,10 +51,10 @@ impl Definitions {
     }
 
     /// Enter a name, once.
-    pub fn define(&mut self, name: &str, span: Span, index: usize) -> Result<(), IosError> {
+    pub fn define(&mut self, name: &str, span: Span, index: usize) -> Result<(), TextError> {
         if let Some((_, line)) = self.by_name.get(name) {
             let message = format!("{} {} is defined twice", self.kind, quoted(name));
-            return Err(IosError::at(span, message)
+            return Err(TextError::at(span, message)
                 .expected("another name")
                 .help(format!("the first is on line {line}")));
         }
@@ -68,10 +69,10 @@ impl Definitions {
         }
     }
 
-    pub fn undefined(&self, name: &str, span: Span) -> IosError {
+    pub fn undefined(&self, name: &str, span: Span) -> TextError {
         let help = closest(name, self.by_name.keys().map(String::as_str))
             .map(|known| format!("did you mean {}?", quoted(known)));
-        IosError::at(
+        TextError::at(
             span,
             format!("{} {} is not defined", self.kind, quoted(name)),
         )
@@ -114,7 +115,7 @@ impl Names {
         report.add(|| match self.foreign.contains(&list.name) {
             true => {
                 let message = format!("access list {} is not an IPv4 list", quoted(&list.name));
-                IosError::at(list.span, message)
+                TextError::at(list.span, message)
                     .expected("the name of an IPv4 list")
                     .help("IPv6 and MAC lists are not read: match `dscp`, `precedence` or `vlan`")
             }
@@ -149,7 +150,7 @@ pub(super) fn link(config: &mut IosConfig, names: &Names) {
         if list.entries.is_empty() {
             list.source.unlinked.add(|| {
                 let message = format!("access list {} has no entries", quoted(&list.name));
-                IosError::at(list.span, message).expected("`permit` or `deny` lines")
+                TextError::at(list.span, message).expected("`permit` or `deny` lines")
             });
         }
         let sorted = list.sort();
@@ -241,7 +242,7 @@ fn check_commands(config: &mut IosConfig, index: usize) {
     for conflict in conflicts {
         report.add(|| {
             let line = conflict.first.at.line;
-            IosError::at(conflict.second.at, conflict.to_string())
+            TextError::at(conflict.second.at, conflict.to_string())
                 .expected(conflict.instead)
                 .help(format!(
                     "IOS XE accepts only one of them; the other is on line {line}"
@@ -251,7 +252,7 @@ fn check_commands(config: &mut IosConfig, index: usize) {
     if let Some((above, most)) = rules::above_all(&given) {
         report.add(|| {
             let message = "the percentages of `bandwidth percent` add up to more than 100";
-            IosError::at(above.at, message).expected(match most {
+            TextError::at(above.at, message).expected(match most {
                 0 => "none here: the classes above use all".to_owned(),
                 most => format!("at most {most} %"),
             })
@@ -265,13 +266,13 @@ fn check_commands(config: &mut IosConfig, index: usize) {
     }
 }
 
-fn early_drop_by_flow(fair_queue: Span, random_detect: Span) -> IosError {
+fn early_drop_by_flow(fair_queue: Span, random_detect: Span) -> TextError {
     let later = match fair_queue.line > random_detect.line {
         true => fair_queue,
         false => random_detect,
     };
     let other = fair_queue.line.min(random_detect.line);
-    IosError::at(later, "`fair-queue` and `random-detect` in one class are not supported")
+    TextError::at(later, "`fair-queue` and `random-detect` in one class are not supported")
         .expected("one of them")
         .help(format!(
             "early drop by class is not modelled in a queue by flow: leave out this line or line {other}"
@@ -315,7 +316,7 @@ pub(super) fn check_expansion(
     config: &IosConfig,
     index: usize,
     sizes: &mut [Option<Size>],
-) -> Result<(), IosError> {
+) -> Result<(), TextError> {
     size_of(config, index, &mut Vec::new(), sizes).map(|_| ())
 }
 
@@ -325,7 +326,7 @@ fn size_of(
     index: usize,
     path: &mut Vec<usize>,
     sizes: &mut [Option<Size>],
-) -> Result<Size, IosError> {
+) -> Result<Size, TextError> {
     if let Some(&Some(size)) = sizes.get(index) {
         return Ok(size);
     }
@@ -351,7 +352,7 @@ fn size_of(
         };
         if path.contains(&child) {
             let message = format!("policy map {} contains itself", quoted(&reference.name));
-            return Err(IosError::at(reference.span, message)
+            return Err(TextError::at(reference.span, message)
                 .expected("a policy map that does not lead back here"));
         }
         if path.len() >= DEPTH_MAX {
@@ -373,12 +374,12 @@ fn size_of(
     Ok(size)
 }
 
-fn too_deep(reference: &Reference) -> IosError {
+fn too_deep(reference: &Reference) -> TextError {
     let message = format!("policy map {} nests too deep", quoted(&reference.name));
-    IosError::at(reference.span, message).expected(format!("at most {DEPTH_MAX} levels"))
+    TextError::at(reference.span, message).expected(format!("at most {DEPTH_MAX} levels"))
 }
 
-fn check_size(policy: &PolicyMapText, size: Size) -> Result<(), IosError> {
+fn check_size(policy: &PolicyMapText, size: Size) -> Result<(), TextError> {
     let checks = [
         ("classes", size.classes, CLASSES_MAX),
         ("conditions", size.conditions, CONDITIONS_MAX),
@@ -390,7 +391,7 @@ fn check_size(policy: &PolicyMapText, size: Size) -> Result<(), IosError> {
                 "policy map {} comes to {count} {what}",
                 quoted(&policy.name)
             );
-            Err(IosError::at(policy.span, message)
+            Err(TextError::at(policy.span, message)
                 .expected(format!("at most {most}, those of its children included")))
         }
     }

@@ -17,7 +17,6 @@ mod class_map;
 mod code_point;
 mod config;
 mod definition;
-mod error;
 mod fair_queue;
 mod lexer;
 mod link;
@@ -36,8 +35,7 @@ mod words;
 mod write;
 
 pub use attach::{Attached, Direction};
-pub use config::{IosConfig, IosNote, IosPolicy, IosPolicyError, PolicyChoiceError};
-pub use error::{ERRORS_MAX, IosError};
+pub use config::{IosConfig, IosPolicy, IosPolicyError, PolicyChoiceError};
 pub use parser::{TEXT_BYTES_MAX, parse};
 pub use sections::Skipped;
 pub use write::{IosExportError, write};

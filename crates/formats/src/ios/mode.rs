@@ -2,10 +2,10 @@
 //! another.
 
 use super::access_list::{kind_of_number, number_of_name};
-use super::error::one_of;
 use super::police;
 use super::policy_map::CLASS_COMMANDS;
 use super::words::Words;
+use crate::error::one_of;
 
 /// Where on the command line we are. What is being defined is the last of its kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Rates and percentages as IOS writes them.
 
-use super::error::{IosError, quoted};
 use super::words::Words;
+use crate::error::{TextError, quoted};
 use slicewise_model::RateSpec;
 use slicewise_units::{BitRate, ByteCount};
 
@@ -10,16 +10,16 @@ const RATE_EXPECTED: &str = "a rate in bit/s such as `17500000` or `17.5m`";
 pub(super) const BYTES_MAX: u64 = ByteCount::MAX.bytes();
 
 /// A rate in bit/s: a whole number, or a decimal one with the suffix `k`, `m` or `g`.
-pub(super) fn rate(words: &mut Words<'_, '_>) -> Result<BitRate, IosError> {
+pub(super) fn rate(words: &mut Words<'_, '_>) -> Result<BitRate, TextError> {
     let word = words.require(RATE_EXPECTED)?;
     bits_per_second(word.text).map(BitRate::new).ok_or_else(|| {
-        IosError::at(word.span, format!("{} is not a rate", quoted(word.text)))
+        TextError::at(word.span, format!("{} is not a rate", quoted(word.text)))
             .expected(RATE_EXPECTED)
     })
 }
 
 /// A rate, or `percent` and a share.
-pub(super) fn rate_or_percent(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+pub(super) fn rate_or_percent(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
     match words.take_if("percent") {
         Some(_) => percent(words),
         None => rate(words).map(RateSpec::Absolute),
@@ -27,13 +27,13 @@ pub(super) fn rate_or_percent(words: &mut Words<'_, '_>) -> Result<RateSpec, Ios
 }
 
 /// What follows `percent`.
-pub(super) fn percent(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+pub(super) fn percent(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
     let percent = words.small::<u32>("a whole percentage", 1..=100)?;
     Ok(RateSpec::PercentMilli(percent * 1_000))
 }
 
 /// A rate in kbit/s, the unit of `bandwidth` and `priority`.
-pub(super) fn kilobits(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+pub(super) fn kilobits(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
     let largest = BitRate::MAX.bits_per_second() / 1_000;
     let kilobits = words.number("a rate in kbit/s", 1..=largest)?;
     Ok(RateSpec::Absolute(BitRate::new(kilobits * 1_000)))

@@ -5,14 +5,15 @@ use super::attach::{Attachment, Direction};
 use super::class_map::{self, ClassMapText};
 use super::config::IosConfig;
 use super::definition::Source;
-use super::error::{IosError, closest, quoted, suggestion};
-use super::lexer::{self, Line, Span, Word};
+use super::lexer::{self, Line, Word};
 use super::link::{self, Definitions, Names, Reference};
 use super::mode::{LEAVING, Mode, PLACES, SECTIONS, is_interface, misspelt};
 use super::police;
 use super::policy_map::{self, ClassText, PolicyMapText, REFUSED_CLASS_COMMANDS, class_command};
 use super::sections::{self, Section};
 use super::words::Words;
+use crate::error::Span;
+use crate::error::{TextError, closest, quoted, suggestion};
 
 /// Largest text read, in bytes.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -27,7 +28,7 @@ pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// # Errors
 /// For a text above [`TEXT_BYTES_MAX`]. What is wrong in a definition is an error of the policies that
 /// need it: [`IosConfig::policy`], [`IosConfig::errors`].
-pub fn parse(text: &str) -> Result<IosConfig, IosError> {
+pub fn parse(text: &str) -> Result<IosConfig, TextError> {
     if text.len() > TEXT_BYTES_MAX {
         let span = Span {
             line: 1,
@@ -35,7 +36,7 @@ pub fn parse(text: &str) -> Result<IosConfig, IosError> {
             length: 1,
         };
         return Err(
-            IosError::at(span, format!("the text has {} bytes", text.len()))
+            TextError::at(span, format!("the text has {} bytes", text.len()))
                 .expected(format!("at most {TEXT_BYTES_MAX}")),
         );
     }
@@ -90,7 +91,7 @@ impl Parser {
     fn finish(mut self) -> IosConfig {
         if let Some((delimiter, span)) = self.delimiter {
             self.config.errors.add(|| {
-                IosError::at(span, "this text is not terminated")
+                TextError::at(span, "this text is not terminated")
                     .expected(format!("{} on a line below", quoted(&delimiter)))
             });
         }
@@ -268,7 +269,7 @@ impl Parser {
     }
 
     /// A command of the current mode.
-    fn command(&mut self, keyword: &str, words: &mut Words<'_, '_>) -> Result<(), IosError> {
+    fn command(&mut self, keyword: &str, words: &mut Words<'_, '_>) -> Result<(), TextError> {
         match self.mode {
             Mode::AccessList => {
                 let Some(list) = self.config.access_lists.last_mut() else {
@@ -326,7 +327,7 @@ impl Parser {
     // below it are read and their own errors found. The error is one of the whole text, because
     // nothing refers to a definition without a name.
 
-    fn class_map(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
+    fn class_map(&mut self, words: &mut Words<'_, '_>) -> Result<(), TextError> {
         self.mode = Mode::ClassMap;
         let mut map = ClassMapText::new(words.span());
         let index = self.config.class_maps.len();
@@ -337,7 +338,7 @@ impl Parser {
         Ok(())
     }
 
-    fn policy_map(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
+    fn policy_map(&mut self, words: &mut Words<'_, '_>) -> Result<(), TextError> {
         self.mode = Mode::PolicyMap;
         self.classes = Definitions::new("class");
         let mut map = PolicyMapText::new(words.span());
@@ -350,7 +351,7 @@ impl Parser {
         Ok(())
     }
 
-    fn class_header(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
+    fn class_header(&mut self, words: &mut Words<'_, '_>) -> Result<(), TextError> {
         self.mode = Mode::Class;
         let Some(map) = self.config.policy_maps.last_mut() else {
             return Ok(());
@@ -365,7 +366,7 @@ impl Parser {
         result
     }
 
-    fn named_access_list(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
+    fn named_access_list(&mut self, words: &mut Words<'_, '_>) -> Result<(), TextError> {
         words.choose(&[("access-list", ())])?;
         self.mode = Mode::AccessList;
         let mut list = AccessListText::new(words.span());
@@ -379,7 +380,7 @@ impl Parser {
     }
 
     /// A line of a numbered list; its errors are those of the list, wherever its other lines stand.
-    fn numbered_access_list(&mut self, words: &mut Words<'_, '_>) -> Result<(), IosError> {
+    fn numbered_access_list(&mut self, words: &mut Words<'_, '_>) -> Result<(), TextError> {
         let kind_of = |number: Word<'_>| number_of_name(number.text).and_then(kind_of_number);
         let Some((number, kind)) = words.take().and_then(|n| Some((n, kind_of(n)?))) else {
             return Ok(());
@@ -418,7 +419,7 @@ impl Parser {
         first: Word<'_>,
         words: &mut Words<'_, '_>,
         indent: usize,
-    ) -> Result<(), IosError> {
+    ) -> Result<(), TextError> {
         if LEAVING.iter().any(|leaving| first.is(leaving)) {
             words.take();
             self.mode = match first.is("exit") {
@@ -429,7 +430,7 @@ impl Parser {
         }
         let shown = quoted(first.text);
         let refused = |why: &str| {
-            Err(IosError::at(first.span, format!("{shown} is not supported")).help(why))
+            Err(TextError::at(first.span, format!("{shown} is not supported")).help(why))
         };
         if first.is("no") || first.is("default") {
             return refused("leave out what is not configured");
@@ -447,7 +448,7 @@ impl Parser {
         let is_command = |mode: &Mode| mode.commands().iter().any(|command| first.is(command));
         if let Some(mode) = Mode::ALL.into_iter().find(is_command) {
             return Err(
-                IosError::at(first.span, format!("{shown} does not belong here"))
+                TextError::at(first.span, format!("{shown} does not belong here"))
                     .expected(format!("it {}", mode.place())),
             );
         }
@@ -458,7 +459,7 @@ impl Parser {
             .copied()
             .chain(["exit"])
             .collect();
-        let error = IosError::at(first.span, format!("unknown command {shown}"))
+        let error = TextError::at(first.span, format!("unknown command {shown}"))
             .expected(self.mode.expected())
             .maybe_help(suggestion(first.text, here.iter().copied()));
         match closest(first.text, here.iter().copied()) {

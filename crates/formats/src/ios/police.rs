@@ -1,10 +1,10 @@
 //! `police` and its actions.
 
 use super::code_point;
-use super::error::{IosError, quoted, suggestion};
 use super::number::{self, BYTES_MAX};
 use super::policy_map::ClassText;
 use super::words::Words;
+use crate::error::{TextError, quoted, suggestion};
 use slicewise_model::{Action, BurstSpec, PolicerSpec, RateSpec};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
@@ -20,7 +20,7 @@ const OPTIONS_EXPECTED: &str = "`bc`, `pir`, `be`, `conform-action`, `exceed-act
                                 `violate-action` or the end of the line";
 
 /// What follows `police`, up to and with the actions on the same line.
-pub(super) fn police(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+pub(super) fn police(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     // Action lines that follow belong to this policer, even if something is wrong with it.
     let previous = class
@@ -43,7 +43,7 @@ pub(super) fn police(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result
 pub(super) fn action_line(
     words: &mut Words<'_, '_>,
     class: &mut ClassText,
-) -> Result<(), IosError> {
+) -> Result<(), TextError> {
     match &mut class.spec.police {
         Some(policer) => actions(words, policer),
         None => Err(words.missing("`police` first")),
@@ -51,7 +51,7 @@ pub(super) fn action_line(
 }
 
 /// `RATE`, `cir RATE`, `cir percent P`, `percent P`, `rate RATE [bps]` or `rate percent P`.
-fn committed_rate(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+fn committed_rate(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
     if words.take_if("rate").is_some() {
         return rate_with_unit(words);
     }
@@ -66,10 +66,10 @@ fn committed_rate(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
 }
 
 /// Refuse packets/s as the unit of a rate.
-fn in_bits(words: &Words<'_, '_>) -> Result<(), IosError> {
+fn in_bits(words: &Words<'_, '_>) -> Result<(), TextError> {
     match words.peek().filter(|word| word.is("pps")) {
         Some(word) => Err(
-            IosError::at(word.span, "rates in packets/s are not supported")
+            TextError::at(word.span, "rates in packets/s are not supported")
                 .expected("a rate in bit/s"),
         ),
         None => Ok(()),
@@ -77,7 +77,7 @@ fn in_bits(words: &Words<'_, '_>) -> Result<(), IosError> {
 }
 
 /// A rate with the unit that the `rate` form takes.
-fn rate_with_unit(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
+fn rate_with_unit(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
     let rate = number::rate_or_percent(words)?;
     in_bits(words)?;
     words.take_if("bps");
@@ -85,7 +85,7 @@ fn rate_with_unit(words: &mut Words<'_, '_>) -> Result<RateSpec, IosError> {
 }
 
 /// Bursts and the peak rate, in any order, each once; bare numbers are Bc and then Be.
-fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), IosError> {
+fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), TextError> {
     let percent = matches!(policer.cir, RateSpec::PercentMilli(_));
     let mut excess = None;
     let mut keyword_seen = false;
@@ -104,7 +104,7 @@ fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<()
         } else if words.take_if("pir").is_some() || words.take_if("peak-rate").is_some() {
             if policer.pir.is_some() {
                 return Err(
-                    IosError::at(span, "the peak rate is given twice").expected(OPTIONS_EXPECTED)
+                    TextError::at(span, "the peak rate is given twice").expected(OPTIONS_EXPECTED)
                 );
             }
             policer.pir = Some(peak_rate(words, percent)?);
@@ -115,7 +115,7 @@ fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<()
         };
         keyword_seen |= span != words.span();
         if slot.is_some() {
-            return Err(IosError::at(span, "this burst is given twice").expected(OPTIONS_EXPECTED));
+            return Err(TextError::at(span, "this burst is given twice").expected(OPTIONS_EXPECTED));
         }
         *slot = Some(burst(words, percent)?);
     }
@@ -126,7 +126,7 @@ fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<()
     Ok(())
 }
 
-fn peak_rate(words: &mut Words<'_, '_>, percent: bool) -> Result<RateSpec, IosError> {
+fn peak_rate(words: &mut Words<'_, '_>, percent: bool) -> Result<RateSpec, TextError> {
     let expected = if percent {
         "`percent`, as the committed rate is"
     } else {
@@ -142,7 +142,7 @@ fn peak_rate(words: &mut Words<'_, '_>, percent: bool) -> Result<RateSpec, IosEr
 }
 
 /// A burst: bytes, or milliseconds where the rate is a percentage, as in IOS.
-fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, IosError> {
+fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, TextError> {
     let (burst, unit, other) = if percent {
         let millis = words.number("a burst in milliseconds", 1..=BURST_MILLIS_MAX)?;
         (Duration::from_millis(millis).into(), "ms", ["bytes", "us"])
@@ -159,7 +159,7 @@ fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, IosError
             "a burst in {} cannot be combined with this rate",
             quoted(word.text)
         );
-        return Err(IosError::at(word.span, message)
+        return Err(TextError::at(word.span, message)
             .expected(format!("`{unit}`"))
             .help("IOS counts the burst of a percentage in ms, that of a rate in bytes"));
     }
@@ -167,7 +167,7 @@ fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, IosError
 }
 
 /// The rest of a line: an action for each outcome named.
-fn actions(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), IosError> {
+fn actions(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), TextError> {
     while let Some(word) = words.peek() {
         let slot = if word.is("conform-action") {
             &mut policer.conform
@@ -176,17 +176,18 @@ fn actions(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), I
         } else if word.is("violate-action") {
             &mut policer.violate
         } else if word.is("conform-color") || word.is("exceed-color") {
-            return Err(
-                IosError::at(word.span, "colour-aware policing by class is not supported")
-                    .expected(OPTIONS_EXPECTED),
-            );
+            return Err(TextError::at(
+                word.span,
+                "colour-aware policing by class is not supported",
+            )
+            .expected(OPTIONS_EXPECTED));
         } else {
             let help = suggestion(word.text, ACTIONS.into_iter());
             return Err(words.missing(OPTIONS_EXPECTED).maybe_help(help));
         };
         if slot.is_some() {
             let message = format!("{} is given twice", quoted(word.text));
-            return Err(IosError::at(word.span, message)
+            return Err(TextError::at(word.span, message)
                 .expected("one action for each outcome")
                 .help("several markings for one packet are not supported"));
         }
@@ -196,7 +197,7 @@ fn actions(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), I
     Ok(())
 }
 
-fn action(words: &mut Words<'_, '_>) -> Result<Action, IosError> {
+fn action(words: &mut Words<'_, '_>) -> Result<Action, TextError> {
     #[derive(Clone, Copy)]
     enum Verb {
         Transmit,

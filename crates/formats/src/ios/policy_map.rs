@@ -1,13 +1,13 @@
 //! `policy-map`, `class`, and the commands of a class.
 
 use super::definition::Source;
-use super::error::{IosError, quoted};
-use super::lexer::Span;
 use super::link::Reference;
 use super::rules::Command;
 use super::shares::Share;
 use super::words::Words;
 use super::{fair_queue, police, queueing};
+use crate::error::Span;
+use crate::error::{TextError, quoted};
 use slicewise_model::{CLASS_DEFAULT, ClassSpec};
 
 /// A policy map as read.
@@ -94,13 +94,13 @@ impl ClassText {
     }
 
     /// Refuse a command that was given before: IOS would let the later one win.
-    pub fn once(&mut self, command: &'static str, span: Span) -> Result<(), IosError> {
+    pub fn once(&mut self, command: &'static str, span: Span) -> Result<(), TextError> {
         if let Some(first) = self.given(command) {
             let message = format!(
                 "`{command}` is given twice in class {}",
                 quoted(&self.spec.name)
             );
-            return Err(IosError::at(span, message)
+            return Err(TextError::at(span, message)
                 .expected("each setting once")
                 .help(format!("the first is on line {}", first.line)));
         }
@@ -116,11 +116,11 @@ impl ClassText {
 }
 
 /// What follows `policy-map`.
-pub(super) fn header(words: &mut Words<'_, '_>, map: &mut PolicyMapText) -> Result<(), IosError> {
+pub(super) fn header(words: &mut Words<'_, '_>, map: &mut PolicyMapText) -> Result<(), TextError> {
     const EXPECTED: &str = "the name of the policy map";
     if let Some(word) = words.take_if("type") {
         return Err(
-            IosError::at(word.span, "policy maps of a `type` are not read").expected(EXPECTED),
+            TextError::at(word.span, "policy maps of a `type` are not read").expected(EXPECTED),
         );
     }
     let name = words.name(EXPECTED)?;
@@ -130,10 +130,10 @@ pub(super) fn header(words: &mut Words<'_, '_>, map: &mut PolicyMapText) -> Resu
 }
 
 /// What follows `class`.
-pub(super) fn class(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+pub(super) fn class(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     const EXPECTED: &str = "the name of a class map, or `class-default`";
     if let Some(word) = words.take_if("type") {
-        return Err(IosError::at(word.span, "classes of a `type` are not read").expected(EXPECTED));
+        return Err(TextError::at(word.span, "classes of a `type` are not read").expected(EXPECTED));
     }
     let name = words.name(EXPECTED)?;
     class.spec.name = name.text.to_owned();
@@ -170,7 +170,7 @@ pub(super) fn class_command(
     command: &str,
     words: &mut Words<'_, '_>,
     class: &mut ClassText,
-) -> Result<(), IosError> {
+) -> Result<(), TextError> {
     match command {
         "bandwidth" => queueing::bandwidth(words, class),
         "fair-queue" => fair_queue::fair_queue(words, class),
@@ -185,12 +185,12 @@ pub(super) fn class_command(
 }
 
 /// What follows `service-policy` in a class.
-fn service_policy(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+fn service_policy(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     let name = words.name("the name of the policy map that divides this class")?;
     if words.peek().is_some() && (name.is("input") || name.is("output")) {
         return Err(
-            IosError::at(name.span, "a direction stands only under an interface")
+            TextError::at(name.span, "a direction stands only under an interface")
                 .expected("the name of the policy map that divides this class"),
         );
     }

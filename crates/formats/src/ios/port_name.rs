@@ -1,7 +1,7 @@
 //! Names that IOS gives to IP protocols and to ports, in access lists.
 
-use super::error::{IosError, one_of, quoted, suggestion};
 use super::words::Words;
+use crate::error::{TextError, one_of, quoted, suggestion};
 
 /// Protocols by name, as IOS lists them for extended access lists (IANA protocol numbers).
 const PROTOCOLS: [(&str, u8); 14] = [
@@ -95,7 +95,7 @@ const UDP_PORTS: [(&str, u16); 28] = [
 ];
 
 /// The protocol of an extended entry; `None` for `ip`, which means every one.
-pub(super) fn protocol(words: &mut Words<'_, '_>) -> Result<Option<u8>, IosError> {
+pub(super) fn protocol(words: &mut Words<'_, '_>) -> Result<Option<u8>, TextError> {
     const EXPECTED: &str =
         "`ip`, `tcp`, `udp`, `icmp` or another protocol by name or number, 1 to 255";
     let word = words.require(EXPECTED)?;
@@ -112,7 +112,7 @@ pub(super) fn protocol(words: &mut Words<'_, '_>) -> Result<Option<u8>, IosError
         return Ok(Some(number));
     }
     let names = PROTOCOLS.iter().map(|&(name, _)| name).chain(["ip"]);
-    Err(IosError::at(
+    Err(TextError::at(
         word.span,
         format!("{} is not an IP protocol", quoted(word.text)),
     )
@@ -134,7 +134,7 @@ pub(super) const fn has_ports(protocol: u8) -> bool {
 }
 
 /// A port of `protocol`, by name or number.
-pub(super) fn port(words: &mut Words<'_, '_>, protocol: u8) -> Result<u16, IosError> {
+pub(super) fn port(words: &mut Words<'_, '_>, protocol: u8) -> Result<u16, TextError> {
     const EXPECTED: &str = "a port, 0 to 65535";
     let names: &[(&str, u16)] = match protocol {
         TCP => &TCP_PORTS,
@@ -148,7 +148,7 @@ pub(super) fn port(words: &mut Words<'_, '_>, protocol: u8) -> Result<u16, IosEr
     if let Some(port) = decimal(word.text).and_then(|port| u16::try_from(port).ok()) {
         return Ok(port);
     }
-    let error = IosError::at(word.span, format!("{} is not a port", quoted(word.text)));
+    let error = TextError::at(word.span, format!("{} is not a port", quoted(word.text)));
     let help = suggestion(word.text, names.iter().map(|&(name, _)| name));
     Err(error.expected(EXPECTED).maybe_help(help))
 }

@@ -1,12 +1,12 @@
 //! The commands of a class other than `police`: shaping, sharing, queueing and marking.
 
 use super::code_point;
-use super::error::{IosError, quoted};
 use super::number::{self, BYTES_MAX};
 use super::policy_map::ClassText;
 use super::rules::Command;
 use super::shares::Share;
 use super::words::Words;
+use crate::error::{TextError, quoted};
 use slicewise_model::{PrioritySpec, QueueLimitSpec, RedCurve, ShaperSpec, WredKey, WredSpec};
 use slicewise_units::{Accounting, ByteCount, Duration};
 
@@ -24,10 +24,10 @@ pub(super) const MARK_DENOMINATOR_MAX: u32 = 65_536;
 const MARK_DENOMINATOR: u32 = 10;
 
 /// `shape {average | peak} {RATE | percent P} [BC [BE]]`, bursts in bits.
-pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     if let Some(word) = words.peek_number() {
-        return Err(IosError::at(word.span, "the kind of shaping is missing")
+        return Err(TextError::at(word.span, "the kind of shaping is missing")
             .expected("`average` or `peak`")
             .help(format!("write `shape average {}`", word.text)));
     }
@@ -39,7 +39,7 @@ pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<
         number::rate_or_percent(words)?
     };
     if percent && let Some(word) = words.peek_number() {
-        return Err(IosError::at(word.span, "bursts of a percentage are not supported here")
+        return Err(TextError::at(word.span, "bursts of a percentage are not supported here")
             .expected("the end of the line")
             .help("a burst in milliseconds has no size until the rate is known: leave it to default, or write the rate in bit/s"));
     }
@@ -72,7 +72,7 @@ pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<
 }
 
 /// `bandwidth {KBPS | percent P | remaining {percent P | ratio N}}`.
-pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     if words.take_if("remaining").is_some() {
         let share = if words.choose(&[("percent", true), ("ratio", false)])? {
@@ -107,7 +107,7 @@ pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Res
 }
 
 /// `priority [level N] [{KBPS | percent P} [BURST]]`, burst in bytes.
-pub(super) fn priority(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+pub(super) fn priority(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     let (command, level) = match words.take_if("level") {
         Some(_) => (
@@ -150,7 +150,7 @@ pub(super) fn priority(words: &mut Words<'_, '_>, class: &mut ClassText) -> Resu
 pub(super) fn queue_limit(
     words: &mut Words<'_, '_>,
     class: &mut ClassText,
-) -> Result<(), IosError> {
+) -> Result<(), TextError> {
     let span = words.last_span();
     let limit = words.number("a queue limit", 1..=BYTES_MAX)?;
     let value = words.last_span();
@@ -184,7 +184,7 @@ pub(super) fn queue_limit(
     };
     let Some(spec) = spec else {
         return Err(
-            IosError::at(value, "the queue limit is out of range").expected(format!(
+            TextError::at(value, "the queue limit is out of range").expected(format!(
                 "at most {} packets, or {QUEUE_LIMIT_MAX}",
                 u32::MAX
             )),
@@ -199,7 +199,7 @@ pub(super) fn queue_limit(
 pub(super) fn random_detect(
     words: &mut Words<'_, '_>,
     class: &mut ClassText,
-) -> Result<(), IosError> {
+) -> Result<(), TextError> {
     #[derive(Clone, Copy)]
     enum Form {
         Enable(WredKey),
@@ -236,7 +236,7 @@ pub(super) fn random_detect(
         } else {
             ""
         };
-        return Err(IosError::at(span, "WRED is not enabled in this class")
+        return Err(TextError::at(span, "WRED is not enabled in this class")
             .expected(format!("`random-detect{kind}` on a line before")));
     }
     if let Form::Curve(key) = form {
@@ -256,7 +256,7 @@ fn wred_curve(
     words: &mut Words<'_, '_>,
     class: &mut ClassText,
     key: WredKey,
-) -> Result<(), IosError> {
+) -> Result<(), TextError> {
     let keyword = words.last_span();
     let value = match key {
         WredKey::Dscp => code_point::dscp(words)?,
@@ -279,12 +279,12 @@ fn wred_curve(
             WredKey::Precedence => ("DSCP", "random-detect"),
         };
         return Err(
-            IosError::at(keyword, format!("WRED goes by {has} in this class"))
+            TextError::at(keyword, format!("WRED goes by {has} in this class"))
                 .expected(format!("`{wants}` on a line before")),
         );
     }
     if wred.curves.iter().any(|&(other, _)| other == value) {
-        return Err(IosError::at(value_span, "this value has a curve already")
+        return Err(TextError::at(value_span, "this value has a curve already")
             .expected("one curve for each value"));
     }
     wred.curves.push((
@@ -298,26 +298,26 @@ fn wred_curve(
     Ok(())
 }
 
-fn threshold(words: &mut Words<'_, '_>, what: &str) -> Result<u32, IosError> {
+fn threshold(words: &mut Words<'_, '_>, what: &str) -> Result<u32, TextError> {
     let threshold = words.small(what, 0..=u32::MAX)?;
     if let Some(word) = words
         .peek()
         .filter(|w| ["bytes", "ms", "us"].iter().any(|u| w.is(u)))
     {
         let message = format!("a threshold in {} is not supported", quoted(word.text));
-        return Err(IosError::at(word.span, message).expected("a threshold in packets"));
+        return Err(TextError::at(word.span, message).expected("a threshold in packets"));
     }
     words.take_if("packets");
     Ok(threshold)
 }
 
 /// `set [ip] {dscp | precedence} VALUE`.
-pub(super) fn set(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), IosError> {
+pub(super) fn set(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     words.take_if("ip");
     let by_dscp = words.choose(&[("dscp", true), ("precedence", false)])?;
     if let Some(word) = words.peek().filter(|word| word.is("tunnel")) {
-        return Err(IosError::at(word.span, "tunnel headers are not marked").expected("a value"));
+        return Err(TextError::at(word.span, "tunnel headers are not marked").expected("a value"));
     }
     let dscp = if by_dscp {
         code_point::dscp(words)?

@@ -3,8 +3,8 @@
 use super::class_map::MatchLine;
 use super::config::IosConfig;
 use super::definition::Source;
-use super::error::{IosError, quoted};
 use super::policy_map::PolicyMapText;
+use crate::error::{TextError, quoted};
 use std::collections::BTreeSet;
 
 /// Definitions, by their index among their kind.
@@ -87,7 +87,7 @@ impl Reach {
     }
 
     /// The criteria that cannot be matched.
-    pub fn unseen<'c>(&self, config: &'c IosConfig) -> impl Iterator<Item = &'c IosError> {
+    pub fn unseen<'c>(&self, config: &'c IosConfig) -> impl Iterator<Item = &'c TextError> {
         let maps = self.class_maps.iter();
         let maps = maps.filter_map(|&index| config.class_maps.get(index));
         maps.flat_map(|map| &map.matches)

@@ -1,6 +1,7 @@
 //! What of a configuration is not about quality of service: skipped, and counted.
 
-use super::lexer::{Line, Span};
+use super::lexer::Line;
+use crate::error::Span;
 use std::collections::BTreeMap;
 use std::fmt;
 

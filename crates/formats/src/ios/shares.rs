@@ -1,9 +1,9 @@
 //! `bandwidth remaining`: from percentages and ratios to weights.
 
-use super::error::{IosError, quoted};
-use super::lexer::Span;
 use super::policy_map::{ClassText, PolicyMapText};
 use super::queueing::RATIO_MAX;
+use crate::error::Span;
+use crate::error::{TextError, quoted};
 use slicewise_model::{CLASS_DEFAULT, ClassSpec};
 
 /// A share of what is left after priority and minimums.
@@ -19,7 +19,7 @@ pub(super) enum Share {
 /// A ratio is a weight. Percentages leave a rest, which the classes without a percentage share
 /// equally, as in IOS; class-default is one of them even where it is not written, so it may
 /// have to be added. Priority classes take no part.
-pub(super) fn assign_weights(policy: &mut PolicyMapText) -> Result<(), IosError> {
+pub(super) fn assign_weights(policy: &mut PolicyMapText) -> Result<(), TextError> {
     let mut assigned = 0;
     let mut first: Option<(Share, Span)> = None;
     for class in &policy.classes {
@@ -34,7 +34,7 @@ pub(super) fn assign_weights(policy: &mut PolicyMapText) -> Result<(), IosError>
                     "the percentages of {} add up to more than 100",
                     quoted(&policy.name)
                 );
-                return Err(IosError::at(span, message)
+                return Err(TextError::at(span, message)
                     .expected(format!("at most {} %", 100 + percent - assigned)));
             }
         }
@@ -57,7 +57,7 @@ fn shares_rest(class: &ClassText) -> bool {
     class.share.is_none() && class.spec.priority.is_none()
 }
 
-fn share_rest(policy: &mut PolicyMapText, rest: u32, span: Span) -> Result<(), IosError> {
+fn share_rest(policy: &mut PolicyMapText, rest: u32, span: Span) -> Result<(), TextError> {
     if rest > 0 && !policy.classes.iter().any(ClassText::is_default) {
         policy.classes.push(ClassText::new(CLASS_DEFAULT, span));
     }
@@ -90,7 +90,7 @@ fn share_rest(policy: &mut PolicyMapText, rest: u32, span: Span) -> Result<(), I
                 "the {rest} % not assigned cannot be divided exactly between {sharers} classes"
             );
             return Err(
-                IosError::at(span, message).expected("a percentage for every class, or ratios")
+                TextError::at(span, message).expected("a percentage for every class, or ratios")
             );
         }
     }

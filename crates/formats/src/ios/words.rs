@@ -1,7 +1,8 @@
 //! Reading the words of a line one after another, with an error for every disappointment.
 
-use super::error::{IosError, one_of, quoted, suggestion};
-use super::lexer::{Line, Span, Word};
+use super::lexer::{Line, Word};
+use crate::error::Span;
+use crate::error::{TextError, one_of, quoted, suggestion};
 use std::ops::RangeInclusive;
 
 /// Longest name of a class map, policy map or access list, in bytes.
@@ -59,29 +60,29 @@ impl<'l, 'a> Words<'l, 'a> {
     }
 
     /// The error that `expected` should have come here.
-    pub fn missing(&self, expected: impl Into<String>) -> IosError {
+    pub fn missing(&self, expected: impl Into<String>) -> TextError {
         match self.peek() {
-            Some(word) => IosError::at(word.span, format!("unexpected {}", quoted(word.text))),
-            None => IosError::at(self.line.end, "the line ends too early"),
+            Some(word) => TextError::at(word.span, format!("unexpected {}", quoted(word.text))),
+            None => TextError::at(self.line.end, "the line ends too early"),
         }
         .expected(expected)
     }
 
-    pub fn require(&mut self, expected: &str) -> Result<Word<'a>, IosError> {
+    pub fn require(&mut self, expected: &str) -> Result<Word<'a>, TextError> {
         self.take().ok_or_else(|| self.missing(expected))
     }
 
     /// The name of something: one word of printable ASCII.
-    pub fn name(&mut self, expected: &str) -> Result<Word<'a>, IosError> {
+    pub fn name(&mut self, expected: &str) -> Result<Word<'a>, TextError> {
         let word = self.require(expected)?;
         match valid_name("definition", word.text) {
             Ok(()) => Ok(word),
-            Err(problem) => Err(IosError::at(word.span, problem).expected(expected)),
+            Err(problem) => Err(TextError::at(word.span, problem).expected(expected)),
         }
     }
 
     /// A whole number of `what` within `range`.
-    pub fn number(&mut self, what: &str, range: RangeInclusive<u64>) -> Result<u64, IosError> {
+    pub fn number(&mut self, what: &str, range: RangeInclusive<u64>) -> Result<u64, TextError> {
         let expected = || format!("{what}, {} to {}", range.start(), range.end());
         let word = self.take().ok_or_else(|| self.missing(expected()))?;
         let digits = word.text.bytes().all(|b| b.is_ascii_digit());
@@ -91,7 +92,7 @@ impl<'l, 'a> Words<'l, 'a> {
             _ => "is not a whole number",
         };
         let message = format!("{} {problem}", quoted(word.text));
-        Err(IosError::at(word.span, message).expected(expected()))
+        Err(TextError::at(word.span, message).expected(expected()))
     }
 
     /// As [`number`](Self::number), for a narrower type.
@@ -99,14 +100,14 @@ impl<'l, 'a> Words<'l, 'a> {
         &mut self,
         what: &str,
         range: RangeInclusive<T>,
-    ) -> Result<T, IosError> {
+    ) -> Result<T, TextError> {
         let number = self.number(what, (*range.start()).into()..=(*range.end()).into())?;
         // The range keeps the number within T.
         Ok(T::try_from(number).unwrap_or(*range.end()))
     }
 
     /// One of `options`, by keyword.
-    pub fn choose<T: Copy>(&mut self, options: &[(&str, T)]) -> Result<T, IosError> {
+    pub fn choose<T: Copy>(&mut self, options: &[(&str, T)]) -> Result<T, TextError> {
         let keywords: Vec<&str> = options.iter().map(|&(keyword, _)| keyword).collect();
         let Some(word) = self.peek() else {
             return Err(self.missing(one_of(&keywords)));
@@ -120,7 +121,7 @@ impl<'l, 'a> Words<'l, 'a> {
     }
 
     /// Nothing more may follow.
-    pub fn end(&self) -> Result<(), IosError> {
+    pub fn end(&self) -> Result<(), TextError> {
         match self.peek() {
             None => Ok(()),
             Some(word) if word.text.starts_with('!') => Err(self

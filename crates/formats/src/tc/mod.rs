@@ -19,6 +19,8 @@ pub use classic_bpf::{Instruction, Program};
 pub use feature::Feature;
 pub use filter::{FilterError, INSTRUCTIONS_MAX, compile as compile_class_map};
 
+use crate::export::ExportError;
+use crate::script::{self, comment};
 use counting::Counting;
 use slicewise_model::{PolicyParams, Rate};
 use slicewise_units::{BitRate, ByteCount, Duration};
@@ -76,12 +78,8 @@ impl fmt::Display for TcCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("tc")?;
         for argument in &self.arguments {
-            let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:/".contains(&b);
-            if !argument.is_empty() && argument.bytes().all(is_plain) {
-                write!(f, " {argument}")?;
-            } else {
-                write!(f, " '{}'", argument.replace('\'', "'\\''"))?;
-            }
+            f.write_str(" ")?;
+            script::argument(f, argument)?;
         }
         Ok(())
     }
@@ -117,69 +115,6 @@ impl fmt::Display for TcConfig {
     }
 }
 
-/// Where comments are wrapped.
-const COMMENT_COLUMNS: usize = 100;
-
-/// A comment, `mark` before its first line. Whatever a name holds, it stays one.
-fn comment(f: &mut fmt::Formatter<'_>, mark: &str, text: &str) -> fmt::Result {
-    let mut line = format!("# {mark}");
-    let indent = " ".repeat(mark.len());
-    let mut is_first = true;
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        let length = line.chars().count() + 1 + word.chars().count();
-        if !is_first && length > COMMENT_COLUMNS {
-            writeln!(f, "{line}")?;
-            line = format!("# {indent}{word}");
-        } else {
-            let space = if is_first { "" } else { " " };
-            line.push_str(space);
-            line.push_str(word);
-        }
-        is_first = false;
-    }
-    writeln!(f, "{line}")
-}
-
-/// All of a policy that traffic control cannot express.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct TcExportError {
-    /// The policy.
-    pub policy: String,
-    /// What and why; never empty.
-    pub problems: Vec<Inexpressible>,
-}
-
-/// One thing that traffic control cannot express.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inexpressible {
-    /// The class, with those around it before it (`outer/inner`); `None` where it is the policy's.
-    pub class: Option<String>,
-    /// The setting, in the words of a study file: `wred`, `police` …
-    pub what: &'static str,
-    /// Precisely why not.
-    pub why: String,
-}
-
-impl fmt::Display for TcExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let policy = &self.policy;
-        write!(
-            f,
-            "policy `{policy}`: Linux traffic control cannot express this:"
-        )?;
-        self.problems.iter().try_for_each(|p| write!(f, "\n  {p}"))
-    }
-}
-
-impl fmt::Display for Inexpressible {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(class) = &self.class {
-            write!(f, "class `{class}`: ")?;
-        }
-        write!(f, "{}: {}", self.what, self.why)
-    }
-}
-
 /// Translate `policy`, for a link of rate `link` behind the egress of `interface`.
 ///
 /// # Errors
@@ -187,11 +122,7 @@ impl fmt::Display for Inexpressible {
 /// or a step; policers that remark, heed colours or pass what either of two buckets holds; marking;
 /// flow queues with priorities; named queues; more than 7 levels of priority; queue limits in packets and bytes at
 /// once; guarantees beyond `link`; an interface that cannot have that name.
-pub fn write(
-    policy: &PolicyParams,
-    link: Rate,
-    interface: &str,
-) -> Result<TcConfig, TcExportError> {
+pub fn write(policy: &PolicyParams, link: Rate, interface: &str) -> Result<TcConfig, ExportError> {
     let counting = Counting::new(link, policy);
     let mut writer = Writer {
         interface,
@@ -203,7 +134,7 @@ pub fn write(
         problems: Vec::new(),
         next_handle: SCHEDULER_HANDLE,
     };
-    if !is_interface_name(interface) {
+    if !script::is_interface_name(interface) {
         let why = format!(
             "`{interface}` is not the name of one: 1 to 15 characters, none of them a space, `/` or `:`"
         );
@@ -229,8 +160,9 @@ pub fn write(
     };
     writer.policy(policy, place);
     if !writer.problems.is_empty() {
-        return Err(TcExportError {
+        return Err(ExportError {
             policy: policy.name.clone(),
+            language: "Linux traffic control",
             problems: writer.problems,
         });
     }
@@ -287,12 +219,4 @@ fn write_link(writer: &mut Writer<'_>, counting: Counting) {
     if let Some(assumption) = counting.assumption() {
         writer.differs(assumption);
     }
-}
-
-/// As the kernel checks the name of an interface (`dev_valid_name`).
-fn is_interface_name(name: &str) -> bool {
-    (1..=15).contains(&name.len())
-        && name != "."
-        && name != ".."
-        && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control())
 }

@@ -1,7 +1,8 @@
 //! What is said about texts that are wrong: every message with its place.
 
 use insta::assert_snapshot;
-use slicewise_formats::ios::{self, ERRORS_MAX, TEXT_BYTES_MAX};
+use slicewise_formats::ERRORS_MAX;
+use slicewise_formats::ios::{self, TEXT_BYTES_MAX};
 use std::fs;
 use std::path::Path;
 

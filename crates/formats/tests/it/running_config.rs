@@ -26,7 +26,7 @@ fn notes(policy: &IosPolicy) -> String {
     let lines = policy
         .notes
         .iter()
-        .map(|note| format!("{}:{}: {}", note.line, note.column, note.message));
+        .map(|note| format!("{}:{}: {}", note.span.line, note.span.column, note.message));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -276,7 +276,7 @@ fn a_queue_limit_in_time_is_one_in_bytes() {
 }
 
 /// IOS text, resolved, for a link of 35 Mbit/s of frames.
-fn of_text(text: &str) -> Result<tc::TcConfig, tc::TcExportError> {
+fn of_text(text: &str) -> Result<tc::TcConfig, slicewise_formats::ExportError> {
     let link = Rate::l2(BitRate::new(35_000_000));
     tc::write(&resolve(&parse(text)), link, "eth0")
 }

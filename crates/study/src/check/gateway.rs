@@ -171,7 +171,7 @@ impl Checker<'_> {
             value: name.to_owned(),
             span: policy.span,
         };
-        let understood = self.understand(&name, path, policy, slices)?;
+        let understood = self.understand(&name, path, policy, slices, link.rate)?;
         self.resolved(&understood, path, policy.span, link.into())
     }
 }

@@ -143,7 +143,8 @@ impl Checker<'_> {
         let (name, written) = spec.devices.0.get(place)?;
         let policy = written.value.policy.as_ref()?;
         let path = ["devices", &name.value, "policy"];
-        let understood = self.understand(name, &path, policy, &spec.slices)?;
+        let understood =
+            self.understand(name, &path, policy, &spec.slices, device.port_rate.rate)?;
         match fitting(&understood.spec, device) {
             Ok(params) => Some(vec![params; count]),
             Err(error) => {

@@ -2,6 +2,7 @@
 
 use super::Checker;
 use super::classes::Class;
+use super::foreign::{ForeignPlace, ForeignText};
 use super::ios::IosText;
 use super::named_queues::Queue;
 use super::traffic::SliceSpec;
@@ -11,13 +12,15 @@ use crate::params::DutParams;
 use crate::settings;
 use crate::spec::{At, List, Named, Verbatim, Weights};
 use crate::study::StudyPolicy;
+use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{
     Discipline, GuaranteedSpec, Part, PolicyError, PolicyParams, PolicySpec, PortParams,
 };
 use slicewise_stats::description::{PublishedVerdict, Scalability, SliceLimit};
+use slicewise_units::BitRate;
 
 settings! {
-    /// A policy. Exactly one of `ios`, `classes` and `none`.
+    /// A policy. Exactly one of `ios`, `p4_tins`, `ovs`, `classes` and `none`.
     struct PolicyFileSpec as "PolicyFileSpec" {
         /// One line for people. Default: the name.
         title: Option<String>,
@@ -26,6 +29,14 @@ settings! {
         ios: Option<At<Verbatim>>,
         /// Which policy-map of the configuration, where it has several.
         policy_map: Option<At<String>>,
+        /// A file of slice requests of P4-TINS (JSON), relative to the study file; or the requests themselves as a
+        /// block of text.
+        p4_tins: Option<At<Verbatim>>,
+        /// Which data plane of that publication: `baseline`, or `p4-tins` (default).
+        data_plane: DataPlane,
+        /// A file of `ovs-vsctl` commands and OpenFlow rules, relative to the study file; or the text itself as a
+        /// block.
+        ovs: Option<At<Verbatim>>,
         /// Classes in order: a frame belongs to the first that matches. What matches none belongs to
         /// `class-default`, which may be listed to configure it.
         classes: Option<List<Placed<Class>>>,
@@ -84,6 +95,9 @@ settings! {
     }
 }
 
+/// What a policy may be written as.
+const FORMS: [&str; 5] = ["classes", "ios", "p4_tins", "ovs", "none"];
+
 /// A policy as it was understood, and where to point at when it cannot be run.
 pub(super) struct Understood {
     pub(super) spec: PolicySpec,
@@ -97,6 +111,8 @@ pub(super) enum Origin {
     Classes,
     /// In IOS text, as the policy map of this name.
     Ios(IosText, String),
+    /// In another language, with the settings of classes that it places.
+    Foreign(ForeignText, Vec<ForeignPlace>),
     /// Not at all: there is none.
     None,
 }
@@ -124,8 +140,9 @@ impl Checker<'_> {
         dut: &DutParams,
     ) -> Option<StudyPolicy> {
         let path = ["policies", &name.value];
-        let understood = self.understand(name, &path, policy, slices)?;
-        let params = self.resolved(&understood, &path, name.span, dut.port())?;
+        let port = dut.port();
+        let understood = self.understand(name, &path, policy, slices, port.rate.rate)?;
+        let params = self.resolved(&understood, &path, name.span, port)?;
         let params = device::with_credit(dut.model, &understood.spec, params);
         if let Err(error) = device::check_limits(dut.model, &params) {
             let at = self.place(&understood.origin, &path, &error);
@@ -134,7 +151,7 @@ impl Checker<'_> {
         }
         let (is_none, policy_map) = match understood.origin {
             Origin::Ios(_, name) => (false, Some(name)),
-            Origin::Classes => (false, None),
+            Origin::Classes | Origin::Foreign(..) => (false, None),
             Origin::None => (true, None),
         };
         let PolicyFileSpec {
@@ -174,12 +191,14 @@ impl Checker<'_> {
             .ok()
     }
 
+    /// What `policy` says, for a link of rate `link`.
     pub(super) fn understand(
         &mut self,
         name: &At<String>,
         path: &[&str],
         policy: &Placed<PolicyFileSpec>,
         slices: &Named<Placed<SliceSpec>>,
+        link: BitRate,
     ) -> Option<Understood> {
         let is_written = |key| policy.place(key).is_some();
         for (key, of) in [
@@ -188,6 +207,7 @@ impl Checker<'_> {
             ("queues", "classes"),
             ("weights", "queues"),
             ("policy_map", "ios"),
+            ("data_plane", "p4_tins"),
         ] {
             if let (Some(at), false) = (policy.place(key), is_written(of)) {
                 let message = format!("`{key}` is for policies with `{of}`");
@@ -196,12 +216,13 @@ impl Checker<'_> {
         }
         let spec = &policy.value;
         if let (Some(at), Some(false)) = (policy.place("none"), spec.none) {
-            let message = "`none: false` has no meaning: give the policy's `ios` or `classes`";
+            let message = "`none: false` has no meaning: give the policy's `classes`, `ios`, `p4_tins` or `ovs`";
             self.problems.add(at, message);
             return None;
         }
-        match (is_written("ios"), is_written("classes"), is_written("none")) {
-            (true, false, false) => {
+        let forms: Vec<&str> = FORMS.into_iter().filter(|form| is_written(form)).collect();
+        match forms.as_slice() {
+            ["ios"] => {
                 let text = spec.ios.as_ref()?;
                 let read = self.ios_policy(name, text, spec.policy_map.as_ref())?;
                 Some(Understood {
@@ -210,8 +231,10 @@ impl Checker<'_> {
                     origin: Origin::Ios(read.text, read.map_name),
                 })
             }
-            (false, true, false) => self.native_policy(name, path, policy, slices),
-            (false, false, true) => spec.none.map(|_| Understood {
+            ["p4_tins"] => self.p4_tins_policy(name, spec.p4_tins.as_ref()?, spec.data_plane),
+            ["ovs"] => self.ovs_policy(name, spec.ovs.as_ref()?, link),
+            ["classes"] => self.native_policy(name, path, policy, slices),
+            ["none"] => spec.none.map(|_| Understood {
                 spec: PolicySpec {
                     name: name.value.clone(),
                     classes: Vec::new(),
@@ -222,13 +245,17 @@ impl Checker<'_> {
                 configuration: "(no policy: one queue, first in, first out)".to_owned(),
                 origin: Origin::None,
             }),
-            (false, false, false) => {
-                let message = "the policy is empty: give its `ios` or `classes`, or `none: true`";
+            [] => {
+                let message = "the policy is empty: give its `classes`, `ios`, `p4_tins` or `ovs`, or `none: true`";
                 self.problems.add(name.span, message);
                 None
             }
-            _ => {
-                let message = "a policy has only one of `ios`, `classes` and `none`";
+            [first, others @ ..] => {
+                let others: Vec<String> = others.iter().map(|form| format!("`{form}`")).collect();
+                let message = format!(
+                    "a policy has one form: `{first}` excludes {}",
+                    others.join(" and ")
+                );
                 let help = "if it comes from an extended file, leave it out with \
                             `extends: {file: …, without: [policies.…]}`";
                 self.problems.add_with_help(name.span, message, help);
@@ -275,6 +302,12 @@ impl Checker<'_> {
                 guaranteed_place(policy, error.field).or_else(|| class_place(policy, error))
             }
             Origin::Ios(text, _) => text.place(self.sources, &error.class, error.field),
+            Origin::Foreign(text, places) => {
+                let of_class = || places.iter().filter(|place| place.class == error.class);
+                let mut of_field = of_class().filter(|place| place.field == error.field);
+                let place = of_field.next().or(of_class().next())?;
+                Some(text.span(self.sources, place.at))
+            }
             Origin::None => None,
         }
     }

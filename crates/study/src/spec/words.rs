@@ -5,6 +5,7 @@ use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
 use crate::params::{AdaptationRule, CongestionControl, DutModel, SwitchParams, TcpProfile};
 use serde_json::{Value, json};
+use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{Action, ColourMode, Detector, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
 use slicewise_traffic::impairments::DelayDistribution;
@@ -174,6 +175,9 @@ words! {
     }
     Weights as "Weights", "a rule for weights" {
         fixed: Self::Fixed, by_active_flows: Self::ByActiveFlows,
+    }
+    DataPlane as "DataPlane", "a data plane of P4-TINS" {
+        baseline: Self::Baseline, p4_tins = "p4-tins": Self::P4Tins,
     }
     WredKey as "WredKey", "what a curve is chosen by" {
         dscp: Self::Dscp, precedence: Self::Precedence,

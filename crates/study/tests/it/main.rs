@@ -22,6 +22,8 @@ mod mistakes_form;
 mod mistakes_policies;
 mod named_queues;
 mod objectives;
+mod ovs;
+mod p4_tins;
 mod paths;
 mod policies;
 mod populations;

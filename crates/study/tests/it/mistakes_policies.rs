@@ -65,7 +65,7 @@ fn a_class_is_there_once() {
 #[test]
 fn a_policy_has_one_form() {
     assert_snapshot!(mistakes("{none: true}", "{none: true, ios: router.cfg}"), @"
-    error: a policy has only one of `ios`, `classes` and `none`
+    error: a policy has one form: `ios` excludes `none`
       --> study.yaml:25:3
        |
     25 |   nothing: {none: true, ios: router.cfg}

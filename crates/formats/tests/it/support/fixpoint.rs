@@ -1,6 +1,7 @@
 //! What must hold for every text, used by the fuzz target and by the tests.
 
-use slicewise_formats::ios::{self, ERRORS_MAX, IosPolicyError};
+use slicewise_formats::ios::{self, IosPolicyError};
+use slicewise_formats::{ERRORS_MAX, TextError};
 
 /// Policies of one text that are checked: each can be large.
 const POLICIES_MAX: usize = 8;
@@ -15,7 +16,7 @@ pub fn check(text: &str) {
         assert!((1..=lines).contains(&line), "line {line} of {lines}");
         assert!(column > 0 && length > 0, "column {column}, length {length}");
     };
-    let check_errors = |errors: &[ios::IosError]| {
+    let check_errors = |errors: &[TextError]| {
         assert!(errors.len() <= ERRORS_MAX);
         for error in errors {
             has_place(error.line, error.column, error.length);
@@ -42,7 +43,7 @@ pub fn check(text: &str) {
             Err(IosPolicyError::Choice(error)) => panic!("it is one of its policies: {error}"),
         };
         for note in &policy.notes {
-            has_place(note.line, note.column, note.length);
+            has_place(note.span.line, note.span.column, note.span.length);
         }
         assert!(policy.lines.is_sorted() && policy.lines.iter().all(|line| *line <= lines));
         let policy = policy.spec;

@@ -1,14 +1,24 @@
 //! What is wrong with a text, and where.
 
-use super::lexer::Span;
 use std::fmt;
 
 /// Most errors reported for one text: later ones are rarely news.
 pub const ERRORS_MAX: usize = 20;
 
-/// One thing wrong with an IOS configuration, with its place.
+/// A stretch of one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Characters.
+    pub length: usize,
+}
+
+/// One thing wrong with a text, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IosError {
+pub struct TextError {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1; one past the end of the line where something is missing.
@@ -23,8 +33,8 @@ pub struct IosError {
     pub help: Option<String>,
 }
 
-impl IosError {
-    pub(super) fn at(span: Span, message: impl Into<String>) -> Self {
+impl TextError {
+    pub(crate) fn at(span: Span, message: impl Into<String>) -> Self {
         Self {
             line: span.line,
             column: span.column,
@@ -35,23 +45,35 @@ impl IosError {
         }
     }
 
-    pub(super) fn expected(mut self, expected: impl Into<String>) -> Self {
+    pub(crate) fn expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = Some(expected.into());
         self
     }
 
-    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    pub(super) fn maybe_help(mut self, help: Option<String>) -> Self {
+    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help;
         self
     }
 }
 
-impl fmt::Display for IosError {
+impl TextError {
+    /// Where it is.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        Span {
+            line: self.line,
+            column: self.column,
+            length: self.length,
+        }
+    }
+}
+
+impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.line, self.column, self.message)?;
         if let Some(expected) = &self.expected {
@@ -64,11 +86,20 @@ impl fmt::Display for IosError {
     }
 }
 
-impl std::error::Error for IosError {}
+impl std::error::Error for TextError {}
+
+/// Something worth knowing of a text that is no error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextNote {
+    /// Where it is.
+    pub span: Span,
+    /// What it is.
+    pub message: String,
+}
 
 /// The errors of one text, or of one definition.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Report(Vec<IosError>);
+pub(crate) struct Report(Vec<TextError>);
 
 impl Report {
     /// True where later errors are not wanted.
@@ -81,13 +112,13 @@ impl Report {
     }
 
     /// Note an error. It is made only if it is wanted: suggestions are costly to look for.
-    pub fn add(&mut self, error: impl FnOnce() -> IosError) {
+    pub fn add(&mut self, error: impl FnOnce() -> TextError) {
         if !self.is_full() {
             self.0.push(error());
         }
     }
 
-    pub fn add_failure(&mut self, result: Result<(), IosError>) {
+    pub fn add_failure(&mut self, result: Result<(), TextError>) {
         if let Err(error) = result {
             self.add(|| error);
         }
@@ -100,7 +131,7 @@ impl Report {
     }
 
     /// The errors in the order of their places.
-    pub fn into_errors(self) -> Vec<IosError> {
+    pub fn into_errors(self) -> Vec<TextError> {
         let mut errors = self.0;
         errors.sort_by_key(|error| (error.line, error.column));
         errors
@@ -108,7 +139,7 @@ impl Report {
 }
 
 /// A word of the text as messages show it: control characters escaped, long ones cut.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     const SHOWN_CHARS: usize = 40;
     let mut shown: String = text
         .chars()
@@ -122,7 +153,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// "`a`, `b` or `c`".
-pub(super) fn one_of(options: &[&str]) -> String {
+pub(crate) fn one_of(options: &[&str]) -> String {
     let quoted: Vec<String> = options.iter().map(|option| format!("`{option}`")).collect();
     match quoted.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
@@ -132,7 +163,7 @@ pub(super) fn one_of(options: &[&str]) -> String {
 }
 
 /// The option that was probably meant by `word`.
-pub(super) fn closest<'o>(word: &str, options: impl Iterator<Item = &'o str>) -> Option<&'o str> {
+pub(crate) fn closest<'o>(word: &str, options: impl Iterator<Item = &'o str>) -> Option<&'o str> {
     const COMPARED_BYTES_MAX: usize = 40;
     if word.len() > COMPARED_BYTES_MAX {
         return None;
@@ -152,7 +183,7 @@ pub(super) fn closest<'o>(word: &str, options: impl Iterator<Item = &'o str>) ->
 }
 
 /// "did you mean …?", or that abbreviations are not read.
-pub(super) fn suggestion<'o>(
+pub(crate) fn suggestion<'o>(
     word: &str,
     options: impl Iterator<Item = &'o str> + Clone,
 ) -> Option<String> {

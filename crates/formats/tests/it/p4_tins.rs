@@ -1,0 +1,377 @@
+//! Slice requests of P4-TINS: what they are read as, what is said of mistakes, and what is written.
+
+use crate::support::any_policy;
+use crate::support::requests_fixpoint;
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use slicewise_formats::p4_tins::{self, DataPlane, P4TinsPolicy};
+use slicewise_model::{
+    Action, Discipline, MeterAlgorithm, PolicyParams, PortParams, QueueLimitSpec, Rate,
+};
+use slicewise_units::{Accounting, BitRate};
+use slicewise_wire::{Headers, IpVersion};
+use std::fs;
+
+const LINK: PortParams = PortParams {
+    rate: GBIT10,
+    admissible: GBIT10,
+    hysteresis: 0,
+};
+const GBIT10: Rate = Rate {
+    rate: BitRate::new(10_000_000_000),
+    accounting: Accounting::L1,
+};
+
+fn golden(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/p4-tins/");
+    fs::read_to_string(format!("{folder}{name}.json")).unwrap()
+}
+
+fn policy(name: &str, plane: DataPlane) -> P4TinsPolicy {
+    p4_tins::parse(&golden(name)).unwrap().policy(plane)
+}
+
+fn mistakes(text: &str) -> String {
+    let errors = p4_tins::parse(text).unwrap_err();
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+fn resolved(text: &str, plane: DataPlane) -> PolicyParams {
+    let policy = p4_tins::parse(text).unwrap().policy(plane);
+    policy.spec.resolve_for(LINK).unwrap()
+}
+
+#[test]
+fn a_request_is_a_meter_that_chooses_between_two_queues_in_the_baseline() {
+    let policy = policy("one", DataPlane::Baseline).spec;
+    let queues: Vec<_> = policy
+        .queues
+        .iter()
+        .map(|q| (q.name.as_str(), q.priority))
+        .collect();
+    assert_eq!(queues, [("high", Some(1)), ("low", None)]);
+    assert_eq!(
+        policy.queues[1].queue_limit,
+        Some(QueueLimitSpec::Packets(25_000))
+    );
+    assert_eq!(policy.discipline, Discipline::DeficitRoundRobin);
+    let params = policy.resolve_for(LINK).unwrap();
+    let [slice, default] = params.classes.as_slice() else {
+        panic!("{params:?}");
+    };
+    assert_eq!(slice.name, "slice-1");
+    assert_eq!(
+        (slice.queue.as_deref(), default.queue.as_deref()),
+        (Some("high"), Some("low"))
+    );
+    let police = slice.police.as_ref().unwrap();
+    assert_eq!(
+        (police.exceed.queue(), &police.violate),
+        (Some("low"), &Action::Drop)
+    );
+    let MeterAlgorithm::TwoRateThreeColour { cir, cbs, pir, pbs } = police.algorithm else {
+        panic!("{police:?}");
+    };
+    let gbit = |rate: u64| Rate {
+        rate: BitRate::new(rate * 1_000_000_000),
+        accounting: Accounting::L1,
+    };
+    assert_eq!((cir, pir), (gbit(7), gbit(8)));
+    assert_eq!((cbs.bytes(), pbs.bytes()), (1_250_000, 1_250_000));
+}
+
+#[test]
+fn the_remedy_tells_yellow_packets_apart_by_protocol_and_elephants_by_rate() {
+    let policy = policy("v4", DataPlane::P4Tins);
+    assert_eq!(policy.notes, []);
+    let names: Vec<_> = policy.spec.queues.iter().map(|q| q.name.as_str()).collect();
+    assert_eq!(names, ["high", "elephants", "udp", "tcp", "sliced-tcp"]);
+    let yellow = |class: usize| {
+        let police = policy.spec.classes[class].police.as_ref().unwrap();
+        police.exceed.as_ref().and_then(Action::queue)
+    };
+    assert_eq!((yellow(0), yellow(1)), (Some("udp"), Some("sliced-tcp")));
+    let default = policy.spec.classes.last().unwrap();
+    assert_eq!(default.queue.as_deref(), Some("tcp"));
+    assert_eq!(default.elephants.as_ref().unwrap().queue, "elephants");
+    let udp = &policy.spec.classes[2];
+    assert_eq!(
+        (udp.name.as_str(), udp.queue.as_deref()),
+        ("udp", Some("udp"))
+    );
+}
+
+#[test]
+fn a_frame_belongs_to_the_slice_whose_flow_it_is() {
+    let policy = policy("v4", DataPlane::Baseline).spec;
+    let frame = Headers {
+        source: 0x0a00_0202,
+        destination: 0x0a00_0902,
+        ip_version: IpVersion::V4,
+        protocol: 6,
+        has_ports: true,
+        source_port: 40_000,
+        destination_port: 5_004,
+        ..Headers::EMPTY
+    };
+    let class_of = |frame: &Headers| {
+        let mut classes = policy.classes.iter();
+        let matching =
+            classes.find(|class| class.matches.as_ref().is_none_or(|m| m.matches(frame)));
+        matching.unwrap().name.clone()
+    };
+    assert_eq!(class_of(&frame), "s2");
+    let other_port = Headers {
+        destination_port: 5_005,
+        ..frame
+    };
+    assert_eq!(class_of(&other_port), "class-default");
+}
+
+#[test]
+fn a_slice_of_several_protocols_is_noted_with_its_place() {
+    let notes = policy("one", DataPlane::P4Tins).notes;
+    let [note] = notes.as_slice() else {
+        panic!("{notes:?}");
+    };
+    assert_eq!((note.span.line, note.span.column), (1, 1));
+    assert!(
+        note.message.contains("all wait in `sliced-tcp`"),
+        "{}",
+        note.message
+    );
+    assert_eq!(policy("one", DataPlane::Baseline).notes, []);
+}
+
+#[test]
+fn names_every_value_that_is_wrong() {
+    assert_snapshot!(mistakes(&golden("hostile")), @r#"
+    2:51: `maxRate` 7 Gbit/s is below `minRate` 8 Gbit/s: expected 8 Gbit/s or more
+    2:77: `allowBurst` is 1 kB, less than one largest frame: expected 1.546 kB or more
+    2:96: `KB` is not a unit of a size: did you mean `kB`?
+    3:60: `10.0.1.5/24` has bits beyond its prefix length: expected "10.0.1.0/24"
+    3:91: `2001:db8::1` is not an IPv4 prefix: expected an IPv4 address or prefix such as "10.0.1.0/24"
+    4:3: `minRate` is missing: expected a rate such as "7 Gbit/s"
+    4:17: a request has no `minrate`: expected `name`, `minRate`, `maxRate`, `allowBurst`, `peakBurst` or `flows`; did you mean `minRate`?
+    4:42: `maxRate` is a truth value: expected a rate: a whole number of bit/s, or text such as "7 Gbit/s"
+    4:68: `allowBurst` is given twice: expected each member once
+    4:101: `1.5` is not a whole number: expected a burst: a whole number of bytes, or text such as "1.25 MB"
+    5:27: protocol `quic` is not known: expected "tcp", "udp", "sctp", "icmp" or a number, 0 to 255
+    5:51: a flow with ports needs its protocol: expected `protocol` with "tcp", "udp" or "sctp"
+    5:56: the flow states no header field: expected at least one, because it would be all traffic
+    5:94: `sourcePort` is no port and no range of ports: expected a port, 0 to 65535, or a range such as "5000-5009"
+    5:104: a flow is a number: expected an object with `ipv4Source`, `ipv4Destination`, `protocol`, `sourcePort` or `destinationPort`
+    6:12: `class-default` is a class of the data plane itself: expected another name
+    6:40: `minRate` is 0: expected a rate above 0
+    6:54: `Gbps` is not a unit of a rate: did you mean `Gbit/s`?
+    6:113: the slice has no flow: expected at least one flow
+    7:93: `flows` is text: expected a list of flows, each an object with header fields
+    "#);
+}
+
+#[test]
+fn names_both_slices_of_overlapping_flows() {
+    assert_snapshot!(mistakes(&golden("overlapping")), @"7:14: this flow of slice `mail` overlaps one of slice `web`: expected flows that have no packet in common with that on line 3");
+}
+
+#[test]
+fn text_that_is_not_json_is_refused_at_its_place() {
+    let texts = [
+        "",
+        "[",
+        "[{\"name\": \"a\",}]",
+        "[1, 2",
+        "{'name': 1}",
+        "[07]",
+        "yes",
+        "[] []",
+        "7",
+        "[]",
+    ];
+    let told: Vec<String> = texts
+        .iter()
+        .map(|text| format!("{text:?}: {}", mistakes(text)))
+        .collect();
+    assert_snapshot!(told.join("\n"), @r#"
+    "": 1:1: the text ends too early: expected a value
+    "[": 1:1: the text ends too early: expected a value
+    "[{\"name\": \"a\",}]": 1:15: unexpected `}`: expected a name in double quotes
+    "[1, 2": 1:5: the text ends too early: expected `,` or `]`
+    "{'name': 1}": 1:2: unexpected `\'`: expected a name in double quotes
+    "[07]": 1:2: `07` is not a number; a number with a unit is written in double quotes: "7 Gbit/s"
+    "yes": 1:1: `yes` is not a value of JSON; text is written in double quotes
+    "[] []": 1:4: unexpected `[`: expected the end of the text
+    "7": 1:1: the text is a number: expected a list of requests, or one request
+    "[]": 1:1: the list is empty: expected at least one request
+    "#);
+    let deep = "[".repeat(100_000);
+    assert!(mistakes(&deep).contains("nested deeper than 16 levels"));
+}
+
+#[test]
+fn more_flows_than_can_be_compared_are_refused() {
+    let flows: Vec<String> = (0..=4096)
+        .map(|n| format!("{{\"protocol\": \"udp\", \"sourcePort\": {n}}}"))
+        .collect();
+    let text = format!(
+        "{{\"minRate\": 1, \"maxRate\": 1, \"allowBurst\": 5000, \"peakBurst\": 5000, \"flows\": [{}]}}",
+        flows.join(",")
+    );
+    assert!(mistakes(&text).contains("this is more than 4096 flows"));
+}
+
+#[test]
+fn slices_that_do_not_fit_in_the_link_are_refused_with_what_would_fit() {
+    let text = golden("v4").replace("\"6 Gbit/s\"", "\"7.5 Gbit/s\"");
+    let policy = p4_tins::parse(&text).unwrap().policy(DataPlane::Baseline);
+    let error = policy.spec.resolve_for(LINK).unwrap_err();
+    assert_eq!((error.class.as_str(), error.field), ("s2", "police"));
+    assert!(
+        error.problem.contains("2.5 Gbit/s would fit"),
+        "{}",
+        error.problem
+    );
+    let place = policy
+        .places
+        .iter()
+        .find(|(name, _)| *name == error.class)
+        .unwrap()
+        .1;
+    assert_eq!((place.line, place.column), (14, 16));
+}
+
+#[test]
+fn a_canonical_request_is_written_as_it_was_read() {
+    for plane in DataPlane::ALL {
+        let text = golden("v4");
+        assert_eq!(p4_tins::write(&resolved(&text, plane), LINK).unwrap(), text);
+    }
+}
+
+#[test]
+fn what_is_not_of_a_published_data_plane_is_not_written() {
+    let good = resolved(&golden("v4"), DataPlane::Baseline);
+    let refused = |change: &dyn Fn(&mut PolicyParams)| {
+        let mut policy = good.clone();
+        change(&mut policy);
+        p4_tins::write(&policy, LINK).unwrap_err().to_string()
+    };
+    let told = [
+        refused(&|p| p.discipline = Discipline::MinimumShare),
+        refused(&|p| p.queues[1].weight = 2),
+        refused(&|p| p.classes.swap(0, 2)),
+        refused(&|p| p.classes.truncate(0)),
+        refused(&|p| p.classes[0].set_dscp = Some(46)),
+        refused(&|p| p.classes[0].queue = Some("low".to_owned())),
+        refused(&|p| p.classes[0].police.as_mut().unwrap().violate = Action::Transmit),
+        refused(&|p| p.classes[0].police.as_mut().unwrap().exceed = Action::Drop),
+        refused(&|p| p.classes[1].matches = p.classes[0].matches.clone()),
+        refused(&|p| {
+            let map = p.classes[0].matches.as_mut().unwrap();
+            map.conditions = vec![slicewise_model::Condition::OuterVlan(3..=3)];
+        }),
+    ];
+    assert_snapshot!(told.join("\n"), @r#"
+    policy `baseline`: a request of P4-TINS cannot express this:
+      discipline: the data plane `baseline` has the discipline `deficit_round_robin`
+    policy `baseline`: a request of P4-TINS cannot express this:
+      queues: the data plane `baseline` has exactly these queues, of 25000 packets each: `high` (priority 1), `low`
+    policy `baseline`: a request of P4-TINS cannot express this:
+      classes: the data plane `baseline` has these classes in this order: s2, s1, class-default
+    policy `baseline`: a request of P4-TINS cannot express this:
+      classes: no class has a two-rate meter, so there is no slice to request
+    policy `baseline`: a request of P4-TINS cannot express this:
+      class `s1`: set_dscp: is not what the data plane `baseline` does with this class
+    policy `baseline`: a request of P4-TINS cannot express this:
+      class `s1`: queue: is not what the data plane `baseline` does with this class
+    policy `baseline`: a request of P4-TINS cannot express this:
+      class `s1`: police: green packets are sent through the queue of the slice, and red ones dropped
+    policy `baseline`: a request of P4-TINS cannot express this:
+      class `s1`: police: is not what the data plane `baseline` does with this class
+    policy `baseline`: a request of P4-TINS cannot express this:
+      classes: this flow of slice `s2` overlaps one of slice `s1`
+    policy `baseline`: a request of P4-TINS cannot express this:
+      class `s1`: match: matches a VLAN id, which a request does not have
+    "#);
+}
+
+#[test]
+fn every_file_of_the_corpus_reads_the_same_after_writing() {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fuzz/corpus/slice_requests"
+    );
+    let files: Vec<_> = fs::read_dir(folder).unwrap().collect();
+    assert!(files.len() >= 4, "the corpus is gone");
+    for file in files {
+        requests_fixpoint::check(&fs::read_to_string(file.unwrap().path()).unwrap());
+    }
+}
+
+/// A request of up to five slices that share no flow.
+fn requests() -> impl Strategy<Value = String> {
+    let ports = || {
+        prop_oneof![
+            Just(String::new()),
+            (0..100u16).prop_map(|n| format!(", \"sourcePort\": {n}")),
+            (0..100u16).prop_map(|n| format!(", \"destinationPort\": \"{n}-{}\"", n + 7))
+        ]
+    };
+    let flow = (
+        any::<u8>(),
+        24..=32u8,
+        prop::sample::select(vec!["\"tcp\"", "\"udp\"", "132"]),
+        ports(),
+    );
+    let slice = (
+        1..2_000_000_000u64,
+        0..2_000_000_000u64,
+        1546..10_000_000u64,
+        prop::collection::vec(flow, 1..4),
+        "[ -~]{1,20}",
+    );
+    prop::collection::vec(slice, 1..5).prop_map(|slices| {
+        let written: Vec<String> = slices.into_iter().enumerate().map(|(index, (min, more, burst, flows, name))| {
+            let flows: Vec<String> = flows.into_iter().map(|(host, length, protocol, ports)| {
+                let address = u32::from_be_bytes([10, u8::try_from(index).unwrap(), 0, host]);
+                let kept = u32::MAX << (32 - u32::from(length));
+                let address = std::net::Ipv4Addr::from(address & kept);
+                format!("{{\"ipv4Source\": \"{address}/{length}\", \"protocol\": {protocol}{ports}}}")
+            }).collect();
+            let name = format!("{index}{name}").replace('\\', "\\\\").replace('"', "\\\"");
+            format!("{{\"name\": \"{name}\", \"minRate\": {min}, \"maxRate\": {}, \"allowBurst\": {burst}, \"peakBurst\": {}, \"flows\": [{}]}}",
+                min + more, burst * 2, flows.join(", "))
+        }).collect();
+        format!("[{}]", written.join(",\n"))
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_policy_of_requests_is_written_so_that_it_reads_the_same(text in requests()) {
+        for plane in DataPlane::ALL {
+            let policy = resolved(&text, plane);
+            let written = p4_tins::write(&policy, LINK).unwrap();
+            prop_assert_eq!(resolved(&written, plane), policy, "{}", written);
+        }
+    }
+
+    #[test]
+    fn any_policy_is_written_or_refused(policy in any_policy::policy(true)) {
+        if let Ok(params) = policy.resolve_for(LINK) {
+            let _ = p4_tins::write(&params, LINK);
+        }
+    }
+
+    #[test]
+    fn no_text_of_requests_is_read_with_a_panic(
+        text in requests(), at in any::<prop::sample::Index>(), inserted in "[\\PC\\n\\[\\]{}\",:0-9]{0,4}", cut in 0..30usize
+    ) {
+        let mut characters: Vec<char> = text.chars().collect();
+        let start = at.index(characters.len());
+        let end = (start + cut).min(characters.len());
+        characters.splice(start..end, inserted.chars());
+        requests_fixpoint::check(&characters.into_iter().collect::<String>());
+    }
+}
