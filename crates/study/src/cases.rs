@@ -14,10 +14,6 @@ pub(crate) const OF_THE_FILE: [&str; 3] = ["extends", "name", "cases"];
 
 /// What a study file holds.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one, and it is taken apart at once"
-)]
 pub enum StudyFile {
     /// One study.
     Study(Box<Study>),
