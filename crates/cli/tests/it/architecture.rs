@@ -242,6 +242,7 @@ fn a_discipline_is_told_apart_in_a_handful_of_files() {
         "dataplane/src/build.rs",
         "dataplane/src/scheduler/inner.rs",
         "formats/src/ios/write/mod.rs",
+        "formats/src/p4_tins/data_plane.rs",
         "model/src/policy.rs",
         "model/src/resolve.rs",
         "sim/src/population.rs",

@@ -11,7 +11,7 @@ use slicewise_model::{
     CLASS_DEFAULT, ClassSpec, Discipline, PolicySpec, QueueSpec, RateSpec, ShaperSpec,
 };
 use slicewise_units::BitRate;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The policy that a text makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -315,98 +315,111 @@ fn shaper(rate: BitRate, bits: u64) -> ShaperSpec {
     }
 }
 
-/// A class for each run, with the queue of the run, or in a named queue where several classes share it.
-fn policy(runs: &[Run], queues: &[Numbered<'_>]) -> (PolicySpec, Vec<OvsPlace>) {
-    let weights = weights(queues);
-    let (mut classes, mut named, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for (queue, weight) in queues.iter().zip(weights) {
-        let of_queue = || runs.iter().filter(|run| run.queue == queue.number);
-        // Queue 0 has what no rule matches too.
-        let is_shared = of_queue().count() + usize::from(queue.number == 0) > 1;
-        let record = queue.record;
-        let setting = QueueSpec {
-            minimum: record
-                .and_then(|it| it.min_rate)
-                .map(|(rate, _)| RateSpec::Absolute(rate)),
-            weight,
-            shape: record.and_then(|it| {
-                let bits = it.burst.map_or(0, |(bits, _)| bits);
-                it.max_rate.map(|(rate, _)| shaper(rate, bits))
-            }),
-            ..QueueSpec::new(&queue.name)
-        };
-        let has_class = !is_shared && queue.number == 0;
-        let name = if has_class {
-            CLASS_DEFAULT
-        } else {
-            &queue.name
-        };
-        places.extend(
-            record
-                .into_iter()
-                .flat_map(|record| places_of(name, record)),
-        );
-        if is_shared {
-            named.push(setting.clone());
-        }
-        classes.push((queue, setting, is_shared, 0));
-    }
-    let mut taken: Vec<String> = queues.iter().map(|queue| queue.name.clone()).collect();
-    let mut specs = Vec::new();
-    for run in runs {
-        let Some((queue, setting, is_shared, count)) = classes
-            .iter_mut()
-            .find(|(queue, ..)| queue.number == run.queue)
-        else {
-            continue;
-        };
-        *count += 1;
-        let mut name = queue.name.clone();
-        for suffix in *count.. {
-            if suffix > 1 {
-                name = format!("{}-{suffix}", queue.name);
-            }
-            if suffix == 1 || !taken.contains(&name) {
-                break;
-            }
-        }
-        taken.push(name.clone());
-        let class = ClassSpec {
-            set_dscp: queue
-                .record
-                .and_then(|record| record.dscp)
-                .map(|(dscp, _)| dscp),
-            ..ClassSpec::new(class_map(&name, &run.flows))
-        };
-        specs.push(in_queue(class, setting, *is_shared));
-    }
-    if let Some((_, setting, is_shared, _)) = classes.iter().find(|(queue, ..)| queue.number == 0) {
-        specs.push(in_queue(ClassSpec::class_default(), setting, *is_shared));
-    }
-    let policy = PolicySpec {
-        name: "ovs".to_owned(),
-        classes: specs,
-        discipline: Discipline::MinimumShare,
-        guaranteed: None,
-        queues: named,
-    };
-    (policy, places)
+/// What a queue is in the policy.
+struct Treatment<'q> {
+    queue: &'q Numbered<'q>,
+    settings: QueueSpec,
+    /// Several classes wait in it, so it is a named queue.
+    is_shared: bool,
 }
 
-/// `class` in the named queue, or with the settings of that queue itself.
-fn in_queue(class: ClassSpec, queue: &QueueSpec, is_shared: bool) -> ClassSpec {
-    match is_shared {
-        true => ClassSpec {
-            queue: Some(queue.name.clone()),
-            ..class
-        },
-        false => ClassSpec {
-            minimum: queue.minimum,
-            weight: queue.weight,
-            shape: queue.shape,
-            ..class
-        },
+impl<'q> Treatment<'q> {
+    fn new(queue: &'q Numbered<'q>, weight: Option<u32>, runs: &[Run]) -> Self {
+        let of_queue = runs.iter().filter(|run| run.queue == queue.number);
+        let record = queue.record;
+        let minimum = record.and_then(|it| it.min_rate);
+        Self {
+            queue,
+            settings: QueueSpec {
+                minimum: minimum.map(|(rate, _)| RateSpec::Absolute(rate)),
+                weight,
+                shape: record.and_then(|it| {
+                    let bits = it.burst.map_or(0, |(bits, _)| bits);
+                    it.max_rate.map(|(rate, _)| shaper(rate, bits))
+                }),
+                ..QueueSpec::new(&queue.name)
+            },
+            // Queue 0 has what no rule matches too.
+            is_shared: of_queue.count() + usize::from(queue.number == 0) > 1,
+        }
     }
+
+    /// `class` in the named queue, or with the settings of that queue itself.
+    fn of(&self, class: ClassSpec) -> ClassSpec {
+        match self.is_shared {
+            true => ClassSpec {
+                queue: Some(self.settings.name.clone()),
+                ..class
+            },
+            false => ClassSpec {
+                minimum: self.settings.minimum,
+                weight: self.settings.weight,
+                shape: self.settings.shape,
+                ..class
+            },
+        }
+    }
+
+    /// Where its settings are written, by the name that they have in the policy.
+    fn places(&self) -> Vec<OvsPlace> {
+        let is_default = !self.is_shared && self.queue.number == 0;
+        let name = if is_default {
+            CLASS_DEFAULT
+        } else {
+            &self.queue.name
+        };
+        let record = self.queue.record;
+        record.map_or_else(Vec::new, |record| places_of(name, record))
+    }
+}
+
+/// A class for each run, with the queue of the run, or in a named queue where several classes share it.
+fn policy(runs: &[Run], queues: &[Numbered<'_>]) -> (PolicySpec, Vec<OvsPlace>) {
+    let weighted = queues.iter().zip(weights(queues));
+    let treatments: Vec<Treatment<'_>> = weighted
+        .map(|(queue, weight)| Treatment::new(queue, weight, runs))
+        .collect();
+    let of_queue = |number: u32| treatments.iter().find(|it| it.queue.number == number);
+    let mut taken: BTreeSet<String> = queues.iter().map(|queue| queue.name.clone()).collect();
+    let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut classes = Vec::new();
+    for run in runs {
+        let Some(treatment) = of_queue(run.queue) else {
+            continue;
+        };
+        let number = seen.entry(run.queue).or_default();
+        *number += 1;
+        let name = match number {
+            1 => treatment.queue.name.clone(),
+            _ => free_name(&treatment.queue.name, *number, &mut taken),
+        };
+        let dscp = treatment.queue.record.and_then(|record| record.dscp);
+        classes.push(treatment.of(ClassSpec {
+            set_dscp: dscp.map(|(dscp, _)| dscp),
+            ..ClassSpec::new(class_map(&name, &run.flows))
+        }));
+    }
+    classes.extend(of_queue(0).map(|it| it.of(ClassSpec::class_default())));
+    let shared = treatments.iter().filter(|it| it.is_shared);
+    let policy = PolicySpec {
+        name: "ovs".to_owned(),
+        classes,
+        discipline: Discipline::MinimumShare,
+        guaranteed: None,
+        queues: shared.map(|it| it.settings.clone()).collect(),
+    };
+    (
+        policy,
+        treatments.iter().flat_map(Treatment::places).collect(),
+    )
+}
+
+/// `name-number`, or with the next number that no other name has.
+fn free_name(name: &str, number: usize, taken: &mut BTreeSet<String>) -> String {
+    let mut names = (number..).map(|number| format!("{name}-{number}"));
+    let free = names.find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(free.clone());
+    free
 }
 
 fn places_of(name: &str, record: &Queue) -> Vec<OvsPlace> {

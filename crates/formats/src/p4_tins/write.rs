@@ -124,19 +124,11 @@ fn difference(
     requests: &SliceRequests,
 ) -> Option<Inexpressible> {
     // The remedy is told by its queues, also where something else differs.
-    let has_remedy = policy.queues.len() > 2;
-    let plane = match has_remedy {
+    let plane = match policy.queues.len() > 2 {
         true => DataPlane::P4Tins,
         false => DataPlane::Baseline,
     };
     let name = plane.name();
-    let fail = |class: Option<&str>, what, why: String| {
-        Some(Inexpressible {
-            class: class.map(str::to_owned),
-            what,
-            why,
-        })
-    };
     let expected = match requests.policy(plane).spec.resolve_for(port) {
         Ok(expected) => expected,
         Err(error) => return fail(Some(&error.class), error.field, error.problem),
@@ -178,35 +170,40 @@ fn difference(
         return fail(None, "classes", why);
     }
     let pairs = policy.classes.iter().zip(&expected.classes);
-    for (class, expected) in pairs {
-        // Of a slice, flows mean what its class map means, however that is written.
-        let is_slice = class.police.is_some();
-        let expected = ClassParams {
-            matches: match is_slice {
-                true => class.matches.clone(),
-                false => expected.matches.clone(),
-            },
-            ..expected.clone()
-        };
-        if *class != expected {
-            let why = format!("is not what the data plane `{name}` does with this class");
-            return fail(Some(&class.name), differing(class, &expected), why);
-        }
-    }
-    None
+    let mut different =
+        pairs.filter_map(|(class, expected)| differing(class, expected).map(|what| (class, what)));
+    let (class, what) = different.next()?;
+    let why = format!("is not what the data plane `{name}` does with this class");
+    fail(Some(&class.name), what, why)
 }
 
-/// The setting in which two classes differ.
-fn differing(class: &ClassParams, other: &ClassParams) -> &'static str {
+fn fail(class: Option<&str>, what: &'static str, why: String) -> Option<Inexpressible> {
+    Some(Inexpressible {
+        class: class.map(str::to_owned),
+        what,
+        why,
+    })
+}
+
+/// The setting in which a class differs from what is expected.
+fn differing(class: &ClassParams, expected: &ClassParams) -> Option<&'static str> {
+    // Of a slice, flows mean what its class map means, however that is written.
+    let is_slice = class.police.is_some();
     let settings = [
-        ("match", class.matches == other.matches),
-        ("police", class.police == other.police),
-        ("queue", class.queue == other.queue),
-        ("elephants", class.elephants == other.elephants),
-        ("set_dscp", class.set_dscp == other.set_dscp),
+        ("match", is_slice || class.matches == expected.matches),
+        ("police", class.police == expected.police),
+        ("queue", class.queue == expected.queue),
+        ("elephants", class.elephants == expected.elephants),
+        ("set_dscp", class.set_dscp == expected.set_dscp),
     ];
-    let different = settings.into_iter().find(|(_, is_same)| !is_same);
-    different.map_or("class", |(name, _)| name)
+    if let Some((name, _)) = settings.into_iter().find(|(_, is_same)| !is_same) {
+        return Some(name);
+    }
+    let expected = ClassParams {
+        matches: class.matches.clone(),
+        ..expected.clone()
+    };
+    (*class != expected).then_some("class")
 }
 
 /// The request for a slice whose flows are given as JSON.

@@ -389,26 +389,18 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-/// The queue of a frame as the rules say, one after another: the reference for classes.
-fn queue_by_rules(text: &str, frame: &Headers) -> Option<u32> {
-    let only = |rule: &str| {
-        let queue = "ovs-vsctl set port e qos=@a -- --id=@a create qos type=linux-htb queues:9=@q -- --id=@q create queue other-config={}";
-        let (fields, _) = rule.split_once(",actions").unwrap();
-        let read = policy(&format!("{queue}\n{fields},actions=set_queue:9,normal\n"));
-        class_of(&read.spec.resolve(LINK).unwrap(), frame).0 == "queue-9"
-    };
-    let rules = text.lines().filter(|line| line.starts_with("priority="));
-    let matching = rules.filter(|rule| only(rule));
-    let best = matching.max_by_key(|rule| {
-        rule["priority=".len()..]
-            .split(',')
-            .next()
-            .unwrap()
-            .parse::<u16>()
-            .unwrap()
-    })?;
-    let queue = best.split("set_queue:").nth(1).unwrap();
-    queue.split(',').next().unwrap().parse().ok()
+/// Rules of different priorities about four addresses and two protocols, so that many overlap: priority, host, prefix
+/// length, protocol, queue.
+fn overlapping() -> impl Strategy<Value = Vec<(usize, u8, u8, Option<u8>, u32)>> {
+    let protocol = prop::sample::select(vec![None, Some(6), Some(17)]);
+    let rule = (0..4u8, 30..=32u8, protocol, 0..3u32);
+    let rules = prop::collection::vec(rule, 1..8).prop_map(|rules| {
+        let numbered = rules.into_iter().enumerate();
+        let rules = numbered
+            .map(|(at, (host, length, protocol, queue))| (at, host, length, protocol, queue));
+        rules.collect::<Vec<_>>()
+    });
+    rules.prop_shuffle()
 }
 
 proptest! {
@@ -418,19 +410,25 @@ proptest! {
     }
 
     #[test]
-    fn a_frame_waits_in_the_queue_of_its_first_rule(
-        text in text(), source in 0x0a00_0000..0x0a00_0100u32, udp in any::<bool>(), port in any::<u16>(), dscp in 0..9u8
-    ) {
-        let Ok(read) = ovs::read(&text, BitRate::new(2_000_000_000)) else { return Ok(()); };
-        let below = read.spec.classes.iter().find_map(|class| class.child.as_deref());
-        let spec = below.unwrap_or(&read.spec);
-        let Ok(params) = spec.resolve(BitRate::new(2_000_000_000)) else { return Ok(()); };
-        let frame = Headers { dscp, ..packet(source, if udp { 17 } else { 6 }, port) };
-        let (class, queue) = class_of(&params, &frame);
-        let name = queue.unwrap_or(class);
-        let expected = queue_by_rules(&text, &frame).unwrap_or(0);
-        let is_default = expected == 0 && name == "class-default";
-        prop_assert!(is_default || name == format!("queue-{expected}"), "{} is not queue {}", name, expected);
+    fn a_frame_waits_in_the_queue_of_its_first_rule(rules in overlapping()) {
+        let mut text = "ovs-vsctl set port e qos=@a -- --id=@a create qos type=linux-htb queues:1=@b queues:2=@c \
+                        -- --id=@b create queue dscp=1 -- --id=@c create queue dscp=2\n".to_owned();
+        for (priority, host, length, protocol, queue) in &rules {
+            let network = match protocol { None => "ip", Some(6) => "tcp", Some(_) => "udp" };
+            text += &format!("priority={priority},{network},nw_src=10.0.0.{host}/{length} actions=set_queue:{queue},normal\n");
+        }
+        let params = params(&text);
+        for (source, of_frame) in (0..4u8).flat_map(|source| [(source, 6), (source, 17)]) {
+            let is_of = |&&(_, host, length, protocol, _): &&(usize, u8, u8, Option<u8>, u32)| {
+                host >> (32 - length) == source >> (32 - length) && protocol.is_none_or(|it| it == of_frame)
+            };
+            let first = rules.iter().filter(is_of).max_by_key(|rule| rule.0);
+            let expected = first.map_or(0, |rule| rule.4);
+            let (class, queue) = class_of(&params, &packet(0x0a00_0000 + u32::from(source), of_frame, 1));
+            let name = queue.unwrap_or(class);
+            let is_default = expected == 0 && name == "class-default";
+            prop_assert!(is_default || name == format!("queue-{expected}"), "{} is not queue {}", name, expected);
+        }
     }
 
     #[test]
