@@ -8,6 +8,11 @@ use slicewise_study::{GatewayConfig, MemoryFiles};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Ok(config) = GatewayConfig::parse(text, "gateway.yaml", &MemoryFiles::default()) {
-        assert!(config.directions.iter().all(|one| one.link.rate.bits_per_second() > 0));
+        assert!(
+            config
+                .directions
+                .iter()
+                .all(|one| one.link.rate.bits_per_second() > 0)
+        );
     }
 });

@@ -52,6 +52,7 @@ fn slice(promise: &Promise, classes: &DelayClasses) -> SliceParams {
         queue_limit: QueueLimitParams {
             packets: u32::from(promise.packets),
             bytes: ByteCount::new(u64::MAX),
+            hysteresis: 0,
         },
     }
 }

@@ -186,6 +186,19 @@ pub struct RunOptions {
     pub judgement: JudgementOptions,
 }
 
+impl RunOptions {
+    /// What is behind the name of a study in that of its results folder.
+    pub fn suffix(&self) -> String {
+        let on = match self.on {
+            BackendName::Sim => "",
+            BackendName::Gateway => "-gateway",
+            BackendName::Tc => "-tc",
+        };
+        let quick = if self.quick { "-quick" } else { "" };
+        format!("{on}{quick}")
+    }
+}
+
 /// What can carry out the runs of a study.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum BackendName {

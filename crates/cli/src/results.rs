@@ -1,22 +1,10 @@
 //! The results folder a command writes into.
 
 use crate::Failure;
-use crate::arguments::{BackendName, RunOptions};
 use slicewise_results::{Force, ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_study::Study;
 use std::path::{Path, PathBuf};
-
-/// What is behind the name of a study in that of its folder, as it is run.
-pub fn suffix(options: &RunOptions) -> String {
-    let on = match options.on {
-        BackendName::Sim => "",
-        BackendName::Gateway => "-gateway",
-        BackendName::Tc => "-tc",
-    };
-    let quick = if options.quick { "-quick" } else { "" };
-    format!("{on}{quick}")
-}
 
 /// Where results go: where the user says, else `results/<name of the study>`, or that with something behind
 /// it for what is not the whole study in the simulator. Cases of one file have a folder around theirs.

@@ -8,7 +8,7 @@ use crate::executor::{self, Outcome, RunEvent, Work};
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
-use crate::results::{open_results, results_failure, results_path, suffix};
+use crate::results::{open_results, results_failure, results_path};
 use crate::seeds;
 use crate::series;
 use crate::testbed_run;
@@ -73,7 +73,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
     let runs = wanted_runs(options, study)?;
     let simulator = simulator(options, study)?;
     let description = study.description(env!("CARGO_PKG_VERSION"));
-    let path = results_path(options.out.as_deref(), study, &suffix(options));
+    let path = results_path(options.out.as_deref(), study, &options.suffix());
     let folder = open_results(&path, &description, options.replace)?;
     if let Some(root) = &options.captures {
         let names = &capture::FILE_NAMES;

@@ -9,7 +9,7 @@ use crate::judgement::{as_json, gate};
 use crate::output::{self, columns};
 use crate::progress::Progress;
 use crate::report::{colours, siblings};
-use crate::results::{named_path, open_results, results_failure, results_path, suffix};
+use crate::results::{named_path, open_results, results_failure, results_path};
 use crate::run::{Execution, as_asked, on_interrupt, processors, run_study, wanted_runs};
 use crate::{noteln, outln};
 use slicewise_report::{CaseReport, terminal, write_series};
@@ -76,7 +76,7 @@ fn on_testbed(options: &RunOptions, series: &Series, studies: Vec<Study>) -> Res
             other => worst = other,
         }
     }
-    let suffix = suffix(options);
+    let suffix = options.suffix();
     let path = named_path(options.out.as_deref(), &series.name);
     let names = series.cases.iter();
     let names = names.map(|study| match options.out {
@@ -92,7 +92,7 @@ fn on_testbed(options: &RunOptions, series: &Series, studies: Vec<Study>) -> Res
 
 fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
     let path = named_path(options.out.as_deref(), &series.name);
-    let suffix = suffix(options);
+    let suffix = options.suffix();
     let name = |study: &Study| match options.out {
         Some(_) => study.name.clone(),
         None => format!("{}{suffix}", study.name),

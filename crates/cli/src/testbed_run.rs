@@ -8,7 +8,7 @@ use crate::check::note_too_few_repetitions;
 use crate::executor::Work;
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::results::{open_results, results_failure, results_path, suffix};
+use crate::results::{open_results, results_failure, results_path};
 use crate::run::{Execution, on_interrupt, processors, report_of, wanted_runs};
 use crate::{errln, noteln};
 use indicatif::HumanDuration;
@@ -69,7 +69,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         )));
     }
     let description = describe(&study, &device);
-    let path = results_path(options.out.as_deref(), &study, &suffix(options));
+    let path = results_path(options.out.as_deref(), &study, &options.suffix());
     let folder = open_results(&path, &description, options.replace)?;
     if let Some(root) = &options.captures {
         let is_free = |path: &Path| Ok(path.symlink_metadata().is_err());

@@ -33,7 +33,8 @@ pub use data::{PacketRow, PacketTable};
 pub use error::ReportError;
 pub use findings::Findings;
 pub use link_losses::LinkLosses;
-pub use series::{CaseReport, write_series};
+pub use page::CaseReport;
+pub use series::write_series;
 pub use timeline::Changes;
 
 use data::{DataFolder, RunTables};

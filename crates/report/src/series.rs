@@ -1,40 +1,10 @@
 //! The report over several cases.
 
 use crate::error::ReportError;
-use crate::page::write_series_page;
-use crate::{Report, write_beside};
+use crate::page::{CaseReport, write_series_page};
+use crate::write_beside;
 use slicewise_results::{ResultsFolder, SeriesFolder};
 use std::path::{Path, PathBuf};
-
-/// A case and its report.
-#[derive(Debug)]
-pub struct CaseReport {
-    /// Name of its folder.
-    pub folder: String,
-    /// Its report.
-    pub report: Report,
-}
-
-impl CaseReport {
-    /// The name of the study that it is.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.report.findings.study().name
-    }
-
-    /// One line for people.
-    #[must_use]
-    pub fn title(&self) -> &str {
-        match self.report.findings.study().title.as_str() {
-            "" => self.name(),
-            title => title,
-        }
-    }
-
-    pub(crate) fn link(&self) -> String {
-        format!("{}/report.html", self.folder)
-    }
-}
 
 /// Make the reports of all cases of `folder` that have runs, each with those that `beside` names for its folder, and the
 /// page over them.

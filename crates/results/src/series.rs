@@ -2,7 +2,7 @@
 
 use crate::atomic::write_file;
 use crate::error::ResultsError;
-use crate::open::{check_folder, make_folder};
+use crate::open::make_folder;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,9 @@ impl SeriesFolder {
     /// # Errors
     /// Where its description cannot be read.
     pub fn open(path: &Path) -> Result<Option<Self>, ResultsError> {
-        check_folder(path)?;
+        if !path.is_dir() {
+            return Ok(None);
+        }
         let file = path.join(FILE);
         let text = match std::fs::read(&file) {
             Ok(text) => text,

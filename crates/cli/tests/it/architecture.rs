@@ -239,12 +239,15 @@ fn a_discipline_is_told_apart_in_a_handful_of_files() {
     // Each that a further discipline touches, besides a file of its own: the enum, its word in a study, how it is built
     // and driven; and what may exclude it.
     let expected = [
+        "dataplane/src/active_flows.rs",
         "dataplane/src/build.rs",
         "dataplane/src/scheduler/inner.rs",
         "formats/src/ios/write/mod.rs",
         "formats/src/p4_tins/data_plane.rs",
+        "model/src/named_queue.rs",
         "model/src/policy.rs",
         "model/src/resolve.rs",
+        "model/src/resolve/named_queue.rs",
         "sim/src/population.rs",
         "study/src/check/populations.rs",
         "study/src/spec/words.rs",

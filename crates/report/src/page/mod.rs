@@ -23,6 +23,7 @@ use crate::findings::Findings;
 use markup::Section;
 use maud::html;
 use script::Script;
+pub use series::CaseReport;
 pub(crate) use series::write_series_page;
 use slicewise_results::{ResultsError, write_file};
 use std::path::Path;

@@ -2,12 +2,42 @@
 
 use super::markup::{Prose, facts, outcome};
 use super::{CSS, ICONS, escaped, fill, published};
+use crate::Report;
 use crate::attribute::attributes;
 use crate::error::ReportError;
-use crate::series::CaseReport;
 use maud::{Markup, html};
 use slicewise_results::{SeriesFolder, write_file};
 use slicewise_stats::words::count;
+
+/// A case and its report.
+#[derive(Debug)]
+pub struct CaseReport {
+    /// Name of its folder.
+    pub folder: String,
+    /// Its report.
+    pub report: Report,
+}
+
+impl CaseReport {
+    /// The name of the study that it is.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.report.findings.study().name
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        match self.report.findings.study().title.as_str() {
+            "" => self.name(),
+            title => title,
+        }
+    }
+
+    fn link(&self) -> String {
+        format!("{}/report.html", self.folder)
+    }
+}
 
 const TEMPLATE: &str = include_str!("../../assets/page/series.html");
 const HEAD: [&str; 4] = [
