@@ -3,7 +3,7 @@
 use super::elephants::Elephants;
 use super::matching::{Matches, class_map};
 use super::named_queues::Queue;
-use super::police::Police;
+use super::police::{NO_RATE, Police};
 use super::traffic::SliceSpec;
 use super::{Checker, MAX_ENTRIES, Table, check_names};
 use crate::file::{Decode, Entry, Placed, Problems, Schemas};
@@ -14,12 +14,10 @@ use slicewise_model::{
     CLASS_DEFAULT, ClassMap, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
     MaximumSpec, PolicySpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// Default mark probability denominator of a curve (IOS).
 const MARK_DENOMINATOR: u32 = 10;
-/// Stands for a rate that must be written.
-pub(super) const NO_RATE: RateSpec = RateSpec::Absolute(BitRate::ZERO);
 
 /// A class: what the model takes, and what refers to other settings.
 #[derive(Debug, Clone)]
@@ -317,7 +315,7 @@ settings! {
 
 impl Class {
     /// The queues that it, its policer and its elephants name.
-    pub(super) fn queues(&self) -> impl Iterator<Item = &At<Reference>> {
+    fn queues(&self) -> impl Iterator<Item = &At<Reference>> {
         self.queue.iter().chain(&self.chosen)
     }
 }
@@ -332,7 +330,8 @@ impl Checker<'_> {
         queues: &List<Placed<Queue>>,
         slices: &Named<Placed<SliceSpec>>,
     ) -> Option<PolicySpec> {
-        let queues = self.queues(queues, classes);
+        let references = classes.0.iter().flat_map(|class| class.value.queues());
+        let queues = self.queues(queues, references);
         let mut seen = std::collections::BTreeSet::new();
         let classes = classes.0.iter();
         let specs: Vec<Option<ClassSpec>> = classes

@@ -1,6 +1,6 @@
 //! Elephants of classes, and the queue that they wait in.
 
-use super::classes::NO_RATE;
+use super::police::NO_RATE;
 use crate::settings;
 use crate::spec::{At, Reference};
 use slicewise_model::{Detector, ElephantsSpec};

@@ -1,11 +1,10 @@
 //! Named queues of a policy.
 
 use super::Checker;
-use super::classes::Class;
 use crate::diagnostics::suggestion;
 use crate::file::{Decode, Entry, Placed, Problems, Schemas, Value};
 use crate::settings;
-use crate::spec::{At, AtLeastOne, List, Name, Short};
+use crate::spec::{At, AtLeastOne, List, Name, Reference, Short};
 use serde_json::{Value as Json, json};
 use slicewise_model::{QueueSpec, RateSpec, ShaperSpec};
 use std::collections::BTreeSet;
@@ -67,11 +66,11 @@ impl Decode for Level {
 }
 
 impl Checker<'_> {
-    /// The queues of a policy with these classes; `None` where one of them, or a class's reference to one, cannot be used.
-    pub(super) fn queues(
+    /// The queues of a policy whose classes make these references; `None` where a queue or a reference cannot be used.
+    pub(super) fn queues<'a>(
         &mut self,
         queues: &List<Placed<Queue>>,
-        classes: &List<Placed<Class>>,
+        references: impl Iterator<Item = &'a At<Reference>>,
     ) -> Option<Vec<QueueSpec>> {
         let mut specs: Vec<QueueSpec> = Vec::with_capacity(queues.0.len());
         let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -98,7 +97,6 @@ impl Checker<'_> {
             });
         }
         let mut unused = names.clone();
-        let references = classes.0.iter().flat_map(|class| class.value.queues());
         for reference in references {
             let name = reference.value.as_ref();
             unused.remove(name);

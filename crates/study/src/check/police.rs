@@ -1,11 +1,14 @@
 //! Policers of classes, and the queues that their colours choose.
 
-use super::classes::NO_RATE;
 use crate::file::{Decode, Entry, Problems, Schemas, Value};
 use crate::settings;
 use crate::spec::{At, PlainAction, Reference};
 use serde_json::{Value as Json, json};
 use slicewise_model::{Action, PolicerSpec, RateSpec};
+use slicewise_units::BitRate;
+
+/// Stands for a rate that must be written.
+pub(super) const NO_RATE: RateSpec = RateSpec::Absolute(BitRate::ZERO);
 
 /// A policer, and the queues that it chooses.
 #[derive(Debug, Clone)]
