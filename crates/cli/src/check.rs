@@ -20,7 +20,9 @@ pub fn load_study(path: &Path, case: Option<&str>) -> Result<Study, Failure> {
     match (load_study_file(path)?, case) {
         (StudyFile::Study(study), None) => Ok(*study),
         (StudyFile::Study(_), Some(_)) => Err(has_no_cases(path)),
-        (StudyFile::Series(series), Some(case)) => series.into_case(case).map_err(Failure::mistake),
+        (StudyFile::Series(series), Some(case)) => {
+            series.case(case).cloned().map_err(Failure::mistake)
+        }
         (StudyFile::Series(series), None) => {
             let names: Vec<&str> = series.case_names().collect();
             Err(Failure::mistake(format!(

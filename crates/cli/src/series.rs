@@ -21,30 +21,19 @@ use std::path::{Path, PathBuf};
 
 pub fn run(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
     warn(series.warnings());
-    let known: Vec<&str> = series.case_names().collect();
-    if let Some(unknown) = options
-        .cases
-        .iter()
-        .find(|name| !known.contains(&name.as_str()))
-    {
-        let missing = series.clone().into_case(unknown);
-        return missing.map_or_else(
-            |message| Err(Failure::mistake(message)),
-            |_| Ok(Exit::Success),
-        );
+    for name in &options.cases {
+        series.case(name).map_err(Failure::mistake)?;
     }
     let is_wanted = |study: &&Study| {
         let case = study.case.as_ref();
         options.cases.is_empty() || case.is_some_and(|case| options.cases.contains(case))
     };
     let wanted = series.cases.iter().filter(is_wanted);
-    let mut studies: Vec<Study> = wanted
+    let studies: Vec<Study> = wanted
         .map(|study| as_asked(options, study.clone()))
         .collect();
-    if studies.len() == 1
-        && let Some(study) = studies.pop()
-    {
-        return run_study(options, study);
+    if let [study] = &studies[..] {
+        return run_study(options, study.clone());
     }
     let of_one_case = [
         (options.seeds.is_some(), "--seeds"),
@@ -57,56 +46,42 @@ pub fn run(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
     }
     match options.on {
         BackendName::Sim => simulate(options, &series, &studies),
-        _ => on_testbed(options, &series, studies),
+        _ => on_testbed(options, &series, &studies),
     }
 }
 
 /// One case after the other: a testbed carries out one run at a time.
-fn on_testbed(options: &RunOptions, series: &Series, studies: Vec<Study>) -> Result<Exit, Failure> {
+fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
     let mut worst = Exit::Success;
     for study in studies {
         noteln!("{}: {}", study.name, study.title);
-        let mut of_case = options.clone();
-        if let Some(out) = &options.out {
-            of_case.out = Some(out.join(&study.name));
-        }
-        match run_study(&of_case, study)? {
+        let of_case = RunOptions {
+            out: out_of(options, study),
+            ..options.clone()
+        };
+        match run_study(&of_case, study.clone())? {
             Exit::Success => {}
             Exit::Interrupted => return Ok(Exit::Interrupted),
             other => worst = other,
         }
     }
-    let suffix = options.suffix();
-    let path = named_path(options.out.as_deref(), &series.name);
-    let names = series.cases.iter();
-    let names = names.map(|study| match options.out {
-        Some(_) => study.name.clone(),
-        None => format!("{}{suffix}", study.name),
-    });
-    let folder = series_folder(&path, series, names.collect())?;
-    write_reports(&folder, &options.judgement, options.out.is_none()).map(|judged| match worst {
+    let folder = series_folder(options, series, studies)?;
+    let judged = write_reports(&folder, &options.judgement, options.out.is_none())?;
+    Ok(match worst {
         Exit::Success => judged,
         other => other,
     })
 }
 
 fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
-    let path = named_path(options.out.as_deref(), &series.name);
-    let suffix = options.suffix();
-    let name = |study: &Study| match options.out {
-        Some(_) => study.name.clone(),
-        None => format!("{}{suffix}", study.name),
-    };
-    let folder = series_folder(&path, series, studies.iter().map(name).collect())?;
     let runs: Vec<Vec<RunSpec>> = studies
         .iter()
         .map(|study| wanted_runs(options, study))
         .collect::<Result<_, _>>()?;
+    let folder = series_folder(options, series, studies)?;
     let open = |study: &Study| -> Result<ResultsFolder, Failure> {
-        let of_case = options.out.as_ref().map(|out| out.join(&study.name));
-        let path = results_path(of_case.as_deref(), study, &suffix);
         let description = study.description(env!("CARGO_PKG_VERSION"));
-        open_results(&path, &description, options.replace)
+        open_results(&path_of(options, study), &description, options.replace)
     };
     let folders: Vec<ResultsFolder> = studies.iter().map(open).collect::<Result<_, _>>()?;
     let simulator = Simulator::default();
@@ -157,19 +132,32 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     })
 }
 
+/// Where the user says that results of a case go.
+fn out_of(options: &RunOptions, study: &Study) -> Option<PathBuf> {
+    options.out.as_ref().map(|out| out.join(&study.name))
+}
+
+fn path_of(options: &RunOptions, study: &Study) -> PathBuf {
+    results_path(out_of(options, study).as_deref(), study, &options.suffix())
+}
+
+/// The folder around those of these cases.
 fn series_folder(
-    path: &Path,
+    options: &RunOptions,
     series: &Series,
-    cases: Vec<String>,
+    studies: &[Study],
 ) -> Result<SeriesFolder, Failure> {
+    let paths = studies.iter().map(|study| path_of(options, study));
+    let names = paths.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let description = SeriesDescription {
         title: series.title.clone(),
         description: series.description.clone(),
         source: series.source.clone(),
-        ..SeriesDescription::new(series.name.clone(), version, cases)
+        ..SeriesDescription::new(series.name.clone(), version, names.collect())
     };
-    SeriesFolder::create(path, description).map_err(results_failure)
+    let path = named_path(options.out.as_deref(), &series.name);
+    SeriesFolder::create(&path, description).map_err(results_failure)
 }
 
 /// The report of every case and the page over them; prints what each case came to. [`Exit::Verdict`] where a verdict of

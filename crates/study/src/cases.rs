@@ -54,13 +54,14 @@ impl Series {
     ///
     /// # Errors
     /// There is none: a message that says which there are.
-    pub fn into_case(self, name: &str) -> Result<Study, String> {
-        let names: Vec<&str> = self.case_names().collect();
-        let help = suggestion(name, &names).unwrap_or_default();
-        let missing = format!("there is no case `{name}`: {help}");
-        let mut cases = self.cases.into_iter();
+    pub fn case(&self, name: &str) -> Result<&Study, String> {
+        let mut cases = self.cases.iter();
         let found = cases.find(|study| study.case.as_deref() == Some(name));
-        found.ok_or(missing)
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.case_names().collect();
+            let help = suggestion(name, &names).unwrap_or_default();
+            format!("there is no case `{name}`: {help}")
+        })
     }
 }
 

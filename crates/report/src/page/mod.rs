@@ -53,16 +53,21 @@ pub(crate) fn write_page(
         }
         (several(&after))
     };
+    let version = findings.study().program_version.as_str();
+    let head = Head {
+        version,
+        title,
+        masthead,
+        contents: contents.into_string(),
+        first: "verdicts",
+        policy: POLICY,
+    };
     let html = fill(
         TEMPLATE,
         &[
-            ("icons", ICONS),
-            ("version", &escaped(&findings.study().program_version)),
+            ("head", &head.markup()),
+            ("version", &escaped(version)),
             ("echarts_version", ECHARTS_VERSION),
-            ("title", &escaped(&title.replace('`', ""))),
-            ("css", CSS),
-            ("masthead", &masthead),
-            ("contents", &contents.into_string()),
             ("main", &main.into_string()),
             ("results", &script_safe(&results)),
             ("echarts", ECHARTS),
@@ -71,6 +76,36 @@ pub(crate) fn write_page(
     );
     write_file(path, html.as_bytes())?;
     Ok(())
+}
+
+/// What is above the sections of a page.
+struct Head<'a> {
+    version: &'a str,
+    title: &'a str,
+    masthead: String,
+    contents: String,
+    /// Identity of the first section.
+    first: &'a str,
+    /// What the page may load and run (Content Security Policy).
+    policy: &'a str,
+}
+
+impl Head<'_> {
+    fn markup(&self) -> String {
+        fill(
+            HEAD,
+            &[
+                ("version", &escaped(self.version)),
+                ("policy", self.policy),
+                ("title", &escaped(&self.title.replace('`', ""))),
+                ("css", CSS),
+                ("first", self.first),
+                ("icons", ICONS),
+                ("masthead", &self.masthead),
+                ("contents", &self.contents),
+            ],
+        )
+    }
 }
 
 /// Sections before the charts of policies, those charts, and sections after them.
@@ -161,7 +196,10 @@ fn script() -> String {
     format!("(() => {{\n\"use strict\";\n{}\n}})();", SCRIPTS.join("\n"))
 }
 
+const HEAD: &str = include_str!("../../assets/page/head.html");
 const TEMPLATE: &str = include_str!("../../assets/page/report.html");
+/// Its scripts and styles are in it.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 const ICONS: &str = include_str!("../../assets/page/icons.svg");
 const CSS: &str = include_str!("../../assets/page/report.css");
 const SCRIPTS: [&str; 8] = [
@@ -183,29 +221,30 @@ mod tests {
 
     #[test]
     fn fills_every_place_of_the_template_once() {
-        let html = fill(TEMPLATE, &[("title", "{{css}}"), ("version", "1")]);
+        let html = fill(HEAD, &[("title", "{{css}}"), ("version", "1")]);
         assert!(
             html.contains("<title>{{css}}</title>"),
             "what is put in is not filled again"
         );
-        let places = [
-            "icons",
+        let of_head = [
+            "version", "policy", "title", "css", "first", "icons", "masthead", "contents",
+        ];
+        let of_page = [
+            "head",
             "version",
             "echarts_version",
-            "title",
-            "css",
-            "masthead",
-            "contents",
             "main",
             "results",
             "echarts",
             "script",
         ];
-        let mut rest = TEMPLATE;
-        while let Some((_, after)) = rest.split_once("{{") {
-            let (name, after) = after.split_once("}}").unwrap();
-            assert!(places.contains(&name), "{name}");
-            rest = after;
+        for (template, places) in [(HEAD, &of_head[..]), (TEMPLATE, &of_page[..])] {
+            let mut rest = template;
+            while let Some((_, after)) = rest.split_once("{{") {
+                let (name, after) = after.split_once("}}").unwrap();
+                assert!(places.contains(&name), "{name}");
+                rest = after;
+            }
         }
     }
 

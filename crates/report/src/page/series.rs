@@ -1,12 +1,13 @@
 //! The page over several cases: the verdicts of each and its published figures, with links to the cases' own reports.
 
 use super::markup::{Prose, facts, outcome};
-use super::{CSS, ICONS, escaped, fill, published};
+use super::{Head, escaped, fill, published};
 use crate::Report;
 use crate::attribute::attributes;
 use crate::error::ReportError;
 use maud::{Markup, html};
 use slicewise_results::{SeriesFolder, write_file};
+use slicewise_stats::verdict::{Outcome, PolicyVerdict};
 use slicewise_stats::words::count;
 
 /// A case and its report.
@@ -79,15 +80,19 @@ pub(crate) fn write_series_page(
         }
         @for case in cases { (published_of(case)) }
     };
+    let head = Head {
+        version: &series.program_version,
+        title,
+        masthead: masthead.into_string(),
+        contents: contents.into_string(),
+        first: "cases",
+        policy: "default-src 'none'; style-src 'unsafe-inline'",
+    };
     let html = fill(
         TEMPLATE,
         &[
-            ("icons", ICONS),
+            ("head", &head.markup()),
             ("version", &escaped(&series.program_version)),
-            ("title", &escaped(&title.replace('`', ""))),
-            ("css", CSS),
-            ("masthead", &masthead.into_string()),
-            ("contents", &contents.into_string()),
             ("main", &main.into_string()),
         ],
     );
@@ -104,13 +109,18 @@ fn verdicts(cases: &[CaseReport]) -> Markup {
     }
 }
 
-/// A row for each policy.
+/// A row for each policy of which something was judged, one at least.
 fn rows(case: &CaseReport) -> Markup {
     let [_, policy, isolation, reallocation] = HEAD;
     let main = case.report.findings.main();
-    let verdicts = &main.verdicts.policies;
+    let all = &main.verdicts.policies;
+    let judged: Vec<&PolicyVerdict> = all.iter().filter(|verdict| is_judged(verdict)).collect();
+    let verdicts = match judged.is_empty() {
+        true => all.first().into_iter().collect(),
+        false => judged,
+    };
     html! {
-        @for (index, verdict) in verdicts.iter().enumerate() {
+        @for (index, verdict) in verdicts.into_iter().enumerate() {
             tr.begins[index == 0] role="row" {
                 th.claim scope="row" role="rowheader" {
                     @if index == 0 {
@@ -127,6 +137,13 @@ fn rows(case: &CaseReport) -> Markup {
             }
         }
     }
+}
+
+fn is_judged(verdict: &PolicyVerdict) -> bool {
+    let outcomes = [verdict.isolation.outcome, verdict.reallocation.outcome];
+    outcomes
+        .iter()
+        .any(|outcome| *outcome != Outcome::NotTested)
 }
 
 fn published_of(case: &CaseReport) -> Markup {

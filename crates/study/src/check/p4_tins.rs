@@ -2,10 +2,9 @@
 
 use super::Checker;
 use super::foreign::ForeignPlace;
-use super::policies::{Origin, Understood};
+use super::policies::Understood;
 use crate::spec::{At, Verbatim};
 use slicewise_formats::p4_tins::{self, DataPlane};
-use slicewise_model::PolicySpec;
 
 impl Checker<'_> {
     /// What `plane` runs for the requests of `text`.
@@ -30,13 +29,11 @@ impl Checker<'_> {
             field: "police",
             at,
         });
-        Some(Understood {
-            spec: PolicySpec {
-                name: name.value.clone(),
-                ..policy.spec
-            },
-            configuration: text.text.trim_end().to_owned(),
-            origin: Origin::Foreign(text, places.collect()),
-        })
+        Some(Understood::foreign(
+            name,
+            policy.spec,
+            text,
+            places.collect(),
+        ))
     }
 }

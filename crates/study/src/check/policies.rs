@@ -105,6 +105,25 @@ pub(super) struct Understood {
     pub(super) origin: Origin,
 }
 
+impl Understood {
+    /// A policy written in another language: `spec` as `text` says, under the name that the study gives it.
+    pub(super) fn foreign(
+        name: &At<String>,
+        spec: PolicySpec,
+        text: ForeignText,
+        places: Vec<ForeignPlace>,
+    ) -> Self {
+        Self {
+            spec: PolicySpec {
+                name: name.value.clone(),
+                ..spec
+            },
+            configuration: text.text.trim_end().to_owned(),
+            origin: Origin::Foreign(text, places),
+        }
+    }
+}
+
 /// In which form a policy is written.
 pub(super) enum Origin {
     /// As classes.

@@ -70,9 +70,9 @@ fn a_case_is_found_by_its_name() {
     let Ok(StudyFile::Series(series)) = with(CASES) else {
         panic!("no cases");
     };
-    let bare = series.clone().into_case("bare").unwrap();
+    let bare = series.case("bare").unwrap();
     assert_eq!(bare.duration.nanos(), 2_000_000_000);
-    let names = |name: &str| series.clone().into_case(name).unwrap_err();
+    let names = |name: &str| series.case(name).unwrap_err();
     assert_eq!(names("bar"), "there is no case `bar`: did you mean `bare`?");
     assert_eq!(
         names("other"),

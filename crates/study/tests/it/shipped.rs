@@ -91,7 +91,7 @@ fn p4_tins_guarantees_in_every_phase_what_was_published() {
     let Ok(StudyFile::Series(series)) = StudyFile::load(&path) else {
         panic!("the study has cases");
     };
-    let case = series.into_case("v4-tcp").unwrap();
+    let case = series.case("v4-tcp").unwrap();
     let policy = |phase: usize, name: &str| {
         let policies = &case.phases[phase].study.policies;
         &policies.iter().find(|p| p.name == name).unwrap().params
