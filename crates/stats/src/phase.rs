@@ -7,8 +7,8 @@
 
 use crate::application::{ApplicationRecord, ApplicationSeries};
 use crate::description::{
-    Cell, DelayBound, PolicyDescription, PublishedFigure, SliceDescription, StudyDescription,
-    Unbounded,
+    Cell, DelayBound, PolicyDescription, PublishedFigure, Scalability, SliceDescription,
+    StudyDescription, Unbounded,
 };
 use crate::record::{
     CdfPoint, DropCount, Figures, IatFigures, RunKey, RunRecord, SentDelay, Series, SliceRecord,
@@ -49,6 +49,9 @@ pub struct PhaseDescription {
 pub struct PhasePolicy {
     /// The configuration as text.
     pub configuration: String,
+    /// How many slices it can hold, where that is not the same in all phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scalability: Option<Scalability>,
     /// Proved delay bounds by slice.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delay_bounds: BTreeMap<String, DelayBound>,
@@ -309,6 +312,7 @@ impl PolicyDescription {
     fn in_phase(&self, phase: &PhaseDescription, proved: Option<&PhasePolicy>) -> Self {
         let PhasePolicy {
             configuration,
+            scalability,
             delay_bounds,
             unbounded,
         } = proved.cloned().unwrap_or_default();
@@ -320,6 +324,7 @@ impl PolicyDescription {
             name: policy_in_phase(&self.name, &phase.name),
             title,
             configuration,
+            scalability: scalability.unwrap_or_else(|| self.scalability.clone()),
             delay_bounds,
             unbounded,
             phase: Some(Box::new(phase.clone())),

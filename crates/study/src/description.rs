@@ -80,7 +80,7 @@ impl Study {
             cycle_ns: scenario.cycle().nanos(),
         });
         let phases = self.phases.iter();
-        let phases = phases.map(|phase| describe_phase(phase, program_version));
+        let phases = phases.map(|phase| describe_phase(phase, self, program_version));
         StudyDescription {
             name: self.name.clone(),
             title: self.title.clone(),
@@ -108,12 +108,15 @@ impl Study {
     }
 }
 
-fn describe_phase(phase: &Phase, program_version: &str) -> PhaseDescription {
+fn describe_phase(phase: &Phase, first: &Study, program_version: &str) -> PhaseDescription {
     let study = phase.study.description(program_version);
-    let policies = study.policies.into_iter().map(|mut policy| {
+    let policies = study.policies.into_iter().zip(&first.policies);
+    let policies = policies.map(|(mut policy, first)| {
         at_no_scheduler(&mut policy.unbounded);
+        let differs = policy.scalability != first.scalability;
         PhasePolicy {
             configuration: policy.configuration,
+            scalability: differs.then_some(policy.scalability),
             delay_bounds: policy.delay_bounds,
             unbounded: policy.unbounded,
         }

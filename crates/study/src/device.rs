@@ -15,7 +15,9 @@ const ISR4221_PRIORITY_LEVELS: u8 = 2;
 /// Where both are stated: measured on the device, IOS XE 16.12.04.
 const ISR4221_SOURCE: &str = "limits of the Cisco ISR 4221 with IOS XE 16.12.04 (Grøsvik 2023)";
 /// Where the number of queues of a switch is stated.
-const SWITCH_SOURCE: &str = "queues of a port of the Intel Tofino switch (Chen et al. 2022)";
+const SWITCH_SOURCE: &str = "the Intel Tofino switch as published (Chen et al. 2022)";
+/// Meters of a switch. Its table of flows is longer: 40,960 entries.
+const SWITCH_METERS: u64 = 35_840;
 
 /// `params`, resolved from `spec`, with the credit that queues save on the device, where the policy does not say it.
 pub(crate) fn with_credit(
@@ -183,11 +185,17 @@ pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability
             limited_by: "none is stated for this device".to_owned(),
             source: "a single port has no tables".to_owned(),
         },
-        DutModel::Switch(SwitchParams { queues, .. }) => Scalability {
-            slices: SliceLimit::Slices(queues.into()),
-            limited_by: format!("{queues} queues a port"),
-            source: SWITCH_SOURCE.to_owned(),
-        },
+        DutModel::Switch(SwitchParams { queues, .. }) => {
+            let (slices, limited_by) = match metered_into_queues(policy) {
+                true => (SWITCH_METERS, "35,840 meters".to_owned()),
+                false => (queues.into(), format!("{queues} queues a port")),
+            };
+            Scalability {
+                slices: SliceLimit::Slices(slices),
+                limited_by,
+                source: SWITCH_SOURCE.to_owned(),
+            }
+        }
         DutModel::Isr4221 => {
             let (slices, limited_by) = if uses_priority(policy) {
                 (
@@ -204,6 +212,13 @@ pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability
             }
         }
     }
+}
+
+/// Whether slices have meters of their own, and share queues.
+fn metered_into_queues(policy: &PolicyParams) -> bool {
+    let metered = policy.classes.iter().filter(|class| class.police.is_some());
+    let queues: Vec<Option<&String>> = metered.map(|class| class.queue.as_ref()).collect();
+    !queues.is_empty() && queues.iter().all(Option::is_some)
 }
 
 fn uses_priority(policy: &PolicyParams) -> bool {

@@ -41,6 +41,7 @@ fn phased() -> StudyDescription {
         cycles_ns: vec![2_000_000_000, (half + 1) * 1_000_000_000],
     };
     let proved = PhasePolicy {
+        scalability: None,
         configuration: "changed".to_owned(),
         delay_bounds: [("critical".to_owned(), BOUND)].into(),
         unbounded: Vec::new(),

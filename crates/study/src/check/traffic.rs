@@ -413,22 +413,34 @@ impl Checker<'_> {
         })
     }
 
-    /// What a source sends belongs to its slice.
+    /// What a source sends belongs to its slice: that one matches it, and none before it does.
     pub(super) fn check_match(
         &mut self,
         place: &Place<'_>,
         slice: &Slice<'_>,
         headers: &SourceHeaders,
     ) {
-        if let Some(params) = slice.params
-            && !params.matches.conditions.is_empty()
-            && !params.matches.matches(&headers.into())
-        {
+        let Some(params) = slice.params else {
+            return;
+        };
+        let source = &place.name.value;
+        let headers = headers.into();
+        if !params.matches.conditions.is_empty() && !params.matches.matches(&headers) {
             let message = format!(
-                "the packets of source `{}` do not match slice `{}`",
-                place.name.value, params.name
+                "the packets of source `{source}` do not match slice `{}`",
+                params.name
             );
             let help = "give the source, or the slice, the `headers` that the slice matches on";
+            self.problems.add_with_help(slice.at, message, help);
+            return;
+        }
+        let mut before = place.slices.iter().take(slice.index);
+        if let Some(first) = before.find(|earlier| earlier.matches.matches(&headers)) {
+            let (name, first) = (&params.name, &first.name);
+            let message = format!(
+                "the packets of source `{source}` belong to slice `{first}`, which stands before `{name}` and matches them too"
+            );
+            let help = format!("narrow the `match` of `{first}`, or write `{name}` before it");
             self.problems.add_with_help(slice.at, message, help);
         }
     }

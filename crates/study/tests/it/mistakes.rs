@@ -179,6 +179,27 @@ fn packets_of_a_source_match_its_slice() {
 }
 
 #[test]
+fn packets_of_a_source_belong_to_no_slice_before_its_own() {
+    assert_snapshot!(mistakes("match: {vlan: 10}", "match: {vlan: 10-20}"), @r"
+    error: the packets of source `other` belong to slice `gold`, which stands before `rest` and matches them too
+      --> study.yaml:21:30
+       |
+    21 |     sources: {other: {slice: rest, pattern: poisson, rate: 2 Mbit/s, payload: 500 B}}
+       |                              ^^^^
+       |
+       = help: narrow the `match` of `gold`, or write `rest` before it
+
+    error: the packets of source `other` belong to slice `gold`, which stands before `rest` and matches them too
+      --> study.yaml:23:30
+       |
+    23 |     sources: {other: {slice: rest, pattern: poisson, rate: 20 Mbit/s, payload: 500 B}}
+       |                              ^^^^
+       |
+       = help: narrow the `match` of `gold`, or write `rest` before it
+    ");
+}
+
+#[test]
 fn the_link_carries_what_is_sent() {
     assert_snapshot!(mistakes("rate: 20 Mbit/s", "rate: 2 Gbit/s"), @"
     error: the sources of this scenario send up to 2.094 Gbit/s, more than the 1 Gbit/s of the link they send on

@@ -129,6 +129,26 @@ fn classes_of_a_shared_queue_need_one_and_flow_queues_one_for_each_flow() {
 }
 
 #[test]
+fn slices_that_share_queues_are_limited_by_meters_and_others_by_queues() {
+    let limit = |class: &str| {
+        let policy = format!(
+            "  shared:\n    queues: [{{name: high, priority: 1}}, {{name: low}}]\n    classes:\n      - {{name: gold, slice: gold, {class}}}\n      - {{name: class-default, queue: low}}\n"
+        );
+        let text = STUDY.replace("  model: port\n", "  model: switch\n");
+        let text = text.replace("  router:\n    ios: router.cfg\n", &policy);
+        let study = parse(&text).unwrap();
+        let policies = study.policies.iter();
+        let mut shared = policies.filter(|policy| policy.name == "shared");
+        shared.next().unwrap().scalability.limited_by.clone()
+    };
+    let meter =
+        "police: {rate: 5 Mbit/s, peak_rate: 8 Mbit/s, exceed: {queue: low}, violate: drop}";
+    assert_eq!(limit(&format!("queue: high, {meter}")), "35,840 meters");
+    assert_eq!(limit("queue: high"), "8 queues a port");
+    assert_eq!(limit("police: {rate: 5 Mbit/s}"), "8 queues a port");
+}
+
+#[test]
 fn settings_of_a_switch_that_cannot_be_are_refused() {
     let refused = |settings| on_switch(settings).unwrap_err();
     assert_snapshot!(refused("  queues: 0\n"), @"
