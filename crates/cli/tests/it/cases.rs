@@ -2,6 +2,7 @@
 
 use crate::support::small_study::STUDY;
 use crate::support::{Sandbox, text};
+use std::collections::BTreeMap;
 use std::fs;
 
 const CASES: &str = "
@@ -56,6 +57,56 @@ fn every_case_has_results_and_a_report_of_its_own_and_a_page_is_over_all() {
         fs::read_to_string(sandbox.path("out/report.html")).unwrap(),
         page
     );
+}
+
+/// Throughput of the slice with a guarantee, bit/s, by policy and phase.
+fn throughput_of_the_slice(cells: &str) -> BTreeMap<String, f64> {
+    let rows = cells.lines().map(|row| row.replace('"', ""));
+    let values = rows.filter_map(|row| match row.split(',').collect::<Vec<_>>()[..] {
+        [
+            policy,
+            _,
+            "sliced",
+            "steady",
+            "throughput_bits_per_second",
+            _,
+            mean,
+            ..,
+        ] => Some((policy.to_owned(), mean.parse().unwrap())),
+        _ => None,
+    });
+    values.collect()
+}
+
+#[test]
+fn beside_udp_a_slice_of_tcp_has_its_guarantee_from_p4_tins_and_guaranteed_slices_but_not_from_meters_alone()
+ {
+    let sandbox = Sandbox::new();
+    let study = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../studies/p4-tins-100m.yaml"
+    );
+    sandbox.succeeded(&["run", study, "--quick", "--out", "out"]);
+    let of_case = |case: &str| {
+        let cells = format!("out/p4-tins-100m-{case}/data/cells.csv");
+        throughput_of_the_slice(&sandbox.read(&cells))
+    };
+    // What S(70, 80) and S(20, 100) promise, in L2: full frames of 1,514 B occupy 1,538 B of the link.
+    let [first, second] = [70e6, 20e6].map(|rate| rate * 1_514.0 / 1_538.0 * 0.99);
+    for policy in ["p4-tins", "guaranteed"] {
+        for case in ["tcp", "tcp-and-udp"] {
+            let rates = of_case(case);
+            assert!(rates[&format!("{policy}/first")] > first, "{rates:?}");
+            // And its part of what nobody is promised.
+            assert!(
+                rates[&format!("{policy}/second")] > 2.5 * second,
+                "{rates:?}"
+            );
+        }
+    }
+    let rates = of_case("tcp-and-udp");
+    assert!(rates["baseline/first"] < first, "{rates:?}");
+    assert!(rates["baseline/second"] < 1.1 * second, "{rates:?}");
 }
 
 #[test]

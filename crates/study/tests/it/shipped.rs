@@ -45,6 +45,7 @@ fn every_shipped_study_is_correct() {
         names,
         [
             "million-slices",
+            "p4-tins-100m (2 cases)",
             "p4-tins-case-study (6 cases)",
             "p4-tins (12 cases)",
             "router-mechanisms-minimum",
