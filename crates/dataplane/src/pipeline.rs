@@ -554,12 +554,29 @@ impl Pipeline {
         self.tree.backlog() + self.aside
     }
 
-    /// The classes whose elephants have a queue of their own, by their positions among [`counters`](Self::counters), and
-    /// what became of their flows.
-    pub fn elephants(&self) -> impl Iterator<Item = (u32, ElephantCounters)> {
+    /// Every queue of the policy, and the frames that wait in it: the named queues, then those of classes, by the name of the
+    /// class, that of the last one where several have the same.
+    pub fn queue_lengths(&self) -> impl Iterator<Item = (&str, u32)> {
+        let of = |queue| self.tree.packets(queue);
+        let named = self.named.iter();
+        let named = named.map(move |(name, &queue)| (name.as_str(), of(queue)));
+        let classes = (0..self.classes.len()).map(|class| &self.classes[class]);
+        let next = (1..self.classes.len()).map(|class| Some(&self.classes[class]));
+        let own = classes.zip(next.chain([None])).filter(|(class, next)| {
+            let is_shared = next.is_some_and(|next| next.queue == class.queue);
+            let is_named = || self.named.values().any(|named| *named == class.queue);
+            !class.is_unused() && !is_shared && !is_named()
+        });
+        let own = own.map(move |(class, _)| (class.counters.class.as_str(), of(class.queue)));
+        named.chain(own)
+    }
+
+    /// The classes whose elephants have a queue of their own, and what became of their flows.
+    pub fn elephants(&self) -> impl Iterator<Item = (&str, ElephantCounters)> {
         self.with_elephants.iter().filter_map(|&class| {
-            let elephants = self.classes.get(class as usize)?.elephants()?;
-            Some((class, elephants.counters))
+            let class = self.classes.get(class as usize)?;
+            let name = class.counters.class.as_str();
+            Some((name, class.elephants()?.counters))
         })
     }
 }

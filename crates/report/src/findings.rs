@@ -5,6 +5,7 @@ use crate::curves::Curves;
 use crate::error::ReportError;
 use crate::link_losses::LinkLosses;
 use crate::populations::{PopulationFinding, Populations};
+use crate::queues::Queues;
 use crate::side::{self, Side, without_folder};
 use crate::testbed::Testbed;
 use crate::timeline::Changes;
@@ -34,6 +35,8 @@ pub struct Findings {
     pub link_losses: LinkLosses,
     /// What the changes of a timeline did to frames.
     pub changes: Changes,
+    /// Lengths of queues, and elephants.
+    pub(crate) queues: Queues,
     pub(crate) curves: Curves,
     pub(crate) host: Option<HostFacts>,
 }
@@ -55,6 +58,7 @@ impl Findings {
             testbed: Testbed::default(),
             link_losses: LinkLosses::default(),
             changes: Changes::default(),
+            queues: Queues::default(),
             damaged_runs: Vec::new(),
         };
         // Reading is as much work as writing: each has a thread. Order is that of the folder.
@@ -92,6 +96,7 @@ impl Findings {
             captured: intake.captured,
             link_losses: intake.link_losses,
             changes: intake.changes,
+            queues: intake.queues,
             curves: intake.curves,
             host,
         })
@@ -144,6 +149,7 @@ struct Intake<'a> {
     testbed: Testbed,
     link_losses: LinkLosses,
     changes: Changes,
+    queues: Queues,
     damaged_runs: Vec<String>,
 }
 
@@ -175,6 +181,7 @@ impl Intake<'_> {
         self.testbed.on_run(&record);
         self.link_losses.on_run(&record);
         self.changes.on_run(&record);
+        self.queues.on_run(&record);
         Ok(Some(record))
     }
 }

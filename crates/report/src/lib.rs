@@ -19,6 +19,7 @@ mod page;
 pub mod populations;
 pub mod prediction;
 mod published;
+mod queues;
 pub mod seeds;
 mod series;
 pub mod side;

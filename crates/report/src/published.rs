@@ -12,6 +12,7 @@ const fn described(metric: Metric) -> (&'static str, &'static str) {
         Metric::LossEpisodeLength => ("ns", "length of a loss episode"),
         Metric::LossEpisodeFrames => ("frames", "frames lost in an episode"),
         Metric::LossEpisodeRatio => ("ratio", "loss in episodes"),
+        Metric::QueueLength => ("frames", "mean queue length"),
         Metric::DelayMean => ("ns", "mean delay"),
         Metric::DelayMeanWhole => ("ns", "mean delay, transient included"),
         Metric::DelayMin => ("ns", "smallest delay"),
@@ -187,6 +188,7 @@ mod tests {
             scenarios: vec!["5".to_owned(), "6".to_owned()],
             phase: None,
             slice: Some("critical".to_owned()),
+            queue: None,
             relative_to: None,
             expected: Expected::About {
                 value: 400_000.0,

@@ -1,7 +1,7 @@
 //! Names of what lies in a results folder, and limits of what is read.
 
 /// Names of the tables of a report: each as `data/NAME.csv` and `data/NAME.parquet`.
-pub const TABLES: [&str; 24] = [
+pub const TABLES: [&str; 26] = [
     "runs",
     "series",
     "delay_cdf",
@@ -9,6 +9,8 @@ pub const TABLES: [&str; 24] = [
     "drops",
     "link_losses",
     "loss_episodes",
+    "queues",
+    "elephants",
     "phases",
     "applications",
     "application_series",

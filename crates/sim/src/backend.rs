@@ -6,6 +6,7 @@ use crate::device::port::port;
 use crate::device::switch::Switch;
 use crate::device::tc::Tc;
 use crate::device::{DeviceParams, Plane};
+use crate::elephants::{self, elephants};
 use crate::endpoint::EndpointParams;
 use crate::impairment::Impairments;
 use crate::link::{Handover, LinkParams};
@@ -14,6 +15,7 @@ use crate::measurement::Measurement;
 use crate::network::{self, Network};
 use crate::observer::{FlowId, Observer};
 use crate::population;
+use crate::queue_lengths::{QueueLengthRecords, QueueLengths};
 use crate::scheduler_delay::SchedulerDelays;
 use crate::timeline::{self, Begun};
 use crate::topology::{FlowParams, Node, PortId, Topology};
@@ -23,6 +25,7 @@ use slicewise_model::{Discipline, PolicyParams, PolicySpec};
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
+use slicewise_stats::queues::ElephantRecord;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
     Backend, DutModel, DutParams, FlowControlParams, ImpairmentParams, LinkImpairments, RunError,
@@ -120,6 +123,8 @@ struct Outcome {
     lost_on_links: Vec<LinkLoss>,
     phases: Vec<Begun>,
     transports: Transports,
+    queues: QueueLengthRecords,
+    elephants: Vec<ElephantRecord>,
 }
 
 impl Outcome {
@@ -133,10 +138,15 @@ impl Outcome {
         for phase in &mut record.phases {
             phase.applications = records(phase.measured_from_ns, phase.ends_ns, false);
         }
+        for (phase, queues) in record.phases.iter_mut().zip(self.queues.of_phases) {
+            phase.queues = queues;
+        }
         RunRecord {
             // All of the run: the transient found in one run is not that of another, which it is compared with.
             applications: records(0, record.duration_ns, true),
             link_losses: self.lost_on_links,
+            queues: self.queues.of_run,
+            elephants: self.elephants,
             ..record
         }
     }
@@ -176,7 +186,9 @@ impl Simulator {
             egress,
             names,
         } = self.network(study, run, observe)?;
-        let (phases, gone) = timeline::run(&mut network, study, run.policy, &egress);
+        let mut lengths = QueueLengths::new(study, &egress);
+        let (phases, gone) = timeline::run(&mut network, study, run.policy, &egress, &mut lengths);
+        lengths.run_until(&mut network, Instant::ZERO.saturating_add(study.duration));
         let end = Instant::ZERO
             .saturating_add(study.duration)
             .saturating_add(DRAIN);
@@ -200,7 +212,9 @@ impl Simulator {
                  shaped to almost nothing"
             )));
         }
-        let drops = [dropped(&network, &egress), gone].concat();
+        let drops = [dropped(&network, &egress), gone.drops].concat();
+        let elephants =
+            elephants::by_class([elephants(&network, &egress), gone.elephants].concat());
         let lost_on_links = losses_on_links(study, run, &network, &links);
         let (observer, transports) = network.into_parts();
         let outcome = Outcome {
@@ -208,6 +222,8 @@ impl Simulator {
             lost_on_links,
             phases,
             transports,
+            queues: lengths.records(),
+            elephants,
         };
         Ok((observer, outcome))
     }

@@ -12,6 +12,7 @@
 mod backend;
 pub mod capture;
 pub mod device;
+mod elephants;
 pub mod endpoint;
 pub mod event;
 mod flow_control;
@@ -24,6 +25,7 @@ mod observer;
 pub mod packet;
 mod population;
 mod port;
+mod queue_lengths;
 mod scheduler_delay;
 mod timeline;
 mod topology;

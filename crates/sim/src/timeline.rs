@@ -3,13 +3,16 @@
 //! What sources send changes by itself: a source is the sequence of what it sends.
 
 use crate::device::Plane;
+use crate::elephants::elephants_of;
 use crate::losses::{dropped, drops_of};
 use crate::network::Network;
 use crate::observer::Observer;
+use crate::queue_lengths::QueueLengths;
 use crate::topology::PortId;
 use slicewise_dataplane::{Change, Pipeline};
 use slicewise_model::PolicyParams;
 use slicewise_stats::phase::{ChangeRecord, PhaseRecord};
+use slicewise_stats::queues::ElephantRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_study::Study;
 use slicewise_units::Instant;
@@ -22,20 +25,28 @@ pub(crate) struct Begun {
     dropped: Vec<DropCount>,
 }
 
-/// Simulate until the last change of `study`'s timeline has been made. Returns how each phase began, and what classes
-/// dropped that the changes removed. `egress` are the devices' ports, in the order of the path.
+/// What classes counted that changes removed.
+#[derive(Debug, Default)]
+pub(crate) struct Gone {
+    pub(crate) drops: Vec<DropCount>,
+    pub(crate) elephants: Vec<ElephantRecord>,
+}
+
+/// Simulate until the last change of `study`'s timeline has been made, with looks at the lengths of queues. Returns how each
+/// phase began, and what classes counted that the changes removed. `egress` are the devices' ports, in the order of the path.
 pub(crate) fn run<O: Observer>(
     network: &mut Network<Plane, O>,
     study: &Study,
     policy: usize,
     egress: &[PortId],
-) -> (Vec<Begun>, Vec<DropCount>) {
+    lengths: &mut QueueLengths<'_>,
+) -> (Vec<Begun>, Gone) {
     let policies_in = |study: &Study| -> Vec<PolicyParams> {
         let hops = study.hops(policy);
         hops.map(|(_, policy)| policy.clone()).collect()
     };
     let mut in_force = policies_in(study);
-    let mut gone = Vec::new();
+    let mut gone = Gone::default();
     let mut begun: Vec<Begun> = study
         .phases
         .iter()
@@ -44,16 +55,24 @@ pub(crate) fn run<O: Observer>(
         .collect();
     for phase in study.phases.iter().skip(1) {
         let now = Instant::ZERO.saturating_add(phase.begins);
-        network.run_until(now);
-        let dropped = [dropped(network, egress), gone.clone()].concat();
+        lengths.run_until(network, now);
+        let dropped = [dropped(network, egress), gone.drops.clone()].concat();
         let mut change: Option<ChangeRecord> = None;
-        let hops = egress
-            .iter()
+        let hops = (1..)
+            .zip(egress)
             .zip(policies_in(&phase.study))
             .zip(&mut in_force);
-        for ((port, wanted), in_force) in hops.filter(|((_, wanted), old)| *wanted != **old) {
+        for (((device, port), wanted), in_force) in
+            hops.filter(|((_, wanted), old)| *wanted != **old)
+        {
             let own = network.change(*port, now, |plane| {
-                put_in_force(plane.pipeline_mut(), &wanted, now, &mut gone)
+                let before: Vec<_> = elephants_of(plane.pipeline(), device).collect();
+                let change = put_in_force(plane.pipeline_mut(), &wanted, now, &mut gone.drops);
+                let has = |class: &str| plane.pipeline().elephants().any(|(name, _)| name == class);
+                let before = before.into_iter();
+                gone.elephants
+                    .extend(before.filter(|record| !has(&record.class)));
+                change
             });
             if own.as_ref().is_some_and(|own| own.refused.is_none()) {
                 *in_force = wanted;

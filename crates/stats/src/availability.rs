@@ -132,6 +132,8 @@ mod tests {
             drops: Vec::new(),
             phases: Vec::new(),
             link_losses: Vec::new(),
+            queues: Vec::new(),
+            elephants: Vec::new(),
             populations: Vec::new(),
             capture: None,
             flows: Vec::new(),

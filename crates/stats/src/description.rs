@@ -336,6 +336,8 @@ pub enum Metric {
     LossEpisodeFrames,
     /// Loss ratio in these times.
     LossEpisodeRatio,
+    /// Frames that wait in a queue, on average over the looks at it.
+    QueueLength,
     /// Mean one-way delay after the transient, ns.
     DelayMean,
     /// Mean one-way delay over the whole run, transient included, ns.
@@ -414,6 +416,9 @@ pub struct PublishedFigure {
     pub phase: Option<String>,
     /// Slice it applies to; `None` for quantities of a whole run.
     pub slice: Option<String>,
+    /// Queue of the device, where the quantity is one of a queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     /// The figure is a relative change against another cell: ours / that − 1.
     pub relative_to: Option<Cell>,
     /// The published value: every number in the metric's unit.

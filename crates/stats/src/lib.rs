@@ -36,6 +36,7 @@ pub mod phase;
 pub mod power;
 pub mod prediction;
 pub mod published;
+pub mod queues;
 pub mod record;
 pub mod seeds;
 pub mod summary;

@@ -10,6 +10,7 @@ use crate::availability;
 use crate::description::{Metric, SliceDescription, StudyDescription};
 use crate::loss_episodes::LossEpisodes;
 use crate::opportunity::{self, Opportunity};
+use crate::queues::QueueRecord;
 use crate::record::{
     CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures, SentDelay,
     SliceRecord, Transient,
@@ -64,6 +65,8 @@ pub struct RunObservation {
     pub slices: Vec<SliceObservation>,
     /// What sources with an application got, without series.
     pub applications: Vec<ApplicationRecord>,
+    /// Lengths of queues.
+    pub queues: Vec<QueueRecord>,
     /// All slices together, after the transient.
     pub aggregate: Figures,
     /// Reallocation opportunities and results.
@@ -197,6 +200,7 @@ impl Observations {
                 })
                 .collect(),
             applications: without_series(record),
+            queues: record.queues.clone(),
             aggregate: record.aggregate,
             opportunity: opportunity::of_run(study, record, study.scenarios[scenario].cycle_ns),
             has_no_delays: record

@@ -10,6 +10,7 @@ use crate::description::{
     Cell, DelayBound, PolicyDescription, PublishedFigure, Scalability, SliceDescription,
     StudyDescription, Unbounded,
 };
+use crate::queues::QueueRecord;
 use crate::record::{
     CdfPoint, DropCount, Figures, IatFigures, RunKey, RunRecord, SentDelay, Series, SliceRecord,
     Transient,
@@ -80,6 +81,9 @@ pub struct PhaseRecord {
     /// Frames dropped by reason, its settling time included, by the device's own counters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<DropCount>,
+    /// Where the study asks for them: lengths of the devices' queues.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueRecord>,
     /// The change that it began with; `None` for the first phase, and where nothing in the device was changed or
     /// the back end does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,6 +177,8 @@ impl RunRecord {
             phases: Vec::new(),
             drops: phase.drops.clone(),
             link_losses: Vec::new(),
+            queues: phase.queues.clone(),
+            elephants: Vec::new(),
             study: self.study.clone(),
             study_digest: self.study_digest.clone(),
             key: RunKey {
@@ -446,6 +452,7 @@ mod tests {
             }],
             aggregate: figures(samples),
             drops: Vec::new(),
+            queues: Vec::new(),
             change: None,
         };
         run.phases = vec![phase("a", 10, 50, 3), phase("b", 60, 100, 5)];

@@ -249,7 +249,7 @@ impl Measure<'_> {
 
     fn values(&self, policy: usize, scenario: usize) -> Vec<f64> {
         self.observations.values(policy, scenario, |run| {
-            value(self.study, self.figure.metric, run, self.slice)
+            value(self.study, self.figure, run, self.slice)
         })
     }
 
@@ -310,7 +310,7 @@ impl Measure<'_> {
 /// none.
 fn value(
     study: &StudyDescription,
-    metric: Metric,
+    figure: &PublishedFigure,
     run: &RunObservation,
     slice: Option<usize>,
 ) -> Option<f64> {
@@ -322,12 +322,17 @@ fn value(
     let delay = &steady.delay;
     let of_delay = |value: f64| (delay.samples > 0).then_some(value);
     let transient = &run.transient;
-    match metric {
+    match figure.metric {
         Metric::Throughput => Some(steady.throughput_bits_per_second),
         Metric::LossRatio => (steady.sent_frames > 0).then_some(steady.loss_ratio),
         Metric::LossEpisodeLength => observed?.loss_episodes.mean_length_ns(),
         Metric::LossEpisodeFrames => observed?.loss_episodes.mean_lost_frames(),
         Metric::LossEpisodeRatio => observed?.loss_episodes.loss_ratio(),
+        Metric::QueueLength => {
+            let mut queues = run.queues.iter();
+            let queue = queues.find(|queue| Some(&queue.queue) == figure.queue.as_ref())?;
+            Some(queue.mean_frames)
+        }
         Metric::DelayMean => of_delay(delay.mean_ns),
         Metric::DelayMeanWhole => whole_delay_mean(run, slice),
         Metric::DelayMin => whole(run, slice)
@@ -362,7 +367,7 @@ fn value(
         | Metric::QualityMean => {
             let name = &study.slices.get(slice?)?.name;
             let own = run.applications.iter().filter(|of| &of.slice == name);
-            metric.of_applications()?.of(own)
+            figure.metric.of_applications()?.of(own)
         }
     }
 }

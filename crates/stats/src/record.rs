@@ -8,6 +8,7 @@ use crate::application::ApplicationRecord;
 use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
 use crate::objective::Percentile;
 use crate::phase::PhaseRecord;
+use crate::queues::{ElephantRecord, QueueRecord};
 use crate::testbed::TestbedRecord;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,12 @@ pub struct RunRecord {
     /// Frames that links lost because they are impaired, over the whole run; none of them is among `drops`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_losses: Vec<LinkLoss>,
+    /// Where the study asks for them: lengths of the devices' queues, over the whole run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueRecord>,
+    /// Of classes that move elephants: their flows, over the whole run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elephants: Vec<ElephantRecord>,
     /// In a study with a timeline: its phases, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRecord>,

@@ -313,4 +313,6 @@ impl ScenarioParams {
 pub struct MeasureParams {
     /// Width of a bin of the time series.
     pub bin: Duration,
+    /// How often the lengths of queues are looked at; `None` for never.
+    pub queue_lengths: Option<Duration>,
 }

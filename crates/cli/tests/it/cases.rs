@@ -104,6 +104,11 @@ fn beside_udp_a_slice_of_tcp_has_its_guarantee_from_p4_tins_and_guaranteed_slice
             );
         }
     }
+    let of_udp = |file: &str| sandbox.read(&format!("out/p4-tins-100m-tcp-and-udp/{file}"));
+    assert!(of_udp("data/queues.csv").contains("\"p4-tins/first\",\"udp\",0,1,\"sliced-tcp\","));
+    assert!(of_udp("data/elephants.csv").contains("\"p4-tins\",\"udp\",0,1,\"sliced\",1,1,"));
+    let page = of_udp("report.html");
+    assert!(page.contains("id=\"queues\"") && page.contains("Moved back"));
     let rates = of_case("tcp-and-udp");
     assert!(rates["baseline/first"] < first, "{rates:?}");
     assert!(rates["baseline/second"] < 1.1 * second, "{rates:?}");

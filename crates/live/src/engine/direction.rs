@@ -8,8 +8,8 @@ use crate::frame_memory::{FrameId, FrameMemory, ShareId};
 use crate::histogram::Histogram;
 use crate::port::{Arrival, BATCH, Port, Unsent};
 use slicewise_dataplane::{
-    Basis, BuildError, ClassCounters, Departure, DropReason, Frame, FrameOwner, LinkClock,
-    Pipeline, PipelineParams, Prepared, Replaced, Stale,
+    Basis, BuildError, ClassCounters, Departure, DropReason, ElephantCounters, Frame, FrameOwner,
+    LinkClock, Pipeline, PipelineParams, Prepared, Replaced, Stale,
 };
 use slicewise_model::{Colour, PolicyParams, Rate};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -401,6 +401,10 @@ impl Direction {
 
     pub(crate) fn classes(&self) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
         self.pipeline.counters().zip(&self.delays)
+    }
+
+    pub(crate) fn elephants(&self) -> impl Iterator<Item = (&str, ElephantCounters)> {
+        self.pipeline.elephants()
     }
 
     pub(crate) const fn delay(&self) -> &Histogram {

@@ -22,7 +22,9 @@ use crate::frame_memory::{
 };
 use crate::histogram::Histogram;
 use crate::port::{Arrival, BATCH, Port};
-use slicewise_dataplane::{Basis, BuildError, Change, ClassCounters, Prepared, Replaced, Stale};
+use slicewise_dataplane::{
+    Basis, BuildError, Change, ClassCounters, ElephantCounters, Prepared, Replaced, Stale,
+};
 use slicewise_units::Instant;
 use std::io;
 
@@ -434,6 +436,14 @@ impl Engine {
             .get(direction)
             .into_iter()
             .flat_map(Direction::classes)
+    }
+
+    /// Classes of a direction that move elephants, and what became of their flows.
+    pub fn elephants(&self, direction: usize) -> impl Iterator<Item = (&str, ElephantCounters)> {
+        self.directions
+            .get(direction)
+            .into_iter()
+            .flat_map(Direction::elephants)
     }
 
     /// How long frames of a direction waited, of all classes.

@@ -14,7 +14,7 @@ pub use server::Server;
 use crate::engine::{DirectionCounters, Engine};
 use crate::histogram::Histogram;
 use crate::port::PortCounters;
-use slicewise_dataplane::{ClassCounters, DropReason};
+use slicewise_dataplane::{ClassCounters, DropReason, ElephantCounters};
 use slicewise_units::Duration;
 
 /// Classes of a direction that are reported one by one: those with the most offered bytes. The rest are
@@ -68,6 +68,8 @@ pub struct DirectionSnapshot {
     pub classes: Vec<ClassSnapshot>,
     /// All others together.
     pub others: Option<ClassCounters>,
+    /// At most [`TOP_CLASSES`] classes that move elephants, and what became of their flows.
+    pub elephants: Vec<(String, ElephantCounters)>,
     /// How long frames waited, of all classes.
     pub delay: Histogram,
     /// How much later than due frames left.
@@ -105,6 +107,11 @@ impl DirectionSnapshot {
                 })
                 .collect(),
             others: together(rest),
+            elephants: engine
+                .elephants(direction)
+                .take(TOP_CLASSES)
+                .map(|(class, flows)| (class.to_owned(), flows))
+                .collect(),
             delay: engine.delay(direction).cloned().unwrap_or_default(),
             lateness: engine.lateness(direction).cloned().unwrap_or_default(),
         }

@@ -3,7 +3,7 @@
 use super::{DirectionSnapshot, Snapshot};
 use crate::engine::Discard;
 use crate::histogram::Histogram;
-use slicewise_dataplane::{ClassCounters, DropReason};
+use slicewise_dataplane::{ClassCounters, DropReason, ElephantCounters};
 use slicewise_units::Duration;
 use std::fmt::Write;
 
@@ -21,6 +21,7 @@ pub fn render(snapshot: &Snapshot) -> String {
     interfaces(&mut text, snapshot);
     directions(&mut text, snapshot);
     classes(&mut text, snapshot);
+    elephants(&mut text, snapshot);
     histograms(&mut text, snapshot);
     text.0.push_str("# EOF\n");
     text.0
@@ -300,6 +301,51 @@ fn classes(text: &mut Text, snapshot: &Snapshot) {
                 text.sample("slicewise_class_dropped_frames_total", &labels, count);
             }
         }
+    }
+}
+
+/// Nothing where no class moves elephants.
+fn elephants(text: &mut Text, snapshot: &Snapshot) {
+    let each = each(snapshot);
+    let all: Vec<(&str, &str, &ElephantCounters)> = each
+        .iter()
+        .flat_map(|(label, direction)| {
+            let classes = direction.elephants.iter();
+            classes.map(move |(class, flows)| (label.as_str(), class.as_str(), flows))
+        })
+        .collect();
+    if all.is_empty() {
+        return;
+    }
+    text.family(
+        "slicewise_elephant_flows",
+        "counter",
+        "Flows of a class that were found to be elephants, moved to their queue, and moved back.",
+    );
+    for (direction, class, flows) in &all {
+        let events = [
+            ("tagged", flows.tagged),
+            ("moved", flows.moved),
+            ("moved_back", flows.moved_back),
+        ];
+        for (event, count) in events {
+            let labels = [
+                ("direction", *direction),
+                ("class", *class),
+                ("event", event),
+            ];
+            text.sample("slicewise_elephant_flows_total", &labels, count);
+        }
+    }
+    text.family(
+        "slicewise_elephant_unfollowed_frames",
+        "counter",
+        "Frames of flows for which there was no counter, so that they cannot be found.",
+    );
+    for (direction, class, flows) in &all {
+        let labels = [("direction", *direction), ("class", *class)];
+        let name = "slicewise_elephant_unfollowed_frames_total";
+        text.sample(name, &labels, flows.unfollowed_frames);
     }
 }
 

@@ -35,6 +35,7 @@ fn example() -> Snapshot {
         backlog: 0,
         classes: Vec::new(),
         others: None,
+        elephants: Vec::new(),
         delay: Histogram::default(),
         lateness: Histogram::default(),
     };
@@ -50,6 +51,15 @@ fn example() -> Snapshot {
             counters,
             delay: delay.clone(),
         }],
+        elephants: vec![(
+            "best \"effort\"".to_owned(),
+            ElephantCounters {
+                tagged: 3,
+                moved: 2,
+                moved_back: 1,
+                unfollowed_frames: 9,
+            },
+        )],
         delay,
         ..idle.clone()
     };

@@ -36,7 +36,7 @@ mod tests {
     use super::{applications, estimates, packets, phases, runs, testbed, verdicts};
 
     /// Every table that a report writes into its folder of data.
-    const TABLES: [Schema; 24] = [
+    const TABLES: [Schema; 26] = [
         runs::Runs::SCHEMA,
         runs::Bins::SCHEMA,
         runs::DelayCdf::SCHEMA,
@@ -44,6 +44,8 @@ mod tests {
         runs::Drops::SCHEMA,
         runs::LinkLosses::SCHEMA,
         runs::Episodes::SCHEMA,
+        runs::Queues::SCHEMA,
+        runs::Elephants::SCHEMA,
         phases::Phases::SCHEMA,
         applications::Applications::SCHEMA,
         applications::Bins::SCHEMA,

@@ -1,8 +1,7 @@
 //! The table of phases: one row a run, phase and slice.
 
 use super::column::columns;
-use super::folder::DataFolder;
-use super::table::TableWriter;
+use super::table::TableOfSome;
 use crate::error::ReportError;
 use slicewise_stats::phase::{ChangeRecord, PhaseRecord, PhaseSliceRecord, policy_in_phase};
 use slicewise_stats::record::RunRecord;
@@ -30,37 +29,12 @@ const fn change(phase: &PhaseRecord) -> Option<&ChangeRecord> {
     phase.change.as_ref()
 }
 
-/// The table, begun with the first run that has phases.
-pub(super) struct PhaseTable {
-    folder: DataFolder,
-    table: Option<TableWriter>,
-}
-
-impl PhaseTable {
-    pub(super) fn create(folder: &DataFolder) -> Self {
-        Self {
-            folder: folder.clone(),
-            table: None,
+/// Each slice in each phase of a run.
+pub(super) fn on_run(table: &mut TableOfSome, record: &RunRecord) -> Result<(), ReportError> {
+    for phase in &record.phases {
+        for (slice, figures) in record.slices.iter().zip(&phase.slices) {
+            table.row(&Phases::row(record, phase, &slice.slice, figures))?;
         }
     }
-
-    pub(super) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
-        if record.phases.is_empty() {
-            return Ok(());
-        }
-        let table = match &mut self.table {
-            Some(table) => table,
-            none => none.insert(TableWriter::create(&self.folder, Phases::SCHEMA)?),
-        };
-        for phase in &record.phases {
-            for (slice, figures) in record.slices.iter().zip(&phase.slices) {
-                table.row(&Phases::row(record, phase, &slice.slice, figures))?;
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> Result<(), ReportError> {
-        self.table.map_or(Ok(()), TableWriter::finish)
-    }
+    Ok(())
 }

@@ -3,12 +3,13 @@
 use super::applications::ApplicationTables;
 use super::column::{Seed, columns};
 use super::folder::DataFolder;
-use super::phases::PhaseTable;
-use super::table::TableWriter;
+use super::phases::{self, Phases};
+use super::table::{TableOfSome, TableWriter};
 use crate::captured::{is_captured, vlans_text};
 use crate::error::ReportError;
 use slicewise_stats::flow::{FlowRecord, HopRecord, RoundTripFigures, TcpFigures};
 use slicewise_stats::loss_episodes::{LossEpisode, loss_episodes};
+use slicewise_stats::queues::{ElephantRecord, QueueRecord};
 use slicewise_stats::record::{
     CdfPoint, DelayFigures, DropCount, Figures, LinkLoss, RunKey, RunRecord, Series, SliceRecord,
     VariationFigures,
@@ -148,6 +149,31 @@ columns! {
 }
 
 columns! {
+    /// The length of a queue, as looks at it found it.
+    Queues<'a> = "queues" (key: &'a RunKey, queue: &'a QueueRecord) {
+        ..Run(key),
+        device: u32 = queue.device,
+        queue: &str = &queue.queue,
+        looks: u64 = queue.looks,
+        mean_frames: f64 = queue.mean_frames,
+        largest_frames: u32 = queue.largest_frames,
+    }
+}
+
+columns! {
+    /// Flows of a class that moves elephants to a queue of their own.
+    Elephants<'a> = "elephants" (key: &'a RunKey, of: &'a ElephantRecord) {
+        ..Run(key),
+        device: u32 = of.device,
+        class: &str = &of.class,
+        tagged: u64 = of.tagged,
+        moved: u64 = of.moved,
+        moved_back: u64 = of.moved_back,
+        unfollowed_frames: u64 = of.unfollowed_frames,
+    }
+}
+
+columns! {
     /// Bins in a row in which a slice lost frames.
     Episodes<'a> = "loss_episodes" (key: &'a RunKey, slice: &'a str, episode: LossEpisode) {
         ..Run(key),
@@ -229,7 +255,9 @@ pub(crate) struct RunTables {
     drops: TableWriter,
     link_losses: TableWriter,
     loss_episodes: TableWriter,
-    phases: PhaseTable,
+    queues: TableOfSome,
+    elephants: TableOfSome,
+    phases: TableOfSome,
     applications: ApplicationTables,
     /// Flows and hops: begun with the first run that was captured.
     captured: Option<[TableWriter; 2]>,
@@ -245,7 +273,9 @@ impl RunTables {
             drops: TableWriter::create(folder, Drops::SCHEMA)?,
             link_losses: TableWriter::create(folder, LinkLosses::SCHEMA)?,
             loss_episodes: TableWriter::create(folder, Episodes::SCHEMA)?,
-            phases: PhaseTable::create(folder),
+            queues: TableOfSome::new(folder, Queues::SCHEMA),
+            elephants: TableOfSome::new(folder, Elephants::SCHEMA),
+            phases: TableOfSome::new(folder, Phases::SCHEMA),
             applications: ApplicationTables::create(folder),
             captured: None,
             folder: folder.clone(),
@@ -270,10 +300,13 @@ impl RunTables {
             .by_phase()
             .iter()
             .try_for_each(|view| self.on_phase(view))?;
-        self.phases.on_run(record)?;
+        phases::on_run(&mut self.phases, record)?;
         self.applications.on_run(record)?;
         for loss in &record.link_losses {
             self.link_losses.row(&LinkLosses::row(key, loss))?;
+        }
+        for class in &record.elephants {
+            self.elephants.row(&Elephants::row(key, class))?;
         }
         self.on_captured_run(record)
     }
@@ -295,6 +328,9 @@ impl RunTables {
         self.runs.row(&row)?;
         for drop in &record.drops {
             self.drops.row(&Drops::row(key, drop))?;
+        }
+        for queue in &record.queues {
+            self.queues.row(&Queues::row(key, queue))?;
         }
         Ok(())
     }
@@ -329,7 +365,9 @@ impl RunTables {
             self.link_losses,
             self.loss_episodes,
         ];
-        self.phases.finish()?;
+        for some in [self.queues, self.elephants, self.phases] {
+            some.finish()?;
+        }
         self.applications.finish()?;
         let captured = self.captured.into_iter().flatten();
         tables

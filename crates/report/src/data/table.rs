@@ -113,6 +113,35 @@ impl TableWriter {
     }
 }
 
+/// A table that is there where it has rows.
+pub(super) struct TableOfSome {
+    folder: DataFolder,
+    schema: Schema,
+    table: Option<TableWriter>,
+}
+
+impl TableOfSome {
+    pub(super) fn new(folder: &DataFolder, schema: Schema) -> Self {
+        Self {
+            folder: folder.clone(),
+            schema,
+            table: None,
+        }
+    }
+
+    pub(super) fn row(&mut self, values: &[Value<'_>]) -> Result<(), ReportError> {
+        let table = match &mut self.table {
+            Some(table) => table,
+            none => none.insert(TableWriter::create(&self.folder, self.schema)?),
+        };
+        table.row(values)
+    }
+
+    pub(super) fn finish(self) -> Result<(), ReportError> {
+        self.table.map_or(Ok(()), TableWriter::finish)
+    }
+}
+
 /// Whether a spreadsheet would take the text for a formula, quotes or not. An apostrophe before it, which
 /// spreadsheets do not show, makes it text.
 fn is_formula(text: &str) -> bool {

@@ -8,6 +8,7 @@ mod markup;
 mod object;
 mod prediction;
 mod published;
+mod queues;
 mod scale;
 mod script;
 mod series;
@@ -140,6 +141,7 @@ fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
     };
     let after = vec![
         applications::section(findings, figures),
+        queues::section(findings),
         charts::arrivals(findings),
         published::section(findings),
         Some(study::method(findings)),

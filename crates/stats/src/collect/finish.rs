@@ -94,6 +94,8 @@ pub(super) fn record(
         aggregate: aggregate.figures(grid.bin_ns, &aggregate_samples, aggregate_smallest_ns),
         drops,
         link_losses: Vec::new(),
+        queues: Vec::new(),
+        elephants: Vec::new(),
         phases: phases(collector),
         populations: Vec::new(),
         capture: None,
@@ -145,6 +147,7 @@ fn of_phase(collector: &RunCollector, phase: &MeasuredPhase) -> PhaseRecord {
         slices: slices.collect(),
         aggregate: aggregate.figures(grid.bin_ns, &all, smallest_ns),
         drops: Vec::new(),
+        queues: Vec::new(),
         change: None,
     }
 }

@@ -346,6 +346,7 @@ fn a_phase_has_its_figures_and_its_part_of_the_series() {
         applications: vec![bulk("files", "critical", 4e6)],
         aggregate: record.aggregate,
         drops: Vec::new(),
+        queues: Vec::new(),
         change: None,
     }];
     let phases = record.by_phase();

@@ -41,6 +41,7 @@ fn figure(metric: Metric, expected: Expected) -> PublishedFigure {
         scenarios: Vec::new(),
         phase: None,
         slice: Some("critical".into()),
+        queue: None,
         relative_to: None,
         expected,
         explanation: String::new(),

@@ -83,6 +83,7 @@ fn record(policy: &str, scenario: &str, repetition: u32, rates: [f64; 2]) -> Run
             slices: slices.collect(),
             aggregate: record.aggregate,
             drops: Vec::new(),
+            queues: Vec::new(),
             change: None,
         }
     });
@@ -125,6 +126,7 @@ fn a_published_figure_is_compared_in_its_phase() {
         scenarios: Vec::new(),
         phase: phase.map(str::to_owned),
         slice: Some("critical".to_owned()),
+        queue: None,
         relative_to: Some(Cell {
             policy: Some("a".to_owned()),
             scenario: None,

@@ -25,6 +25,8 @@ const MAX_MTU: u32 = 65_535;
 const MIN_MTU: u32 = 68;
 /// The pacing timer of iperf3.
 const IPERF3_TIMER: Duration = Duration::from_millis(1);
+/// Most looks at the queues in a run.
+const MAX_LOOKS: u64 = 10_000_000;
 /// The interval of the time series unless it is said.
 const DEFAULT_BIN: Duration = Duration::from_millis(50);
 /// Of a link that states none: nothing passes.
@@ -212,15 +214,20 @@ settings! {
 
 settings! {
     /// How it is measured.
-    impl MeasureParams as "MeasureSpec" = Self { bin: DEFAULT_BIN }; {
+    impl MeasureParams as "MeasureSpec" = Self::default(); {
         /// Width of a bin of the time series. Default 50 ms.
         bin: Positive = |measure, bin| measure.bin = bin.0,
+        /// How often a simulated run looks at the lengths of the device's queues. Default: never.
+        queue_lengths: Positive = |measure, interval| measure.queue_lengths = Some(interval.0),
     }
 }
 
 impl Default for MeasureParams {
     fn default() -> Self {
-        Self { bin: DEFAULT_BIN }
+        Self {
+            bin: DEFAULT_BIN,
+            queue_lengths: None,
+        }
     }
 }
 
@@ -385,7 +392,32 @@ impl Checker<'_> {
             let help = "choose a longer `measure.bin` or a shorter `duration`";
             self.problems.add_with_help(at, message, help);
         }
+        self.check_queue_lengths(study, duration);
         measure
+    }
+
+    fn check_queue_lengths(&mut self, study: &StudySpec, duration: Duration) {
+        let measure = study.measure.as_ref();
+        let interval = measure.and_then(|measure| measure.value.queue_lengths);
+        let at = measure.and_then(|measure| measure.place("queue_lengths"));
+        let (Some(interval), Some(at)) = (interval, at) else {
+            return;
+        };
+        if !study.populations.0.is_empty() {
+            let message = "in a study of `populations` queues are not looked at one by one";
+            self.problems.add(at, message);
+        }
+        let looks = duration.nanos() / interval.nanos().max(1);
+        if looks > MAX_LOOKS {
+            let message =
+                format!("a run would look at the queues {looks} times, more than {MAX_LOOKS}");
+            let help = "choose a longer interval";
+            self.problems.add_with_help(at, message, help);
+        }
+        if looks == 0 {
+            let message = format!("a run of {duration} would not look at the queues once");
+            self.problems.add(at, message);
+        }
     }
 
     /// Whether a run has a whole number of bins; where it does not, that is reported.

@@ -26,6 +26,8 @@ settings! {
         phase: Option<At<Reference>>,
         /// Slice it applies to; required for quantities of a slice.
         slice: Option<At<Reference>>,
+        /// Queue it applies to, by its name or that of its class; required for the length of a queue.
+        queue: Option<At<String>>,
         /// The figure is a change relative to another policy, scenario, or both: ours / theirs − 1.
         relative_to: Option<At<CellSpec>>,
         /// The value.
@@ -105,6 +107,7 @@ impl Checker<'_> {
             }
             _ => {}
         }
+        self.check_queue(written, spec);
         let unit = match figure.relative_to {
             Some(_) => Unit::Percent,
             None => unit_of(metric),
@@ -117,10 +120,38 @@ impl Checker<'_> {
             scenarios,
             phase: self.phase(written, spec),
             slice,
+            queue: figure.queue.as_ref().map(|queue| queue.value.clone()),
             relative_to,
             expected: self.expected(figure, unit, written.span)?,
             explanation: figure.explanation.clone(),
         })
+    }
+
+    /// The length of a queue needs a name, and looks at queues.
+    fn check_queue(&mut self, written: &Placed<PublishedSpec>, spec: &StudySpec) {
+        let figure = &written.value;
+        let is_of_a_queue = figure.metric == Some(Metric::QueueLength);
+        match (&figure.queue, written.place("metric")) {
+            (None, Some(at)) if is_of_a_queue => {
+                self.problems
+                    .add(at, "`queue` is missing: whose length is it?");
+            }
+            (Some(queue), _) if !is_of_a_queue => {
+                let message = "`queue` is of `metric: queue_length` alone";
+                self.problems.add(queue.span, message);
+            }
+            _ => {}
+        }
+        let measure = spec.measure.as_ref();
+        let is_measured = measure.is_some_and(|measure| measure.value.queue_lengths.is_some());
+        if let Some(at) = written.place("metric")
+            && is_of_a_queue
+            && !is_measured
+        {
+            let message = "the lengths of queues are not measured";
+            let help = "add `measure: {queue_lengths: 10 ms}`: how often queues are looked at";
+            self.problems.add_with_help(at, message, help);
+        }
     }
 
     /// The phase of a figure, where there are phases.
@@ -272,6 +303,7 @@ fn unit_of(metric: Metric) -> Unit {
         | Metric::CompletionTimeMean => Unit::Time,
         Metric::IatVariance => Unit::TimeSquared,
         Metric::LossEpisodeFrames
+        | Metric::QueueLength
         | Metric::IatSamples
         | Metric::IatKolmogorovSmirnov
         | Metric::RequestsAchieved
@@ -282,7 +314,10 @@ fn unit_of(metric: Metric) -> Unit {
 fn is_of_a_slice(metric: Metric) -> bool {
     !matches!(
         metric,
-        Metric::TransientEnd | Metric::TransientThroughput | Metric::AggregateThroughput
+        Metric::TransientEnd
+            | Metric::TransientThroughput
+            | Metric::AggregateThroughput
+            | Metric::QueueLength
     )
 }
 

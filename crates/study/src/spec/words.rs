@@ -188,7 +188,7 @@ words! {
     Metric as "Metric", "a measured quantity" {
         throughput: Self::Throughput, loss_ratio: Self::LossRatio,
         loss_episode_length: Self::LossEpisodeLength, loss_episode_frames: Self::LossEpisodeFrames,
-        loss_episode_ratio: Self::LossEpisodeRatio,
+        loss_episode_ratio: Self::LossEpisodeRatio, queue_length: Self::QueueLength,
         delay_mean: Self::DelayMean, delay_mean_whole: Self::DelayMeanWhole,
         delay_min: Self::DelayMin, delay_p50: Self::DelayP50, delay_p99: Self::DelayP99,
         delay_max: Self::DelayMax,

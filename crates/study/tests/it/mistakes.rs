@@ -200,6 +200,66 @@ fn packets_of_a_source_belong_to_no_slice_before_its_own() {
 }
 
 #[test]
+fn lengths_of_queues_are_looked_at_as_often_as_a_figure_needs() {
+    let measured = |interval: &str| {
+        mistakes(
+            "duration: 5 s",
+            &format!("duration: 5 s\nmeasure: {{queue_lengths: {interval}}}"),
+        )
+    };
+    assert_snapshot!(measured("100 ns"), @r"
+    error: a run would look at the queues 50000000 times, more than 10000000
+      --> study.yaml:34:26
+       |
+    34 | measure: {queue_lengths: 100 ns}
+       |                          ^^^^^^
+       |
+       = help: choose a longer interval
+    ");
+    assert_snapshot!(measured("6 s"), @r"
+    error: a run of 5 s would not look at the queues once
+      --> study.yaml:34:26
+       |
+    34 | measure: {queue_lengths: 6 s}
+       |                          ^^^
+    ");
+    let published = |figure: &str| {
+        let figure = format!(
+            "duration: 5 s\npublished:\n  - {{claim: c, source: s, metric: {figure}, scenarios: calm, about: 5, within: 1 %}}"
+        );
+        mistakes("duration: 5 s", &figure)
+    };
+    assert_snapshot!(published("queue_length"), @r"
+    error: `queue` is missing: whose length is it?
+      --> study.yaml:35:35
+       |
+    35 |   - {claim: c, source: s, metric: queue_length, scenarios: calm, about: 5, within: 1 %}
+       |                                   ^^^^^^^^^^^^
+
+    error: the lengths of queues are not measured
+      --> study.yaml:35:35
+       |
+    35 |   - {claim: c, source: s, metric: queue_length, scenarios: calm, about: 5, within: 1 %}
+       |                                   ^^^^^^^^^^^^
+       |
+       = help: add `measure: {queue_lengths: 10 ms}`: how often queues are looked at
+    ");
+    assert_snapshot!(published("transient_end, queue: gold"), @r"
+    error: `queue` is of `metric: queue_length` alone
+      --> study.yaml:35:57
+       |
+    35 |   - {claim: c, source: s, metric: transient_end, queue: gold, scenarios: calm, about: 5, within: 1 %}
+       |                                                         ^^^^
+
+    error: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
+      --> study.yaml:35:87
+       |
+    35 |   - {claim: c, source: s, metric: transient_end, queue: gold, scenarios: calm, about: 5, within: 1 %}
+       |                                                                                       ^
+    ");
+}
+
+#[test]
 fn the_link_carries_what_is_sent() {
     assert_snapshot!(mistakes("rate: 20 Mbit/s", "rate: 2 Gbit/s"), @"
     error: the sources of this scenario send up to 2.094 Gbit/s, more than the 1 Gbit/s of the link they send on

@@ -90,6 +90,8 @@ pub fn record(
             frames: dropped,
         }],
         link_losses: Vec::new(),
+        queues: Vec::new(),
+        elephants: Vec::new(),
         phases: Vec::new(),
         populations: Vec::new(),
         capture: None,

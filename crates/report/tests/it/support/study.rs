@@ -161,6 +161,7 @@ fn published(size: Size) -> Vec<PublishedFigure> {
         scenarios: Vec::new(),
         phase: None,
         slice: slice.map(str::to_owned),
+        queue: None,
         relative_to: None,
         expected,
         explanation: String::new(),

@@ -200,6 +200,8 @@ pub fn run(
         drops: Vec::new(),
         phases: Vec::new(),
         link_losses: Vec::new(),
+        queues: Vec::new(),
+        elephants: Vec::new(),
         populations: Vec::new(),
         capture: None,
         flows: Vec::new(),
