@@ -52,6 +52,7 @@ fn every_shipped_study_is_correct() {
             "router-mechanisms-two-priorities",
             "router-mechanisms-wred-bandwidth",
             "router-mechanisms",
+            "router-minimums",
             "shape-peak",
             "tcp-and-slices",
             "tcp-in-both-slices",
