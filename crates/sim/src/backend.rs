@@ -3,6 +3,7 @@
 use crate::capture::{CaptureObserver, CaptureParams};
 use crate::device::isr4221::{LicenceParams, isr4221};
 use crate::device::port::port;
+use crate::device::qos_sched::QosSched;
 use crate::device::switch::Switch;
 use crate::device::tc::Tc;
 use crate::device::{DeviceParams, Plane};
@@ -185,7 +186,7 @@ impl Simulator {
             storm,
             ended_at,
             ..
-        } = network.run_until(end);
+        } = run_out(&mut network, &egress, end);
         if let Some(ports) = storm {
             let names = ports.map(|port| names.get(&port).map_or("a port", String::as_str));
             let message = format!(
@@ -344,6 +345,32 @@ impl Simulator {
     }
 }
 
+/// Simulate until nothing happens any more. Then nobody completes the bursts that devices wait for: they hand on what they
+/// have, and what follows from that happens.
+fn run_out<O: Observer>(
+    network: &mut Network<Plane, O>,
+    egress: &[PortId],
+    end: Instant,
+) -> network::Outcome {
+    let mut outcome = network.run_until(end);
+    while outcome.in_flight > 0 && outcome.storm.is_none() {
+        let now = outcome.ended_at;
+        let mut released = false;
+        for port in egress {
+            released |= network.change(*port, now, |plane| plane.release(now)) == Some(true);
+        }
+        if !released {
+            break;
+        }
+        let next = network.run_until(end);
+        outcome = network::Outcome {
+            ended_at: next.ended_at.max(now),
+            ..next
+        };
+    }
+    outcome
+}
+
 /// A network that was built.
 struct Built<O> {
     network: Network<Plane, O>,
@@ -406,28 +433,34 @@ fn impair(
 /// What decides in a device which frame leaves next.
 fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Plane, RunError> {
     let policy = policy.clone();
-    let plane = match (device.model, device.licence) {
-        (DutModel::Port | DutModel::Gateway, None) => port(policy, seed).map(Plane::Pipeline),
-        (DutModel::Switch(switch), None) => {
-            Switch::new(policy, switch.buffer_packets, seed).map(Plane::Switch)
-        }
-        (DutModel::Tc { burst }, None) => {
-            port(policy, seed).map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst)))
-        }
-        (DutModel::Isr4221, Some(licence)) => {
-            let licence = LicenceParams {
-                rate: licence.rate,
-                credit: licence.credit,
-                priority_borrows: licence.priority_borrows,
-            };
-            isr4221(policy, &licence, seed).map(Plane::Pipeline)
-        }
-        (
-            DutModel::Port | DutModel::Gateway | DutModel::Switch(_) | DutModel::Tc { .. },
-            Some(_),
-        ) => return Err(unsupported("a plain port with a licence")),
-        (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
-    };
+    let plane =
+        match (device.model, device.licence) {
+            (DutModel::Port | DutModel::Gateway, None) => port(policy, seed).map(Plane::Pipeline),
+            (DutModel::Switch(switch), None) => {
+                Switch::new(policy, switch.buffer_packets, seed).map(Plane::Switch)
+            }
+            (DutModel::Tc { burst }, None) => port(policy, seed)
+                .map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst))),
+            (DutModel::QosSched(threads), None) => QosSched::new(policy, threads, seed)
+                .map(|threads| Plane::QosSched(Box::new(threads))),
+            (DutModel::Isr4221, Some(licence)) => {
+                let licence = LicenceParams {
+                    rate: licence.rate,
+                    credit: licence.credit,
+                    priority_borrows: licence.priority_borrows,
+                };
+                isr4221(policy, &licence, seed).map(Plane::Pipeline)
+            }
+            (
+                DutModel::Port
+                | DutModel::Gateway
+                | DutModel::Switch(_)
+                | DutModel::Tc { .. }
+                | DutModel::QosSched(_),
+                Some(_),
+            ) => return Err(unsupported("a plain port with a licence")),
+            (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
+        };
     plane.map_err(failed)
 }
 
@@ -435,7 +468,11 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
 const fn flow_control(device: &DutParams) -> Option<FlowControlParams> {
     match device.model {
         DutModel::Switch(switch) => switch.flow_control,
-        DutModel::Port | DutModel::Gateway | DutModel::Isr4221 | DutModel::Tc { .. } => None,
+        DutModel::Port
+        | DutModel::Gateway
+        | DutModel::Isr4221
+        | DutModel::Tc { .. }
+        | DutModel::QosSched(_) => None,
     }
 }
 
@@ -443,7 +480,7 @@ const fn flow_control(device: &DutParams) -> Option<FlowControlParams> {
 fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
     let (rate, handover) = match device.model {
         DutModel::Gateway => (device.port_rate, Handover::FirstBit),
-        DutModel::Port | DutModel::Isr4221 | DutModel::Switch(_) => {
+        DutModel::Port | DutModel::Isr4221 | DutModel::Switch(_) | DutModel::QosSched(_) => {
             (device.port_rate, Handover::LastBit)
         }
         // A token bucket decides when a frame leaves, not the interface.

@@ -195,6 +195,7 @@ impl Study {
                 error: Box::new(error),
             };
             policy.params = resolved.map_err(error)?;
+            policy.device = None;
             if policy.scalability_is_of_device {
                 policy.scalability = device::scalability(DutModel::Gateway, &policy.params);
             }

@@ -27,6 +27,7 @@ mod police;
 mod policies;
 mod populations;
 mod published;
+mod qos_sched;
 mod quick;
 pub(crate) mod timeline;
 mod traffic;

@@ -5,6 +5,7 @@ use super::classes::Class;
 use super::foreign::{ForeignPlace, ForeignText};
 use super::ios::IosText;
 use super::named_queues::Queue;
+use super::qos_sched::PolicyDutSpec;
 use super::traffic::SliceSpec;
 use crate::device;
 use crate::file::{Entry, Node, Placed, Span, Value};
@@ -51,6 +52,8 @@ settings! {
         weights: Weights,
         /// True for no policy at all: one queue for everything.
         none: Option<bool>,
+        /// The device that runs it, where that is another one than the study's `dut`: what differs.
+        dut: Option<Placed<PolicyDutSpec>>,
         /// How many slices it can hold, where that differs from what the device declares.
         scalability: Option<Scalability>,
         /// The verdicts of the publication.
@@ -159,6 +162,12 @@ impl Checker<'_> {
         dut: &DutParams,
     ) -> Option<StudyPolicy> {
         let path = ["policies", &name.value];
+        let own = policy.value.dut.as_ref();
+        let device = match own {
+            Some(own) => Some(self.dut_of_policy(own, dut)?),
+            None => None,
+        };
+        let dut = device.as_ref().unwrap_or(dut);
         let port = dut.port();
         let understood = self.understand(name, &path, policy, slices, port.rate.rate)?;
         let params = self.resolved(&understood, &path, name.span, port)?;
@@ -188,6 +197,7 @@ impl Checker<'_> {
             scalability_is_of_device: stated.is_none() && !is_none,
             scalability: stated.unwrap_or_else(|| declared(dut, is_none, &params)),
             params,
+            device,
             published_verdict: published,
         })
     }
