@@ -193,6 +193,7 @@ impl RunOptions {
             BackendName::Sim => "",
             BackendName::Gateway => "-gateway",
             BackendName::Tc => "-tc",
+            BackendName::Dpdk => "-dpdk",
         };
         let quick = if self.quick { "-quick" } else { "" };
         format!("{on}{quick}")
@@ -209,6 +210,8 @@ pub enum BackendName {
     Gateway,
     /// The kernel: queueing disciplines of Linux traffic control.
     Tc,
+    /// DPDK's scheduler, librte_sched, in a program that is compiled here: policies that are profile files.
+    Dpdk,
 }
 
 #[derive(Debug, Args)]

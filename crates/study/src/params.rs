@@ -55,6 +55,16 @@ pub enum DutModel {
     },
 }
 
+impl DutModel {
+    /// The threads of `qos_sched`: its own, or those of the sample application.
+    pub(crate) fn threads_or_sample(self) -> Self {
+        match self {
+            Self::QosSched(_) => self,
+            _ => Self::QosSched(QosSchedParams::SAMPLE),
+        }
+    }
+}
+
 /// The egress port of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwitchParams {
