@@ -366,6 +366,8 @@ pub enum Language {
     Ovs,
     /// Slice requests of P4-TINS, as JSON.
     P4Tins,
+    /// A profile file of DPDK's sample application `qos_sched`.
+    Dpdk,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@
 mod elephants;
 mod flow_queue;
 mod guaranteed;
+mod hqos;
 mod named_queue;
 mod policer;
 mod queue;
@@ -335,6 +336,7 @@ impl ClassResolver<'_> {
                 .as_ref()
                 .map(|flow_queue| self.flow_queue(flow_queue))
                 .transpose()?,
+            hqos: spec.hqos.as_ref().map(|hqos| self.hqos(hqos)).transpose()?,
             queue: spec.queue.clone(),
             elephants: spec
                 .elephants

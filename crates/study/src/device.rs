@@ -253,7 +253,7 @@ pub(crate) fn describe_path(dut: &DutParams, path: &[HopParams]) -> String {
 }
 
 /// A device in one line.
-fn describe(dut: &DutParams) -> String {
+pub(crate) fn describe(dut: &DutParams) -> String {
     match (dut.model, dut.licence) {
         (DutModel::Isr4221, Some(licence)) => format!(
             "Cisco ISR 4221 (model), licence {} of {}, ports {}",

@@ -5,6 +5,7 @@ mod application;
 mod case;
 mod classes;
 mod closed_loop;
+mod dpdk;
 mod elephants;
 mod flow_control;
 mod foreign;
@@ -348,6 +349,7 @@ impl<'a> Checker<'a> {
         let policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         let path = self.hops(spec, &network, &policies);
         self.check_populations(spec, &network.dut, &scenarios, &policies);
+        self.check_pipes(spec, &slices, &scenarios, &policies);
         self.check_roles(spec, &slices, &populations, &scenarios);
         let Repetitions(repetitions) = spec.repetitions.unwrap_or(Repetitions(1));
         self.check_amount(spec, repetitions);

@@ -21,7 +21,7 @@ use slicewise_stats::description::{PublishedVerdict, Scalability, SliceLimit};
 use slicewise_units::BitRate;
 
 settings! {
-    /// A policy. Exactly one of `ios`, `p4_tins`, `ovs`, `classes` and `none`.
+    /// A policy. Exactly one of `ios`, `p4_tins`, `ovs`, `dpdk`, `classes` and `none`.
     struct PolicyFileSpec as "PolicyFileSpec" {
         /// One line for people. Default: the name.
         title: Option<String>,
@@ -38,6 +38,9 @@ settings! {
         /// A file of `ovs-vsctl` commands and OpenFlow rules, relative to the study file; or the text itself as a
         /// block.
         ovs: Option<At<Verbatim>>,
+        /// A profile file of DPDK's sample application `qos_sched`, relative to the study file; or the profile itself as a
+        /// block of text.
+        dpdk: Option<At<Verbatim>>,
         /// Classes in order: a frame belongs to the first that matches. What matches none belongs to
         /// `class-default`, which may be listed to configure it.
         classes: Option<List<Placed<Class>>>,
@@ -99,7 +102,7 @@ settings! {
 }
 
 /// What a policy may be written as.
-const FORMS: [&str; 5] = ["classes", "ios", "p4_tins", "ovs", "none"];
+const FORMS: [&str; 6] = ["classes", "ios", "p4_tins", "ovs", "dpdk", "none"];
 
 /// A policy as it was understood, and where to point at when it cannot be run.
 pub(super) struct Understood {
@@ -245,7 +248,7 @@ impl Checker<'_> {
         }
         let spec = &policy.value;
         if let (Some(at), Some(false)) = (policy.place("none"), spec.none) {
-            let message = "`none: false` has no meaning: give the policy's `classes`, `ios`, `p4_tins` or `ovs`";
+            let message = "`none: false` has no meaning: give the policy's `classes`, `ios`, `p4_tins`, `ovs` or `dpdk`";
             self.problems.add(at, message);
             return None;
         }
@@ -262,6 +265,7 @@ impl Checker<'_> {
             }
             ["p4_tins"] => self.p4_tins_policy(name, spec.p4_tins.as_ref()?, spec.data_plane),
             ["ovs"] => self.ovs_policy(name, spec.ovs.as_ref()?, link),
+            ["dpdk"] => self.dpdk_policy(name, spec.dpdk.as_ref()?, link),
             ["classes"] => self.native_policy(name, path, policy, slices),
             ["none"] => spec.none.map(|_| Understood {
                 spec: PolicySpec {
@@ -275,7 +279,7 @@ impl Checker<'_> {
                 origin: Origin::None,
             }),
             [] => {
-                let message = "the policy is empty: give its `classes`, `ios`, `p4_tins` or `ovs`, or `none: true`";
+                let message = "the policy is empty: give its `classes`, `ios`, `p4_tins`, `ovs` or `dpdk`, or `none: true`";
                 self.problems.add(name.span, message);
                 None
             }
