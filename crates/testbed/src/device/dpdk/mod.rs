@@ -12,6 +12,7 @@ use crate::error::AttemptError;
 use crate::hosts::{Hosts, LEFT, RIGHT, TAGS_BYTES};
 use crate::process::Process;
 use counters::{Counters, Event, Ready};
+use slicewise_model::hqos::HqosParams;
 use slicewise_study::{DutModel, QosSchedParams, Study, StudyPolicy};
 use std::fs;
 use std::path::Path;
@@ -40,7 +41,7 @@ pub(super) fn supports(policy: &StudyPolicy, study: &Study) -> Result<(), String
         );
     };
     // As Debian builds the library; the program finds out by itself, but only when it runs.
-    if profile.lines().any(|line| line.trim() == "[red]") {
+    if profile.red.is_some() {
         return Err(
             "a section [red], and Debian's librte_sched is built without congestion management (RTE_SCHED_CMAN)"
                 .to_owned(),
@@ -56,10 +57,10 @@ pub(super) fn supports(policy: &StudyPolicy, study: &Study) -> Result<(), String
     Ok(())
 }
 
-/// The profile file of a policy that is one.
-fn profile(policy: &StudyPolicy) -> Option<&str> {
-    let text = policy.configuration.as_str();
-    text.contains("[port]").then_some(text)
+/// What the profile file of a policy says, if it is one.
+fn profile(policy: &StudyPolicy) -> Option<&HqosParams> {
+    let mut classes = policy.params.classes.iter();
+    classes.find_map(|class| class.hqos.as_deref())
 }
 
 /// Bursts and rings of the device that a policy runs on; those of the sample application for one without.
@@ -79,8 +80,7 @@ impl DpdkDevice {
     ) -> Result<Self, AttemptError> {
         supports(policy, study).map_err(AttemptError::Unsupported)?;
         let file = folder.join("profile.cfg");
-        fs::write(&file, profile(policy).unwrap_or_default())
-            .map_err(AttemptError::failed("the profile"))?;
+        fs::write(&file, &policy.configuration).map_err(AttemptError::failed("the profile"))?;
         let mut command = Command::new(program.put_into(folder)?);
         command
             .args(["--in", LEFT, "--out", RIGHT, "--profile"])
@@ -127,13 +127,11 @@ fn answers(lines: &[String]) -> impl Iterator<Item = Counters> {
 /// Options beside interfaces and profile.
 fn settings(study: &Study, policy: &StudyPolicy) -> Vec<String> {
     let QosSchedParams { burst, ring, drain } = threads(policy, study);
+    let rate = profile(policy).map_or(0, |profile| profile.rate);
     let frame = study.link.mtu_bytes + HEADER_BYTES + TAGS_BYTES;
     let bursts = [burst.receive, burst.enqueue, burst.dequeue, burst.transmit];
     let options = [
-        (
-            "--rate",
-            (study.dut.port_rate.rate.bits_per_second() / 8).to_string(),
-        ),
+        ("--rate", rate.to_string()),
         ("--frame-bytes", frame.to_string()),
         ("--bursts", bursts.map(|burst| burst.to_string()).join(",")),
         ("--ring", ring.software.to_string()),

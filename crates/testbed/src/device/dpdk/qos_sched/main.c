@@ -228,11 +228,15 @@ static bool start_scheduler(const struct options *options)
 			complain("the library refuses subport %u: its number of pipes, queue sizes or pipe profiles", subport);
 			return false;
 		}
-		for (uint32_t pipe = 0; pipe < params->n_pipes_per_subport_enabled; pipe++)
-			if (rte_sched_pipe_config(flow.sched, subport, pipe, profile.pipe_profile[subport][pipe]) != 0) {
+		/* A pipe without a profile gets no credits, as in the sample: its frames never leave. */
+		for (uint32_t pipe = 0; pipe < params->n_pipes_per_subport_enabled; pipe++) {
+			int number = profile.pipe_profile[subport][pipe];
+
+			if (number >= 0 && rte_sched_pipe_config(flow.sched, subport, pipe, number) != 0) {
 				complain("the library refuses pipe %u of subport %u", pipe, subport);
 				return false;
 			}
+		}
 	}
 	return true;
 }

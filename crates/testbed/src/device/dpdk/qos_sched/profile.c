@@ -223,16 +223,8 @@ static bool read_subport(struct rte_cfgfile *file, struct profile *profile, uint
 	to->n_pipe_profiles = n_profiles;
 	to->n_max_pipe_profiles = MAX_PIPE_PROFILES;
 	memset(pipe_profile, -1, sizeof(profile->pipe_profile[subport]));
-	if (!optional(file, section, "number of pipes per subport", &to->n_pipes_per_subport_enabled) ||
-	    !read_queue_sizes(file, section, profile, subport) ||
-	    !read_ranges(file, section, pipe_profile, n_profiles))
-		return false;
-	for (uint32_t pipe = 0; pipe < to->n_pipes_per_subport_enabled && pipe < MAX_PIPES; pipe++)
-		if (pipe_profile[pipe] < 0) {
-			complain("pipe %u of [%s] has no pipe profile: add `pipe %u = 0`", pipe, section, pipe);
-			return false;
-		}
-	return true;
+	return optional(file, section, "number of pipes per subport", &to->n_pipes_per_subport_enabled) &&
+	       read_queue_sizes(file, section, profile, subport) && read_ranges(file, section, pipe_profile, n_profiles);
 }
 
 static bool read_sections(struct rte_cfgfile *file, struct profile *profile)
