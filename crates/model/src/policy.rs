@@ -334,7 +334,7 @@ pub struct ClassParams {
     pub wred: Option<WredParams>,
     /// One queue per flow instead of one for the class.
     pub flow_queue: Option<FlowQueueParams>,
-    /// DPDK's hierarchical scheduler instead of one queue. Its limits count then, and not the queue limit.
+    /// DPDK's hierarchical scheduler instead of one queue. The queue limit is what its queues hold together.
     pub hqos: Option<Arc<HqosParams>>,
     /// The named queue in which it waits. Its settings count then, and not those of the class.
     pub queue: Option<String>,

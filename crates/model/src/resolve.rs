@@ -312,9 +312,12 @@ impl ClassResolver<'_> {
             ));
         }
         let slice = shared.map(|shared| self.slice(shared)).transpose()?;
-        let queue_limit = match slice {
-            Some(slice) => slice.queue_limit,
-            None => self.queue_limit(own_rate)?,
+        let hqos = spec.hqos.as_ref().map(|hqos| self.hqos(hqos));
+        let hqos = hqos.transpose()?;
+        let queue_limit = match (slice, &hqos) {
+            (Some(slice), _) => slice.queue_limit,
+            (None, Some(hqos)) => hqos::limit(hqos),
+            (None, None) => self.queue_limit(own_rate)?,
         };
         Ok(ClassParams {
             name: spec.name.clone(),

@@ -144,6 +144,21 @@ pub struct HqosParams {
     pub red: Option<HqosRed>,
 }
 
+impl HqosParams {
+    /// Packets that all queues hold together.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        let pipe = |sizes: [u16; TRAFFIC_CLASSES]| {
+            let strict: u64 = sizes.into_iter().map(u64::from).sum();
+            strict + u64::from(sizes[BEST_EFFORT]) * (BEST_EFFORT_QUEUES as u64 - 1)
+        };
+        let subports = self.subports.iter();
+        subports
+            .map(|subport| u64::from(subport.pipes) * pipe(subport.queue_sizes))
+            .sum()
+    }
+}
+
 /// A validated subport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HqosSubportParams {

@@ -1,7 +1,8 @@
 //! The hierarchical scheduler of a class: what it excludes.
 
 use super::{ClassResolver, PolicyError};
-use crate::{Discipline, HqosParams, HqosSpec};
+use crate::{Discipline, HqosParams, HqosSpec, QueueLimitParams};
+use slicewise_units::ByteCount;
 use std::sync::Arc;
 
 impl ClassResolver<'_> {
@@ -35,5 +36,14 @@ impl ClassResolver<'_> {
         params
             .map(Arc::new)
             .map_err(|error| self.error("hqos", error.to_string()))
+    }
+}
+
+/// What all queues hold together.
+pub(super) fn limit(params: &HqosParams) -> QueueLimitParams {
+    QueueLimitParams {
+        packets: u32::try_from(params.packets()).unwrap_or(u32::MAX),
+        bytes: ByteCount::new(u64::MAX),
+        hysteresis: 0,
     }
 }

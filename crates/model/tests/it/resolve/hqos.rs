@@ -147,6 +147,7 @@ fn a_class_with_a_hierarchy_has_no_other_queue() {
         params.classes[0].hqos.as_deref(),
         Some(&sample().resolve(PORT).unwrap())
     );
+    assert_eq!(params.classes[0].queue_limit.packets, 4096 * 16 * 64);
     let limited = ClassSpec {
         queue_limit: Some(QueueLimitSpec::Packets(64)),
         hqos: hqos(),
