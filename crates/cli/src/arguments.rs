@@ -73,7 +73,7 @@ pub enum Command {
     Gateway(GatewayOptions),
     /// Show what a running gateway does: classes, drops, queues and delays.
     Top(TopOptions),
-    /// Check what this machine supports of `gateway` and `run --on gateway|tc`, and how to fix the rest.
+    /// Check what this machine supports of `gateway` and `run --on gateway|tc|dpdk`, and how to fix the rest.
     ///
     /// It takes a second, and changes nothing: what must be tried is tried in a network namespace made
     /// for that. Most checks require root; without it, only the others are made.
