@@ -186,7 +186,7 @@ impl Simulator {
             storm,
             ended_at,
             ..
-        } = run_out(&mut network, &egress, end);
+        } = run_out(&mut network, names.keys(), end);
         if let Some(ports) = storm {
             let names = ports.map(|port| names.get(&port).map_or("a port", String::as_str));
             let message = format!(
@@ -264,7 +264,7 @@ impl Simulator {
             });
             for from in from {
                 let ingress = if answers {
-                    topology.egress(node, way_back(study, run.seed)?)
+                    topology.egress(node, way_back(study, device, run.seed)?)
                 } else {
                     topology.port(node)
                 };
@@ -347,16 +347,16 @@ impl Simulator {
 
 /// Simulate until nothing happens any more. Then nobody completes the bursts that devices wait for: they hand on what they
 /// have, and what follows from that happens.
-fn run_out<O: Observer>(
+fn run_out<'p, O: Observer>(
     network: &mut Network<Plane, O>,
-    egress: &[PortId],
+    ports: impl Iterator<Item = &'p PortId> + Clone,
     end: Instant,
 ) -> network::Outcome {
     let mut outcome = network.run_until(end);
     while outcome.in_flight > 0 && outcome.storm.is_none() {
         let now = outcome.ended_at;
         let mut released = false;
-        for port in egress {
+        for port in ports.clone() {
             released |= network.change(*port, now, |plane| plane.release(now)) == Some(true);
         }
         if !released {
@@ -433,34 +433,35 @@ fn impair(
 /// What decides in a device which frame leaves next.
 fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Plane, RunError> {
     let policy = policy.clone();
-    let plane =
-        match (device.model, device.licence) {
-            (DutModel::Port | DutModel::Gateway, None) => port(policy, seed).map(Plane::Pipeline),
-            (DutModel::Switch(switch), None) => {
-                Switch::new(policy, switch.buffer_packets, seed).map(Plane::Switch)
-            }
-            (DutModel::Tc { burst }, None) => port(policy, seed)
-                .map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst))),
-            (DutModel::QosSched(threads), None) => QosSched::new(policy, threads, seed)
-                .map(|threads| Plane::QosSched(Box::new(threads))),
-            (DutModel::Isr4221, Some(licence)) => {
-                let licence = LicenceParams {
-                    rate: licence.rate,
-                    credit: licence.credit,
-                    priority_borrows: licence.priority_borrows,
-                };
-                isr4221(policy, &licence, seed).map(Plane::Pipeline)
-            }
-            (
-                DutModel::Port
-                | DutModel::Gateway
-                | DutModel::Switch(_)
-                | DutModel::Tc { .. }
-                | DutModel::QosSched(_),
-                Some(_),
-            ) => return Err(unsupported("a plain port with a licence")),
-            (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
-        };
+    let plane = match (device.model, device.licence) {
+        (DutModel::Port | DutModel::Gateway, None) => port(policy, seed).map(Plane::Pipeline),
+        (DutModel::Switch(switch), None) => {
+            Switch::new(policy, switch.buffer_packets, seed).map(Plane::Switch)
+        }
+        (DutModel::Tc { burst }, None) => {
+            port(policy, seed).map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst)))
+        }
+        (DutModel::QosSched(threads), None) => {
+            QosSched::new(policy, threads, seed).map(Plane::from)
+        }
+        (DutModel::Isr4221, Some(licence)) => {
+            let licence = LicenceParams {
+                rate: licence.rate,
+                credit: licence.credit,
+                priority_borrows: licence.priority_borrows,
+            };
+            isr4221(policy, &licence, seed).map(Plane::Pipeline)
+        }
+        (
+            DutModel::Port
+            | DutModel::Gateway
+            | DutModel::Switch(_)
+            | DutModel::Tc { .. }
+            | DutModel::QosSched(_),
+            Some(_),
+        ) => return Err(unsupported("a plain port with a licence")),
+        (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
+    };
     plane.map_err(failed)
 }
 
@@ -547,8 +548,9 @@ fn back(forth: LinkParams, study: &Study) -> LinkParams {
     }
 }
 
-/// What decides on the way back: one queue, as no policy of a study is about it.
-fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
+/// What decides on the way back: one queue, as no policy of a study is about it; between threads of its own where the
+/// device has threads, since nothing else reads an interface of DPDK.
+fn way_back(study: &Study, device: &DutParams, seed: u64) -> Result<Plane, RunError> {
     let policy = PolicySpec {
         name: "way back".to_owned(),
         classes: Vec::new(),
@@ -557,7 +559,11 @@ fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
         queues: Vec::new(),
     };
     let policy = policy.resolve_for(study.link.rate.into()).map_err(failed)?;
-    port(policy, seed).map(Plane::Pipeline).map_err(failed)
+    let plane = match device.model {
+        DutModel::QosSched(threads) => QosSched::new(policy, threads, seed).map(Plane::from),
+        _ => port(policy, seed).map(Plane::Pipeline),
+    };
+    plane.map_err(failed)
 }
 
 /// What measures a run of `study` under a scenario.

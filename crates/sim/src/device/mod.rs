@@ -78,6 +78,12 @@ pub enum Plane {
     QosSched(Box<QosSched>),
 }
 
+impl From<QosSched> for Plane {
+    fn from(threads: QosSched) -> Self {
+        Self::QosSched(Box::new(threads))
+    }
+}
+
 impl Plane {
     /// The disciplines of its policy.
     #[must_use]

@@ -7,7 +7,8 @@ use super::network::DutSpec;
 use crate::file::Placed;
 use crate::params::{DutModel, DutParams, QosSchedBursts, QosSchedParams, QosSchedRings};
 use crate::settings;
-use crate::spec::{Positive, Scalar, Short, narrowed};
+use crate::spec::{PassingRate, Positive, Scalar, Short, narrowed};
+use slicewise_model::Rate;
 
 /// Bursts are 16 bits wide in the application (`struct burst_conf`).
 const MAX_BURST: u32 = 65_535;
@@ -70,10 +71,12 @@ settings! {
 
 settings! {
     /// The device that runs a policy, where it is another one than the study's: what is said here replaces the settings of
-    /// `dut`, whose port it has.
+    /// `dut`.
     struct PolicyDutSpec as "PolicyDutSpec" {
         /// Which device: `port`, `gateway` or `qos_sched`.
         model: Option<DutModel>,
+        /// Rate of its egress port.
+        port_rate: Option<PassingRate>,
         /// Of a `qos_sched`: what its threads move at once.
         burst: Option<BurstsSpec>,
         /// Of a `qos_sched`: sizes of its rings.
@@ -162,7 +165,16 @@ impl Checker<'_> {
                 return None;
             }
         };
-        Some(DutParams { model, ..*dut })
+        let rate = spec.port_rate.map_or(dut.port_rate.rate, |rate| rate.0);
+        let port_rate = Rate {
+            rate,
+            ..dut.port_rate
+        };
+        Some(DutParams {
+            model,
+            port_rate,
+            ..*dut
+        })
     }
 
     /// A burst fits in the ring that it goes through: the worker waits for room for all of it.
