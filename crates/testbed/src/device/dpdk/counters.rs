@@ -26,12 +26,12 @@ pub(super) struct Ready {
 /// Frames since it was started.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Counters {
-    /// For which the receiving interface had no room.
+    /// For which a receiving interface had no room.
     missed: u64,
-    /// On the way back, for which the other interface had none.
-    return_drops: u64,
     /// For which the ring to the worker had none.
     ring_full: u64,
+    /// The same on the way back.
+    ring_full_back: u64,
     /// For which a queue had none.
     queue_full: Vec<QueueDrops>,
 }
@@ -81,13 +81,17 @@ impl Counters {
             .queue_full
             .iter()
             .map(|queue| dropped(queue.name(), "queue_full", queue.frames));
-        let ring = dropped("ring".to_owned(), "buffer_full", self.ring_full);
-        let drops = of_queues.chain([ring]).filter(|drop| drop.frames > 0);
+        let rings = [
+            ("ring", self.ring_full),
+            ("ring of the way back", self.ring_full_back),
+        ];
+        let of_rings = rings.map(|(ring, frames)| dropped(ring.to_owned(), "buffer_full", frames));
+        let drops = of_queues.chain(of_rings).filter(|drop| drop.frames > 0);
         DeviceFacts {
             description,
             departures: None,
             drops: drops.collect(),
-            missed_frames: self.missed + self.return_drops,
+            missed_frames: self.missed,
         }
     }
 }
@@ -107,8 +111,8 @@ impl QueueDrops {
 mod tests {
     use super::*;
 
-    const COUNTERS: &str = r#"{"event":"counters","received":100,"missed":2,"sent":80,"returned":7,"return_drops":1,
-        "ring_full":4,"queue_full":[{"subport":0,"pipe":9,"queue":3,"frames":5},{"subport":1,"pipe":4095,"queue":14,"frames":9}]}"#;
+    const COUNTERS: &str = r#"{"event":"counters","missed":3,"received":100,"sent":80,"ring_full":4,"received_back":9,"sent_back":7,
+        "ring_full_back":2,"queue_full":[{"subport":0,"pipe":9,"queue":3,"frames":5},{"subport":1,"pipe":4095,"queue":14,"frames":9}]}"#;
 
     fn counters(line: &str) -> Counters {
         match Event::parse(line) {
@@ -118,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_named_by_queue_and_reason_and_missed_frames_cover_both_ways() {
+    fn drops_are_named_by_queue_and_reason_and_rings_by_direction() {
         let facts = counters(COUNTERS).facts("it".to_owned());
         let drops: Vec<(&str, &str, u64)> = (facts.drops.iter())
             .map(|drop| (drop.class.as_str(), drop.reason.as_str(), drop.frames))
@@ -128,7 +132,8 @@ mod tests {
             [
                 ("subport 0 pipe 9 tc 3", "queue_full", 5),
                 ("subport 1 pipe 4095 tc 12 queue 2", "queue_full", 9),
-                ("ring", "buffer_full", 4)
+                ("ring", "buffer_full", 4),
+                ("ring of the way back", "buffer_full", 2)
             ]
         );
         assert_eq!((facts.missed_frames, facts.departures), (3, None));

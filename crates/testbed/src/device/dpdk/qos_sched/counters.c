@@ -29,15 +29,15 @@ static uint64_t value(const atomic_uint_fast64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-void counters_print(const struct flow *flow, uint64_t missed)
+void counters_print(const struct flow *there, const struct flow *back, uint64_t missed)
 {
 	const char *separator = "";
 
-	printf("{\"event\":\"counters\",\"received\":%" PRIu64 ",\"missed\":%" PRIu64 ",\"sent\":%" PRIu64
-	       ",\"returned\":%" PRIu64 ",\"return_drops\":%" PRIu64 ",\"ring_full\":%" PRIu64 ",\"queue_full\":[",
-	       (uint64_t)value(&flow->received_frames), missed, (uint64_t)value(&flow->sent_frames),
-	       (uint64_t)value(&flow->returned_frames), (uint64_t)value(&flow->return_drops),
-	       (uint64_t)value(&flow->ring_full_frames));
+	printf("{\"event\":\"counters\",\"missed\":%" PRIu64 ",\"received\":%" PRIu64 ",\"sent\":%" PRIu64
+	       ",\"ring_full\":%" PRIu64 ",\"received_back\":%" PRIu64 ",\"sent_back\":%" PRIu64
+	       ",\"ring_full_back\":%" PRIu64 ",\"queue_full\":[",
+	       missed, value(&there->received_frames), value(&there->sent_frames), value(&there->ring_full_frames),
+	       value(&back->received_frames), value(&back->sent_frames), value(&back->ring_full_frames));
 	for (uint32_t id = 0; id < ALL_QUEUES; id++) {
 		uint32_t queue = id % RTE_SCHED_QUEUES_PER_PIPE;
 		uint32_t pipe = id / RTE_SCHED_QUEUES_PER_PIPE;

@@ -53,7 +53,8 @@ struct processors {
 };
 
 static struct profile profile;
-static struct flow flow;
+/* From --in to --out, and back. */
+static struct flow there, back;
 static atomic_bool is_over;
 
 void complain(const char *format, ...)
@@ -214,8 +215,8 @@ static bool start_scheduler(const struct options *options)
 	profile.port.socket = 0;
 	profile.port.rate = options->rate;
 	profile.port.mtu = options->interfaces.frame_bytes;
-	flow.sched = rte_sched_port_config(&profile.port);
-	if (flow.sched == NULL) {
+	there.sched = rte_sched_port_config(&profile.port);
+	if (there.sched == NULL) {
 		complain("the library refuses the port or a subport profile: rates are 1 to %" PRIu64
 			 " bytes/s, the port's", options->rate);
 		return false;
@@ -224,7 +225,7 @@ static bool start_scheduler(const struct options *options)
 		struct rte_sched_subport_params *params = &profile.subports[subport];
 
 		/* The first profile for all, as the sample. */
-		if (rte_sched_subport_config(flow.sched, subport, params, 0) != 0) {
+		if (rte_sched_subport_config(there.sched, subport, params, 0) != 0) {
 			complain("the library refuses subport %u: its number of pipes, queue sizes or pipe profiles", subport);
 			return false;
 		}
@@ -232,7 +233,7 @@ static bool start_scheduler(const struct options *options)
 		for (uint32_t pipe = 0; pipe < params->n_pipes_per_subport_enabled; pipe++) {
 			int number = profile.pipe_profile[subport][pipe];
 
-			if (number >= 0 && rte_sched_pipe_config(flow.sched, subport, pipe, number) != 0) {
+			if (number >= 0 && rte_sched_pipe_config(there.sched, subport, pipe, number) != 0) {
 				complain("the library refuses pipe %u of subport %u", pipe, subport);
 				return false;
 			}
@@ -241,31 +242,43 @@ static bool start_scheduler(const struct options *options)
 	return true;
 }
 
-static bool start_flow(const struct options *options)
+static bool start_flow(struct flow *flow, const char *name, const struct options *options)
+{
+	unsigned flags = RING_F_SP_ENQ | RING_F_SC_DEQ;
+	char ring[RTE_RING_NAMESIZE];
+
+	snprintf(ring, sizeof(ring), "%s received", name);
+	flow->received = rte_ring_create(ring, options->ring, SOCKET_ID_ANY, flags);
+	snprintf(ring, sizeof(ring), "%s scheduled", name);
+	flow->scheduled = rte_ring_create(ring, options->ring, SOCKET_ID_ANY, flags);
+	if (flow->received == NULL || flow->scheduled == NULL) {
+		complain("no memory for rings: %s", rte_strerror(rte_errno));
+		return false;
+	}
+	flow->bursts = options->bursts;
+	flow->drain_cycles = rte_get_tsc_hz() / 1000000 * options->drain_us;
+	return true;
+}
+
+static bool start_flows(const struct options *options)
 {
 	struct rte_mempool *pool = rte_pktmbuf_pool_create("frames", FRAMES, FRAME_CACHE, 0,
 							   (uint16_t)buffer_bytes(options), SOCKET_ID_ANY);
 
-	flow.received = rte_ring_create("received", options->ring, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	flow.scheduled = rte_ring_create("scheduled", options->ring, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	if (pool == NULL || flow.received == NULL || flow.scheduled == NULL) {
-		complain("no memory for frames and rings: %s", rte_strerror(rte_errno));
+	if (pool == NULL) {
+		complain("no memory for frames: %s", rte_strerror(rte_errno));
 		return false;
 	}
-	flow.in_port = 0;
-	flow.out_port = 1;
-	flow.bursts = options->bursts;
-	flow.profile = &profile;
-	flow.drain_cycles = rte_get_tsc_hz() / 1000000 * options->drain_us;
-	return ports_start(pool, options->interfaces.ring_frames) && start_scheduler(options);
+	there.out_port = back.in_port = 1;
+	there.profile = &profile;
+	return start_flow(&there, "there", options) && start_flow(&back, "back", options) &&
+	       ports_start(pool, options->interfaces.ring_frames) && start_scheduler(options);
 }
 
 /* ---- threads ---- */
 
-typedef bool (*step)(struct flow *);
-
-static const step EVERYTHING[] = {receive_step, worker_step, transmit_step, return_step, NULL};
-static const step RECEIVE[] = {receive_step, return_step, NULL};
+static const step EVERYTHING[] = {receive_step, worker_step, transmit_step, NULL};
+static const step RECEIVE[] = {receive_step, NULL};
 static const step WORKER[] = {worker_step, NULL};
 static const step TRANSMIT[] = {transmit_step, NULL};
 
@@ -290,7 +303,7 @@ static int thread(void *steps)
 		bool worked = false;
 
 		for (const step *next = steps; *next != NULL; next++)
-			worked |= (*next)(&flow);
+			worked |= (*next)(&there) | (*next)(&back);
 		idle = worked ? 0 : idle + 1;
 		if (naps && idle >= IDLE_ROUNDS)
 			nanosleep(&nap, NULL);
@@ -316,19 +329,25 @@ static void tell_counters(const struct options *options)
 {
 	static uint64_t missed;
 
-	missed += ports_missed(options->interfaces.in);
-	atomic_store_explicit(&flow.counters_wanted, true, memory_order_release);
-	while (atomic_load_explicit(&flow.counters_wanted, memory_order_acquire))
+	missed += ports_missed(options->interfaces.in) + ports_missed(options->interfaces.out);
+	atomic_store_explicit(&there.counters_wanted, true, memory_order_release);
+	while (atomic_load_explicit(&there.counters_wanted, memory_order_acquire))
 		rte_delay_us_sleep(100);
-	counters_print(&flow, missed);
+	counters_print(&there, &back, missed);
+}
+
+static void wait_for_bursts(bool waits)
+{
+	atomic_store(&there.waits_for_bursts, waits);
+	atomic_store(&back.waits_for_bursts, waits);
 }
 
 static void obey(const char *command, const struct options *options)
 {
 	if (strcmp(command, "bursts") == 0)
-		atomic_store(&flow.waits_for_bursts, true);
+		wait_for_bursts(true);
 	else if (strcmp(command, "no-bursts") == 0)
-		atomic_store(&flow.waits_for_bursts, false);
+		wait_for_bursts(false);
 	else if (strcmp(command, "counters") == 0)
 		tell_counters(options);
 	else
@@ -372,7 +391,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	profile.port.rate = options.rate;
 	profile.port.mtu = options.interfaces.frame_bytes;
-	if (!start_library(&options, &processors, &is_huge) || !start_flow(&options))
+	if (!start_library(&options, &processors, &is_huge) || !start_flows(&options))
 		return EXIT_FAILURE;
 	start_threads(spins(&processors));
 	printf("{\"event\":\"ready\",\"version\":\"%s\",\"hugepages\":%s,\"threads\":%d}\n", rte_version(),

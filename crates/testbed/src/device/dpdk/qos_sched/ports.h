@@ -23,7 +23,7 @@ bool ports_start(struct rte_mempool *pool, uint32_t ring_frames);
 void ports_stop(void);
 /* False, with a message, where one is gone or down. */
 bool ports_are_up(const struct interfaces *interfaces);
-/* Frames that found no room in the ring of an interface since the last call. */
+/* Frames that found no room in the ring of an interface since the last call for it. */
 uint64_t ports_missed(const char *interface);
 
 #endif

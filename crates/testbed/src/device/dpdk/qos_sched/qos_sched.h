@@ -44,12 +44,13 @@ struct bursts {
 	uint32_t transmit;
 };
 
-/* What the three threads share. Each counter has one writer. */
+/* Frames of one direction, and what the three threads share of it. Each counter has one writer. */
 struct flow {
 	uint16_t in_port;
 	uint16_t out_port;
 	struct bursts bursts;
 	uint64_t drain_cycles;
+	/* Both are missing on the way back, where frames keep their order. */
 	const struct profile *profile;
 	struct rte_sched_port *sched;
 	struct rte_ring *received;
@@ -69,24 +70,21 @@ struct flow {
 	atomic_uint_fast64_t received_frames;
 	atomic_uint_fast64_t ring_full_frames;
 	atomic_uint_fast64_t sent_frames;
-	/* Of the way back, which nothing schedules. */
-	atomic_uint_fast64_t returned_frames;
-	atomic_uint_fast64_t return_drops;
 };
 
-/* Each does its thread's work once; false if there was none. */
+/* The work of a thread for a direction, once; false if there was none. */
+typedef bool (*step)(struct flow *);
 bool receive_step(struct flow *flow);
 bool worker_step(struct flow *flow);
 bool transmit_step(struct flow *flow);
-bool return_step(struct flow *flow);
 
 /* False, with a message, where the file cannot be used. */
 bool profile_read(const char *path, struct profile *profile);
 
 /* Called by the worker's thread: the library does not lock its counters. */
 void counters_copy(struct flow *flow);
-/* Prints one line of JSON. `missed` are frames for which the receiving interface had no room. */
-void counters_print(const struct flow *flow, uint64_t missed);
+/* Prints one line of JSON. `missed` are frames for which a receiving interface had no room. */
+void counters_print(const struct flow *there, const struct flow *back, uint64_t missed);
 
 /* A message for people, as the last line of a program that ends. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -62,7 +62,7 @@ bool receive_step(struct flow *flow)
 	if (n == 0)
 		return false;
 	count(&flow->received_frames, n);
-	for (uint16_t i = 0; i < n; i++)
+	for (uint16_t i = 0; flow->sched != NULL && i < n; i++)
 		find_queue(flow, frames[i]);
 	/* All or none, as the sample. */
 	if (rte_ring_sp_enqueue_bulk(flow->received, (void **)frames, n, NULL) == 0) {
@@ -84,9 +84,22 @@ static bool has_handed_on(struct flow *flow)
 	return true;
 }
 
-bool worker_step(struct flow *flow)
+static bool schedule(struct flow *flow)
 {
 	struct rte_mbuf *frames[MAX_BURST];
+	uint32_t n = rte_ring_sc_dequeue_burst(flow->received, (void **)frames, flow->bursts.enqueue, NULL);
+
+	/* The library frees and counts what it drops. */
+	if (n > 0)
+		rte_sched_port_enqueue(flow->sched, frames, n);
+	int out = rte_sched_port_dequeue(flow->sched, flow->pending, flow->bursts.dequeue);
+	flow->n_pending = out > 0 ? (uint32_t)out : 0;
+	return n > 0 || flow->n_pending > 0;
+}
+
+bool worker_step(struct flow *flow)
+{
+	bool worked;
 
 	if (atomic_load_explicit(&flow->counters_wanted, memory_order_acquire)) {
 		counters_copy(flow);
@@ -94,13 +107,12 @@ bool worker_step(struct flow *flow)
 	}
 	if (!has_handed_on(flow))
 		return false;
-	uint32_t n = rte_ring_sc_dequeue_burst(flow->received, (void **)frames, flow->bursts.enqueue, NULL);
-	/* The library frees and counts what it drops. */
-	if (n > 0)
-		rte_sched_port_enqueue(flow->sched, frames, n);
-	int out = rte_sched_port_dequeue(flow->sched, flow->pending, flow->bursts.dequeue);
-	flow->n_pending = out > 0 ? (uint32_t)out : 0;
-	bool worked = n > 0 || flow->n_pending > 0;
+	if (flow->sched != NULL) {
+		worked = schedule(flow);
+	} else {
+		flow->n_pending = rte_ring_sc_dequeue_burst(flow->received, (void **)flow->pending, flow->bursts.dequeue, NULL);
+		worked = flow->n_pending > 0;
+	}
 	has_handed_on(flow);
 	return worked;
 }
@@ -141,20 +153,4 @@ bool transmit_step(struct flow *flow)
 	if (flow->n_due > 0)
 		send_due(flow);
 	return n > 0;
-}
-
-/* The way back: neither rings nor a scheduler. */
-bool return_step(struct flow *flow)
-{
-	struct rte_mbuf *frames[MAX_BURST];
-	uint16_t n = rte_eth_rx_burst(flow->out_port, 0, frames, (uint16_t)flow->bursts.receive);
-
-	if (n == 0)
-		return false;
-	uint16_t sent = rte_eth_tx_burst(flow->in_port, 0, frames, n);
-	count(&flow->returned_frames, sent);
-	count(&flow->return_drops, n - sent);
-	if (sent < n)
-		rte_pktmbuf_free_bulk(frames + sent, n - sent);
-	return true;
 }
